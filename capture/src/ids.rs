@@ -1,0 +1,60 @@
+//! Typed indices of a capture's tables.
+//!
+//! Every table is append-only and its ids are given out in order from zero, so an id is an index and a chunk
+//! needs to store only its first one.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the table that this id belongs to.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The id of a table position.
+            ///
+            /// # Panics
+            /// When the table has more than 2³² rows, which no writer of this crate makes.
+            pub fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("a table holds fewer than 2^32 rows"))
+            }
+        }
+    };
+}
+
+id! {
+    /// One image of a process: exec ends one and starts the next under the same pid.
+    ProcessId
+}
+id! {
+    /// A thread of one process image.
+    ThreadId
+}
+id! {
+    /// A file with code, identified by its build id or by device, inode and modification time.
+    ModuleId
+}
+id! {
+    /// One code address, or one pseudo frame.
+    FrameId
+}
+id! {
+    /// A stack: a frame and the stack of its caller. Id 0 is the empty stack, see [`NodeId::ROOT`].
+    NodeId
+}
+id! {
+    /// A function or file name.
+    StringId
+}
+
+impl NodeId {
+    /// The stack without frames: the parent of every outermost frame.
+    pub const ROOT: NodeId = NodeId(0);
+}

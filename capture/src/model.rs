@@ -1,0 +1,341 @@
+//! The tables beside the events: who, where, and under which name.
+
+use crate::ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// What is known when a recording begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Version of the tool that recorded, e.g. `0.1.0`.
+    pub tool_version: String,
+    /// The command given to `run`; empty for `record`, and with `--no-cmdline`.
+    pub command: Vec<String>,
+    /// Wall clock at the start, nanoseconds since the Unix epoch. For display only.
+    pub started_unix_ns: u64,
+    /// Kernel's boot id: pids and clocks of two captures compare only within one boot.
+    pub boot_id: String,
+    /// The clock that event times come from.
+    pub clock: Clock,
+    /// Options that change what the events mean, as `name`, `value`.
+    pub options: Vec<(String, String)>,
+}
+
+/// The clock of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Clock {
+    /// The processor's time stamp counter, converted to nanoseconds.
+    #[default]
+    Tsc,
+    /// `CLOCK_MONOTONIC_RAW`, where the counter is not invariant or not allowed.
+    MonotonicRaw,
+}
+
+/// A file with code, as it was when it was mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Module {
+    /// Path as the process saw it, or `[vdso]`.
+    pub path: String,
+    /// GNU build id, empty when the file has none.
+    pub build_id: Vec<u8>,
+    /// Device, inode and modification time (nanoseconds since the Unix epoch); 0 where unknown.
+    pub device: u64,
+    /// See `device`.
+    pub inode: u64,
+    /// See `device`.
+    pub modified_ns: u64,
+}
+
+/// One image of a process. A later record of the same id replaces the earlier one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Pid in the recorder's namespace.
+    pub pid: u32,
+    /// Pid of the parent.
+    pub parent_pid: u32,
+    /// The image this one came from: by fork (blocks inherited), or by exec.
+    pub parent: Option<ProcessId>,
+    /// Counts the exec calls of this pid; 0 for the image that fork made.
+    pub image: u32,
+    /// Start time of the process in clock ticks since boot, which tells reused pids apart.
+    pub start_ticks: u64,
+    /// True when the heap was inherited from `parent` by fork.
+    pub forked: bool,
+    /// Name of the executable file without folders; `[pid = N]` where there is none.
+    pub name: String,
+    /// Path of the executable.
+    pub executable: String,
+    /// Command line; empty with `--no-cmdline`.
+    pub command: Vec<String>,
+    /// How it ended, when it did before the recording.
+    pub end: Option<ProcessEnd>,
+}
+
+/// End of a process image.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessEnd {
+    /// How.
+    pub ended: Ended,
+    /// Nanoseconds since the start of the recording.
+    pub time: u64,
+}
+
+/// How a process image ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// It is gone, and nobody who was told why is in reach.
+    #[default]
+    Unknown,
+    /// Exited with this code.
+    Exited(i32),
+    /// Killed by this signal.
+    Signaled(i32),
+    /// Replaced by the next image: its blocks were *alive at exec*, not leaked.
+    Exec,
+    /// Still running when the recording ended.
+    Running,
+}
+
+/// A thread of a process image.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The image it belongs to.
+    pub process: ProcessId,
+    /// Thread id in the recorder's namespace.
+    pub tid: u32,
+    /// Name (`comm`), empty where it could not be read. A later record of the same id replaces the earlier one.
+    pub name: String,
+}
+
+/// One step of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Frame {
+    /// Code. `address` is relative to the module (as in the ELF file's own virtual addresses), or absolute where
+    /// `module` is none. It is a return address, so look up `address - 1`, unless `exact`.
+    Code { module: Option<ModuleId>, address: u64, exact: bool },
+    /// Not code, see [`Pseudo`].
+    Pseudo(Pseudo),
+}
+
+/// Frames that are not code: innermost, the function that was called when it was not plain `malloc`; outermost,
+/// why the stack does not reach the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "named after the functions")]
+pub enum Pseudo {
+    Calloc = 1,
+    Realloc = 2,
+    Reallocarray = 3,
+    PosixMemalign = 4,
+    AlignedAlloc = 5,
+    Memalign = 6,
+    Valloc = 7,
+    Pvalloc = 8,
+    New = 9,
+    NewArray = 10,
+    NewAligned = 11,
+    NewArrayAligned = 12,
+    Mmap = 20,
+    Mremap = 21,
+    Brk = 22,
+    /// The depth limit cut the outer frames off.
+    Truncated = 40,
+    /// No unwind information for the outermost frame shown.
+    NoUnwindInfo = 41,
+    /// The chain broke: unreadable memory, or a stack pointer that did not rise.
+    Broken = 42,
+    /// The stash of stacks was full.
+    StashFull = 43,
+    /// The agent could not take a stack at this moment.
+    NotTaken = 44,
+}
+
+impl Pseudo {
+    /// All of them.
+    pub const ALL: [Pseudo; 20] = [
+        Pseudo::Calloc,
+        Pseudo::Realloc,
+        Pseudo::Reallocarray,
+        Pseudo::PosixMemalign,
+        Pseudo::AlignedAlloc,
+        Pseudo::Memalign,
+        Pseudo::Valloc,
+        Pseudo::Pvalloc,
+        Pseudo::New,
+        Pseudo::NewArray,
+        Pseudo::NewAligned,
+        Pseudo::NewArrayAligned,
+        Pseudo::Mmap,
+        Pseudo::Mremap,
+        Pseudo::Brk,
+        Pseudo::Truncated,
+        Pseudo::NoUnwindInfo,
+        Pseudo::Broken,
+        Pseudo::StashFull,
+        Pseudo::NotTaken,
+    ];
+
+    /// The pseudo frame with this number in files and on the wire.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|pseudo| *pseudo as u8 == number)
+    }
+
+    /// Text shown to people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Pseudo::Calloc => "calloc",
+            Pseudo::Realloc => "realloc",
+            Pseudo::Reallocarray => "reallocarray",
+            Pseudo::PosixMemalign => "posix_memalign",
+            Pseudo::AlignedAlloc => "aligned_alloc",
+            Pseudo::Memalign => "memalign",
+            Pseudo::Valloc => "valloc",
+            Pseudo::Pvalloc => "pvalloc",
+            Pseudo::New => "operator new",
+            Pseudo::NewArray => "operator new[]",
+            Pseudo::NewAligned => "operator new (aligned)",
+            Pseudo::NewArrayAligned => "operator new[] (aligned)",
+            Pseudo::Mmap => "mmap",
+            Pseudo::Mremap => "mremap",
+            Pseudo::Brk => "brk",
+            Pseudo::Truncated => "[truncated stack]",
+            Pseudo::NoUnwindInfo => "[incomplete: no unwind information]",
+            Pseudo::Broken => "[incomplete: broken stack]",
+            Pseudo::StashFull => "[stash full]",
+            Pseudo::NotTaken => "[incomplete: not taken]",
+        }
+    }
+
+    /// True for the kinds of calls, which stand innermost and which views hide.
+    pub fn is_call(self) -> bool {
+        (self as u8) < 40
+    }
+}
+
+/// A frame and the stack that called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The caller's stack; smaller than the node's own id.
+    pub parent: NodeId,
+    /// What was executing.
+    pub frame: FrameId,
+}
+
+/// The names of one code frame, innermost inlined function first; the last one is the function that owns the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbolized {
+    /// The frame these names belong to.
+    pub frame: FrameId,
+    /// Empty when there is no name.
+    pub names: Vec<SourceFrame>,
+    /// Why there is no name, as text for people, when `names` is empty or has no function.
+    pub reason: Option<StringId>,
+}
+
+/// One function at one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFrame {
+    /// Demangled function name.
+    pub function: Option<StringId>,
+    /// Source file as the compiler recorded it.
+    pub file: Option<StringId>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+}
+
+/// What is known when a recording ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// From the start of the recording to its end.
+    pub duration_ns: u64,
+    /// Events that were not recorded, by reason.
+    pub lost: Vec<Lost>,
+    /// What the recording cost.
+    pub overhead: Overhead,
+    /// Processes of the tree that were not recorded to their end, as `pid name`.
+    pub unrecorded: Vec<String>,
+    /// Remarks for the user, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Events lost for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// `ring_full`, `nested`, `no_ring`, `stash_full` …
+    pub reason: String,
+    /// How many events.
+    pub events: u64,
+    /// What the user can do about it.
+    pub advice: String,
+}
+
+/// Cost of the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// CPU time spent in hooks of all recorded threads, estimated by sampling, nanoseconds.
+    pub agent_cpu_ns: u64,
+    /// CPU time of the collector itself.
+    pub collector_cpu_ns: u64,
+    /// Time that recorded threads waited for room in their ring.
+    pub wait_ns: u64,
+    /// Peak resident memory of the collector, bytes.
+    pub collector_peak_rss: u64,
+    /// Bytes of shared memory the recorded processes used.
+    pub shared_memory: u64,
+    /// Allocation calls that the agent itself made through its own hooks; 0 unless the agent has a defect.
+    pub agent_allocations: u64,
+}
+
+/// All tables of a capture, as a reader rebuilds them.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// From the first chunk.
+    pub metadata: Metadata,
+    /// Function and file names.
+    pub strings: Vec<String>,
+    /// Files with code.
+    pub modules: Vec<Module>,
+    /// Process images.
+    pub processes: Vec<Process>,
+    /// Threads.
+    pub threads: Vec<Thread>,
+    /// Code addresses and pseudo frames.
+    pub frames: Vec<Frame>,
+    /// Stacks; index 0 is [`NodeId::ROOT`], a placeholder whose contents mean nothing.
+    pub nodes: Vec<Node>,
+    /// Names by frame, `None` where none were stored.
+    pub symbols: Vec<Option<Symbolized>>,
+    /// From the last chunk; `None` when the file was cut off or is still being written.
+    pub summary: Option<Summary>,
+}
+
+impl Tables {
+    /// A stored string, or `""` for an id outside of the table.
+    pub fn string(&self, id: StringId) -> &str {
+        self.strings.get(id.index()).map_or("", String::as_str)
+    }
+
+    /// The process of a thread, when both are known.
+    pub fn process_of(&self, thread: ThreadId) -> Option<ProcessId> {
+        self.threads.get(thread.index()).map(|thread| thread.process)
+    }
+
+    /// The nodes of a stack from the innermost frame to the outermost.
+    pub fn stack(&self, node: NodeId) -> impl Iterator<Item = (NodeId, Node)> + '_ {
+        let mut next = node;
+        std::iter::from_fn(move || {
+            if next == NodeId::ROOT {
+                return None;
+            }
+            let id = next;
+            let node = *self.nodes.get(id.index())?;
+            // A parent that does not come before its child would loop for ever.
+            next = if node.parent < id { node.parent } else { NodeId::ROOT };
+            Some((id, node))
+        })
+    }
+
+    /// The names of a frame.
+    pub fn symbol(&self, frame: FrameId) -> Option<&Symbolized> {
+        self.symbols.get(frame.index()).and_then(Option::as_ref)
+    }
+}

@@ -1,0 +1,2 @@
+//! The sysprof-memprof command.
+fn main() {}

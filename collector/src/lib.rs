@@ -1,0 +1,1 @@
+//! Drains the rings of recorded processes into one capture.

@@ -1,0 +1,1 @@
+//! Shared memory between agent and collector: rings, stack stash, pc table.

@@ -1,0 +1,1 @@
+//! Names, files and lines of addresses, or the reason why there are none.

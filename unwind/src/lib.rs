@@ -1,0 +1,1 @@
+//! Exact in-process stack unwinding from .eh_frame, without allocation or locks.

@@ -1,0 +1,1 @@
+//! Analysis of a capture and its views.
