@@ -1,0 +1,1 @@
+//! Where the agent library lies so that target processes can load it.

@@ -1,0 +1,38 @@
+//! Why a recording could not be made.
+
+use std::path::PathBuf;
+
+/// A failure of the collector; each text says what, where and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The capture could not be created or written.
+    #[error("cannot write the capture {path}: {source}. Choose another place with --output.")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The output exists already.
+    #[error("{path} exists already. Choose another name with --output, or replace it with --force.")]
+    OutputExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The socket for agents could not be made.
+    #[error("cannot listen for agents on {path}: {source}")]
+    Listen {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The system refused something the recording cannot do without.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,1 @@
+//! Starts the target with the agent in its environment.

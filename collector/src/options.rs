@@ -1,0 +1,50 @@
+//! What a recording is asked to do.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a thread does when its ring is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFull {
+    /// Wait until the collector made room, at most [`Options::max_wait`], then lose events and count them.
+    #[default]
+    Block,
+    /// Lose events at once and count them.
+    Drop,
+}
+
+/// Options of one recording.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The capture to write.
+    pub output: PathBuf,
+    /// Replace an existing capture.
+    pub replace: bool,
+    /// The command that is recorded, for the capture's metadata; empty for `record`.
+    pub command: Vec<OsString>,
+    /// Store command lines in the capture.
+    pub store_command: bool,
+    /// Record the processes that the target starts.
+    pub follow: bool,
+    /// What a thread does when its ring is full.
+    pub on_full: OnFull,
+    /// Longest wait on a full ring.
+    pub max_wait: Duration,
+    /// Bytes of one thread's ring, rounded up to a power of two.
+    pub ring_size: usize,
+    /// Most frames of a stack.
+    pub max_depth: u32,
+    /// Record only processes whose executable's name matches one of these globs; empty means all.
+    pub only: Vec<String>,
+    /// Do not record processes whose executable's name matches one of these globs.
+    pub skip: Vec<String>,
+    /// Resolve names at the end and store them in the capture.
+    pub symbolize: bool,
+    /// Listen here for agents; none means a private socket.
+    pub socket: Option<PathBuf>,
+    /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.
+    pub live: bool,
+    /// Version of the tool, for the capture's metadata.
+    pub tool_version: String,
+}
