@@ -1,1 +1,75 @@
-//! Shared memory between agent and collector: rings, stack stash, pc table.
+//! Shared memory between the agent and the collector: rings of records, stacks, code addresses, modules.
+//!
+//! # The picture
+//!
+//! Two memfds, made and sealed by the collector, one pair for each executed image of a process:
+//!
+//! ```text
+//!  segment (agent and collector write)                        control (only the collector writes)
+//! ┌────────┬─────────┬───────────┬────────────┬───────┬──────┐ ┌────────┬───────────────────────┐
+//! │ header │ process │ ring      │ pc table   │module │rings │ │ header │ tail of ring 0, 1, …  │
+//! │counters│ slots   │ directory │ node stash │log    │0 1 … │ │ state  │ one cache line each   │
+//! │        │         │ (heads)   │ + indices  │       │      │ │ policy │                       │
+//! └────────┴─────────┴───────────┴────────────┴───────┴──────┘ └────────┴───────────────────────┘
+//! ```
+//!
+//! # The rule of trust
+//!
+//! Each side takes the other for mad or dying. The collector copies a word once, checks the copy and uses the copy;
+//! a head that cannot be, a parent that does not come before its child, a length beyond the end: the ring or table
+//! is given up and the loss counted. The agent clamps what it reads from the control memory; nothing in there can
+//! make it write outside of its own segment.
+//!
+//! # Every atomic and its partner
+//!
+//! | word | written by | read by | why |
+//! |---|---|---|---|
+//! | ring `head` | producer, Release | consumer, Acquire | the record's words, and the nodes and pcs it names, are visible before it is |
+//! | ring `tail` | consumer, Release | producer, Acquire | the words were copied out before they are overwritten |
+//! | directory `owner` | claimant CAS Acquire, owner Release | next claimant | the last owner's head is visible to the next |
+//! | index slot | inserter CAS Release | any, Acquire | the entry's words are visible before its id |
+//! | `level`, `next` | CAS / add, AcqRel | any, Acquire | a level is in use only after it was chosen; ids are unique |
+//! | slot `state` | child CAS Release | collector, Acquire | the slot's words are visible before its pid |
+//! | module `length` | agent Release | collector, Acquire | the description is whole before it has a length |
+//! | control `state`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |
+//!
+//! Words of a ring are atomics with Relaxed order: they cost a plain store, and a hostile writer is no data race.
+//!
+//! The crate has no file, no socket and no system call: it works on memory it is given, so that the same code runs
+//! under loom. It is `no_std` and never allocates.
+
+#![cfg_attr(not(any(test, loom)), no_std)]
+
+mod primitive;
+
+pub mod decode;
+mod error;
+pub mod geometry;
+pub mod handshake;
+pub mod intern;
+pub mod pc_table;
+pub mod pseudo;
+pub mod record;
+pub mod ring;
+pub mod stash;
+
+#[cfg(not(loom))]
+#[expect(unsafe_code, reason = "turns the mapped memory into typed references")]
+pub mod control;
+#[cfg(not(loom))]
+pub mod module_log;
+#[cfg(not(loom))]
+pub mod process_slot;
+#[cfg(not(loom))]
+#[expect(unsafe_code, reason = "turns the mapped memory into typed references")]
+pub mod segment;
+
+#[cfg(not(loom))]
+pub use control::Control;
+pub use error::Corrupt;
+pub use geometry::Geometry;
+#[cfg(not(loom))]
+pub use segment::Segment;
+
+/// Version of everything in this crate that two processes share. Both sides must have the same.
+pub const PROTOCOL_VERSION: u32 = 1;

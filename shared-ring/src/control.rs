@@ -1,0 +1,84 @@
+//! The words that only the collector writes. Agents map them read-only.
+
+use crate::geometry::Geometry;
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+
+/// First word of the control memory.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"mpCTL\0\0\x01");
+/// Bytes before the first tail.
+pub const HEADER_BYTES: usize = 4096;
+/// Set by the kernel in [`ControlHeader::owner`] when the collector died.
+pub const OWNER_DIED: u32 = 0x4000_0000;
+
+/// State and policy of the recording.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ControlHeader {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// 1 while recording, 0 when it is over.
+    pub recording: AtomicU32,
+    /// Robust futex of the collector: its thread id, or [`OWNER_DIED`].
+    pub owner: AtomicU32,
+    /// 1: threads wait on a full ring, 0: they lose events.
+    pub block: AtomicU32,
+    /// Longest wait on a full ring, milliseconds.
+    pub max_wait_ms: AtomicU32,
+    /// Most frames of a stack.
+    pub max_depth: AtomicU32,
+    /// 1: children are recorded.
+    pub follow: AtomicU32,
+    /// 1: time is the time stamp counter, 0: nanoseconds of `CLOCK_MONOTONIC_RAW`.
+    pub tsc: AtomicU32,
+    _reserved: AtomicU32,
+}
+
+const _: () = assert!(size_of::<ControlHeader>() == 40);
+
+/// Mapped control memory. Copying it copies the view.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    base: *mut u8,
+    rings: usize,
+}
+
+// SAFETY: all access goes through atomics in memory that is shared anyway.
+unsafe impl Send for Control {}
+// SAFETY: as above.
+unsafe impl Sync for Control {}
+
+impl Control {
+    /// A view of the control memory at `base`.
+    ///
+    /// # Safety
+    /// `base` is page aligned, and `geometry.layout().control_length` bytes from there stay mapped, readable, as long
+    /// as the view or anything from it is in use; writable for whoever stores.
+    pub unsafe fn new(base: *mut u8, geometry: Geometry) -> Self {
+        Self { base, rings: geometry.ring_count() }
+    }
+
+    /// State and policy.
+    #[inline(always)]
+    pub fn header(&self) -> &'static ControlHeader {
+        // SAFETY: `new` demands that the memory is mapped and larger than the header.
+        unsafe { &*self.base.cast::<ControlHeader>() }
+    }
+
+    /// Tail of a ring. A ring outside of the memory gets the last one: wrong, but harmless.
+    pub fn tail(&self, ring: usize) -> &'static AtomicU64 {
+        // SAFETY: the ring is clamped to those that the memory has room for.
+        unsafe { crate::segment::tail(self.base, ring.min(self.rings - 1)) }
+    }
+
+    /// True while events are wanted.
+    #[inline(always)]
+    pub fn is_recording(&self) -> bool {
+        // Relaxed: a late look costs one event more or less.
+        self.header().recording.load(Ordering::Relaxed) == 1
+    }
+
+    /// True when the collector is gone without having said so.
+    pub fn owner_died(&self) -> bool {
+        self.header().owner.load(Ordering::Relaxed) & OWNER_DIED != 0
+    }
+}

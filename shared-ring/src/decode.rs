@@ -1,0 +1,163 @@
+//! Words back to records: a total function over hostile input.
+
+use crate::error::Corrupt;
+use crate::record::{DELTA_LIMIT, OPCODES, Opcode, Record, field_shift, kind_bit};
+
+/// The first record of `words`: its Δt in shifted ticks, its meaning, and how many words it took.
+///
+/// # Errors
+/// [`Corrupt::Opcode`] for an unknown kind, [`Corrupt::Length`] when the record does not end within `words`, which
+/// no sound producer publishes.
+#[inline]
+pub fn decode(words: &[u64]) -> Result<(u64, Record, usize), Corrupt> {
+    let Some(&first) = words.first() else { return Err(Corrupt::Length) };
+    let field = first >> field_shift();
+    let delta = first & (DELTA_LIMIT - 1);
+    if field >= OPCODES {
+        let address = field << 4;
+        if first & kind_bit() == 0 {
+            return Ok((delta, Record::Free { address }, 1));
+        }
+        let Some(&second) = words.get(1) else { return Err(Corrupt::Length) };
+        let record =
+            Record::Alloc { address, size: second & 0xFFFF_FFFF, alignment: 0, stack: (second >> 32) as u32 };
+        return Ok((delta, record, 2));
+    }
+    escape(field, delta, words)
+}
+
+#[cold]
+fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize), Corrupt> {
+    let (opcode, length) =
+        Opcode::ALL.into_iter().find(|(opcode, _)| *opcode as u64 == field).ok_or(Corrupt::Opcode)?;
+    if words.len() < length {
+        return Err(Corrupt::Length);
+    }
+    let word = |index: usize| words.get(index).copied().unwrap_or(0);
+    let high = |index: usize| (word(index) >> 32) as u32;
+    let low = |index: usize| word(index) as u32;
+    let record = match opcode {
+        Opcode::Time => Record::Time { time: word(1) },
+        Opcode::Owner => Record::Owner { slot: high(1), tid: low(1), time: word(2) },
+        Opcode::End => Record::End,
+        Opcode::AllocLong => {
+            let alignment = match low(3) {
+                0 => 0,
+                log2 => 1u64.checked_shl(log2 - 1).unwrap_or(0),
+            };
+            Record::Alloc { address: word(1), size: word(2), alignment, stack: high(3) }
+        }
+        Opcode::FreeLong => Record::Free { address: word(1) },
+        Opcode::ReallocBegin => Record::ReallocBegin { address: word(1) >> 16, serial: word(1) as u16 },
+        Opcode::ReallocEnd => Record::ReallocEnd {
+            address: word(1) >> 16,
+            serial: word(1) as u16,
+            size: word(2),
+            stack: low(3),
+        },
+        Opcode::ReallocFailed => Record::ReallocFailed { serial: word(1) as u16 },
+        Opcode::ReallocFreed => Record::ReallocFreed { serial: word(1) as u16 },
+        Opcode::Map => {
+            Record::Map { address: word(1), length: word(2), stack: high(3), in_hook: low(3) & 1 != 0 }
+        }
+        Opcode::Unmap => Record::Unmap { address: word(1), length: word(2) },
+        Opcode::UnmapFailed => Record::UnmapFailed { address: word(1), length: word(2) },
+        Opcode::Remap => Record::Remap {
+            old_address: word(1),
+            old_length: word(2),
+            address: word(3),
+            length: word(4),
+            stack: low(5),
+        },
+        Opcode::Break => Record::Break { address: word(1), stack: low(2) },
+        Opcode::GapBegin => Record::GapBegin,
+        Opcode::GapEnd => Record::GapEnd { allocations: word(1), frees: word(2) },
+        Opcode::Exec => Record::Exec,
+        Opcode::ExecFailed => Record::ExecFailed,
+        Opcode::Exit => Record::Exit { code: low(1) as i32 },
+    };
+    Ok((delta, record, length))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::record::{MAX_WORDS, encode, short_alloc, short_free};
+    use proptest::prelude::*;
+
+    fn records() -> impl Strategy<Value = Record> {
+        let address =
+            prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
+        let size = prop_oneof![0u64..100_000, any::<u64>()];
+        (0usize..16, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+            |(kind, address, size, stack, serial, log2, flag)| match kind {
+                0 => Record::Alloc { address, size, alignment: 0, stack },
+                1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
+                2 => Record::Free { address },
+                3 => Record::ReallocBegin { address, serial },
+                4 => Record::ReallocEnd { serial, address, size, stack },
+                5 => Record::ReallocFailed { serial },
+                6 => Record::ReallocFreed { serial },
+                7 => Record::Map { address, length: size, stack, in_hook: flag },
+                8 => Record::Unmap { address, length: size },
+                9 => Record::UnmapFailed { address, length: size },
+                10 => Record::Remap { old_address: size, old_length: 3, address, length: 5, stack },
+                11 => Record::Break { address, stack },
+                12 => Record::GapEnd { allocations: size, frees: address },
+                13 => Record::Exit { code: stack as i32 },
+                14 => Record::Owner { slot: stack, tid: u32::from(serial), time: size },
+                _ => Record::Time { time: size },
+            },
+        )
+    }
+
+    proptest! {
+        /// Check that every record comes back as it was, from exactly its own words.
+        #[test]
+        fn records_round_trip(record in records(), delta in 0..DELTA_LIMIT) {
+            let (words, length) = encode(record, delta);
+            prop_assert!(length <= MAX_WORDS);
+            prop_assert_eq!(decode(&words[..length]), Ok((delta, record, length)));
+            prop_assert_eq!(decode(&words[..length - 1]).err(), Some(Corrupt::Length));
+        }
+
+        /// Check that no words at all can make the decoder panic or take more than there is.
+        #[test]
+        fn any_words_are_decoded_or_refused(words in proptest::collection::vec(any::<u64>(), 0..8), small in any::<bool>()) {
+            let words: Vec<u64> = words.iter().map(|w| if small { w >> 32 } else { *w }).collect();
+            if let Ok((_, _, length)) = decode(&words) {
+                prop_assert!(length >= 1 && length <= words.len());
+            }
+        }
+    }
+
+    /// Check that the common records are as small as the format promises.
+    #[test]
+    fn malloc_takes_two_words_and_free_one() {
+        assert_eq!(encode(Record::Alloc { address: 0x5581_2340, size: 24, alignment: 0, stack: 7 }, 3).1, 2);
+        assert_eq!(encode(Record::Free { address: 0x5581_2340 }, 3).1, 1);
+    }
+
+    /// Check the worked example of the documentation, and the words of every escape: the wire's golden table.
+    #[test]
+    fn wire_is_as_documented() {
+        assert_eq!(short_alloc(0x5581_2340, 24, 7, 3), Some([0x0000_5581_2348_0003, 0x0000_0007_0000_0018]));
+        assert_eq!(short_free(0x5581_2340, 3), Some(0x0000_5581_2340_0003));
+        for (index, (opcode, length)) in Opcode::ALL.into_iter().enumerate() {
+            assert_eq!(opcode as usize, index + 1);
+            assert!(length <= MAX_WORDS);
+        }
+        assert_eq!(encode(Record::Owner { slot: 1, tid: 2, time: 3 }, 0).0[..3], [2 << 20, 1 << 32 | 2, 3]);
+        assert_eq!(encode(Record::End, 5).0[0], 3 << 20 | 5);
+        assert_eq!(crate::PROTOCOL_VERSION, 1, "a change of the wire needs a new version");
+    }
+
+    /// Check that addresses and sizes which the short forms can't hold take the long way.
+    #[test]
+    fn odd_blocks_take_the_long_form() {
+        for (address, size) in [(0x1001, 1), (0xFFF0, 1), (0x7FFF_FFFF_FFF8, 1), (0x10_0000, 1 << 32)] {
+            assert_eq!(short_alloc(address, size, 1, 0), None);
+            assert_eq!(encode(Record::Alloc { address, size, alignment: 0, stack: 1 }, 0).1, 4);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What agent and collector say to each other once, over a Unix socket of sequenced packets.
+//!
+//! ```text
+//!  agent ── Hello (64 bytes) ──────────────────────────► collector
+//!  agent ◄─ Reply (64 bytes) + [segment, control] fds ── collector      (no descriptors unless accepted)
+//! ```
+//!
+//! Both messages are sixteen little-endian 32-bit words, beginning with a magic number and the protocol version.
+//! Unused words are zero and ignored, so that a later version may use them.
+
+use crate::geometry::Geometry;
+
+/// Bytes of each message.
+pub const MESSAGE: usize = 64;
+const HELLO_MAGIC: u32 = u32::from_le_bytes(*b"mpHe");
+const REPLY_MAGIC: u32 = u32::from_le_bytes(*b"mpRe");
+const WORDS: usize = MESSAGE / 4;
+
+/// The agent's first and only message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// [`crate::PROTOCOL_VERSION`] of the agent.
+    pub version: u32,
+    /// Its pid in its own namespace.
+    pub pid: u32,
+    /// Its limit on address space in bytes, `u64::MAX` for none.
+    pub address_space: u64,
+}
+
+/// Why an agent is not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Verdict {
+    /// It is recorded: two descriptors come with the message.
+    Accepted = 0,
+    /// The collector speaks another protocol version.
+    Version = 1,
+    /// The process was not chosen (`--only`, `--skip`, `--no-follow`).
+    NotChosen = 2,
+    /// The recording is over.
+    Over = 3,
+}
+
+/// The collector's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// [`crate::PROTOCOL_VERSION`] of the collector.
+    pub version: u32,
+    /// Recorded or not.
+    pub verdict: Verdict,
+    /// Sizes of the segment.
+    pub geometry: Geometry,
+    /// The process slot that belongs to the agent.
+    pub slot: u32,
+}
+
+fn get(message: &[u8; MESSAGE], index: usize) -> u32 {
+    let mut bytes = [0; 4];
+    for (to, from) in bytes.iter_mut().zip(message.iter().skip(index * 4)) {
+        *to = *from;
+    }
+    u32::from_le_bytes(bytes)
+}
+
+fn message(words: [u32; WORDS]) -> [u8; MESSAGE] {
+    let mut bytes = [0; MESSAGE];
+    for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+impl Hello {
+    /// The message.
+    pub fn to_bytes(&self) -> [u8; MESSAGE] {
+        let mut words = [0; WORDS];
+        words[0] = HELLO_MAGIC;
+        words[1] = self.version;
+        words[2] = self.pid;
+        words[3] = self.address_space as u32;
+        words[4] = (self.address_space >> 32) as u32;
+        message(words)
+    }
+
+    /// From a message; `None` when it is none.
+    pub fn from_bytes(bytes: &[u8; MESSAGE]) -> Option<Self> {
+        (get(bytes, 0) == HELLO_MAGIC).then(|| Self {
+            version: get(bytes, 1),
+            pid: get(bytes, 2),
+            address_space: u64::from(get(bytes, 3)) | u64::from(get(bytes, 4)) << 32,
+        })
+    }
+}
+
+impl Reply {
+    /// The message.
+    pub fn to_bytes(&self) -> [u8; MESSAGE] {
+        let mut words = [0; WORDS];
+        words[0] = REPLY_MAGIC;
+        words[1] = self.version;
+        words[2] = self.verdict as u32;
+        words[3] = self.slot;
+        words[4..10].copy_from_slice(&self.geometry.to_words());
+        message(words)
+    }
+
+    /// From a message; `None` when it is none, or has a geometry that cannot be.
+    pub fn from_bytes(bytes: &[u8; MESSAGE]) -> Option<Self> {
+        if get(bytes, 0) != REPLY_MAGIC {
+            return None;
+        }
+        let verdict = match get(bytes, 2) {
+            0 => Verdict::Accepted,
+            1 => Verdict::Version,
+            2 => Verdict::NotChosen,
+            3 => Verdict::Over,
+            _ => return None,
+        };
+        let words = [4, 5, 6, 7, 8, 9].map(|index| get(bytes, index));
+        let geometry = Geometry::from_words(words)?;
+        Some(Self { version: get(bytes, 1), verdict, slot: get(bytes, 3), geometry })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Check that both messages come back as they were sent.
+    #[test]
+    fn messages_round_trip() {
+        let hello = Hello { version: 9, pid: 1234, address_space: 5 << 33 };
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        let reply = Reply { version: 1, verdict: Verdict::NotChosen, geometry: Geometry::default(), slot: 3 };
+        assert_eq!(Reply::from_bytes(&reply.to_bytes()), Some(reply));
+        assert_eq!(Reply::from_bytes(&hello.to_bytes()), None);
+    }
+
+    proptest! {
+        /// Check that whatever a stranger sends is refused or sound.
+        #[test]
+        fn any_bytes_give_a_sound_geometry_or_nothing(mut bytes in proptest::collection::vec(any::<u8>(), MESSAGE)) {
+            bytes[..4].copy_from_slice(b"mpRe");
+            let bytes: [u8; MESSAGE] = bytes.try_into().unwrap();
+            if let Some(reply) = Reply::from_bytes(&bytes) {
+                prop_assert!(reply.geometry.is_sound());
+            }
+        }
+    }
+}

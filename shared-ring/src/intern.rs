@@ -1,0 +1,391 @@
+//! A dense, append-only table of keys with a growing hash index, filled by many threads without locks.
+//!
+//! ```text
+//!  entries   id 1   id 2   id 3   id 4 …            dense: a key costs W words, whatever the hash says
+//!           ┌──────┬──────┬──────┬──────┐
+//!           │ key  │ key  │ key  │      │
+//!           └──────┴──────┴──────┴──────┘
+//!  level 0  [ · 2 · · 1 · 3 · ]                     hash → id, open addressing, 2^12 slots
+//!  level 1  [ · · · 3 · · · · · · 4 · · · · · ]     twice as many: in use once level 0 is half full
+//! ```
+//!
+//! A look-up goes through the newest level first and then the older ones; what it finds in an older one it enters
+//! into the newest, so that hot keys move along and nothing is ever rehashed. Two threads may enter one key twice
+//! around a change of levels: such a *late duplicate* has two ids, which the collector merges by their keys.
+//!
+//! Ids are taken in batches, so that threads do not meet on one counter; some are never used. Id 0 is *none*.
+//! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first touch.
+
+use crate::geometry::{FIRST_LEVEL, last_level_log2};
+use crate::primitive::{AtomicU32, Ordering};
+use crate::ring::Word;
+
+/// Ids that one thread takes at a time.
+const BATCH: u32 = 16;
+/// Slots that are looked at in one level before it counts as crowded.
+const PROBES: usize = 64;
+
+/// Opens memory before its first use in this process.
+pub trait Pieces {
+    /// Makes the first `entries` entries and all index levels up to `level` accessible in this process. Called
+    /// before every access, so it must be cheap when they already are.
+    fn open(&self, entries: u32, level: u32);
+}
+
+/// Memory that is accessible as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened;
+
+impl Pieces for Opened {
+    #[inline(always)]
+    fn open(&self, _entries: u32, _level: u32) {}
+}
+
+/// Ids that a thread took and did not use yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Batch {
+    next: u32,
+    end: u32,
+}
+
+/// The table: `W` words a key.
+#[derive(Clone, Copy, Debug)]
+pub struct InternTable<'a, P, const W: usize> {
+    /// `W` words for each id.
+    pub(crate) entries: &'a [Word],
+    /// All levels, one after the other.
+    pub(crate) index: &'a [AtomicU32],
+    /// The next id that nobody has taken.
+    pub(crate) next: &'a AtomicU32,
+    /// The newest level in use.
+    pub(crate) level: &'a AtomicU32,
+    pub(crate) pieces: P,
+}
+
+/// What a probe of one level found.
+enum Probe {
+    Found(u32),
+    Free(usize),
+    Crowded,
+}
+
+impl<P: Pieces, const W: usize> InternTable<'_, P, W> {
+    fn capacity(&self) -> u32 {
+        (self.entries.len() / W) as u32
+    }
+
+    fn last_level(&self) -> u32 {
+        last_level_log2(self.capacity().trailing_zeros()) - FIRST_LEVEL
+    }
+
+    fn level_slots(&self, level: u32) -> &[AtomicU32] {
+        let size = 1usize << (FIRST_LEVEL + level);
+        let start = size - (1 << FIRST_LEVEL);
+        self.index.get(start..start + size).unwrap_or(&[])
+    }
+
+    /// The id of `key`, entering it when it is new; `None` when the table is full. Ids of new keys are greater than
+    /// `above`.
+    // Cost: one hash, one index line and one entry line when the key is known.
+    #[inline]
+    pub fn intern(&self, key: [u64; W], above: u32, batch: &mut Batch) -> Option<u32> {
+        let hash = hash(key);
+        // Acquire pairs with the Release half of the exchange in `grow`.
+        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        self.pieces.open(0, level);
+        match self.probe(level, hash, key, 0) {
+            Probe::Found(id) => Some(id),
+            found => self.enter(key, hash, level, found, above, batch),
+        }
+    }
+
+    #[inline]
+    fn probe(&self, level: u32, hash: u64, key: [u64; W], from: usize) -> Probe {
+        let slots = self.level_slots(level);
+        let mask = slots.len().wrapping_sub(1);
+        for step in from..PROBES {
+            let place = (hash as usize).wrapping_add(step) & mask;
+            let Some(slot) = slots.get(place) else { return Probe::Crowded };
+            // Acquire pairs with the Release exchange in `publish`: the entry's words are visible.
+            match slot.load(Ordering::Acquire) {
+                0 => return Probe::Free(step),
+                id if self.key(id) == Some(key) => return Probe::Found(id),
+                _ => {}
+            }
+        }
+        Probe::Crowded
+    }
+
+    /// The key of an id, as far as this process can tell: `None` for an id outside of the table.
+    #[inline]
+    pub fn key(&self, id: u32) -> Option<[u64; W]> {
+        let start = id as usize * W;
+        if start + W > self.entries.len() {
+            return None;
+        }
+        self.pieces.open(id + 1, 0);
+        let mut key = [0; W];
+        for (word, entry) in key.iter_mut().zip(self.entries.get(start..start + W)?) {
+            *word = entry.load(Ordering::Relaxed);
+        }
+        Some(key)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter(
+        &self,
+        key: [u64; W],
+        hash: u64,
+        mut level: u32,
+        mut probe: Probe,
+        above: u32,
+        batch: &mut Batch,
+    ) -> Option<u32> {
+        let known = (0..level).rev().find_map(|older| match self.probe(older, hash, key, 0) {
+            Probe::Found(id) => Some(id),
+            _ => None,
+        });
+        let id = match known {
+            Some(id) => id,
+            None => self.take(key, above, batch)?,
+        };
+        loop {
+            match probe {
+                Probe::Found(other) => {
+                    if known.is_none() {
+                        // Somebody was faster: our id is not referred to by anything and serves the next key.
+                        batch.next = batch.next.wrapping_sub(1);
+                    }
+                    return Some(other);
+                }
+                Probe::Free(step) => match self.publish(level, hash, step, id) {
+                    Ok(()) => {
+                        if known.is_none() && id > 1 << (FIRST_LEVEL + level - 1) {
+                            self.grow(level);
+                        }
+                        return Some(id);
+                    }
+                    Err(()) => probe = self.probe(level, hash, key, step),
+                },
+                Probe::Crowded if level < self.last_level() => {
+                    self.grow(level);
+                    level += 1;
+                    self.pieces.open(0, level);
+                    probe = self.probe(level, hash, key, 0);
+                }
+                // A known id is good even when it can't be entered into the newest level.
+                Probe::Crowded => return known,
+            }
+        }
+    }
+
+    /// Takes a new id greater than `above` and writes its key.
+    fn take(&self, key: [u64; W], above: u32, batch: &mut Batch) -> Option<u32> {
+        // A parent may come from another thread's later batch: ids taken from now on are greater than it.
+        if batch.next >= batch.end || batch.next <= above {
+            if self.next.load(Ordering::Relaxed) >= self.capacity() {
+                return None;
+            }
+            // AcqRel: with the parent visible to us, its id was taken before, so ours is greater.
+            let start = self.next.fetch_add(BATCH, Ordering::AcqRel);
+            *batch = Batch { next: start, end: start.saturating_add(BATCH).min(self.capacity()) };
+            if batch.next >= batch.end {
+                return None;
+            }
+        }
+        let id = batch.next;
+        batch.next += 1;
+        self.pieces.open(id + 1, 0);
+        let start = id as usize * W;
+        for (word, entry) in key.iter().zip(self.entries.get(start..start + W)?) {
+            entry.store(*word, Ordering::Relaxed);
+        }
+        Some(id)
+    }
+
+    fn publish(&self, level: u32, hash: u64, step: usize, id: u32) -> Result<(), ()> {
+        let slots = self.level_slots(level);
+        let place = (hash as usize).wrapping_add(step) & slots.len().wrapping_sub(1);
+        // Release pairs with the Acquire load in `probe`: the key above is visible before its id.
+        match slots.get(place).map(|slot| slot.compare_exchange(0, id, Ordering::Release, Ordering::Relaxed))
+        {
+            Some(Ok(_)) => Ok(()),
+            _ => Err(()),
+        }
+    }
+
+    fn grow(&self, level: u32) {
+        if level < self.last_level() {
+            // AcqRel pairs with the Acquire load in `intern`. A lost exchange means that somebody else grew it.
+            let _ = self.level.compare_exchange(level, level + 1, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Ids taken so far; some may be unused.
+    pub fn taken(&self) -> u32 {
+        self.next.load(Ordering::Acquire).min(self.capacity())
+    }
+}
+
+/// Multiply and fold: the keys are ids and addresses, which a plain mask would crowd.
+#[inline(always)]
+fn hash<const W: usize>(key: [u64; W]) -> u64 {
+    let mut state = 0u64;
+    for word in key {
+        state = (state.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    state ^ (state >> 32)
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Shared {
+        entries: Vec<Word>,
+        index: Vec<AtomicU32>,
+        next: AtomicU32,
+        level: AtomicU32,
+    }
+
+    impl Shared {
+        fn table(&self) -> InternTable<'_, Opened, 1> {
+            InternTable {
+                entries: &self.entries,
+                index: &self.index,
+                next: &self.next,
+                level: &self.level,
+                pieces: Opened,
+            }
+        }
+    }
+
+    /// Check that two threads that enter the same key get one id, and that its key is visible to whoever has the id.
+    #[test]
+    fn same_key_gets_one_visible_id() {
+        loom::model(|| {
+            let shared = Arc::new(Shared {
+                entries: (0..64).map(|_| Word::new(0)).collect(),
+                // Only the slots that the two keys can meet need to be modelled.
+                index: (0..1 << FIRST_LEVEL).map(|_| AtomicU32::new(0)).collect(),
+                next: AtomicU32::new(1),
+                level: AtomicU32::new(0),
+            });
+            let other = shared.clone();
+            let thread = thread::spawn(move || {
+                let id = other.table().intern([77], 0, &mut Batch::default()).unwrap();
+                assert_eq!(other.table().key(id), Some([77]));
+                id
+            });
+            let id = shared.table().intern([77], 0, &mut Batch::default()).unwrap();
+            assert_eq!(shared.table().key(id), Some([77]));
+            assert_eq!(thread.join().unwrap(), id);
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    struct Owned {
+        entries: Vec<Word>,
+        index: Vec<AtomicU32>,
+        next: AtomicU32,
+        level: AtomicU32,
+    }
+
+    impl Owned {
+        fn new(log2: u32) -> Self {
+            Self {
+                entries: (0..1usize << log2).map(|_| Word::new(0)).collect(),
+                index: (0..crate::geometry::index_slots(log2)).map(|_| AtomicU32::new(0)).collect(),
+                next: AtomicU32::new(1),
+                level: AtomicU32::new(0),
+            }
+        }
+
+        fn table(&self) -> InternTable<'_, Opened, 1> {
+            InternTable {
+                entries: &self.entries,
+                index: &self.index,
+                next: &self.next,
+                level: &self.level,
+                pieces: Opened,
+            }
+        }
+    }
+
+    proptest! {
+        /// Check that one thread always gets the same id for a key, through all levels.
+        #[test]
+        fn ids_are_stable(keys in proptest::collection::vec(1u64..9_000, 1..20_000)) {
+            let owned = Owned::new(15);
+            let (mut batch, mut known) = (Batch::default(), HashMap::new());
+            for key in keys {
+                let id = owned.table().intern([key], 0, &mut batch).unwrap();
+                prop_assert_eq!(*known.entry(key).or_insert(id), id);
+                prop_assert_eq!(owned.table().key(id), Some([key]));
+            }
+        }
+    }
+
+    /// Check that a full table says so and still finds what it has.
+    #[test]
+    fn full_table_refuses_new_keys() {
+        let owned = Owned::new(10);
+        let mut batch = Batch::default();
+        let mut refused = 0;
+        for key in 1..3_000u64 {
+            refused += u32::from(owned.table().intern([key << 20], 0, &mut batch).is_none());
+        }
+        assert!(refused >= 3_000 - 1_024, "{refused}");
+        assert!(owned.table().intern([1 << 20], 0, &mut batch).is_some());
+    }
+
+    /// Check that a child's id is greater than its parent's, even when the parent comes from another batch.
+    #[test]
+    fn ids_are_above_the_given_one() {
+        let owned = Owned::new(12);
+        let (mut first, mut second) = (Batch::default(), Batch::default());
+        owned.table().intern([1], 0, &mut first).unwrap();
+        let parent = owned.table().intern([2], 0, &mut second).unwrap();
+        let child = owned.table().intern([3], parent, &mut first).unwrap();
+        assert!(child > parent);
+    }
+
+    /// Check that threads which enter the same keys agree but for counted late duplicates, and lose nothing.
+    #[test]
+    fn threads_agree_on_ids() {
+        let owned = Owned::new(18);
+        let maps: Vec<HashMap<u64, u32>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..4u64)
+                .map(|seed| {
+                    let owned = &owned;
+                    scope.spawn(move || {
+                        let mut batch = Batch::default();
+                        let mut state = seed + 1;
+                        let mut map = HashMap::new();
+                        for _ in 0..100_000 {
+                            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                            let key = (state >> 33) % 40_000 + 1;
+                            let id = owned.table().intern([key], 0, &mut batch).unwrap();
+                            assert_eq!(owned.table().key(id), Some([key]));
+                            map.insert(key, id);
+                        }
+                        map
+                    })
+                })
+                .collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+        });
+        let differing =
+            maps[0].iter().filter(|(key, id)| maps[1].get(*key).is_some_and(|x| x != *id)).count();
+        assert!(differing < 400, "{differing} keys have two ids");
+    }
+}

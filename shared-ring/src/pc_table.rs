@@ -1,0 +1,46 @@
+//! The pc table: code addresses and the modules they belong to.
+//!
+//! An address that is reused after `dlclose` belongs to another module then and gets another id, so that stacks
+//! taken earlier keep their meaning.
+
+use crate::intern::{Batch, InternTable, Pieces};
+
+/// Table of code addresses. Its ids begin at [`crate::pseudo::FIRST_PC`].
+pub type PcTable<'a, P> = InternTable<'a, P, 2>;
+
+/// A code address as a stack names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pc {
+    /// The address; bit 63 is set when it is that of an instruction and not a return address.
+    pub bits: u64,
+    /// Serial of the module in the module log, 0 for code outside of modules.
+    pub module: u32,
+}
+
+impl Pc {
+    /// The bit that marks the address of an instruction.
+    pub const EXACT: u64 = 1 << 63;
+
+    /// The address itself.
+    pub fn address(self) -> u64 {
+        self.bits & !Self::EXACT
+    }
+
+    /// True for the address of an instruction, as below a signal frame.
+    pub fn is_exact(self) -> bool {
+        self.bits & Self::EXACT != 0
+    }
+}
+
+impl<P: Pieces> PcTable<'_, P> {
+    /// The id of `pc`; `None` when the table is full.
+    #[inline]
+    pub fn id(&self, pc: Pc, batch: &mut Batch) -> Option<u32> {
+        self.intern([pc.bits, u64::from(pc.module)], 0, batch)
+    }
+
+    /// The address of an id, `None` when it is outside of the table or was never filled in.
+    pub fn pc(&self, id: u32) -> Option<Pc> {
+        self.key(id).map(|[bits, module]| Pc { bits, module: module as u32 }).filter(|pc| pc.bits != 0)
+    }
+}

@@ -1,0 +1,150 @@
+//! One entry for each process that writes into a segment: the image that connected, and its forked children.
+//!
+//! A child of fork claims a free slot with one exchange at its first hook: no socket, no mapping, no descriptor. The
+//! collector frees the slot when the process is gone and all it wrote is drained.
+
+use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+
+/// Why events were not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Loss {
+    /// The ring was full and waiting was not allowed or took too long.
+    RingFull = 0,
+    /// The call came from a signal handler that had interrupted a hook.
+    Nested = 1,
+    /// All rings were taken.
+    NoRing = 2,
+    /// The thread was so far gone that it has no state any more.
+    ThreadGone = 3,
+}
+
+impl Loss {
+    /// All reasons, with the names that captures use.
+    pub const ALL: [(Loss, &'static str); 4] = [
+        (Loss::RingFull, "ring_full"),
+        (Loss::Nested, "nested"),
+        (Loss::NoRing, "no_ring"),
+        (Loss::ThreadGone, "thread_gone"),
+    ];
+}
+
+/// One process. All words are the agent's; only `state` is also cleared by the collector.
+#[repr(C, align(256))]
+#[derive(Debug)]
+pub struct ProcessSlot {
+    /// 0 = free; else the pid (in the process' own namespace) below, [`ProcessSlot::parent`] + 1 above.
+    pub state: AtomicU64,
+    /// Shifted ticks when the slot was claimed.
+    pub claimed: AtomicU64,
+    /// Events lost, by [`Loss`].
+    pub lost: [AtomicU64; 8],
+    /// Stacks that had to be cut because the stash or the pc table was full.
+    pub stash_full: AtomicU64,
+    /// Allocation calls that came from the agent's own code: none, unless it has a defect.
+    pub agent_allocations: AtomicU64,
+    /// Times a thread waited for room.
+    pub waits: AtomicU64,
+    /// Nanoseconds of those waits.
+    pub wait_ns: AtomicU64,
+    /// Ticks of the hooks that were timed, and …
+    pub timed_ticks: AtomicU64,
+    /// … how many were timed; `events` says how many there were.
+    pub timed_events: AtomicU64,
+    /// All events, those lost too.
+    pub events: AtomicU64,
+    /// 1 once the process told that it exits.
+    pub exiting: AtomicU32,
+    _reserved: AtomicU32,
+}
+
+const _: () = assert!(size_of::<ProcessSlot>() == crate::geometry::PROCESS_SLOT);
+
+impl ProcessSlot {
+    const fn word(pid: u32, parent: Option<u32>) -> u64 {
+        let parent = match parent {
+            Some(slot) => slot as u64 + 1,
+            None => 0,
+        };
+        parent << 32 | pid as u64
+    }
+
+    /// Claims the slot if it is free; `parent` is the slot of the process that forked.
+    pub fn claim(&self, pid: u32, parent: Option<u32>) -> bool {
+        if self.state.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        // Release pairs with the collector's Acquire load in `owner`; Acquire with its Release in `free`.
+        self.state.compare_exchange(0, Self::word(pid, parent), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Pid and parent slot of the process, `None` when the slot is free.
+    pub fn owner(&self) -> Option<(u32, Option<u32>)> {
+        // Acquire pairs with the Release exchange in `claim`.
+        let state = self.state.load(Ordering::Acquire);
+        (state as u32 != 0).then(|| (state as u32, ((state >> 32) as u32).checked_sub(1)))
+    }
+
+    /// Frees the slot and its counters. Only the collector does this, after the process is gone.
+    pub fn free(&self) {
+        for counter in self.lost.iter().chain([
+            &self.claimed,
+            &self.stash_full,
+            &self.agent_allocations,
+            &self.waits,
+            &self.wait_ns,
+            &self.timed_ticks,
+            &self.timed_events,
+            &self.events,
+        ]) {
+            counter.store(0, Ordering::Relaxed);
+        }
+        self.exiting.store(0, Ordering::Relaxed);
+        // Release pairs with the Acquire half of the exchange in `claim`: the counters are zero for the next owner.
+        self.state.store(0, Ordering::Release);
+    }
+
+    /// Counts events that were not recorded.
+    pub fn lose(&self, reason: Loss, events: u64) {
+        if let Some(counter) = self.lost.get(reason as usize) {
+            counter.fetch_add(events, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot() -> ProcessSlot {
+        ProcessSlot {
+            state: AtomicU64::new(0),
+            claimed: AtomicU64::new(0),
+            lost: Default::default(),
+            stash_full: AtomicU64::new(0),
+            agent_allocations: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            wait_ns: AtomicU64::new(0),
+            timed_ticks: AtomicU64::new(0),
+            timed_events: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            exiting: AtomicU32::new(0),
+            _reserved: AtomicU32::new(0),
+        }
+    }
+
+    /// Check that a slot has one owner at a time and starts clean for the next.
+    #[test]
+    fn slot_has_one_owner_at_a_time() {
+        let slot = slot();
+        assert_eq!(slot.owner(), None);
+        assert!(slot.claim(10, Some(0)));
+        assert!(!slot.claim(11, None));
+        assert_eq!(slot.owner(), Some((10, Some(0))));
+        slot.lose(Loss::Nested, 3);
+        slot.free();
+        assert!(slot.claim(11, None));
+        assert_eq!(slot.owner(), Some((11, None)));
+        assert_eq!(slot.lost[Loss::Nested as usize].load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! Reserved ids of the pc table: frames that are not code.
+//!
+//! The kind of a call is the innermost node of its stack, and why a stack does not reach its root the outermost:
+//! both cost nothing per event. The numbers are those of the capture format.
+
+/// First id of the pc table that stands for a code address.
+pub const FIRST_PC: u32 = 64;
+
+macro_rules! pseudo {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
+        $($(#[$doc])* pub const $name: u32 = $number;)*
+
+        /// All reserved ids in use, with their names.
+        pub const ALL: &[(&str, u32)] = &[$((stringify!($name), $number)),*];
+    };
+}
+
+pseudo! {
+    /// `calloc`.
+    CALLOC = 1;
+    /// `realloc`.
+    REALLOC = 2;
+    /// `reallocarray`.
+    REALLOCARRAY = 3;
+    /// `posix_memalign`.
+    POSIX_MEMALIGN = 4;
+    /// `aligned_alloc`.
+    ALIGNED_ALLOC = 5;
+    /// `memalign`.
+    MEMALIGN = 6;
+    /// `valloc`.
+    VALLOC = 7;
+    /// `pvalloc`.
+    PVALLOC = 8;
+    /// `operator new`.
+    NEW = 9;
+    /// `operator new[]`.
+    NEW_ARRAY = 10;
+    /// `operator new` with an alignment.
+    NEW_ALIGNED = 11;
+    /// `operator new[]` with an alignment.
+    NEW_ARRAY_ALIGNED = 12;
+    /// `mmap`.
+    MMAP = 20;
+    /// `mremap`.
+    MREMAP = 21;
+    /// `brk` and `sbrk`.
+    BRK = 22;
+    /// The depth limit cut the outer frames off.
+    TRUNCATED = 40;
+    /// No unwind information for the outermost frame.
+    NO_UNWIND_INFO = 41;
+    /// Unreadable memory, or a stack pointer that did not rise.
+    BROKEN = 42;
+    /// The stash or the pc table was full.
+    STASH_FULL = 43;
+    /// No stack could be taken at this moment.
+    NOT_TAKEN = 44;
+}

@@ -1,0 +1,313 @@
+//! Records on the wire: what a hook writes into its thread's ring.
+//!
+//! ```text
+//!  every record begins with  63           20 19 18      0
+//!                           ┌───────────────┬──┬─────────┐
+//!                           │ field 44 bits │k │ Δt      │
+//!                           └───────────────┴──┴─────────┘
+//!  free       1 word   field = address >> 4, k = 0
+//!  malloc     2 words  field = address >> 4, k = 1   │ stack 32 | size 32 │
+//!  escape     n words  field < 4096 = the opcode     │ … as the opcode says │
+//! ```
+//!
+//! No block lies below 64 KiB (the kernel keeps those pages unmapped), so small fields are free to mean something
+//! else. Δt counts [`TIME_SHIFT`]-shifted ticks since the ring's last record; a longer pause is told by
+//! [`Opcode::Time`] first. Example: `malloc(24)` = 0x5581_2340 with stack 7, three units after the last record, is
+//! `0x0000_5581_2348_0003`, `0x0000_0007_0000_0018`: field 0x0558_1234, k = 1, Δt = 3.
+//!
+//! The words of a record are committed together, so a reader never sees a part of one.
+
+/// Ticks are shifted right by this before they are stored: 16 ticks are 6 ns at 2.6 GHz.
+pub const TIME_SHIFT: u32 = 4;
+/// Δt must be below this.
+pub const DELTA_LIMIT: u64 = 1 << 19;
+/// Fields below this are opcodes.
+pub const OPCODES: u64 = 1 << 12;
+/// Most words of one record.
+pub const MAX_WORDS: usize = 6;
+
+const KIND: u64 = 1 << 19;
+const FIELD_SHIFT: u32 = 20;
+
+/// What an escape record says. The numbers are part of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Opcode {
+    /// Absolute time of the ring.
+    Time = 1,
+    /// A thread took the ring over: slot, tid, absolute time.
+    Owner = 2,
+    /// The thread gives the ring back.
+    End = 3,
+    /// An allocation that the short form can't hold.
+    AllocLong = 4,
+    /// A free of an odd address.
+    FreeLong = 5,
+    /// See [`Record::ReallocBegin`].
+    ReallocBegin = 6,
+    /// See [`Record::ReallocEnd`].
+    ReallocEnd = 7,
+    /// See [`Record::ReallocFailed`].
+    ReallocFailed = 8,
+    /// See [`Record::ReallocFreed`].
+    ReallocFreed = 9,
+    /// See [`Record::Map`].
+    Map = 10,
+    /// See [`Record::Unmap`].
+    Unmap = 11,
+    /// See [`Record::UnmapFailed`].
+    UnmapFailed = 12,
+    /// See [`Record::Remap`].
+    Remap = 13,
+    /// See [`Record::Break`].
+    Break = 14,
+    /// See [`Record::GapBegin`].
+    GapBegin = 15,
+    /// See [`Record::GapEnd`].
+    GapEnd = 16,
+    /// See [`Record::Exec`].
+    Exec = 17,
+    /// See [`Record::ExecFailed`].
+    ExecFailed = 18,
+    /// See [`Record::Exit`].
+    Exit = 19,
+}
+
+impl Opcode {
+    /// All opcodes with the words of their records.
+    pub const ALL: [(Opcode, usize); 19] = [
+        (Opcode::Time, 2),
+        (Opcode::Owner, 3),
+        (Opcode::End, 1),
+        (Opcode::AllocLong, 4),
+        (Opcode::FreeLong, 2),
+        (Opcode::ReallocBegin, 2),
+        (Opcode::ReallocEnd, 4),
+        (Opcode::ReallocFailed, 2),
+        (Opcode::ReallocFreed, 2),
+        (Opcode::Map, 4),
+        (Opcode::Unmap, 3),
+        (Opcode::UnmapFailed, 3),
+        (Opcode::Remap, 6),
+        (Opcode::Break, 3),
+        (Opcode::GapBegin, 1),
+        (Opcode::GapEnd, 3),
+        (Opcode::Exec, 1),
+        (Opcode::ExecFailed, 1),
+        (Opcode::Exit, 2),
+    ];
+}
+
+/// A record's meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The ring's time is this, in shifted ticks.
+    Time {
+        /// Absolute shifted ticks.
+        time: u64,
+    },
+    /// The thread `tid` of the process in `slot` writes from here on.
+    Owner {
+        /// Process slot.
+        slot: u32,
+        /// Thread id in the process' own pid namespace.
+        tid: u32,
+        /// Absolute shifted ticks.
+        time: u64,
+    },
+    /// The writing thread is done with the ring.
+    End,
+    /// A new block.
+    Alloc {
+        /// Its address.
+        address: u64,
+        /// Bytes that were asked for.
+        size: u64,
+        /// Alignment that was asked for, 0 for none.
+        alignment: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// A block is about to be freed.
+    Free {
+        /// Its address.
+        address: u64,
+    },
+    /// `realloc` of this block is about to happen.
+    ReallocBegin {
+        /// The old block.
+        address: u64,
+        /// Joins begin and end within the thread.
+        serial: u16,
+    },
+    /// The `realloc` returned a block.
+    ReallocEnd {
+        /// As in the begin.
+        serial: u16,
+        /// The new block.
+        address: u64,
+        /// Bytes asked for.
+        size: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// The `realloc` failed; the old block is as it was.
+    ReallocFailed {
+        /// As in the begin.
+        serial: u16,
+    },
+    /// The `realloc` to size 0 freed the block.
+    ReallocFreed {
+        /// As in the begin.
+        serial: u16,
+    },
+    /// Pages were mapped.
+    Map {
+        /// Start.
+        address: u64,
+        /// Bytes.
+        length: u64,
+        /// Stack id.
+        stack: u32,
+        /// The call came from inside another hook: the allocator's own.
+        in_hook: bool,
+    },
+    /// Pages are about to be unmapped.
+    Unmap {
+        /// Start.
+        address: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// That unmapping failed.
+    UnmapFailed {
+        /// Start.
+        address: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// A mapping was moved or resized.
+    Remap {
+        /// Old start.
+        old_address: u64,
+        /// Old bytes.
+        old_length: u64,
+        /// New start.
+        address: u64,
+        /// New bytes.
+        length: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// The program break is now here.
+    Break {
+        /// The break.
+        address: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// From here on records of this thread were lost.
+    GapBegin,
+    /// The loss ended.
+    GapEnd {
+        /// Allocations that were not recorded.
+        allocations: u64,
+        /// Frees that were not recorded.
+        frees: u64,
+    },
+    /// The process is about to exec: its heap ends unless [`Record::ExecFailed`] follows.
+    Exec,
+    /// The exec failed.
+    ExecFailed,
+    /// The process is about to exit with this code.
+    Exit {
+        /// As given to `exit`.
+        code: i32,
+    },
+}
+
+/// A malloc in the short form, or `None` when it does not fit.
+// Cost: two shifts, three tests.
+#[inline(always)]
+pub fn short_alloc(address: u64, size: u64, stack: u32, delta: u64) -> Option<[u64; 2]> {
+    let field = address >> 4;
+    if address & 15 != 0 || !(OPCODES..1 << 44).contains(&field) || size >> 32 != 0 {
+        return None;
+    }
+    Some([field << FIELD_SHIFT | KIND | delta, u64::from(stack) << 32 | size])
+}
+
+/// A free in the short form, or `None` when it does not fit.
+#[inline(always)]
+pub fn short_free(address: u64, delta: u64) -> Option<u64> {
+    let field = address >> 4;
+    if address & 15 != 0 || !(OPCODES..1 << 44).contains(&field) {
+        return None;
+    }
+    Some(field << FIELD_SHIFT | delta)
+}
+
+/// The words of any record, and how many of them count. `delta` is below [`DELTA_LIMIT`].
+pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
+    let delta = delta & (DELTA_LIMIT - 1);
+    let first = |opcode: Opcode| (opcode as u64) << FIELD_SHIFT | delta;
+    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    match record {
+        Record::Alloc { address, size, alignment: 0, stack } => {
+            if let Some([first, second]) = short_alloc(address, size, stack, delta) {
+                return ([first, second, 0, 0, 0, 0], 2);
+            }
+        }
+        Record::Free { address } => {
+            if let Some(word) = short_free(address, delta) {
+                return ([word, 0, 0, 0, 0, 0], 1);
+            }
+        }
+        _ => {}
+    }
+    match record {
+        Record::Time { time } => ([first(Opcode::Time), time, 0, 0, 0, 0], 2),
+        Record::Owner { slot, tid, time } => ([first(Opcode::Owner), pair(slot, tid), time, 0, 0, 0], 3),
+        Record::End => ([first(Opcode::End), 0, 0, 0, 0, 0], 1),
+        Record::Alloc { address, size, alignment, stack } => {
+            // Alignments are powers of two; 0 stays 0.
+            let log2 = if alignment == 0 { 0 } else { alignment.trailing_zeros() + 1 };
+            ([first(Opcode::AllocLong), address, size, pair(stack, log2), 0, 0], 4)
+        }
+        Record::Free { address } => ([first(Opcode::FreeLong), address, 0, 0, 0, 0], 2),
+        Record::ReallocBegin { address, serial } => {
+            ([first(Opcode::ReallocBegin), address << 16 | u64::from(serial), 0, 0, 0, 0], 2)
+        }
+        Record::ReallocEnd { serial, address, size, stack } => {
+            ([first(Opcode::ReallocEnd), address << 16 | u64::from(serial), size, u64::from(stack), 0, 0], 4)
+        }
+        Record::ReallocFailed { serial } => {
+            ([first(Opcode::ReallocFailed), u64::from(serial), 0, 0, 0, 0], 2)
+        }
+        Record::ReallocFreed { serial } => ([first(Opcode::ReallocFreed), u64::from(serial), 0, 0, 0, 0], 2),
+        Record::Map { address, length, stack, in_hook } => {
+            ([first(Opcode::Map), address, length, pair(stack, u32::from(in_hook)), 0, 0], 4)
+        }
+        Record::Unmap { address, length } => ([first(Opcode::Unmap), address, length, 0, 0, 0], 3),
+        Record::UnmapFailed { address, length } => {
+            ([first(Opcode::UnmapFailed), address, length, 0, 0, 0], 3)
+        }
+        Record::Remap { old_address, old_length, address, length, stack } => {
+            ([first(Opcode::Remap), old_address, old_length, address, length, u64::from(stack)], 6)
+        }
+        Record::Break { address, stack } => ([first(Opcode::Break), address, u64::from(stack), 0, 0, 0], 3),
+        Record::GapBegin => ([first(Opcode::GapBegin), 0, 0, 0, 0, 0], 1),
+        Record::GapEnd { allocations, frees } => ([first(Opcode::GapEnd), allocations, frees, 0, 0, 0], 3),
+        Record::Exec => ([first(Opcode::Exec), 0, 0, 0, 0, 0], 1),
+        Record::ExecFailed => ([first(Opcode::ExecFailed), 0, 0, 0, 0, 0], 1),
+        Record::Exit { code } => ([first(Opcode::Exit), u64::from(code as u32), 0, 0, 0, 0], 2),
+    }
+}
+
+pub(crate) const fn kind_bit() -> u64 {
+    KIND
+}
+
+pub(crate) const fn field_shift() -> u32 {
+    FIELD_SHIFT
+}

@@ -1,0 +1,64 @@
+//! The reading end of a ring.
+
+use crate::error::Corrupt;
+use crate::primitive::{AtomicU64, Ordering};
+
+/// The reading end. The producer is not trusted: a head that cannot be is an error, after which the ring should not
+/// be read any more.
+#[derive(Debug)]
+pub struct Consumer<'a> {
+    words: &'a [AtomicU64],
+    head: &'a AtomicU64,
+    tail: &'a AtomicU64,
+    position: u64,
+}
+
+impl<'a> Consumer<'a> {
+    /// The reading end of the ring `words`, from `position` on.
+    pub fn new(words: &'a [AtomicU64], head: &'a AtomicU64, tail: &'a AtomicU64, position: u64) -> Self {
+        Self { words, head, tail, position }
+    }
+
+    /// Where the next word will be read.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many words can be read.
+    ///
+    /// # Errors
+    /// [`Corrupt::Head`] when the head is behind us or more than a lap ahead.
+    pub fn available(&self) -> Result<usize, Corrupt> {
+        // Acquire pairs with the Release store of the producer's `Reservation::drop`.
+        let head = self.head.load(Ordering::Acquire);
+        let count = head.wrapping_sub(self.position);
+        if count > self.words.len() as u64 {
+            return Err(Corrupt::Head);
+        }
+        Ok(count as usize)
+    }
+
+    /// Copies up to `limit` words out, in order, and gives their places back to the producer at once, so that one
+    /// that waits goes on before the copy is looked at. Returns how many were copied.
+    ///
+    /// # Errors
+    /// As [`Consumer::available`].
+    pub fn take(&mut self, limit: usize, mut sink: impl FnMut(u64)) -> Result<usize, Corrupt> {
+        let count = self.available()?.min(limit);
+        let start = (self.position as usize) & (self.words.len() - 1);
+        let first = count.min(self.words.len() - start);
+        for word in &self.words[start..start + first] {
+            sink(word.load(Ordering::Relaxed));
+        }
+        for word in &self.words[..count - first] {
+            sink(word.load(Ordering::Relaxed));
+        }
+        self.position += count as u64;
+        if count > 0 {
+            // Release pairs with the Acquire load in the producer's `refresh`: our loads are done before it
+            // overwrites the words.
+            self.tail.store(self.position, Ordering::Release);
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,89 @@
+//! Loom models: all interleavings of one producer and one consumer over a tiny ring.
+
+use super::{Consumer, Producer, Word};
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+
+struct Shared {
+    words: Vec<Word>,
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+fn shared(length: usize) -> Arc<Shared> {
+    Arc::new(Shared {
+        words: (0..length).map(|_| Word::new(0)).collect(),
+        head: AtomicU64::new(0),
+        tail: AtomicU64::new(0),
+    })
+}
+
+/// Check that records of two words come out whole and in order while the ring wraps and fills.
+#[test]
+fn records_are_never_torn() {
+    loom::model(|| {
+        let ring = shared(4);
+        let writer = ring.clone();
+        let producer = thread::spawn(move || {
+            let mut producer = Producer::new(&writer.words, &writer.head, &writer.tail);
+            let mut written = 0;
+            for number in 1..=3u64 {
+                if let Some(mut room) = producer.reserve(2, 0) {
+                    room.push(number);
+                    room.push(number << 32);
+                    written += 1;
+                } else {
+                    break;
+                }
+            }
+            written
+        });
+        let mut consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            consumer.take(usize::MAX, |word| seen.push(word)).unwrap();
+        }
+        let written = producer.join().unwrap();
+        consumer.take(usize::MAX, |word| seen.push(word)).unwrap();
+        assert_eq!(seen.len(), 2 * written);
+        for (index, record) in seen.chunks(2).enumerate() {
+            let number = index as u64 + 1;
+            assert_eq!(record, [number, number << 32]);
+        }
+    });
+}
+
+/// Check that a second producer goes on where the first stopped, after it has claimed the ring.
+#[test]
+fn ring_passes_from_owner_to_owner() {
+    loom::model(|| {
+        let ring = shared(4);
+        let owner = Arc::new(AtomicU64::new(1));
+        let (first_ring, first_owner) = (ring.clone(), owner.clone());
+        let first = thread::spawn(move || {
+            let mut producer = Producer::new(&first_ring.words, &first_ring.head, &first_ring.tail);
+            producer.reserve(1, 0).unwrap().push(7);
+            first_owner.store(0, loom::sync::atomic::Ordering::Release);
+        });
+        let claimed = owner
+            .compare_exchange(
+                0,
+                2,
+                loom::sync::atomic::Ordering::Acquire,
+                loom::sync::atomic::Ordering::Relaxed,
+            )
+            .is_ok();
+        if claimed {
+            let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail);
+            assert_eq!(producer.position(), 1);
+            producer.reserve(1, 0).unwrap().push(8);
+        }
+        first.join().unwrap();
+        let mut seen = Vec::new();
+        Consumer::new(&ring.words, &ring.head, &ring.tail, 0)
+            .take(usize::MAX, |word| seen.push(word))
+            .unwrap();
+        assert_eq!(seen, if claimed { vec![7, 8] } else { vec![7] });
+    });
+}

@@ -1,0 +1,95 @@
+//! The writing end of a ring.
+
+use crate::primitive::{AtomicU64, Ordering};
+
+/// The writing end. It lives in the producer's private memory; only its `head` is shared.
+#[derive(Debug)]
+pub struct Producer<'a> {
+    words: &'a [AtomicU64],
+    head: &'a AtomicU64,
+    tail: &'a AtomicU64,
+    position: u64,
+    /// Position that may not be passed without looking at the tail again.
+    limit: u64,
+}
+
+impl<'a> Producer<'a> {
+    /// The writing end of the ring `words`, going on where the last producer stopped.
+    ///
+    /// `words` has a power of two as its length. At most one producer may exist for a ring at a time: the claim of
+    /// the ring's owner word sees to it.
+    pub fn new(words: &'a [AtomicU64], head: &'a AtomicU64, tail: &'a AtomicU64) -> Self {
+        debug_assert!(words.len().is_power_of_two());
+        // Acquire is not needed for the words (only we write them); the claim ordered us after the last producer.
+        let position = head.load(Ordering::Relaxed);
+        Self { words, head, tail, position, limit: position }
+    }
+
+    /// Room for `count` words while `spare` more stay free, or `None` when the ring is too full.
+    // Cost: one compare; once a lap a load of the consumer's cache line.
+    #[inline(always)]
+    pub fn reserve(&mut self, count: usize, spare: usize) -> Option<Reservation<'_, 'a>> {
+        let need = (count + spare) as u64;
+        if self.limit.wrapping_sub(self.position) < need && !self.refresh(need) {
+            return None;
+        }
+        Some(Reservation { next: self.position, producer: self })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refresh(&mut self, need: u64) -> bool {
+        // Acquire pairs with the Release store of the consumer's `release`: it copied these words out before.
+        let tail = self.tail.load(Ordering::Acquire);
+        let capacity = self.words.len() as u64;
+        // A tail ahead of us or more than a lap behind is not believed: then nothing is free.
+        let used = self.position.wrapping_sub(tail);
+        let free = capacity.saturating_sub(used);
+        self.limit = self.position + free;
+        free >= need
+    }
+
+    /// Words in the ring, as far as the producer knows.
+    pub fn capacity(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The tail's word, to wait on.
+    pub fn tail(&self) -> &'a AtomicU64 {
+        self.tail
+    }
+
+    /// Position of the next word.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+/// Room in a ring. What was pushed is published when it is dropped; it must not be leaked with words pushed.
+#[derive(Debug)]
+pub struct Reservation<'r, 'a> {
+    producer: &'r mut Producer<'a>,
+    next: u64,
+}
+
+impl Reservation<'_, '_> {
+    /// Writes the next word in place.
+    #[inline(always)]
+    pub fn push(&mut self, word: u64) {
+        let slot = (self.next as usize) & (self.producer.words.len() - 1);
+        if let Some(place) = self.producer.words.get(slot) {
+            place.store(word, Ordering::Relaxed);
+        }
+        self.next += 1;
+    }
+}
+
+impl Drop for Reservation<'_, '_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.producer.position = self.next;
+        // Release pairs with the Acquire load of `head` in the consumer: the words above, and every node they
+        // name, are visible before the new head is.
+        self.producer.head.store(self.next, Ordering::Release);
+    }
+}

@@ -1,0 +1,138 @@
+//! Tests of the ring on ordinary memory.
+
+use super::{Consumer, Producer, Word};
+use crate::error::Corrupt;
+use crate::primitive::Ordering;
+use proptest::prelude::*;
+use std::sync::atomic::AtomicU64;
+
+struct Shared {
+    words: Vec<Word>,
+    head: AtomicU64,
+    tail: AtomicU64,
+}
+
+fn shared(length: usize, start: u64) -> Shared {
+    Shared {
+        words: (0..length).map(|_| Word::new(0)).collect(),
+        head: AtomicU64::new(start),
+        tail: AtomicU64::new(start),
+    }
+}
+
+impl Shared {
+    fn producer(&self) -> Producer<'_> {
+        Producer::new(&self.words, &self.head, &self.tail)
+    }
+
+    fn consumer(&self, position: u64) -> Consumer<'_> {
+        Consumer::new(&self.words, &self.head, &self.tail, position)
+    }
+}
+
+/// Check that a record is invisible until its reservation ends.
+#[test]
+fn unfinished_record_is_invisible() {
+    let ring = shared(8, 0);
+    let mut producer = ring.producer();
+    let consumer = ring.consumer(0);
+    let mut room = producer.reserve(2, 0).unwrap();
+    room.push(1);
+    assert_eq!(consumer.available(), Ok(0));
+    room.push(2);
+    drop(room);
+    assert_eq!(consumer.available(), Ok(2));
+}
+
+/// Check that a full ring refuses, and that spare words are kept.
+#[test]
+fn full_ring_refuses() {
+    let ring = shared(8, 0);
+    let mut producer = ring.producer();
+    for _ in 0..3 {
+        let mut room = producer.reserve(2, 2).unwrap();
+        room.push(0);
+        room.push(0);
+    }
+    assert!(producer.reserve(2, 2).is_none());
+    assert!(producer.reserve(2, 0).is_some());
+}
+
+/// Check that impossible heads are reported and impossible tails not believed.
+#[test]
+fn impossible_positions_are_not_believed() {
+    let ring = shared(8, 100);
+    ring.head.store(109, Ordering::Relaxed);
+    assert_eq!(ring.consumer(100).available(), Err(Corrupt::Head));
+    ring.head.store(99, Ordering::Relaxed);
+    assert_eq!(ring.consumer(100).available(), Err(Corrupt::Head));
+    ring.head.store(100, Ordering::Relaxed);
+    let mut producer = ring.producer();
+    ring.tail.store(u64::MAX, Ordering::Relaxed);
+    assert!(producer.reserve(8, 0).is_none());
+    ring.tail.store(50, Ordering::Relaxed);
+    assert!(producer.reserve(1, 0).is_none());
+}
+
+proptest! {
+    /// Check that records of every size at every offset read back intact across the end of the memory.
+    #[test]
+    fn every_size_at_every_offset_survives(
+        start in 0u64..64,
+        sizes in proptest::collection::vec((1usize..8, 0usize..3), 1..60),
+    ) {
+        let ring = shared(16, start);
+        let mut producer = ring.producer();
+        let mut consumer = ring.consumer(start);
+        let (mut wrote, mut read, mut next) = (Vec::new(), Vec::new(), 0u64);
+        for (size, drains) in sizes {
+            if let Some(mut room) = producer.reserve(size, 0) {
+                for _ in 0..size {
+                    room.push(next);
+                    wrote.push(next);
+                    next += 1;
+                }
+            }
+            for _ in 0..drains {
+                consumer.take(5, |word| read.push(word)).unwrap();
+            }
+        }
+        while consumer.take(usize::MAX, |word| read.push(word)).unwrap() > 0 {}
+        prop_assert_eq!(wrote, read);
+    }
+}
+
+/// Check that two threads pass records with sequence number and checksum without loss or damage.
+#[test]
+fn two_threads_lose_nothing() {
+    const RECORDS: u64 = 2_000_000;
+    let ring = shared(1 << 12, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut producer = ring.producer();
+            let mut number = 0;
+            while number < RECORDS {
+                if let Some(mut room) = producer.reserve(2, 0) {
+                    room.push(number);
+                    room.push(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                    number += 1;
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut consumer = ring.consumer(0);
+        let (mut words, mut expected) = (Vec::new(), 0u64);
+        while expected < RECORDS {
+            words.clear();
+            if consumer.take(usize::MAX, |word| words.push(word)).unwrap() == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!(words.len() % 2, 0);
+            for pair in words.chunks(2) {
+                assert_eq!(pair, [expected, expected.wrapping_mul(0x9E37_79B9_7F4A_7C15)]);
+                expected += 1;
+            }
+        }
+    });
+}
