@@ -1,1 +1,169 @@
 //! Where the agent library lies so that target processes can load it.
+//!
+//! The library comes inside the tool's own executable and is written out at need, into the first of these folders
+//! that is private and can hold code:
+//!
+//! ```text
+//!   $SYSPROF_MEMPROF_DIR                  when set, the only one
+//!   $XDG_RUNTIME_DIR/sysprof-memprof
+//!   /run/user/UID/sysprof-memprof
+//!   $TMPDIR or /tmp, sysprof-memprof-UID
+//!   $XDG_CACHE_HOME or ~/.cache, sysprof-memprof
+//!       └── libsysprof_memprof_preload.5f3c09a1d2e48b76.so     mode 0500, named after its content
+//! ```
+//!
+//! A library that is loaded into every process of a user must not be exchangeable by anybody else: the folder has to
+//! be a real folder (no link), ours, and closed to others (0700); the folder above it belongs to us or root, and is
+//! sticky where others may write. A file that is there already counts only when it has exactly our bytes.
+
+#[expect(unsafe_code, reason = "mapping a file as code is the only proof that it can be mapped as code")]
+mod executable;
+mod folder;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use folder::PrivateFolder;
+
+/// Name of an installed agent; private copies have their content's hash in it.
+pub const FILE_NAME: &str = "libsysprof_memprof_preload.so";
+
+/// An agent library that target processes can load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFile {
+    /// The library.
+    pub path: PathBuf,
+    /// Folders that come before this one but could not be used, and why.
+    pub passed_over: Vec<Unusable>,
+}
+
+/// A folder that cannot hold the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a folder cannot hold the agent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The folder above it does not exist, as `/run/user/UID` without a login.
+    #[error("there is no such folder")]
+    Absent,
+    /// Code cannot be mapped from there.
+    #[error("it is mounted noexec")]
+    Noexec,
+    /// It belongs to somebody else, is open to others, or is a link.
+    #[error("it is not safe: {0}")]
+    Unsafe(&'static str),
+    /// `LD_PRELOAD` is a list separated by colons and spaces, in which `$` begins a variable.
+    #[error("its name has a space, colon or $ sign, which LD_PRELOAD cannot hold")]
+    Unspeakable,
+    /// Anything else that the system says.
+    #[error("{0}")]
+    System(String),
+}
+
+impl From<io::Error> for Reason {
+    fn from(error: io::Error) -> Reason {
+        match error.kind() {
+            io::ErrorKind::NotFound => Reason::Absent,
+            _ => Reason::System(error.to_string()),
+        }
+    }
+}
+
+/// No folder can hold the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPlace {
+    /// What was tried.
+    pub tried: Vec<Unusable>,
+}
+
+impl fmt::Display for NoPlace {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(text, "there is no private folder that the agent could be loaded from:")?;
+        for Unusable { folder, reason } in &self.tried {
+            write!(text, "\n  {}: {reason}", folder.display())?;
+        }
+        write!(text, "\nName a folder on a file system without noexec in SYSPROF_MEMPROF_DIR.")
+    }
+}
+
+impl std::error::Error for NoPlace {}
+
+impl AgentFile {
+    /// Makes sure that `bytes` lie as a loadable library in the first usable folder of `candidates`.
+    ///
+    /// # Errors
+    /// When no candidate can be used.
+    pub fn provide(bytes: &[u8], candidates: &[PathBuf]) -> Result<AgentFile, NoPlace> {
+        let name = private_name(bytes);
+        let mut passed_over = Vec::new();
+        for candidate in candidates {
+            match place(bytes, &name, candidate) {
+                Ok(()) => return Ok(AgentFile { path: candidate.join(name), passed_over }),
+                Err(reason) => passed_over.push(Unusable { folder: candidate.clone(), reason }),
+            }
+        }
+        Err(NoPlace { tried: passed_over })
+    }
+}
+
+/// The private folders of this user, best first; see the [module's picture](self).
+pub fn candidates() -> Vec<PathBuf> {
+    candidates_in(|name| std::env::var_os(name), rustix::process::geteuid().as_raw())
+}
+
+fn candidates_in(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Vec<PathBuf> {
+    // As the XDG base directory specification has it, relative paths count as not set.
+    let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(only) = folder("SYSPROF_MEMPROF_DIR") {
+        return vec![only];
+    }
+    let mut found = Vec::new();
+    found.extend(folder("XDG_RUNTIME_DIR").map(|runtime| runtime.join("sysprof-memprof")));
+    found.push(PathBuf::from(format!("/run/user/{uid}/sysprof-memprof")));
+    let temporary = folder("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    found.push(temporary.join(format!("sysprof-memprof-{uid}")));
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    found.extend(cache.map(|cache| cache.join("sysprof-memprof")));
+    let mut seen = Vec::new();
+    found.retain(|path| {
+        !seen.contains(path) && {
+            seen.push(path.clone());
+            true
+        }
+    });
+    found
+}
+
+/// A file name that different bytes do not share. It keeps versions apart; what protects from a forged file is that
+/// its bytes are compared, not the hash.
+fn private_name(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    FILE_NAME.replace(".so", &format!(".{:016x}.so", hasher.finish()))
+}
+
+/// Puts `bytes` into `candidate` unless they are there.
+fn place(bytes: &[u8], name: &str, candidate: &Path) -> Result<(), Reason> {
+    if candidate.as_os_str().as_bytes().iter().any(|byte| b" :$\t\n".contains(byte)) {
+        return Err(Reason::Unspeakable);
+    }
+    let folder = PrivateFolder::open(candidate)?;
+    folder.check_exec()?;
+    if !folder.holds(name, bytes)? {
+        folder.write(name, bytes)?;
+    }
+    executable::check(&folder.open_file(name)?)
+}
+
+#[cfg(test)]
+mod tests;

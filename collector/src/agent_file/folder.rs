@@ -1,0 +1,119 @@
+//! A folder that nobody but its user can change.
+
+use super::Reason;
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, Stat, StatVfsMountFlags, fchmod, fstat, fstatvfs, mkdirat, openat, renameat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// An open folder of mode 0700 that belongs to the effective user.
+pub(super) struct PrivateFolder {
+    folder: OwnedFd,
+}
+
+impl PrivateFolder {
+    /// Opens `path`, making its last part when it is missing.
+    pub(super) fn open(path: &Path) -> Result<PrivateFolder, Reason> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Reason::Unsafe("it is no folder of its own"));
+        };
+        // Folders above may be reached through links, as /tmp is on some systems: what counts is what they lead to.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let above = openat(CWD, above, flags, Mode::empty()).map_err(io::Error::from)?;
+        check_above(&fstat(&above).map_err(io::Error::from)?)?;
+        match mkdirat(&above, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(&above, name, flags, Mode::empty()).map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => Reason::Unsafe("it is a link or a file, not a folder"),
+            error => io::Error::from(error).into(),
+        })?;
+        check_own(&fstat(&folder).map_err(io::Error::from)?)?;
+        Ok(PrivateFolder { folder })
+    }
+
+    /// Fails on a file system mounted noexec.
+    pub(super) fn check_exec(&self) -> Result<(), Reason> {
+        let flags = fstatvfs(&self.folder).map_err(io::Error::from)?.f_flag;
+        if flags.contains(StatVfsMountFlags::NOEXEC) { Err(Reason::Noexec) } else { Ok(()) }
+    }
+
+    /// Opens a regular file of ours for reading.
+    pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.folder, name, flags, Mode::empty())?))
+    }
+
+    /// True when `name` is a whole copy of `bytes`. One cut short by a crash, or changed, is not.
+    pub(super) fn holds(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        let file = match self.open_file(name) {
+            Ok(file) => file,
+            // A link in our own folder is replaced like any other wrong file.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::LOOP)) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() != bytes.len() as u64 {
+            return Ok(false);
+        }
+        let mut there = Vec::with_capacity(bytes.len());
+        file.take(bytes.len() as u64).read_to_end(&mut there)?;
+        Ok(there == bytes)
+    }
+
+    /// Writes a file in one step: whoever looks sees the old file or the whole new one.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = format!(".{name}.{}", std::process::id());
+        // Left behind by a process of the same pid that was killed here.
+        let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+        let written = self.write_new(&temporary, bytes).and_then(|()| {
+            renameat(&self.folder, &temporary, &self.folder, name)?;
+            Ok(())
+        });
+        if written.is_err() {
+            let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+        }
+        written
+    }
+
+    fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(bytes)?;
+        fchmod(&file, Mode::RUSR | Mode::XUSR)?;
+        Ok(())
+    }
+}
+
+/// The folder above must not let others rename ours away and put theirs in its place.
+fn check_above(above: &Stat) -> Result<(), Reason> {
+    let ours = above.st_uid == geteuid().as_raw() || above.st_uid == 0;
+    let mode = Mode::from_raw_mode(above.st_mode);
+    if !ours {
+        return Err(Reason::Unsafe("the folder above it belongs to another user"));
+    }
+    if mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX) {
+        return Err(Reason::Unsafe("others may rename it, since they may write to the folder above it"));
+    }
+    Ok(())
+}
+
+fn check_own(own: &Stat) -> Result<(), Reason> {
+    if own.st_uid != geteuid().as_raw() {
+        return Err(Reason::Unsafe("it belongs to another user"));
+    }
+    if Mode::from_raw_mode(own.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        return Err(Reason::Unsafe("others have rights on it (chmod 700 closes it)"));
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+use super::*;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+const BYTES: &[u8] = b"not quite a library";
+
+fn provide_in(folder: &Path) -> Result<AgentFile, NoPlace> {
+    AgentFile::provide(BYTES, &[folder.to_path_buf()])
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The one reason why `folder` was not taken.
+fn reason(folder: &Path) -> Reason {
+    provide_in(folder).expect_err("no place").tried.remove(0).reason
+}
+
+/// Check that the library comes with its content, readable and executable by its user alone, in a closed folder.
+#[test]
+fn agent_is_written_privately() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let agent = provide_in(&folder).unwrap();
+    assert_eq!(fs::read(&agent.path).unwrap(), BYTES);
+    assert_eq!(fs::metadata(&agent.path).unwrap().mode() & 0o7777, 0o500);
+    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
+    assert_eq!(agent.passed_over, []);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file stays");
+}
+
+/// Check that the same bytes are not written twice, and that other bytes get another name.
+#[test]
+fn agent_is_named_after_its_content() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let first = provide_in(&folder).unwrap().path;
+    let inode = fs::metadata(&first).unwrap().ino();
+    let second = provide_in(&folder).unwrap().path;
+    assert_eq!((&second, fs::metadata(&second).unwrap().ino()), (&first, inode));
+    let other = AgentFile::provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
+    assert_ne!(other, first);
+}
+
+/// Check that a file of that name with other content is replaced: cut short, changed, or a link to elsewhere.
+#[test]
+fn wrong_content_is_replaced() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let path = provide_in(&folder).unwrap().path;
+    let elsewhere = root.path().join("elsewhere");
+    fs::write(&elsewhere, "other").unwrap();
+    let damage: [&dyn Fn(); 3] = [
+        &|| fs::write(&path, &BYTES[..3]).unwrap(),
+        &|| fs::write(&path, BYTES.to_ascii_uppercase()).unwrap(),
+        &|| symlink(&elsewhere, &path).unwrap(),
+    ];
+    for damage in damage {
+        fs::remove_file(&path).unwrap();
+        damage();
+        assert_eq!(provide_in(&folder).unwrap().path, path);
+        assert_eq!(fs::read(&path).unwrap(), BYTES);
+    }
+    assert_eq!(fs::read(&elsewhere).unwrap(), b"other", "nothing is written through a link");
+}
+
+/// Check that folders which others could change are not taken.
+#[test]
+fn unsafe_folders_are_passed_over() {
+    let root = tempfile::tempdir().unwrap();
+    let own = root.path().join("own");
+    fs::create_dir(&own).unwrap();
+    chmod(&own, 0o755);
+    assert_eq!(reason(&own), Reason::Unsafe("others have rights on it (chmod 700 closes it)"));
+    chmod(&own, 0o700);
+    let link = root.path().join("link");
+    symlink(&own, &link).unwrap();
+    assert_eq!(reason(&link), Reason::Unsafe("it is a link or a file, not a folder"));
+    let file = root.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(reason(&file), Reason::Unsafe("it is a link or a file, not a folder"));
+    let open = root.path().join("open");
+    fs::create_dir(&open).unwrap();
+    chmod(&open, 0o777);
+    assert!(matches!(reason(&open.join("run")), Reason::Unsafe(text) if text.contains("rename")));
+    chmod(&open, 0o1777);
+    assert!(provide_in(&open.join("run")).is_ok(), "sticky, as /tmp");
+    assert_eq!(reason(&root.path().join("no/run")), Reason::Absent);
+    assert_eq!(reason(&root.path().join("a:b")), Reason::Unspeakable);
+}
+
+/// Check that the next folder is taken when the first cannot be used, and that the first is named.
+#[test]
+fn next_candidate_is_taken_and_the_first_named() {
+    let root = tempfile::tempdir().unwrap();
+    let absent = root.path().join("no/run");
+    let good = root.path().join("run");
+    let agent = AgentFile::provide(BYTES, &[absent.clone(), good.clone()]).unwrap();
+    assert!(agent.path.starts_with(&good));
+    assert_eq!(agent.passed_over, [Unusable { folder: absent.clone(), reason: Reason::Absent }]);
+    let text = AgentFile::provide(BYTES, &[absent]).unwrap_err().to_string();
+    assert!(
+        text.contains("no/run: there is no such folder") && text.contains("SYSPROF_MEMPROF_DIR"),
+        "{text}"
+    );
+}
+
+/// Check that a file on a noexec file system, as /proc always is, counts as not loadable, and a program as loadable.
+#[test]
+fn noexec_is_seen_by_mapping() {
+    let map = fs::File::open("/proc/self/maps").unwrap();
+    assert_eq!(executable::check(&map), Err(Reason::Noexec));
+    let program = fs::File::open("/proc/self/exe").unwrap();
+    assert_eq!(executable::check(&program), Ok(()));
+}
+
+/// Check that folders come in the documented order, and that relative ones count as not set.
+#[test]
+fn candidates_come_best_first() {
+    let cases: &[(&[(&str, &str)], &[&str])] = &[
+        (&[], &["/run/user/7/sysprof-memprof", "/tmp/sysprof-memprof-7"]),
+        (
+            &[("XDG_RUNTIME_DIR", "/run/user/7"), ("TMPDIR", "/var/tmp"), ("HOME", "/home/me")],
+            &["/run/user/7/sysprof-memprof", "/var/tmp/sysprof-memprof-7", "/home/me/.cache/sysprof-memprof"],
+        ),
+        (
+            &[("XDG_RUNTIME_DIR", "/x"), ("XDG_CACHE_HOME", "/c"), ("TMPDIR", "relative")],
+            &[
+                "/x/sysprof-memprof",
+                "/run/user/7/sysprof-memprof",
+                "/tmp/sysprof-memprof-7",
+                "/c/sysprof-memprof",
+            ],
+        ),
+        (&[("SYSPROF_MEMPROF_DIR", "/mine"), ("XDG_RUNTIME_DIR", "/x")], &["/mine"]),
+    ];
+    for (variables, expected) in cases {
+        let variable =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let found = candidates_in(variable, 7);
+        assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{variables:?}");
+    }
+}
