@@ -1,1 +1,2 @@
 //! Analysis of a capture and its views.
+pub mod analysis;

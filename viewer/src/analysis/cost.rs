@@ -1,0 +1,163 @@
+//! What a stack, a process or a function costs: values with `+=` and `-=`.
+
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// A number of blocks and the bytes in them.
+///
+/// Signed, because the difference of two costs is a cost as well. Sums wrap: only a file that no recording made
+/// holds sizes that add up to 2⁶³, and an odd number is a better answer to it than an abort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Amount {
+    /// How many.
+    pub blocks: i64,
+    /// Their requested sizes together.
+    pub bytes: i64,
+}
+
+impl Amount {
+    /// Nothing at all.
+    pub const ZERO: Amount = Amount { blocks: 0, bytes: 0 };
+
+    /// One block of this size.
+    pub fn block(size: u64) -> Self {
+        Self { blocks: 1, bytes: size.cast_signed() }
+    }
+
+    /// True when both numbers are 0.
+    pub fn is_zero(self) -> bool {
+        self == Self::ZERO
+    }
+}
+
+impl Add for Amount {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { blocks: self.blocks.wrapping_add(other.blocks), bytes: self.bytes.wrapping_add(other.bytes) }
+    }
+}
+
+impl Neg for Amount {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self { blocks: self.blocks.wrapping_neg(), bytes: self.bytes.wrapping_neg() }
+    }
+}
+
+impl Sub for Amount {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Amount {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+/// Everything that is counted per stack and process.
+///
+/// `allocated = freed + live() + ended without a recorded free`, where the last part is in
+/// [`Anomalies`](super::Anomalies) and zero in a capture without gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Successful calls that returned a block, and the sizes they asked for.
+    pub allocated: Amount,
+    /// Blocks of these allocations that were freed, wherever the free happened.
+    pub freed: Amount,
+    /// The part of `freed` that was temporary.
+    pub temporary: Amount,
+    /// Held at the moment when the whole capture held most bytes.
+    pub peak: Amount,
+    /// Alive when the process or the recording ended.
+    pub leaked: Amount,
+    /// Alive across a gap of the recording and never freed: leaked, or the free was lost.
+    pub uncertain: Amount,
+    /// Alive when exec replaced the program.
+    pub at_exec: Amount,
+}
+
+impl Cost {
+    /// Blocks whose end was not recorded, whatever the reason.
+    pub fn live(&self) -> Amount {
+        self.leaked + self.uncertain + self.at_exec
+    }
+
+    fn zip(self, other: Self, mut f: impl FnMut(Amount, Amount) -> Amount) -> Self {
+        Self {
+            allocated: f(self.allocated, other.allocated),
+            freed: f(self.freed, other.freed),
+            temporary: f(self.temporary, other.temporary),
+            peak: f(self.peak, other.peak),
+            leaked: f(self.leaked, other.leaked),
+            uncertain: f(self.uncertain, other.uncertain),
+            at_exec: f(self.at_exec, other.at_exec),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.zip(other, Amount::add);
+    }
+}
+
+impl SubAssign for Cost {
+    fn sub_assign(&mut self, other: Self) {
+        *self = self.zip(other, Amount::sub);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn amount() -> impl Strategy<Value = Amount> {
+        (any::<i64>(), any::<i64>()).prop_map(|(blocks, bytes)| Amount { blocks, bytes })
+    }
+
+    fn cost() -> impl Strategy<Value = Cost> {
+        (amount(), amount(), amount(), amount(), amount(), amount(), amount()).prop_map(
+            |(allocated, freed, temporary, peak, leaked, uncertain, at_exec)| Cost {
+                allocated,
+                freed,
+                temporary,
+                peak,
+                leaked,
+                uncertain,
+                at_exec,
+            },
+        )
+    }
+
+    proptest! {
+        /// Check that subtraction takes back exactly what addition put in, for every value.
+        #[test]
+        fn subtraction_undoes_addition(a in cost(), b in cost()) {
+            let mut sum = a;
+            sum += b;
+            sum -= b;
+            prop_assert_eq!(sum, a);
+        }
+
+        /// Check that the order of addition does not matter.
+        #[test]
+        fn addition_commutes(a in cost(), b in cost()) {
+            let (mut left, mut right) = (a, b);
+            left += b;
+            right += a;
+            prop_assert_eq!(left, right);
+        }
+    }
+}

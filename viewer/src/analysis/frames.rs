@@ -1,0 +1,40 @@
+//! A stack as the functions that a view shows.
+
+use super::names::{Kind, Names, Step};
+use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
+
+/// The functions of a stack, innermost first, inlined ones and end markers included, kinds of calls left out.
+pub fn functions_of<'a>(
+    tables: &'a Tables,
+    names: &'a Names,
+    stack: NodeId,
+) -> impl Iterator<Item = (FrameId, Step)> + 'a {
+    tables.stack(stack).flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
+}
+
+/// The same from the first function on that is not the standard library's plumbing. A stack of nothing else keeps
+/// all of it.
+pub fn meaningful<'a>(
+    tables: &'a Tables,
+    names: &'a Names,
+    stack: NodeId,
+) -> impl Iterator<Item = (FrameId, Step)> + 'a {
+    let plumbing = functions_of(tables, names, stack).take_while(|(_, step)| names.label(step.label).noise).count();
+    let beyond = functions_of(tables, names, stack).nth(plumbing);
+    let all_of_it = beyond.is_none_or(|(_, step)| matches!(names.label(step.label).kind, Kind::Marker(_)));
+    functions_of(tables, names, stack).skip(if all_of_it { 0 } else { plumbing })
+}
+
+/// The function of the allocator that was called.
+pub fn call_of(tables: &Tables, stack: NodeId) -> &'static str {
+    call_kind(tables, stack).map_or("malloc", Pseudo::label)
+}
+
+/// The pseudo frame that says which function was called; none for plain `malloc`.
+pub fn call_kind(tables: &Tables, stack: NodeId) -> Option<Pseudo> {
+    let node = tables.nodes.get(stack.index()).filter(|_| stack != NodeId::ROOT)?;
+    match tables.frames.get(node.frame.index()) {
+        Some(Frame::Pseudo(pseudo)) if pseudo.is_call() => Some(*pseudo),
+        _ => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! The live blocks of one process, by address.
+
+use super::hash::Seed;
+use super::sites::SiteId;
+use capture::ThreadId;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+/// One live block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) address: u64,
+    pub(super) size: u64,
+    /// Who allocated it: a stack of a process.
+    pub(super) site: SiteId,
+    pub(super) thread: ThreadId,
+    /// [`ProcessState::gap_edges`](super::process::ProcessState) at its birth: a later value means that it lived
+    /// through a gap.
+    pub(super) gap_edges: u32,
+    /// [`Lineage::forks`](super::lineage::Lineage) at its birth: a later value means that a child inherited it.
+    pub(super) forks: u32,
+}
+
+const _: () = assert!(size_of::<Block>() == 32, "two blocks share a cache line");
+
+/// Live blocks by address.
+#[derive(Debug)]
+pub(super) struct Heap {
+    seed: Seed,
+    blocks: HashTable<Block>,
+}
+
+impl Heap {
+    pub(super) fn new(seed: Seed) -> Self {
+        Self { seed, blocks: HashTable::new() }
+    }
+
+    /// Adds a block and returns the one that was live at its address, if any.
+    // Cost: one probe, usually two cache misses.
+    pub(super) fn insert(&mut self, block: Block) -> Option<Block> {
+        let seed = self.seed;
+        let entry = self.blocks.entry(
+            seed.hash(block.address),
+            |other| other.address == block.address,
+            |other| seed.hash(other.address),
+        );
+        match entry {
+            Entry::Occupied(mut entry) => Some(std::mem::replace(entry.get_mut(), block)),
+            Entry::Vacant(entry) => {
+                entry.insert(block);
+                None
+            }
+        }
+    }
+
+    /// Takes the block at this address out.
+    // Cost: one probe, usually two cache misses.
+    pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
+        let entry = self.blocks.find_entry(self.seed.hash(address), |block| block.address == address);
+        entry.ok().map(|entry| entry.remove().0)
+    }
+
+    pub(super) fn get(&self, address: u64) -> Option<&Block> {
+        self.blocks.find(self.seed.hash(address), |block| block.address == address)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter()
+    }
+
+    /// Forgets everything and gives the memory back.
+    pub(super) fn clear(&mut self) {
+        self.blocks = HashTable::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn block(address: u64, size: u64) -> Block {
+        Block { address, size, site: SiteId(0), thread: ThreadId(0), gap_edges: 0, forks: 0 }
+    }
+
+    proptest! {
+        /// Check that a heap answers as a plain map does.
+        #[test]
+        fn behaves_like_a_map(steps in prop::collection::vec((0..40_u64, any::<bool>(), 0..1000_u64), 0..400)) {
+            let mut heap = Heap::new(Seed::random());
+            let mut map = HashMap::new();
+            for (address, insert, size) in steps {
+                if insert {
+                    let old = heap.insert(block(address, size)).map(|block| block.size);
+                    prop_assert_eq!(old, map.insert(address, size));
+                } else {
+                    prop_assert_eq!(heap.remove(address).map(|block| block.size), map.remove(&address));
+                }
+                prop_assert_eq!(heap.get(address).map(|block| block.size), map.get(&address).copied());
+                prop_assert_eq!(heap.iter().count(), map.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Builds the tree from the allocations outwards.
+//!
+//! Stacks share their outer frames in storage, not the inner ones, so every stack is a cursor that starts at its
+//! innermost function. A node holds a range of cursors; opening it moves each one step outwards and sorts the
+//! range by the function reached, which makes the children:
+//!
+//! ```text
+//!  [malloc: s1 s2 s3 s4]  ── one step ──►  [parse: s2 s4] [read: s1 s3]
+//! ```
+//!
+//! Only nodes that will be shown are opened: a full inverted tree holds as many nodes as all stacks have frames.
+
+use super::cost::Amount;
+use super::metric::Metric;
+use super::names::{LabelId, Names};
+use super::profile::Profile;
+use super::tree::Tree;
+use capture::{NodeId, ProcessId, Tables};
+use std::ops::Range;
+
+#[derive(Clone, Copy)]
+struct Cursor {
+    amount: Amount,
+    /// The function reached last.
+    label: LabelId,
+    /// The stack that remains, its innermost `step` functions passed.
+    stack: NodeId,
+    step: u32,
+    process: ProcessId,
+}
+
+/// `step` of a cursor that has reached its process.
+const ENDED: u32 = u32::MAX;
+
+pub(super) fn build(
+    profile: &Profile,
+    tables: &Tables,
+    names: &Names,
+    metric: Metric,
+    least: i64,
+) -> Tree {
+    let mut cursors: Vec<Cursor> = profile
+        .sites
+        .iter()
+        .map(|site| Cursor {
+            amount: metric.of(&site.cost),
+            label: LabelId::EVERYTHING,
+            stack: site.node,
+            step: 0,
+            process: site.process,
+        })
+        .filter(|cursor| !cursor.amount.is_zero())
+        .collect();
+    let mut tree = Tree::new();
+    tree.nodes[0].total = sum(&cursors);
+    let mut open = vec![(Tree::ROOT, 0..cursors.len())];
+    while let Some((parent, range)) = open.pop() {
+        let start = partition(&mut cursors[range.clone()], tables, names) + range.start;
+        for children in runs(&cursors, start..range.end) {
+            let of_child = &cursors[children.clone()];
+            let total = sum(of_child);
+            let id = tree.push(of_child[0].label, parent, total);
+            if metric.rank(total) >= least {
+                open.push((id, children));
+            }
+        }
+    }
+    tree
+}
+
+/// Moves every cursor one function outwards and sorts them by it. Those that were at the end already come first;
+/// their number is returned.
+fn partition(cursors: &mut [Cursor], tables: &Tables, names: &Names) -> usize {
+    let mut ended = 0;
+    for index in 0..cursors.len() {
+        let cursor = &mut cursors[index];
+        if cursor.step == ENDED {
+            cursors.swap(ended, index);
+            ended += 1;
+        } else {
+            cursor.label = advance(cursor, tables, names);
+        }
+    }
+    cursors[ended..].sort_unstable_by_key(|cursor| cursor.label);
+    ended
+}
+
+/// The next function outwards; after the outermost one, the process.
+fn advance(cursor: &mut Cursor, tables: &Tables, names: &Names) -> LabelId {
+    while let Some((id, node)) = tables.stack(cursor.stack).next() {
+        let steps = names.steps(node.frame);
+        if let Some(step) = steps.get(cursor.step as usize) {
+            cursor.step += 1;
+            return step.label;
+        }
+        cursor.step = 0;
+        cursor.stack = if node.parent < id { node.parent } else { NodeId::ROOT };
+    }
+    cursor.step = ENDED;
+    names.process(cursor.process)
+}
+
+fn runs(cursors: &[Cursor], range: Range<usize>) -> Vec<Range<usize>> {
+    let mut start = range.start;
+    let chunks = cursors[range].chunk_by(|a, b| a.label == b.label);
+    chunks
+        .map(|chunk| {
+            let run = start..start + chunk.len();
+            start = run.end;
+            run
+        })
+        .collect()
+}
+
+fn sum(cursors: &[Cursor]) -> Amount {
+    cursors.iter().fold(Amount::ZERO, |sum, cursor| sum + cursor.amount)
+}

@@ -1,0 +1,88 @@
+//! Totals of the calls that ask the kernel for pages. They never enter the heap's numbers: an allocator's pages
+//! hold the blocks that are counted there.
+
+use super::cost::Amount;
+use capture::Action;
+
+/// Totals of `mmap`, `munmap`, `mremap` and `brk`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mappings {
+    /// Successful `mmap` calls and their bytes.
+    pub mapped: Amount,
+    /// The part of `mapped` that an allocator asked for while it served a call.
+    pub in_hook: Amount,
+    /// Successful `munmap` calls and their bytes.
+    pub unmapped: Amount,
+    /// Successful `mremap` calls, and the bytes they added or, if negative, gave back.
+    pub remapped: Amount,
+    /// Changes of the program break after the first one seen, and the bytes they added together.
+    pub breaks: Amount,
+    last_break: Option<u64>,
+}
+
+impl Mappings {
+    /// Adds one event; those that are no mapping change nothing.
+    pub(super) fn note(&mut self, action: &Action) {
+        match *action {
+            Action::Map { length, in_hook, .. } => {
+                self.mapped += Amount::block(length);
+                if in_hook {
+                    self.in_hook += Amount::block(length);
+                }
+            }
+            Action::Unmap { length, .. } => self.unmapped += Amount::block(length),
+            Action::UnmapFailed { length, .. } => self.unmapped -= Amount::block(length),
+            Action::Remap { old_length, length, .. } => {
+                self.remapped += Amount::block(length.wrapping_sub(old_length));
+            }
+            Action::Break { address, .. } => {
+                if let Some(last) = self.last_break {
+                    self.breaks += Amount::block(address.wrapping_sub(last));
+                }
+                self.last_break = Some(address);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds another process' totals.
+    pub fn add(&mut self, other: &Self) {
+        self.mapped += other.mapped;
+        self.in_hook += other.in_hook;
+        self.unmapped += other.unmapped;
+        self.remapped += other.remapped;
+        self.breaks += other.breaks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::NodeId;
+
+    /// Check that a failed unmapping takes its announcement back, and that growth is counted from the first
+    /// break seen.
+    #[test]
+    fn every_call_has_its_total() {
+        let stack = NodeId::ROOT;
+        let mut totals = Mappings::default();
+        for action in [
+            Action::Map { address: 0x1000, length: 8192, stack, in_hook: true },
+            Action::Map { address: 0x9000, length: 4096, stack, in_hook: false },
+            Action::Remap { old_address: 0x9000, old_length: 4096, address: 0x9000, length: 1024, stack },
+            Action::Unmap { address: 0x1000, length: 8192 },
+            Action::Unmap { address: 0x9000, length: 1 },
+            Action::UnmapFailed { address: 0x9000, length: 1 },
+            Action::Break { address: 0x5000, stack },
+            Action::Break { address: 0x7000, stack },
+            Action::Break { address: 0x6000, stack },
+        ] {
+            totals.note(&action);
+        }
+        assert_eq!(totals.mapped, Amount { blocks: 2, bytes: 12288 });
+        assert_eq!(totals.in_hook, Amount { blocks: 1, bytes: 8192 });
+        assert_eq!(totals.remapped, Amount { blocks: 1, bytes: -3072 });
+        assert_eq!(totals.unmapped, Amount { blocks: 1, bytes: 8192 });
+        assert_eq!(totals.breaks, Amount { blocks: 2, bytes: 0x1000 });
+    }
+}

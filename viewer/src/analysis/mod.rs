@@ -1,0 +1,62 @@
+//! Events in, tables out: no input or output, no terminal, no HTML.
+//!
+//! ```text
+//!  events ──► Load ──► Profile ──┬─► Tree        top-down, inverted
+//!                                ├─► functions   self and total
+//!  tables ──► Names ─────────────┴─► stacks      rows by allocating function
+//! ```
+//!
+//! Counting has one meaning everywhere:
+//! - every successful call that returned a block is one allocation of its requested size;
+//! - a successful `realloc` of a block is one free and one allocation; `realloc(p, 0)` that frees is one free;
+//! - `free(NULL)` and calls that failed count nowhere; `mmap` and `brk` have totals of their own;
+//! - *temporary*: freed by the thread that allocated it before that thread's next allocation, `realloc`'s own
+//!   free excepted;
+//! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;
+//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap of
+//!   the recording and never freed. Both stand beside leaked, never inside it.
+
+mod cost;
+mod hash;
+mod heap;
+mod lineage;
+mod load;
+mod mappings;
+mod peak;
+mod process;
+mod profile;
+mod sites;
+mod thread;
+
+mod frames;
+mod functions;
+mod inverted;
+mod metric;
+mod names;
+mod namesakes;
+mod noise;
+mod order;
+mod process_name;
+mod short_name;
+mod stacks;
+mod state;
+mod top_down;
+mod tree;
+
+pub use cost::{Amount, Cost};
+pub use frames::{call_kind, call_of, functions_of, meaningful};
+pub use functions::{FunctionCost, functions};
+pub use load::Load;
+pub use mappings::Mappings;
+pub use metric::Metric;
+pub use names::{Kind, Label, LabelId, Names, Step};
+pub use noise::is_noise;
+pub use order::natural;
+pub use peak::Moment;
+pub use profile::{Anomalies, GapTotals, ProcessProfile, Profile, Site};
+pub(crate) use names::file_name;
+pub(crate) use process_name::process_name;
+pub use short_name::short_name;
+pub use stacks::{Group, Row, groups, rows};
+pub use state::{StackState, StateShare, stack_states, state_share};
+pub use tree::{Tree, TreeNode};

@@ -1,0 +1,230 @@
+//! What a frame is called.
+//!
+//! | known | shown |
+//! |---|---|
+//! | the function | its name |
+//! | only the file | `<in libx.so.1>` |
+//! | nothing | `???` |
+//! | the function, and another file has one of that name | `name [libx.so.1]` |
+//!
+//! An address alone is never shown: it means nothing to people, and it differs from run to run. Stacks themselves
+//! know only addresses; everything that a view shows is made by mapping their frames through these names.
+
+use super::noise::is_noise;
+use super::process_name::process_name;
+use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Index of a [`Label`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabelId(pub u32);
+
+impl LabelId {
+    /// The root of every tree.
+    pub const EVERYTHING: LabelId = LabelId(0);
+
+    /// The position in the table.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Something that a view can show as one thing: all frames of one label are one function to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The name for people, with the suffix that tells namesakes apart. As recorded: escape it before printing.
+    pub name: String,
+    /// What it stands for.
+    pub kind: Kind,
+    /// True for the standard library's plumbing, see [`is_noise`].
+    pub noise: bool,
+}
+
+/// What a label stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The sum of all processes.
+    Everything,
+    /// All processes of this name.
+    Process,
+    /// A function; its name without suffix, and the file it is in.
+    Function(StringId, Option<ModuleId>),
+    /// An unknown function of a known file.
+    InModule(ModuleId),
+    /// Nothing is known; the reason, if that is.
+    Unknown(Option<StringId>),
+    /// Not code: why the stack ends here.
+    Marker(Pseudo),
+}
+
+/// One function of a frame: a frame has several where the compiler inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub label: LabelId,
+    /// Source file.
+    pub file: Option<StringId>,
+    /// Line in it, from 1.
+    pub line: Option<u32>,
+    /// True when this function was inlined into the next one.
+    pub inlined: bool,
+}
+
+/// The names of all frames and processes of a capture.
+#[derive(Debug)]
+pub struct Names {
+    labels: Vec<Label>,
+    steps: Vec<Step>,
+    /// Place in `steps`, by frame.
+    frames: Vec<Range<u32>>,
+    processes: Vec<LabelId>,
+}
+
+impl Names {
+    /// Names everything in these tables.
+    pub fn new(tables: &Tables) -> Self {
+        let mut builder = Builder::new(tables);
+        let everything = builder.label(Key::Everything, Kind::Everything);
+        debug_assert_eq!(everything, LabelId::EVERYTHING);
+        let processes = tables.processes.iter().map(|process| {
+            let name = process_name(process);
+            builder.label(Key::Process(name), Kind::Process)
+        });
+        let processes = processes.collect();
+        let frames = (0..tables.frames.len()).map(|index| builder.frame(FrameId::from_index(index))).collect();
+        let Builder { mut labels, steps, .. } = builder;
+        super::namesakes::tell_apart(&mut labels, tables);
+        Self { labels, steps, frames, processes }
+    }
+
+    /// A label.
+    pub fn label(&self, id: LabelId) -> &Label {
+        &self.labels[id.index()]
+    }
+
+    /// How many labels there are: ids are below.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Never: there is always the root.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// The functions of a frame, innermost first. None for kinds of calls, which views hide.
+    pub fn steps(&self, frame: FrameId) -> &[Step] {
+        let range = self.frames.get(frame.index()).cloned().unwrap_or(0..0);
+        &self.steps[range.start as usize..range.end as usize]
+    }
+
+    /// The label of a process: processes of one name share it.
+    pub fn process(&self, id: ProcessId) -> LabelId {
+        self.processes.get(id.index()).copied().unwrap_or(LabelId::EVERYTHING)
+    }
+}
+
+/// What makes two labels the same: texts, since a capture may hold one file twice, as two builds or by two paths
+/// of one recording.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Everything,
+    Process(String),
+    Function(&'a str, Option<&'a str>),
+    InModule(&'a str),
+    Unknown(&'a str),
+    Marker(Pseudo),
+}
+
+struct Builder<'a> {
+    tables: &'a Tables,
+    labels: Vec<Label>,
+    known: HashMap<Key<'a>, LabelId>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(tables: &'a Tables) -> Self {
+        Self { tables, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
+    }
+
+    fn frame(&mut self, id: FrameId) -> Range<u32> {
+        let start = self.place();
+        match self.tables.frames[id.index()] {
+            Frame::Pseudo(pseudo) if pseudo.is_call() => {}
+            Frame::Pseudo(pseudo) => {
+                let label = self.label(Key::Marker(pseudo), Kind::Marker(pseudo));
+                self.steps.push(Step { label, file: None, line: None, inlined: false });
+            }
+            Frame::Code { module, .. } => self.code(module, self.tables.symbol(id)),
+        }
+        start..self.place()
+    }
+
+    fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) {
+        let module = module.filter(|module| self.tables.modules.get(module.index()).is_some());
+        let reason = symbol.and_then(|symbol| symbol.reason);
+        let names = symbol.map_or(&[][..], |symbol| &symbol.names);
+        for (depth, name) in names.iter().enumerate() {
+            let label = match name.function.filter(|&function| !self.tables.string(function).is_empty()) {
+                Some(function) => self.function(function, module),
+                None => self.nameless(module, reason),
+            };
+            let inlined = depth + 1 < names.len();
+            self.steps.push(Step { label, file: name.file, line: name.line, inlined });
+        }
+        if names.is_empty() {
+            let label = self.nameless(module, reason);
+            self.steps.push(Step { label, file: None, line: None, inlined: false });
+        }
+    }
+
+    fn function(&mut self, function: StringId, module: Option<ModuleId>) -> LabelId {
+        let tables = self.tables;
+        let path = module.map(|module| tables.modules[module.index()].path.as_str());
+        self.label(Key::Function(tables.string(function), path), Kind::Function(function, module))
+    }
+
+    fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
+        let tables = self.tables;
+        match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
+            Some((module, path)) if !path.is_empty() => self.label(Key::InModule(path), Kind::InModule(module)),
+            _ => {
+                let text = reason.map_or("", |reason| tables.string(reason));
+                self.label(Key::Unknown(text), Kind::Unknown(reason))
+            }
+        }
+    }
+
+    fn label(&mut self, key: Key<'a>, kind: Kind) -> LabelId {
+        if let Some(&id) = self.known.get(&key) {
+            return id;
+        }
+        let name = match &key {
+            Key::Everything => "[Everything]".to_owned(),
+            Key::Process(name) => name.clone(),
+            Key::Function(name, _) => (*name).to_owned(),
+            Key::InModule(path) => format!("<in {}>", file_name(path)),
+            Key::Unknown(_) => "???".to_owned(),
+            Key::Marker(pseudo) => pseudo.label().to_owned(),
+        };
+        let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
+        let noise = matches!(kind, Kind::Function(..)) && is_noise(&name);
+        self.labels.push(Label { name, kind, noise });
+        self.known.insert(key, id);
+        id
+    }
+
+    fn place(&self) -> u32 {
+        u32::try_from(self.steps.len()).expect("fewer steps than 2^32")
+    }
+}
+
+/// The last part of a path, or the whole of it when it ends in a slash.
+pub(crate) fn file_name(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => name,
+        _ => path,
+    }
+}

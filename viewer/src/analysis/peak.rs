@@ -1,0 +1,91 @@
+//! The moment when most bytes were held, and who held them, in the same pass that counts.
+//!
+//! Copying every row at each new maximum would cost rows × events. Instead, rows that changed since the last copy
+//! stand in a list, and the copy is taken just before the first fall after a maximum:
+//!
+//! ```text
+//!  live  100  150  300  290 …            dirty list at that point
+//!        new  new  new  falls            {a, b}: a and b are copied now, with what they held at 300
+//! ```
+//!
+//! Each event puts at most one row on the list, and a copy empties it, so the work is constant per event.
+
+use super::cost::Amount;
+use super::sites::{SiteId, Sites};
+
+/// A maximum and its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// What was held.
+    pub held: Amount,
+    /// Nanoseconds since the recording began.
+    pub time: u64,
+}
+
+impl Moment {
+    /// Takes the place of an earlier maximum when more bytes are held now, and says so.
+    pub(super) fn raise(&mut self, held: Amount, time: u64) -> bool {
+        let higher = held.bytes > self.held.bytes;
+        if higher {
+            *self = Moment { held, time };
+        }
+        higher
+    }
+}
+
+/// Follows the sum over all processes.
+#[derive(Debug, Default)]
+pub(super) struct Peak {
+    held: Amount,
+    top: Moment,
+    dirty: Vec<SiteId>,
+    /// The present moment is the maximum, and the rows' copies are not taken yet.
+    standing: bool,
+}
+
+impl Peak {
+    // Cost: a few adds; amortised one push and one copy of a row's two numbers.
+    pub(super) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Amount, time: u64) {
+        if self.standing && block.bytes <= 0 {
+            self.copy(sites);
+        }
+        self.change(sites, site, block);
+        if self.top.raise(self.held, time) {
+            self.standing = true;
+        }
+    }
+
+    pub(super) fn release(&mut self, sites: &mut Sites, site: SiteId, block: Amount) {
+        if self.standing {
+            self.copy(sites);
+        }
+        self.change(sites, site, -block);
+    }
+
+    /// The maximum; the rows have their share of it from now on.
+    pub(super) fn finish(mut self, sites: &mut Sites) -> Moment {
+        if self.standing {
+            self.copy(sites);
+        }
+        self.top
+    }
+
+    fn change(&mut self, sites: &mut Sites, site: SiteId, by: Amount) {
+        let row = sites.get_mut(site);
+        row.held += by;
+        self.held += by;
+        if !row.dirty {
+            row.dirty = true;
+            self.dirty.push(site);
+        }
+    }
+
+    fn copy(&mut self, sites: &mut Sites) {
+        for site in self.dirty.drain(..) {
+            let row = sites.get_mut(site);
+            row.cost.peak = row.held;
+            row.dirty = false;
+        }
+        self.standing = false;
+    }
+}

@@ -1,0 +1,101 @@
+//! What counting remembers of one process image.
+
+use super::cost::{Amount, Cost};
+use super::hash::Seed;
+use super::heap::{Block, Heap};
+use super::lineage::Lineage;
+use super::mappings::Mappings;
+use super::peak::Moment;
+use super::profile::{Anomalies, GapTotals};
+use capture::ThreadId;
+
+/// Where a process image stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No event of it yet.
+    #[default]
+    Unseen,
+    /// Between its first event and its end.
+    Running,
+    /// Over: events that still come are strays.
+    Ended,
+}
+
+/// State of one process image.
+#[derive(Debug)]
+pub(super) struct ProcessState {
+    pub(super) phase: Phase,
+    pub(super) heap: Heap,
+    pub(super) lineage: Lineage,
+    /// Live now, in-flight `realloc`s included.
+    pub(super) held: Amount,
+    pub(super) top: Moment,
+    pub(super) cost: Cost,
+    pub(super) anomalies: Anomalies,
+    pub(super) mappings: Mappings,
+    pub(super) gaps: GapTotals,
+    pub(super) in_realloc: Amount,
+    /// Begins and ends of gaps so far: a block with an earlier number lived through one.
+    pub(super) gap_edges: u32,
+    /// Threads that lose events now.
+    pub(super) open_gaps: u32,
+    /// Threads that ever called `realloc`.
+    pub(super) reallocating: Vec<ThreadId>,
+}
+
+impl ProcessState {
+    pub(super) fn new(seed: Seed) -> Self {
+        Self {
+            phase: Phase::Unseen,
+            heap: Heap::new(seed),
+            lineage: Lineage::default(),
+            held: Amount::ZERO,
+            top: Moment::default(),
+            cost: Cost::default(),
+            anomalies: Anomalies::default(),
+            mappings: Mappings::default(),
+            gaps: GapTotals::default(),
+            in_realloc: Amount::ZERO,
+            gap_edges: 0,
+            open_gaps: 0,
+            reallocating: Vec::new(),
+        }
+    }
+
+    /// True when this block has lived while events of its process were lost.
+    pub(super) fn lived_through_gap(&self, block: &Block) -> bool {
+        self.open_gaps > 0 || block.gap_edges != self.gap_edges
+    }
+
+    /// True when events of this process were lost at any time so far.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gap_edges > 0
+    }
+
+    /// Takes a block out by address; a child may still ask for it.
+    pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
+        let block = self.heap.remove(address)?;
+        self.lineage.bury(address, block.forks);
+        Some(block)
+    }
+
+    /// Puts a block in and returns the one it displaced; a child may still ask for that one.
+    pub(super) fn insert(&mut self, block: Block) -> Option<Block> {
+        let displaced = self.heap.insert(block)?;
+        self.lineage.bury(displaced.address, displaced.forks);
+        Some(displaced)
+    }
+
+    /// Notes that a thread began to lose events.
+    pub(super) fn open_gap(&mut self) {
+        self.open_gaps += 1;
+        self.gap_edges = self.gap_edges.wrapping_add(1).max(1);
+        self.gaps.gaps += 1;
+    }
+
+    /// Notes that a thread loses no events any more.
+    pub(super) fn close_gap(&mut self) {
+        self.open_gaps = self.open_gaps.saturating_sub(1);
+        self.gap_edges = self.gap_edges.wrapping_add(1).max(1);
+    }
+}

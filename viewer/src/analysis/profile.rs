@@ -1,0 +1,127 @@
+//! What a load pass found.
+
+use super::cost::{Amount, Cost};
+use super::mappings::Mappings;
+use super::peak::Moment;
+use capture::{Ended, NodeId, ProcessId};
+
+/// The numbers of a whole capture.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// One row per stack and process that allocated, in order of first use.
+    pub sites: Vec<Site>,
+    /// By [`ProcessId`].
+    pub processes: Vec<ProcessProfile>,
+    /// The sum over `sites`, which is also the sum over `processes`.
+    pub total: Cost,
+    /// The maximum of the sum over all processes.
+    pub peak: Moment,
+    /// Events read.
+    pub events: u64,
+    /// Events of threads that the capture does not define, and of processes that had ended: not counted.
+    pub stray_events: u64,
+    /// Time of the last event, nanoseconds since the recording began.
+    pub last_time: u64,
+}
+
+/// What one stack of one process cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where it happened.
+    pub process: ProcessId,
+    /// The stack.
+    pub node: NodeId,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The numbers of one process image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessProfile {
+    /// False when no event of it was recorded.
+    pub seen: bool,
+    /// How it ended.
+    pub ended: Ended,
+    /// The sum over its stacks; its `peak` is its share of the capture's.
+    pub cost: Cost,
+    /// The most that this process held, whatever the others held then. Inherited blocks are not in it.
+    pub peak: Moment,
+    /// Of the blocks alive at the end, those that a `realloc` had begun to move.
+    pub in_realloc: Amount,
+    /// What did not fit together.
+    pub anomalies: Anomalies,
+    /// Pages, which are no part of the heap's numbers.
+    pub mappings: Mappings,
+    /// What the recording lost.
+    pub gaps: GapTotals,
+}
+
+/// Events that did not fit together, and the reason as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Anomalies {
+    /// Frees of blocks that nobody allocated while recorded: allocated before the recording began.
+    pub unmatched_frees: u64,
+    /// Frees, in a forked child, of blocks that it inherited. Nothing is wrong with them.
+    pub inherited_frees: u64,
+    /// Frees of unknown blocks after a gap: the allocation fell into it.
+    pub lost_allocations: u64,
+    /// Blocks that ended uncounted because their address was handed out again after a gap: the free fell into it.
+    pub lost_frees: u64,
+    /// The same without a gap: the order of these events is ambiguous.
+    pub conflicts: u64,
+}
+
+impl Anomalies {
+    /// Adds another process' numbers.
+    pub fn add(&mut self, other: &Self) {
+        self.unmatched_frees += other.unmatched_frees;
+        self.inherited_frees += other.inherited_frees;
+        self.lost_allocations += other.lost_allocations;
+        self.lost_frees += other.lost_frees;
+        self.conflicts += other.conflicts;
+    }
+}
+
+/// Totals of the gaps of one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GapTotals {
+    /// How many.
+    pub gaps: u64,
+    /// Allocations that were not recorded.
+    pub allocations: u64,
+    /// Frees that were not recorded.
+    pub frees: u64,
+}
+
+impl Profile {
+    /// The sum of all processes' anomalies.
+    pub fn anomalies(&self) -> Anomalies {
+        self.processes.iter().fold(Anomalies::default(), |mut sum, process| {
+            sum.add(&process.anomalies);
+            sum
+        })
+    }
+
+    /// The sum of all processes' mappings.
+    pub fn mappings(&self) -> Mappings {
+        self.processes.iter().fold(Mappings::default(), |mut sum, process| {
+            sum.add(&process.mappings);
+            sum
+        })
+    }
+
+    /// The sum of all processes' gaps.
+    pub fn gaps(&self) -> GapTotals {
+        self.processes.iter().fold(GapTotals::default(), |sum, process| GapTotals {
+            gaps: sum.gaps.wrapping_add(process.gaps.gaps),
+            allocations: sum.allocations.wrapping_add(process.gaps.allocations),
+            frees: sum.frees.wrapping_add(process.gaps.frees),
+        })
+    }
+
+    /// What processes that still ran when the recording ended held: in `leaked`, though they may free it yet.
+    pub fn still_running(&self) -> Amount {
+        let running = self.processes.iter().filter(|process| process.ended == Ended::Running);
+        running.fold(Amount::ZERO, |sum, process| sum + process.cost.leaked)
+    }
+}

@@ -1,0 +1,66 @@
+//! Stacks as rows of a table, grouped by the function that allocates.
+
+use super::cost::Cost;
+use super::frames::meaningful;
+use super::metric::Metric;
+use super::names::{LabelId, Names};
+use super::order::natural;
+use super::profile::Profile;
+use capture::{NodeId, Tables};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// One stack, over all processes that used it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The stack.
+    pub node: NodeId,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The stacks of one allocating function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The function; [`LabelId::EVERYTHING`] for stacks without any frame.
+    pub label: LabelId,
+    /// The sum of its rows.
+    pub cost: Cost,
+    /// Its stacks, the most expensive first.
+    pub rows: Vec<Row>,
+}
+
+/// The stacks that cost anything in this metric, the most expensive first.
+pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
+    let mut by_node: HashMap<NodeId, Cost> = HashMap::new();
+    for site in &profile.sites {
+        *by_node.entry(site.node).or_default() += site.cost;
+    }
+    let rows = by_node.into_iter().filter(|(_, cost)| !metric.of(cost).is_zero());
+    let mut rows: Vec<Row> = rows.map(|(node, cost)| Row { node, cost }).collect();
+    rows.sort_unstable_by_key(|row| (Reverse(metric.rank(metric.of(&row.cost))), row.node));
+    rows
+}
+
+/// The same by allocating function: the innermost one that is not the standard library's plumbing. The most
+/// expensive first; those that cost the same by name.
+pub fn groups(rows: &[Row], tables: &Tables, names: &Names, metric: Metric) -> Vec<Group> {
+    let mut places: HashMap<LabelId, usize> = HashMap::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for row in rows {
+        let first = meaningful(tables, names, row.node).next();
+        let label = first.map_or(LabelId::EVERYTHING, |(_, step)| step.label);
+        let place = *places.entry(label).or_insert_with(|| {
+            groups.push(Group { label, cost: Cost::default(), rows: Vec::new() });
+            groups.len() - 1
+        });
+        groups[place].cost += row.cost;
+        groups[place].rows.push(*row);
+    }
+    groups.sort_by(|a, b| {
+        let rank = |group: &Group| metric.rank(metric.of(&group.cost));
+        let name = |group: &Group| names.label(group.label).name.as_str();
+        rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b)))
+    });
+    groups
+}

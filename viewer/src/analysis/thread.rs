@@ -1,0 +1,93 @@
+//! What counting remembers of one thread.
+
+use super::heap::Block;
+
+/// A thread interrupts its own `realloc` only by signal handlers; more than this many at once are records whose
+/// end was lost.
+pub(super) const MAX_NESTED: usize = 64;
+
+/// A `realloc` that has begun and not ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) serial: u16,
+    pub(super) address: u64,
+    /// The old block, already gone by address; none when it was not known.
+    pub(super) block: Option<Block>,
+    /// [`ThreadState::gaps`] when it began.
+    pub(super) gaps: u32,
+}
+
+/// State of one thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadState {
+    /// Address of the thread's last allocation, until it frees that block.
+    pub(super) last: Option<u64>,
+    pub(super) pending: Vec<Pending>,
+    /// The thread stands in its process' list of threads that ever called `realloc`.
+    pub(super) listed: bool,
+    /// Events of this thread are being lost.
+    pub(super) in_gap: bool,
+    /// Gaps of this thread so far.
+    pub(super) gaps: u32,
+}
+
+impl ThreadState {
+    /// Takes the `realloc` with this serial out, the latest if there are several.
+    pub(super) fn take(&mut self, serial: u16) -> Option<Pending> {
+        let place = self.pending.iter().rposition(|pending| pending.serial == serial)?;
+        Some(self.pending.remove(place))
+    }
+
+    /// Takes one out that can have no end any more: its end fell into a gap, its serial is being used again, or
+    /// there are too many.
+    pub(super) fn take_abandoned(&mut self, next_serial: u16) -> Option<Pending> {
+        let gaps = self.gaps;
+        let full = self.pending.len() >= MAX_NESTED;
+        let place = self
+            .pending
+            .iter()
+            .position(|pending| full || pending.gaps != gaps || pending.serial == next_serial)?;
+        Some(self.pending.remove(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(thread: &mut ThreadState, serial: u16) -> Vec<u16> {
+        let abandoned = std::iter::from_fn(|| thread.take_abandoned(serial)).map(|p| p.serial).collect();
+        thread.pending.push(Pending { serial, address: 0, block: None, gaps: thread.gaps });
+        abandoned
+    }
+
+    /// Check that nested calls end in any order, and that an unknown serial ends none.
+    #[test]
+    fn nested_calls_end_by_serial() {
+        let mut thread = ThreadState::default();
+        assert!(begin(&mut thread, 1).is_empty());
+        assert!(begin(&mut thread, 2).is_empty());
+        assert_eq!(thread.take(3).map(|p| p.serial), None);
+        assert_eq!(thread.take(1).map(|p| p.serial), Some(1));
+        assert_eq!(thread.take(2).map(|p| p.serial), Some(2));
+    }
+
+    /// Check that a call is abandoned when its end fell into a gap and when its serial comes again.
+    #[test]
+    fn lost_ends_are_noticed() {
+        let mut thread = ThreadState::default();
+        begin(&mut thread, 1);
+        thread.gaps += 1;
+        assert_eq!(begin(&mut thread, 2), [1]);
+        assert_eq!(begin(&mut thread, 2), [2]);
+    }
+
+    /// Check that a file full of beginnings without ends needs bounded memory.
+    #[test]
+    fn beginnings_are_bounded() {
+        let mut thread = ThreadState::default();
+        let abandoned: usize = (0..10_000).map(|serial| begin(&mut thread, serial).len()).sum();
+        assert_eq!(thread.pending.len(), MAX_NESTED);
+        assert_eq!(abandoned, 10_000 - MAX_NESTED);
+    }
+}

@@ -1,0 +1,122 @@
+//! Builds the tree from the root to the allocations.
+//!
+//! The stacks of a capture are a tree already, of addresses. Each of its nodes is mapped once per process name, to
+//! the tree node of its functions; so the work is linear in the different stacks' nodes, not in traces × depth.
+
+use super::cost::Amount;
+use super::hash::Seed;
+use super::metric::Metric;
+use super::names::{LabelId, Names};
+use super::profile::{Profile, Site};
+use super::tree::{NONE, Tree};
+use capture::{Node, NodeId, Tables};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Tree {
+    let mut builder = Builder {
+        tables,
+        names,
+        tree: Tree::new(),
+        own: vec![Amount::ZERO],
+        seed: Seed::random(),
+        children: HashTable::new(),
+        mapped: vec![NONE; tables.nodes.len().max(1)],
+        touched: Vec::new(),
+        path: Vec::new(),
+    };
+    let mut sites: Vec<&Site> = profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()).collect();
+    sites.sort_by_key(|site| (names.process(site.process), site.node));
+    for of_process in sites.chunk_by(|a, b| names.process(a.process) == names.process(b.process)) {
+        builder.process(of_process, metric);
+    }
+    builder.sum()
+}
+
+struct Builder<'a> {
+    tables: &'a Tables,
+    names: &'a Names,
+    tree: Tree,
+    /// What each node costs beside its children.
+    own: Vec<Amount>,
+    seed: Seed,
+    /// Nodes by parent and label.
+    children: HashTable<u32>,
+    /// Tree node of each stack within the present process, or [`NONE`].
+    mapped: Vec<u32>,
+    touched: Vec<NodeId>,
+    path: Vec<(NodeId, Node)>,
+}
+
+impl Builder<'_> {
+    fn process(&mut self, sites: &[&Site], metric: Metric) {
+        let Some(first) = sites.first() else { return };
+        let process = self.child(Tree::ROOT, self.names.process(first.process));
+        self.map(NodeId::ROOT, process);
+        for site in sites {
+            let node = self.place(site.node);
+            self.own[node as usize] += metric.of(&site.cost);
+        }
+        for node in self.touched.drain(..) {
+            self.mapped[node.index()] = NONE;
+        }
+    }
+
+    /// The tree node of a stack: outwards to the nearest caller that has one, and back in.
+    fn place(&mut self, stack: NodeId) -> u32 {
+        let mut path = std::mem::take(&mut self.path);
+        path.extend(self.tables.stack(stack).take_while(|(id, _)| self.mapped[id.index()] == NONE));
+        // The last caller's caller is mapped: the path ended there, or at the root of all stacks.
+        let outer = match path.last() {
+            Some(&(id, node)) if node.parent < id => node.parent,
+            Some(_) => NodeId::ROOT,
+            None => stack,
+        };
+        let mut at = self.mapped[outer.index()];
+        while let Some((id, node)) = path.pop() {
+            let names = self.names;
+            for step in names.steps(node.frame).iter().rev() {
+                at = self.child(at, step.label);
+            }
+            self.map(id, at);
+        }
+        self.path = path;
+        at
+    }
+
+    fn map(&mut self, stack: NodeId, node: u32) {
+        self.mapped[stack.index()] = node;
+        self.touched.push(stack);
+    }
+
+    fn child(&mut self, parent: u32, label: LabelId) -> u32 {
+        let Self { tree, seed, children, own, .. } = self;
+        let entry = children.entry(
+            seed.pair(parent, label.0),
+            |&id| tree.node(id).parent == parent && tree.node(id).label == label,
+            |&id| seed.pair(tree.node(id).parent, tree.node(id).label.0),
+        );
+        match entry {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let id = tree.push(label, parent, Amount::ZERO);
+                own.push(Amount::ZERO);
+                entry.insert(id);
+                id
+            }
+        }
+    }
+
+    /// Totals, from the last node to the first: children come after their parents.
+    fn sum(mut self) -> Tree {
+        for id in (0..self.own.len()).rev() {
+            let node = &mut self.tree.nodes[id];
+            node.total += self.own[id];
+            let (parent, total) = (node.parent, node.total);
+            if let Some(parent) = self.tree.nodes.get_mut(parent as usize) {
+                parent.total += total;
+            }
+        }
+        self.tree
+    }
+}

@@ -1,0 +1,111 @@
+//! Call trees.
+//!
+//! ```text
+//!  nodes      0 [Everything]──1 app──2 main──3 a──4 b          an arena: links are indices,
+//!                                            └────5 c          children have larger indices than parents
+//! ```
+//!
+//! Every walk is a loop: a stack may be 10,000 frames deep, and a file may claim more.
+
+use super::cost::Amount;
+use super::metric::Metric;
+use super::names::{LabelId, Names};
+use super::profile::Profile;
+use capture::Tables;
+
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One function in the context of its callers, or, inverted, of its callees.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeNode {
+    /// Who it is.
+    pub label: LabelId,
+    pub(super) parent: u32,
+    pub(super) first_child: u32,
+    pub(super) next_sibling: u32,
+    /// What it and everything below it costs.
+    pub total: Amount,
+}
+
+const _: () = assert!(size_of::<TreeNode>() <= 40, "10^7 nodes fit into 400 MB");
+
+/// A tree under one `[Everything]`, whose total is the capture's.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub(super) nodes: Vec<TreeNode>,
+}
+
+impl Tree {
+    /// From the processes through their outermost functions inwards.
+    pub fn top_down(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Self {
+        super::top_down::build(profile, tables, names, metric)
+    }
+
+    /// From the allocating functions outwards to their callers, and at last the process. Nodes whose rank is
+    /// below `least` are leaves: what is too small to show is not taken apart.
+    pub fn inverted(
+        profile: &Profile,
+        tables: &Tables,
+        names: &Names,
+        metric: Metric,
+        least: i64,
+    ) -> Self {
+        super::inverted::build(profile, tables, names, metric, least)
+    }
+
+    pub(super) fn new() -> Self {
+        let mut tree = Self { nodes: Vec::new() };
+        tree.push(LabelId::EVERYTHING, NONE, Amount::ZERO);
+        tree
+    }
+
+    pub(super) fn push(&mut self, label: LabelId, parent: u32, total: Amount) -> u32 {
+        let id = u32::try_from(self.nodes.len()).ok().filter(|&id| id != NONE).expect("fewer nodes than 2^32");
+        let mut node = TreeNode { label, parent, first_child: NONE, next_sibling: NONE, total };
+        if let Some(parent) = self.nodes.get_mut(parent as usize) {
+            node.next_sibling = parent.first_child;
+            parent.first_child = id;
+        }
+        self.nodes.push(node);
+        id
+    }
+
+    /// Number of the root.
+    pub const ROOT: u32 = 0;
+
+    /// A node by its number.
+    pub fn node(&self, id: u32) -> &TreeNode {
+        &self.nodes[id as usize]
+    }
+
+    /// How many nodes there are: numbers are below.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// True when there is nothing below the root.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// The node above; none for the root.
+    pub fn parent(&self, id: u32) -> Option<u32> {
+        Some(self.node(id).parent).filter(|&parent| parent != NONE)
+    }
+
+    /// The nodes below, in no order that means anything.
+    pub fn children(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.node(id).first_child;
+        std::iter::from_fn(move || {
+            let child = Some(next).filter(|&child| child != NONE)?;
+            next = self.node(child).next_sibling;
+            Some(child)
+        })
+    }
+
+    /// What the node costs beside its children.
+    pub fn own(&self, id: u32) -> Amount {
+        self.children(id).fold(self.node(id).total, |rest, child| rest - self.node(child).total)
+    }
+}
