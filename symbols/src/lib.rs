@@ -1,1 +1,52 @@
 //! Names, files and lines of addresses, or the reason why there are none.
+//!
+//! # Constraints
+//!
+//! - **Never a wrong name.** A file is read only if it is the one that was mapped ([`ModuleFile`]); a debug file
+//!   only if it belongs to it; an address in a gap between two functions has no name.
+//! - **Never silence.** What has no name has a [`Reason`], whose text people read in place of the name.
+//! - **Files are hostile.** Any bytes give names or a reason: no panic, no memory beyond a multiple of the file's
+//!   size, no endless work. What no compiler writes is refused.
+//! - **Addresses are the file's own** virtual addresses, as `nm` and `objdump` print them. Turning an address of a
+//!   process into one of a file, and a return address into one of the call, is the caller's task.
+//! - **One big module at a time.** An opened module may hold inflated sections of some hundred megabytes; the
+//!   caller decides how many are open at once.
+//!
+//! Not done yet: split DWARF (`.dwo`, `.dwp`: names come from the symbol table, lines from the skeleton),
+//! `.gnu_debugdata`, debuginfod, and binaries whose section headers were removed.
+//!
+//! ```no_run
+//! use symbols::{ModuleFile, Symbolizer};
+//!
+//! match Symbolizer::default().open(&ModuleFile::at("/usr/bin/true")) {
+//!     Ok(module) => println!("{:?}", module.lookup(0x1234)),
+//!     Err(reason) => println!("{reason}. {}", reason.advice()),
+//! }
+//! ```
+
+#[expect(unsafe_code, reason = "ties the tables of a module to the bytes they borrow")]
+mod symbolizer;
+
+mod identity;
+mod lookup;
+mod reason;
+
+mod debug_bounds;
+mod debug_files;
+mod demangle;
+mod elf;
+mod lines;
+mod resolver;
+mod shift;
+mod table;
+
+mod arena;
+mod compression;
+#[expect(unsafe_code, reason = "maps files")]
+mod image;
+
+pub use demangle::demangle;
+pub use identity::ModuleFile;
+pub use lookup::{Lookup, SourceFrame};
+pub use reason::Reason;
+pub use symbolizer::{DebugFiles, ModuleSymbols, Options, Refusal, Symbolizer};

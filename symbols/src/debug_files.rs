@@ -1,0 +1,300 @@
+//! Finds the files that hold what was stripped from a binary.
+//!
+//! For a binary without debug information these places are tried, in this order; `DIR` are the directories of
+//! [`crate::Options::debug_dirs`], `HERE` is the directory of the binary:
+//!
+//! ```text
+//! DIR/.build-id/3f/a9…c4.debug          by build id
+//! HERE/NAME                             NAME from .gnu_debuglink
+//! HERE/.debug/NAME
+//! DIR/HERE/NAME
+//! ```
+//!
+//! A binary reached through `/proc/PID/root` is in a container: there each `DIR` is tried inside first, then ours.
+//!
+//! A debug file may itself be stripped and name the next one, so the search goes on from it; a file is visited
+//! once, so a cycle ends. It is taken if its build id is the binary's (then the CRC does not matter: distributions
+//! ship debug files that were changed after the CRC was taken), or if either has no build id and the CRC matches.
+//! Else it is refused, which is kept, and the search goes on.
+
+use crate::arena::Arena;
+use crate::elf::Elf;
+use crate::identity::FileIdentity;
+use crate::image::Image;
+use crate::{DebugFiles, Reason, Refusal};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Longest chain of debug links; two are rare.
+const LONGEST_CHAIN: usize = 8;
+
+/// The search for one module.
+pub(crate) struct Search<'a, 'd> {
+    arena: &'a Arena,
+    directories: &'d [PathBuf],
+    visited: HashSet<(u64, u64)>,
+    /// What was taken and what was refused, so far.
+    pub(crate) outcome: DebugFiles,
+}
+
+/// A debug file that was taken.
+pub(crate) struct DebugFile<'a> {
+    pub(crate) path: PathBuf,
+    pub(crate) elf: Elf<'a>,
+}
+
+impl<'a, 'd> Search<'a, 'd> {
+    /// Prepares a search that will not take `module`, the binary itself.
+    pub(crate) fn new(arena: &'a Arena, directories: &'d [PathBuf], module: Option<FileIdentity>) -> Self {
+        let visited = module.iter().map(|identity| (identity.device, identity.inode)).collect();
+        Search { arena, directories, visited, outcome: DebugFiles::default() }
+    }
+
+    /// Follows links from `binary` until a file has debug information or names no other.
+    pub(crate) fn chain(&mut self, binary: &Elf<'a>, path: &Path) -> Vec<DebugFile<'a>> {
+        let mut chain: Vec<DebugFile<'a>> = Vec::new();
+        while chain.len() < LONGEST_CHAIN {
+            let (elf, path) = chain.last().map_or((binary, path), |last| (&last.elf, &last.path));
+            if elf.has_debug_info() {
+                break;
+            }
+            let Some(next) = self.next(elf, path) else { break };
+            self.outcome.used.push(next.path.clone());
+            chain.push(next);
+        }
+        chain
+    }
+
+    /// The file that `.gnu_debugaltlink` names. Only an equal build id proves that it belongs.
+    pub(crate) fn alternate(&mut self, elf: &Elf<'a>, path: &Path) -> Option<DebugFile<'a>> {
+        let (link, build_id) = elf.alternate_link()?;
+        let link = Path::new(OsStr::from_bytes(link));
+        let home = Home::of(path);
+        let mut candidates: Vec<PathBuf> = match link.strip_prefix("/") {
+            Ok(relative) => vec![home.root.join(relative), link.into()],
+            Err(_) => vec![path.parent().unwrap_or(Path::new("/")).join(link)],
+        };
+        candidates.extend(self.by_build_id(build_id, &home));
+        let found =
+            candidates.into_iter().find_map(|path| {
+                self.open(path, |found, _| {
+                    if found.build_id() == build_id { Ok(()) } else { Err(Refusal::OtherBuildId) }
+                })
+            })?;
+        self.outcome.used.push(found.path.clone());
+        Some(found)
+    }
+
+    fn next(&mut self, elf: &Elf<'a>, path: &Path) -> Option<DebugFile<'a>> {
+        let homes = Home::all(path);
+        let mut candidates: Vec<PathBuf> = Vec::new();
+        for home in &homes {
+            candidates.extend(self.by_build_id(elf.build_id(), home));
+        }
+        let link = elf.debug_link();
+        let name = link.and_then(|(name, _)| file_name(name));
+        for (home, name) in homes.iter().flat_map(|home| name.map(|name| (home, name))) {
+            candidates.extend(self.by_name(name, home));
+        }
+        let checksum = link.map(|(_, checksum)| checksum);
+        candidates.into_iter().find_map(|path| {
+            self.open(path, |found, bytes| belongs(elf.build_id(), checksum, found.build_id(), bytes))
+        })
+    }
+
+    fn by_build_id(&self, build_id: &[u8], home: &Home) -> Vec<PathBuf> {
+        let [first, rest @ ..] = build_id else { return Vec::new() };
+        let mut file = format!(".build-id/{first:02x}/");
+        for byte in rest.iter().take(64) {
+            // Writing to a String cannot fail.
+            let _ = write!(file, "{byte:02x}");
+        }
+        file.push_str(".debug");
+        home.inside_and_ours(self.directories).map(|directory| directory.join(&file)).collect()
+    }
+
+    fn by_name(&self, name: &OsStr, home: &Home) -> Vec<PathBuf> {
+        let here = home.root.join(&home.directory);
+        let mut candidates = vec![here.join(name), here.join(".debug").join(name)];
+        let directories = home.inside_and_ours(self.directories);
+        candidates.extend(directories.map(|directory| directory.join(&home.directory).join(name)));
+        candidates
+    }
+
+    /// Opens a candidate that was not visited yet and keeps it if it belongs; a missing one is no event.
+    fn open(
+        &mut self,
+        path: PathBuf,
+        belongs: impl FnOnce(&Elf<'a>, &[u8]) -> Result<(), Refusal>,
+    ) -> Option<DebugFile<'a>> {
+        let (image, identity) = match Image::open(&path) {
+            Ok(opened) => opened,
+            Err(Reason::FileMissing) => return None,
+            Err(reason) => return self.refuse(path, Refusal::Unreadable(reason)),
+        };
+        if !self.visited.insert((identity.device, identity.inode)) {
+            return None;
+        }
+        let bytes = self.arena.keep(image);
+        let elf = match Elf::parse(bytes) {
+            Ok(elf) => elf,
+            Err(reason) => return self.refuse(path, Refusal::Unreadable(reason)),
+        };
+        match belongs(&elf, bytes) {
+            Ok(()) => Some(DebugFile { path, elf }),
+            Err(refusal) => self.refuse(path, refusal),
+        }
+    }
+
+    fn refuse(&mut self, path: PathBuf, refusal: Refusal) -> Option<DebugFile<'a>> {
+        self.outcome.refused.push((path, refusal));
+        None
+    }
+}
+
+/// Whether a found file was made from the binary that looks for it.
+fn belongs(build_id: &[u8], checksum: Option<u32>, found_id: &[u8], found: &[u8]) -> Result<(), Refusal> {
+    if !build_id.is_empty() && !found_id.is_empty() {
+        return if build_id == found_id { Ok(()) } else { Err(Refusal::OtherBuildId) };
+    }
+    match checksum {
+        Some(checksum) if checksum == crc32fast::hash(found) => Ok(()),
+        Some(_) => Err(Refusal::OtherChecksum),
+        None => Err(Refusal::OtherBuildId),
+    }
+}
+
+/// A name that stays within its directory.
+fn file_name(name: &[u8]) -> Option<&OsStr> {
+    let name = OsStr::from_bytes(name);
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        (Some(Component::Normal(only)), None) if only == name => Some(name),
+        _ => None,
+    }
+}
+
+/// Where a file lives: `/proc/42/root/usr/lib/libx.so` lives in `usr/lib` below `/proc/42/root`.
+#[derive(PartialEq, Eq)]
+struct Home {
+    root: PathBuf,
+    /// Relative to `root`.
+    directory: PathBuf,
+}
+
+impl Home {
+    fn of(path: &Path) -> Home {
+        let mut components = path.components();
+        let head: PathBuf = components.by_ref().take(4).collect();
+        let is_container =
+            head.starts_with("/proc") && head.ends_with("root") && head.components().count() == 4;
+        let root = if is_container { head } else { PathBuf::from("/") };
+        let directory =
+            path.parent().and_then(|parent| parent.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
+        Home { directory: directory.into(), root }
+    }
+
+    /// The file's home, and the home of what it is a symbolic link to: `/lib` is one to `/usr/lib`, and
+    /// `/proc/PID/exe` leads to the binary.
+    fn all(path: &Path) -> Vec<Home> {
+        let mut homes = vec![Home::of(path)];
+        homes.extend(path.canonicalize().ok().map(|real| Home::of(&real)));
+        homes.dedup();
+        homes
+    }
+
+    /// Debug directories within the container, then our own.
+    fn inside_and_ours(&self, directories: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+        let inside = directories
+            .iter()
+            .filter(|_| self.root != Path::new("/"))
+            .map(|directory| self.root.join(directory.strip_prefix("/").unwrap_or(directory)));
+        inside.chain(directories.iter().cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check what a debug link may name: a file beside, never a path.
+    #[test]
+    fn link_names_stay_in_their_directory() {
+        for (name, stays) in [
+            (&b"app.debug"[..], true),
+            (b"..app", true),
+            (b"", false),
+            (b".", false),
+            (b"..", false),
+            (b"/etc/passwd", false),
+            (b"../app.debug", false),
+            (b"sub/app.debug", false),
+            (b"app.debug/", false),
+        ] {
+            assert_eq!(file_name(name).is_some(), stays, "{}", name.escape_ascii());
+        }
+    }
+
+    /// Check the table of what proves that two files belong together.
+    #[test]
+    fn build_id_proves_before_checksum() {
+        let found = b"contents";
+        let right = Some(crc32fast::hash(found));
+        let wrong = Some(crc32fast::hash(b"else"));
+        for (build_id, checksum, found_id, expected) in [
+            (&b"id"[..], None, &b"id"[..], Ok(())),
+            (b"id", wrong, b"id", Ok(())),
+            (b"id", right, b"other", Err(Refusal::OtherBuildId)),
+            (b"id", right, b"", Ok(())),
+            (b"", right, b"id", Ok(())),
+            (b"", wrong, b"", Err(Refusal::OtherChecksum)),
+            (b"id", wrong, b"", Err(Refusal::OtherChecksum)),
+            (b"id", None, b"", Err(Refusal::OtherBuildId)),
+        ] {
+            assert_eq!(belongs(build_id, checksum, found_id, found), expected);
+        }
+    }
+
+    /// Check that candidates come in the documented order, in a container and outside.
+    #[test]
+    fn candidates_come_in_order() {
+        let arena = Arena::default();
+        let directories = [PathBuf::from("/usr/lib/debug"), PathBuf::from("/opt/debug")];
+        let search = Search::new(&arena, &directories, None);
+        let list = |path: &str| -> Vec<String> {
+            let home = Home::of(Path::new(path));
+            let mut paths = search.by_build_id(&[0x3f, 0xa9, 0xc4], &home);
+            paths.extend(search.by_name(OsStr::new("x.debug"), &home));
+            paths.iter().map(|path| path.display().to_string()).collect()
+        };
+        assert_eq!(
+            list("/usr/lib/libx.so"),
+            [
+                "/usr/lib/debug/.build-id/3f/a9c4.debug",
+                "/opt/debug/.build-id/3f/a9c4.debug",
+                "/usr/lib/x.debug",
+                "/usr/lib/.debug/x.debug",
+                "/usr/lib/debug/usr/lib/x.debug",
+                "/opt/debug/usr/lib/x.debug",
+            ]
+        );
+        assert_eq!(
+            list("/proc/42/root/app/x"),
+            [
+                "/proc/42/root/usr/lib/debug/.build-id/3f/a9c4.debug",
+                "/proc/42/root/opt/debug/.build-id/3f/a9c4.debug",
+                "/usr/lib/debug/.build-id/3f/a9c4.debug",
+                "/opt/debug/.build-id/3f/a9c4.debug",
+                "/proc/42/root/app/x.debug",
+                "/proc/42/root/app/.debug/x.debug",
+                "/proc/42/root/usr/lib/debug/app/x.debug",
+                "/proc/42/root/opt/debug/app/x.debug",
+                "/usr/lib/debug/app/x.debug",
+                "/opt/debug/app/x.debug",
+            ]
+        );
+    }
+}

@@ -1,0 +1,311 @@
+//! What we read of an ELF file, each part within bounds.
+
+use crate::Reason;
+use crate::arena::Arena;
+use crate::compression::inflate;
+use crate::image::Image;
+use object::elf;
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
+use object::{CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
+
+/// Longest name that is read; what goes on is cut. Mangled names of heavy templates reach some ten thousand bytes.
+const LONGEST_NAME: usize = 1 << 16;
+/// Most sections of a file; executables have some dozens.
+const MOST_SECTIONS: usize = 1 << 16;
+/// Most notes looked at in one section or segment; linkers write two or three.
+const MOST_NOTES: usize = 64;
+
+/// A parsed file. Nothing of it was checked except that reading it cannot go wrong.
+pub(crate) struct Elf<'a> {
+    file: object::File<'a>,
+    sections: Vec<Section<'a>>,
+    segments: Vec<CodeRange>,
+    build_id: &'a [u8],
+}
+
+/// A section as its header describes it.
+pub(crate) struct Section<'a> {
+    pub(crate) name: &'a [u8],
+    /// Position in the section table, which symbols refer to.
+    pub(crate) index: usize,
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    /// Holds instructions and is loaded, though not necessarily from this file (NOBITS in a debug file).
+    pub(crate) is_code: bool,
+    /// The bytes as they are in the file; none for NOBITS, whose offset and size mean nothing.
+    pub(crate) data: &'a [u8],
+}
+
+/// An executable `PT_LOAD`.
+#[derive(Clone, Copy)]
+pub(crate) struct CodeRange {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
+/// A symbol that can name code: a function, or a label with a size.
+#[derive(Clone, Copy)]
+pub(crate) struct ElfSymbol<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) address: u64,
+    /// 0 where the author of hand-written assembly gave none.
+    pub(crate) size: u64,
+    pub(crate) is_function: bool,
+    pub(crate) is_local: bool,
+    pub(crate) section: usize,
+}
+
+impl<'a> Elf<'a> {
+    /// Parses headers and section table.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, Reason> {
+        let file = object::File::parse(bytes).map_err(|_| Reason::UnreadableElf)?;
+        let tables = match &file {
+            object::File::Elf32(elf) => tables(elf, bytes),
+            object::File::Elf64(elf) => tables(elf, bytes),
+            _ => None,
+        };
+        let (sections, segments, build_id) = tables.ok_or(Reason::UnreadableElf)?;
+        Ok(Elf { file, sections, segments, build_id })
+    }
+
+    /// Contents of the build-id note, empty without one.
+    pub(crate) fn build_id(&self) -> &'a [u8] {
+        self.build_id
+    }
+
+    /// The sections that hold code.
+    pub(crate) fn code_sections(&self) -> impl Iterator<Item = &Section<'a>> {
+        self.sections.iter().filter(|section| section.is_code)
+    }
+
+    /// The executable segments.
+    pub(crate) fn code_segments(&self) -> &[CodeRange] {
+        &self.segments
+    }
+
+    /// Whether a section is there and has contents in this file.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.section(name).is_some_and(|section| !section.data.is_empty())
+    }
+
+    /// Whether the file has DWARF debug information of its own.
+    pub(crate) fn has_debug_info(&self) -> bool {
+        self.has(b".debug_info") || self.has(b".zdebug_info")
+    }
+
+    /// Name and CRC in `.gnu_debuglink`.
+    ///
+    /// ```text
+    /// | name | 0 | padding to 4 | CRC-32 |
+    /// ```
+    pub(crate) fn debug_link(&self) -> Option<(&'a [u8], u32)> {
+        let data = self.section(b".gnu_debuglink")?.data;
+        let name = until_nul(data);
+        let crc = data.get((name.len() + 1).next_multiple_of(4)..)?.first_chunk()?;
+        let crc =
+            if self.file.is_little_endian() { u32::from_le_bytes(*crc) } else { u32::from_be_bytes(*crc) };
+        Some((name, crc))
+    }
+
+    /// Path and build id in `.gnu_debugaltlink`: a file with what several debug files have in common.
+    pub(crate) fn alternate_link(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let data = self.section(b".gnu_debugaltlink")?.data;
+        let path = until_nul(data);
+        Some((path, data.get(path.len() + 1..)?))
+    }
+
+    /// Contents of a section, inflated into the arena if they are compressed; none if absent or damaged.
+    pub(crate) fn contents(&self, name: &str, arena: &'a Arena) -> Option<&'a [u8]> {
+        let section = match self.section(name.as_bytes()) {
+            Some(section) => section,
+            None => self.section(name.replacen(".debug_", ".zdebug_", 1).as_bytes())?,
+        };
+        if section.data.is_empty() {
+            return None;
+        }
+        let raw = self.file.section_by_index(SectionIndex(section.index)).ok()?.compressed_data().ok()?;
+        match raw.format {
+            CompressionFormat::None => Some(raw.data),
+            _ => Some(arena.keep(Image::Owned(inflate(&raw)?))),
+        }
+    }
+
+    /// Byte order of everything in the file.
+    pub(crate) fn is_little_endian(&self) -> bool {
+        self.file.is_little_endian()
+    }
+
+    /// Every symbol that can name code, of `.symtab` and of `.dynsym`.
+    pub(crate) fn symbols(&self) -> Vec<ElfSymbol<'a>> {
+        let mut symbols = Vec::new();
+        match &self.file {
+            object::File::Elf32(elf) => {
+                self.collect(elf, elf.elf_symbol_table(), &mut symbols);
+                self.collect(elf, elf.elf_dynamic_symbol_table(), &mut symbols);
+            }
+            object::File::Elf64(elf) => {
+                self.collect(elf, elf.elf_symbol_table(), &mut symbols);
+                self.collect(elf, elf.elf_dynamic_symbol_table(), &mut symbols);
+            }
+            _ => {}
+        }
+        symbols
+    }
+
+    fn section(&self, name: &[u8]) -> Option<&Section<'a>> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    fn collect<E: FileHeader<Endian = Endianness>>(
+        &self,
+        file: &ElfFile<'a, E>,
+        table: &SymbolTable<'a, E>,
+        symbols: &mut Vec<ElfSymbol<'a>>,
+    ) {
+        let endian = file.endian();
+        let Some(strings) = self.sections.get(table.string_section().0).map(|section| section.data) else {
+            return;
+        };
+        for (index, symbol) in table.enumerate() {
+            let size = symbol.st_size(endian).into();
+            let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+            let is_sized_label = symbol.st_type() == elf::STT_NOTYPE && size > 0;
+            if !is_function && !is_sized_label {
+                continue;
+            }
+            let Ok(Some(section)) = table.symbol_section(endian, symbol, index) else { continue };
+            if !self.sections.get(section.0).is_some_and(|section| section.is_code) {
+                continue;
+            }
+            let name = strings.get(symbol.st_name(endian) as usize..).map_or(&[][..], until_nul);
+            if name.is_empty() {
+                continue;
+            }
+            symbols.push(ElfSymbol {
+                name: without_version(name),
+                address: symbol.st_value(endian).into(),
+                size,
+                is_function,
+                is_local: symbol.st_bind() == elf::STB_LOCAL,
+                section: section.0,
+            });
+        }
+    }
+}
+
+impl Section<'_> {
+    /// The first address behind it.
+    pub(crate) fn end(&self) -> u64 {
+        self.address.saturating_add(self.size)
+    }
+}
+
+type Tables<'a> = (Vec<Section<'a>>, Vec<CodeRange>, &'a [u8]);
+
+fn tables<'a, E: FileHeader<Endian = Endianness>>(
+    file: &ElfFile<'a, E>,
+    bytes: &'a [u8],
+) -> Option<Tables<'a>> {
+    let endian = file.endian();
+    let headers = file.elf_section_table();
+    if headers.len() > MOST_SECTIONS {
+        return None;
+    }
+    let names = file.elf_header().section_strings_index(endian, bytes).ok();
+    let names = names.and_then(|index| headers.section(index).ok()).and_then(|s| s.data(endian, bytes).ok());
+    let names = names.unwrap_or(&[]);
+    let mut build_id = &[][..];
+    let mut sections = Vec::with_capacity(headers.len());
+    for (index, header) in headers.iter().enumerate() {
+        let flags: u64 = header.sh_flags(endian).into();
+        let code_flags = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
+        if let Ok(Some(notes)) = header.notes(endian, bytes) {
+            build_id = find_build_id(notes, endian).unwrap_or(build_id);
+        }
+        sections.push(Section {
+            name: names.get(header.sh_name(endian) as usize..).map_or(&[][..], until_nul),
+            index,
+            address: header.sh_addr(endian).into(),
+            size: header.sh_size(endian).into(),
+            is_code: flags & code_flags == code_flags,
+            data: header.data(endian, bytes).unwrap_or(&[]),
+        });
+    }
+    let mut segments = Vec::new();
+    for header in file.elf_program_headers().iter().take(MOST_SECTIONS) {
+        if header.p_type(endian) == elf::PT_LOAD && header.p_flags(endian) & elf::PF_X != 0 {
+            segments.push(CodeRange {
+                address: header.p_vaddr(endian).into(),
+                size: header.p_memsz(endian).into(),
+            });
+        }
+        // Sections come first: in a debug file the offsets of segments lead elsewhere.
+        if build_id.is_empty()
+            && headers.is_empty()
+            && let Ok(Some(notes)) = header.notes(endian, bytes)
+        {
+            build_id = find_build_id(notes, endian).unwrap_or(build_id);
+        }
+    }
+    Some((sections, segments, build_id))
+}
+
+fn find_build_id<'a, E: FileHeader>(
+    mut notes: object::read::elf::NoteIterator<'a, E>,
+    endian: E::Endian,
+) -> Option<&'a [u8]> {
+    for _ in 0..MOST_NOTES {
+        let note = notes.next().ok()??;
+        if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+            return Some(note.desc());
+        }
+    }
+    None
+}
+
+/// The string at the start of `bytes`, at most [`LONGEST_NAME`] of it.
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
+    &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
+}
+
+/// `memcpy` for `memcpy@@GLIBC_2.14`, as `.symtab` spells symbols with a version.
+fn without_version(name: &[u8]) -> &[u8] {
+    match name.iter().position(|&byte| byte == b'@') {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that names end at their NUL, at the limit, or at the end of the bytes.
+    #[test]
+    fn names_end_somewhere() {
+        let endless = vec![b'x'; LONGEST_NAME + 10];
+        for (bytes, expected) in [
+            (&b"name\0rest"[..], &b"name"[..]),
+            (b"name", b"name"),
+            (b"", b""),
+            (b"\0", b""),
+            (&endless, &endless[..LONGEST_NAME]),
+        ] {
+            assert_eq!(until_nul(bytes), expected);
+        }
+    }
+
+    /// Check that a version is cut off a name, and that a name which only begins with the sign stays.
+    #[test]
+    fn versions_are_cut_off() {
+        for (name, expected) in [
+            (&b"memcpy@@GLIBC_2.14"[..], &b"memcpy"[..]),
+            (b"memcpy@GLIBC_2.2.5", b"memcpy"),
+            (b"memcpy", b"memcpy"),
+            (b"@odd", b"@odd"),
+        ] {
+            assert_eq!(without_version(name), expected);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Lines and inlined functions from DWARF.
+
+use crate::arena::Arena;
+use crate::debug_bounds;
+use crate::elf::Elf;
+use gimli::{EndianSlice, RunTimeEndian, SectionId};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// What DWARF is read through.
+pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// Most frames of one address; debug information that nests deeper was refused before.
+const MOST_FRAMES: usize = debug_bounds::DEEPEST as usize;
+
+/// The debug information of one file, in that file's addresses. Units are read when an address first needs them.
+pub(crate) struct Lines<'a> {
+    context: addr2line::Context<Slice<'a>>,
+}
+
+/// A frame as DWARF has it.
+pub(crate) struct LineFrame {
+    /// Linkage name where there is one, else the plain name.
+    pub(crate) function: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+impl<'a> Lines<'a> {
+    /// Reads which units a file has. None when it has no debug information, or damaged one, or such that no
+    /// compiler writes, see [`debug_bounds`].
+    pub(crate) fn load(elf: &Elf<'a>, alternate: Option<&Elf<'a>>, arena: &'a Arena) -> Option<Lines<'a>> {
+        if !elf.has_debug_info() {
+            return None;
+        }
+        let mut dwarf = load(elf, arena)?;
+        dwarf.sup = alternate.and_then(|alternate| load(alternate, arena)).map(Arc::new);
+        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()? })
+    }
+
+    /// The frames at an address, innermost inlined function first.
+    pub(crate) fn frames(&self, address: u64) -> Vec<LineFrame> {
+        if address == u64::MAX {
+            // addr2line looks up the range up to the next address.
+            return Vec::new();
+        }
+        let Ok(mut found) = self.context.find_frames(address).skip_all_loads() else { return Vec::new() };
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = found.next()
+            && frames.len() < MOST_FRAMES
+        {
+            let location = frame.location;
+            frames.push(LineFrame {
+                function: frame
+                    .function
+                    .map(|function| String::from_utf8_lossy(function.name.slice()).into_owned()),
+                file: location.as_ref().and_then(|location| location.file).map(str::to_owned),
+                line: location.and_then(|location| location.line),
+            });
+        }
+        frames
+    }
+}
+
+/// Opens the sections that lines and functions need; the rest (variables' locations, macros) stays unread.
+fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<gimli::Dwarf<Slice<'a>>> {
+    let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let section = |id: SectionId| {
+        let is_needed = matches!(
+            id,
+            SectionId::DebugAbbrev
+                | SectionId::DebugAddr
+                | SectionId::DebugAranges
+                | SectionId::DebugInfo
+                | SectionId::DebugLine
+                | SectionId::DebugLineStr
+                | SectionId::DebugRanges
+                | SectionId::DebugRngLists
+                | SectionId::DebugStr
+                | SectionId::DebugStrOffsets
+        );
+        let bytes = if is_needed { elf.contents(id.name(), arena) } else { None };
+        Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), endian))
+    };
+    let Ok(mut dwarf) = gimli::Dwarf::load(section);
+    debug_bounds::check(&mut dwarf).then_some(dwarf)
+}

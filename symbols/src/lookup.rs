@@ -1,0 +1,31 @@
+//! What is known about one address.
+
+use crate::Reason;
+
+/// Names of one address, or the reason why there are none, or lines with the reason why there is no name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lookup {
+    /// Innermost inlined function first; the last one is the function that owns the code. A frame may have a line
+    /// and no function.
+    pub frames: Vec<SourceFrame>,
+    /// Set exactly when the last frame has no function, or there is no frame.
+    pub reason: Option<Reason>,
+}
+
+/// One function at one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceFrame {
+    /// Readable name, or as it is in the file where [`crate::Options::demangle`] is off.
+    pub function: Option<String>,
+    /// Source file as the compiler recorded it.
+    pub file: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+}
+
+impl Lookup {
+    /// The function that owns the code.
+    pub fn function(&self) -> Option<&str> {
+        self.frames.last()?.function.as_deref()
+    }
+}

@@ -1,0 +1,68 @@
+//! Why an address has no name.
+
+/// Why there is no name. The text is what people read in place of the name; [`Reason::advice`] says what they
+/// can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The path leads nowhere any more.
+    #[error("Binary file was deleted or replaced")]
+    FileMissing,
+    /// The path leads to another file than the one that was mapped: its names would be wrong.
+    #[error("Binary file was deleted or replaced")]
+    FileReplaced,
+    /// The system refused to open the file.
+    #[error("Permission denied")]
+    PermissionDenied,
+    /// The file is there, yet reading it failed: an I/O error, not a regular file, or too large for memory.
+    #[error("Binary file could not be read")]
+    FileUnreadable,
+    /// The bytes are not an ELF file, or a damaged one.
+    #[error("Unreadable ELF file")]
+    UnreadableElf,
+    /// Neither the file nor a debug file has a symbol table or debug information.
+    #[error("No symbols in binary file")]
+    NoSymbols,
+    /// The file has symbols, none of them covers the address.
+    #[error("Address has no corresponding symbol in file")]
+    NoSymbolHere,
+    /// A debug file was found where one was looked for, but it belongs to another build.
+    #[error("Debug file does not belong to the binary file")]
+    DebugFileRefused,
+    /// No file was mapped at the address when it was seen. Never returned by a lookup in a file: for callers,
+    /// who know the mappings.
+    #[error("No mapping for address")]
+    NoMapping,
+}
+
+impl Reason {
+    /// What the user can do, one sentence.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Reason::FileMissing | Reason::FileReplaced => {
+                "Keep the recorded build until the recording has ended, or record again."
+            }
+            Reason::PermissionDenied => "Record as the owner of the process, or as root.",
+            Reason::FileUnreadable => "Check that the path leads to a regular file on a healthy disk.",
+            Reason::UnreadableElf => "Check the file with `readelf -aW`, or install it again.",
+            Reason::NoSymbols | Reason::NoSymbolHere => {
+                "Install the debug symbols of this file, or build it without stripping."
+            }
+            Reason::DebugFileRefused => "Install the debug symbols of exactly this version of the file.",
+            Reason::NoMapping => {
+                "Code that was generated at run time has a name only if its runtime writes a perf map."
+            }
+        }
+    }
+}
+
+impl From<std::io::Error> for Reason {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Reason::FileMissing,
+            ErrorKind::PermissionDenied => Reason::PermissionDenied,
+            _ => Reason::FileUnreadable,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Joins symbol tables and debug information of a binary and its debug files.
+
+use crate::arena::Arena;
+use crate::debug_files::Search;
+use crate::demangle::demangle;
+use crate::elf::Elf;
+use crate::identity::FileIdentity;
+use crate::lines::{LineFrame, Lines};
+use crate::shift::Shift;
+use crate::table::SymbolTable;
+use crate::{DebugFiles, Lookup, Options, Reason, SourceFrame};
+use std::path::Path;
+
+/// Everything that is known about one module, borrowed from the files that say it.
+pub(crate) struct Resolver<'a> {
+    symbols: SymbolTable<'a>,
+    /// Debug information, and the way from the binary's addresses to those of the file that holds it.
+    lines: Option<(Lines<'a>, Shift)>,
+    debug_files: DebugFiles,
+    /// The reason for an address without a name.
+    nameless: Reason,
+    demangle: bool,
+}
+
+impl<'a> Resolver<'a> {
+    /// Finds the debug files of `binary` and reads the tables of all.
+    pub(crate) fn of(
+        binary: Elf<'a>,
+        path: &Path,
+        identity: Option<FileIdentity>,
+        options: &Options,
+        arena: &'a Arena,
+    ) -> Resolver<'a> {
+        let mut search = Search::new(arena, &options.debug_dirs, identity);
+        let chain = search.chain(&binary, path);
+
+        // Either file may lack what the other has: symbols come from all, lines from the first that has any.
+        let mut tables = vec![(&binary, Shift::none())];
+        tables.extend(chain.iter().map(|file| (&file.elf, Shift::between(&file.elf, &binary))));
+        let symbols = SymbolTable::of(&tables);
+
+        let mut lines = None;
+        let files = std::iter::once((&binary, path)).chain(chain.iter().map(|f| (&f.elf, f.path.as_path())));
+        if let Some((elf, path)) = files.into_iter().find(|(elf, _)| elf.has_debug_info()) {
+            let alternate = search.alternate(elf, path);
+            let shift = if std::ptr::eq(elf, &binary) { Shift::none() } else { Shift::between(&binary, elf) };
+            lines =
+                Lines::load(elf, alternate.as_ref().map(|file| &file.elf), arena).map(|lines| (lines, shift));
+        }
+
+        let is_stripped = lines.is_none() && tables.iter().all(|(elf, _)| !elf.has(b".symtab"));
+        let debug_files = search.outcome;
+        let nameless = if is_stripped && !debug_files.refused.is_empty() {
+            Reason::DebugFileRefused
+        } else if symbols.is_empty() && lines.is_none() {
+            Reason::NoSymbols
+        } else {
+            Reason::NoSymbolHere
+        };
+        Resolver { symbols, lines, debug_files, nameless, demangle: options.demangle }
+    }
+
+    /// The debug files that were taken or refused.
+    pub(crate) fn debug_files(&self) -> &DebugFiles {
+        &self.debug_files
+    }
+
+    /// Names and lines of an address of the binary.
+    ///
+    /// The owning function is named by the symbol table if a symbol with a size covers the address: then its name
+    /// is the same whether or not debug information is installed, and captures of two machines compare. DWARF
+    /// calls `malloc` of glibc `__libc_malloc`.
+    pub(crate) fn lookup(&self, address: u64) -> Lookup {
+        let frames = match &self.lines {
+            Some((lines, shift)) => shift.apply(address).map(|moved| lines.frames(moved)).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let mut frames: Vec<SourceFrame> = frames.into_iter().map(|frame| self.source_frame(frame)).collect();
+        if let Some(symbol) = self.symbols.find(address) {
+            if frames.is_empty() {
+                frames.push(SourceFrame::default());
+            }
+            if let Some(owner) = frames.last_mut()
+                && (symbol.is_exact || owner.function.is_none())
+            {
+                owner.function = self.readable(&String::from_utf8_lossy(symbol.name));
+            }
+        }
+        let is_named = frames.last().is_some_and(|owner| owner.function.is_some());
+        Lookup { frames, reason: (!is_named).then_some(self.nameless) }
+    }
+
+    fn source_frame(&self, frame: LineFrame) -> SourceFrame {
+        SourceFrame {
+            function: frame.function.and_then(|name| self.readable(&name)),
+            file: frame.file.filter(|file| !file.is_empty()).map(|file| printable(&file)),
+            line: frame.line.filter(|&line| line > 0),
+        }
+    }
+
+    fn readable(&self, name: &str) -> Option<String> {
+        let name = if self.demangle { demangle(name) } else { name.to_owned() };
+        (!name.is_empty()).then(|| printable(&name))
+    }
+}
+
+/// A name that a hostile file cannot use to steer the terminal it is printed on.
+fn printable(name: &str) -> String {
+    if name.contains(char::is_control) { name.replace(char::is_control, "\u{fffd}") } else { name.to_owned() }
+}
