@@ -8,7 +8,7 @@ use std::io;
 /// Bytes that are mapped for the trial.
 const LENGTH: usize = 1;
 
-/// Maps the file's first page as code and unmaps it. This sees what mount flags do not show: policies of SELinux and
+/// Maps the file's first page as code and unmaps it. This sees what mount flags do not show: policies of `SELinux` and
 /// the like, and file systems that do not map at all.
 pub(super) fn check(file: &File) -> Result<(), Reason> {
     // SAFETY: a new mapping at an address of the kernel's choice, which nothing reads and which is gone below.

@@ -118,7 +118,8 @@ fn noexec_is_seen_by_mapping() {
 /// Check that folders come in the documented order, and that relative ones count as not set.
 #[test]
 fn candidates_come_best_first() {
-    let cases: &[(&[(&str, &str)], &[&str])] = &[
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: &[Case] = &[
         (&[], &["/run/user/7/sysprof-memprof", "/tmp/sysprof-memprof-7"]),
         (
             &[("XDG_RUNTIME_DIR", "/run/user/7"), ("TMPDIR", "/var/tmp"), ("HOME", "/home/me")],

@@ -95,7 +95,7 @@ pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malform
             PT_INTERP => return Err(Malformed("its program interpreter")),
             PT_DYNAMIC if segment.p_filesz(LE) <= MAX_DYNAMIC => {
                 let entries = segment.dynamic(LE, data).ok().flatten().unwrap_or_default();
-                let flags = entries.iter().find(|entry| i64::from(entry.tag(LE)) == DT_FLAGS_1);
+                let flags = entries.iter().find(|entry| entry.tag(LE) == DT_FLAGS_1);
                 elf.pie = flags.is_some_and(|entry| entry.d_val(LE) & u64::from(DF_1_PIE) != 0);
             }
             _ => {}
@@ -139,7 +139,7 @@ fn read_names<'data, R: ReadCacheOps>(
         let Some(strings) = string_bytes(sections, data, link) else { continue };
         for entry in entries {
             let name = || string_at(strings, entry.d_val(LE)).map(<[u8]>::to_vec);
-            match i64::from(entry.tag(LE)) {
+            match entry.tag(LE) {
                 DT_SONAME => elf.soname = name(),
                 DT_NEEDED => elf.needed.extend(name()),
                 _ => {}

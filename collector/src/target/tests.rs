@@ -87,7 +87,7 @@ fn programs_that_cannot_load_the_agent_are_named() {
     assert!(matches!(refused(&cut), Refusal::Malformed { .. }));
 }
 
-/// Check that the bits that make the loader ignore LD_PRELOAD are seen.
+/// Check that the bits that make the loader ignore `LD_PRELOAD` are seen.
 #[test]
 fn privileged_programs_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,130 @@
+//! The process between fork and execve.
+//!
+//! It may be a copy of a process with threads, whose locks nobody will ever release in it. So everything that needs
+//! memory is made before the fork, and afterwards there are only system calls and arithmetic on what is there.
+
+use super::environment::MAX_MESSAGE;
+use super::inherited;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
+use std::ffi::{CString, c_char};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Variables that a message may have.
+const MAX_VARIABLES: usize = 8;
+
+/// Everything that the process needs to become the target.
+pub(super) struct Plan {
+    path: CString,
+    /// Own the strings that `argv` and `envp` point to.
+    _strings: Vec<CString>,
+    argv: Vec<*const c_char>,
+    /// The inherited variables, then room for those of the message, then null.
+    envp: Vec<*const c_char>,
+    inherited: usize,
+    message: Vec<u8>,
+}
+
+/// What the parent has of the process.
+pub(super) struct Forked {
+    pub(super) pid: Pid,
+    /// Takes the message; closing it without one ends the process.
+    pub(super) go: OwnedFd,
+    /// Gives the errno of a failed execve, or ends.
+    pub(super) failed: OwnedFd,
+}
+
+impl Plan {
+    pub(super) fn new(path: CString, arguments: Vec<CString>, environment: Vec<CString>) -> Plan {
+        let pointers = |strings: &[CString], spare: usize| {
+            let mut pointers: Vec<_> = strings.iter().map(|text| text.as_ptr()).collect();
+            pointers.resize(pointers.len() + spare + 1, std::ptr::null());
+            pointers
+        };
+        Plan {
+            argv: pointers(&arguments, 0),
+            envp: pointers(&environment, MAX_VARIABLES),
+            inherited: environment.len(),
+            path,
+            // A CString's bytes stay where they are when it is moved.
+            _strings: arguments.into_iter().chain(environment).collect(),
+            message: vec![0; MAX_MESSAGE],
+        }
+    }
+
+    /// Makes the process.
+    pub(super) fn fork(mut self) -> io::Result<Forked> {
+        let (go_read, go) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (failed, failed_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        // SAFETY: the child's branch calls async-signal-safe functions only and never returns.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            0 => {
+                // Its own copies would keep the pipes from ending.
+                drop(go);
+                drop(failed);
+                self.become_target(&go_read, &failed_write)
+            }
+            _ => {
+                let error = io::Error::last_os_error();
+                let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)?;
+                Ok(Forked { pid, go, failed })
+            }
+        }
+    }
+
+    fn become_target(&mut self, go: &OwnedFd, failed: &OwnedFd) -> ! {
+        if let Some(length) = read_message(go, &mut self.message) {
+            self.add_variables(length);
+            inherited::restore();
+            // SAFETY: the path is a C string, and both lists are null-terminated lists of C strings of this plan.
+            unsafe { libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr()) };
+            // SAFETY: the address of this thread's errno is always readable.
+            let errno = unsafe { *errno_address() };
+            // Nobody can be told of a failure here: the parent sees no errno and takes us for killed.
+            let _ = rustix::io::write(failed, &errno.to_ne_bytes());
+        }
+        // SAFETY: ends this process without running anything of the copied one.
+        unsafe { libc::_exit(127) }
+    }
+
+    /// Points the spare places of `envp` to the strings of the message; it ends in a NUL byte.
+    fn add_variables(&mut self, length: usize) {
+        let Some(message) = self.message.get(..length) else { return };
+        let places = self.envp.iter_mut().skip(self.inherited).take(MAX_VARIABLES);
+        let strings = message.split_inclusive(|byte| *byte == 0).filter(|text| text.last() == Some(&0));
+        for (place, text) in places.zip(strings) {
+            *place = text.as_ptr().cast();
+        }
+    }
+}
+
+/// Reads one message; none when the parent is gone.
+fn read_message(go: &OwnedFd, into: &mut [u8]) -> Option<usize> {
+    let mut length = [0; 4];
+    read_exact(go, &mut length)?;
+    let length = usize::try_from(u32::from_ne_bytes(length)).ok()?;
+    read_exact(go, into.get_mut(..length)?)?;
+    Some(length)
+}
+
+fn read_exact(from: &OwnedFd, into: &mut [u8]) -> Option<()> {
+    let mut done = 0;
+    while done < into.len() {
+        match rustix::io::read(from, into.get_mut(done..)?) {
+            Ok(0) => return None,
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(())
+}
+
+/// Where this thread's errno is.
+fn errno_address() -> *const i32 {
+    // SAFETY: it has no conditions.
+    unsafe { libc::__errno_location() }
+}

@@ -1,0 +1,165 @@
+//! The processes that come from the target.
+//!
+//! A process whose parent ends is given to the nearest ancestor that adopts orphans. We do: so all that comes from
+//! the target stays below us, can be found in `/proc` by its parents alone, and leaves its exit status to us. What
+//! the target's descendants see of it is that an orphan's `getppid()` is us instead of 1, as under `systemd --user`.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, wait};
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// A child that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its pid.
+    pub pid: u32,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+/// A process below this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descendant {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name, of at most 15 bytes (`comm`).
+    pub name: String,
+}
+
+/// Makes this process the parent of orphans among its descendants.
+///
+/// # Errors
+/// When the system does not know how; then orphans are lost from sight.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Takes leave of all children that have ended, adopted ones too. The caller must have no other children of its own
+/// whose status somebody waits for.
+pub fn reap() -> Vec<Ended> {
+    let mut ended = Vec::new();
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => {
+                ended.push(Ended { pid: number(pid), status: ExitStatus::from_raw(status.as_raw()) });
+            }
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return ended,
+        }
+    }
+}
+
+/// True while there are children, ended ones that were not reaped included.
+pub fn has_children() -> bool {
+    let options = rustix::process::WaitIdOptions::EXITED
+        | rustix::process::WaitIdOptions::NOHANG
+        | rustix::process::WaitIdOptions::NOWAIT;
+    rustix::process::waitid(rustix::process::WaitId::All, options).is_ok()
+}
+
+/// The processes below this one that have not ended, oldest pid first. Best effort: it is a picture taken while they
+/// go on.
+pub fn descendants() -> Vec<Descendant> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let rows = pids.filter_map(|pid| {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        parse_stat(&stat).map(|row| (pid, row))
+    });
+    below(number(getpid()), rows.collect())
+}
+
+/// What is needed of `/proc/PID/stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    name: String,
+    parent: u32,
+    ended: bool,
+}
+
+/// Reads `PID (NAME) STATE PPID …`, where the name may have parentheses and spaces of its own.
+fn parse_stat(stat: &[u8]) -> Option<Row> {
+    let open = stat.iter().position(|byte| *byte == b'(')?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    let name = String::from_utf8_lossy(stat.get(open + 1..close)?);
+    let mut rest = stat.get(close + 1..)?.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    let state = rest.next()?;
+    let parent = std::str::from_utf8(rest.next()?).ok()?.parse().ok()?;
+    // The name goes to terminals; control characters in it are the process's own doing.
+    let name = name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
+    Some(Row { name, parent, ended: matches!(state, b"Z" | b"X") })
+}
+
+/// The rows whose chain of parents leads to `root`.
+fn below(root: u32, rows: HashMap<u32, Row>) -> Vec<Descendant> {
+    let leads_to_root = |pid: u32| {
+        let mut at = pid;
+        // Pids may be reused between two reads, so the chain could even be a ring.
+        for _ in 0..rows.len() {
+            match rows.get(&at) {
+                Some(row) if row.parent == root => return true,
+                Some(row) => at = row.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let mut found: Vec<_> = rows
+        .iter()
+        .filter(|(pid, row)| !row.ended && leads_to_root(**pid))
+        .map(|(pid, row)| Descendant { pid: *pid, name: row.name.clone() })
+        .collect();
+    found.sort_by_key(|descendant| descendant.pid);
+    found
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, parent: u32, ended: bool) -> Row {
+        Row { name: name.to_string(), parent, ended }
+    }
+
+    /// Check that odd names do not confuse the reading, and that what is no status gives nothing.
+    #[test]
+    fn stat_is_read_with_odd_names() {
+        let cases: &[(&[u8], Option<Row>)] = &[
+            (b"7 (sh) S 3 7 7 0", Some(row("sh", 3, false))),
+            (b"7 (a) b (c)) Z 12 7", Some(row("a) b (c)", 12, true))),
+            (b"7 (a\x1b[2J\n) R 1 7", Some(row("a?[2J?", 1, false))),
+            (b"7 (sh", None),
+            (b")(", None),
+            (b"", None),
+            (b"7 (sh) S", None),
+            (b"7 (sh) S x", None),
+        ];
+        for (stat, expected) in cases {
+            assert_eq!(parse_stat(stat), *expected, "{}", stat.escape_ascii());
+        }
+    }
+
+    /// Check that descendants are found through any number of parents, without strangers, ended ones and rings.
+    #[test]
+    fn descendants_are_found_by_their_parents() {
+        let rows = [
+            (10, row("target", 5, false)),
+            (11, row("child", 10, false)),
+            (12, row("zombie", 10, true)),
+            (13, row("grandchild", 11, false)),
+            (20, row("stranger", 1, false)),
+            (30, row("ring", 31, false)),
+            (31, row("ring", 30, false)),
+        ];
+        let found: Vec<_> =
+            below(5, rows.into_iter().collect()).into_iter().map(|process| process.pid).collect();
+        assert_eq!(found, [10, 11, 13]);
+    }
+}

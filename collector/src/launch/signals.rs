@@ -1,0 +1,172 @@
+//! Signals as readable events, without handlers: nothing runs at a moment that nobody chose.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// The signals that a recording cares for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// `SIGINT`, from ^C.
+    Interrupt,
+    /// `SIGQUIT`, from ^\.
+    Quit,
+    /// `SIGTERM`.
+    Terminate,
+    /// `SIGHUP`: the terminal is gone.
+    Hangup,
+    /// `SIGCHLD`: a child ended.
+    Child,
+}
+
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The terminal, to every process of the foreground: the target has it as well.
+    Terminal,
+    /// A process, perhaps to us alone.
+    Process,
+}
+
+/// A signal that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Which.
+    pub signal: Signal,
+    /// From whom.
+    pub origin: Origin,
+}
+
+/// Receives signals instead of what they do otherwise.
+#[derive(Debug)]
+pub struct Signals {
+    descriptor: std::fs::File,
+}
+
+impl Signal {
+    const ALL: [Signal; 5] =
+        [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::Hangup, Signal::Child];
+
+    /// The number that the system has for it.
+    pub fn number(self) -> i32 {
+        match self {
+            Signal::Interrupt => libc::SIGINT,
+            Signal::Quit => libc::SIGQUIT,
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Hangup => libc::SIGHUP,
+            Signal::Child => libc::SIGCHLD,
+        }
+    }
+}
+
+impl Signals {
+    /// From now on this thread, and those that it starts, no longer die of signals but leave them to
+    /// [`Signals::next`]. So this comes before any thread is started, and after [`super::Launch::prepare`], whose
+    /// process keeps what was. Signals that were ignored, as by `nohup`, stay so.
+    ///
+    /// # Errors
+    /// When the system gives no descriptor.
+    pub fn catch() -> io::Result<Signals> {
+        let mut set = empty_set();
+        for signal in Signal::ALL {
+            if signal == Signal::Child || !is_ignored(signal.number()) {
+                add(&mut set, signal.number());
+            }
+        }
+        // An ignored SIGCHLD would reap children unseen.
+        // SAFETY: SIG_DFL is a valid action for SIGCHLD.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        // SAFETY: `set` is initialised, and a null pointer asks for no old set.
+        let failed = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if failed != 0 {
+            return Err(io::Error::from_raw_os_error(failed));
+        }
+        // SAFETY: `set` is initialised, and -1 asks for a new descriptor.
+        let descriptor =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(Signals { descriptor: descriptor.into() })
+    }
+
+    /// The next signal; none when `timeout` passes first.
+    ///
+    /// # Errors
+    /// When the system fails to wait.
+    pub fn next(&self, timeout: Duration) -> io::Result<Option<Received>> {
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+        match (&self.descriptor).read(&mut info) {
+            Ok(_) => Ok(received(&info)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Reads `ssi_signo` and `ssi_code`, the first and third word of `struct signalfd_siginfo`.
+fn received(info: &[u8]) -> Option<Received> {
+    let word = |at: usize| info.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
+    let (number, code) = (word(0)?, word(8)?);
+    let signal = Signal::ALL.into_iter().find(|signal| signal.number() == number)?;
+    let origin = if code == libc::SI_KERNEL { Origin::Terminal } else { Origin::Process };
+    Some(Received { signal, origin })
+}
+
+/// True when `number` is ignored. Async-signal-safe.
+pub(super) fn is_ignored(number: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action changes nothing, and `action` has room for the old one.
+    let failed = unsafe { libc::sigaction(number, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: all zeros is a valid sigaction, and the call above can only have made it another one.
+    let action = unsafe { action.assume_init() };
+    failed == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+fn empty_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `set` has room for a set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: all zeros is a valid set, and the call above can only have made it the empty one.
+    unsafe { set.assume_init() }
+}
+
+fn add(set: &mut libc::sigset_t, number: i32) {
+    // SAFETY: `set` is initialised and borrowed for the call.
+    unsafe { libc::sigaddset(set, number) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a signal's number and sender are read from their places in the kernel's record.
+    #[test]
+    fn siginfo_is_read_by_its_layout() {
+        assert_eq!(std::mem::offset_of!(libc::signalfd_siginfo, ssi_signo), 0);
+        assert_eq!(std::mem::offset_of!(libc::signalfd_siginfo, ssi_code), 8);
+        let info = |number: i32, code: i32| [number, 0, code].map(i32::to_ne_bytes).concat();
+        let cases = [
+            (libc::SIGINT, libc::SI_KERNEL, Some((Signal::Interrupt, Origin::Terminal))),
+            (libc::SIGTERM, libc::SI_USER, Some((Signal::Terminate, Origin::Process))),
+            (libc::SIGCHLD, libc::CLD_EXITED, Some((Signal::Child, Origin::Process))),
+            (libc::SIGUSR1, libc::SI_USER, None),
+        ];
+        for (number, code, expected) in cases {
+            let expected = expected.map(|(signal, origin)| Received { signal, origin });
+            assert_eq!(received(&info(number, code)), expected, "{number} {code}");
+        }
+        assert_eq!(received(&[]), None);
+    }
+}
