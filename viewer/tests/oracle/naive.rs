@@ -1,0 +1,279 @@
+//! A replay that is slow and plain: whole maps are copied, every sum is taken anew after each step.
+
+use capture::{Action, Ended, Event, NodeId, ReallocOutcome, Tables, ThreadId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use viewer::analysis::{Amount, Anomalies, Cost};
+
+/// What the replay found, in the shape of a profile.
+#[derive(Default)]
+pub(crate) struct Naive {
+    pub(crate) costs: BTreeMap<(u32, u32), Cost>,
+    pub(crate) anomalies: Vec<Anomalies>,
+    pub(crate) in_realloc: Vec<Amount>,
+    pub(crate) process_peaks: Vec<(Amount, u64)>,
+    pub(crate) peak: (Amount, u64),
+    pub(crate) strays: u64,
+}
+
+#[derive(Clone)]
+struct Block {
+    size: u64,
+    node: NodeId,
+    thread: ThreadId,
+    /// Which allocation of its thread it was.
+    ordinal: u64,
+    crossed: bool,
+}
+
+struct Pending {
+    thread: ThreadId,
+    serial: u16,
+    address: u64,
+    block: Option<Block>,
+    thread_gapped: bool,
+}
+
+#[derive(Default)]
+struct Process {
+    seen: bool,
+    ended: bool,
+    live: HashMap<u64, Block>,
+    inherited: HashSet<u64>,
+    pending: Vec<Pending>,
+    gaps_open: HashSet<ThreadId>,
+    gapped: bool,
+}
+
+#[derive(Default)]
+struct Replay {
+    processes: Vec<Process>,
+    /// Allocations of each thread so far; a gap counts as one.
+    ordinals: HashMap<ThreadId, u64>,
+    out: Naive,
+}
+
+/// Replays everything.
+pub(crate) fn replay(tables: &Tables, events: &[Event]) -> Naive {
+    let count = tables.processes.len();
+    let mut replay = Replay::default();
+    replay.processes.resize_with(count, Process::default);
+    replay.out.anomalies.resize(count, Anomalies::default());
+    replay.out.in_realloc.resize(count, Amount::ZERO);
+    replay.out.process_peaks.resize(count, (Amount::ZERO, 0));
+    for event in events {
+        replay.event(tables, event);
+    }
+    for process in 0..count {
+        if replay.processes[process].seen && !replay.processes[process].ended {
+            replay.end(tables, process);
+        }
+    }
+    replay.out
+}
+
+impl Replay {
+    fn event(&mut self, tables: &Tables, event: &Event) {
+        match event.action {
+            Action::ProcessStart { process } => return self.start(tables, process.index()),
+            Action::ProcessEnd { process } => return self.end(tables, process.index()),
+            _ => {}
+        }
+        let p = tables.threads[event.thread.index()].process.index();
+        if self.processes[p].ended {
+            self.out.strays += 1;
+            return;
+        }
+        self.processes[p].seen = true;
+        let thread = event.thread;
+        match event.action {
+            Action::Alloc { address, size, stack, .. } => self.alloc(p, thread, address, size, stack, event.time),
+            Action::Free { address, .. } => match self.processes[p].live.remove(&address) {
+                Some(block) => {
+                    let ordinal = self.ordinals.get(&thread).copied().unwrap_or(0);
+                    if block.thread == thread && block.ordinal == ordinal {
+                        self.cost(p, block.node).temporary += Amount::block(block.size);
+                    }
+                    self.cost(p, block.node).freed += Amount::block(block.size);
+                }
+                None => self.unknown(p, address),
+            },
+            Action::ReallocBegin { address, serial } => {
+                let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.processes[p].pending)
+                    .into_iter()
+                    .partition(|other| other.thread == thread && (other.serial == serial || other.thread_gapped));
+                self.processes[p].pending = kept;
+                for block in gone.into_iter().filter_map(|pending| pending.block) {
+                    self.uncounted(p, &block);
+                }
+                let block = self.processes[p].live.remove(&address);
+                let pending = Pending { thread, serial, address, block, thread_gapped: false };
+                self.processes[p].pending.push(pending);
+            }
+            Action::ReallocEnd { serial, outcome } => self.realloc_end(p, event, serial, outcome),
+            Action::GapBegin => self.gap(p, thread, true, false),
+            Action::GapEnd { .. } => self.gap(p, thread, false, true),
+            Action::ThreadEnd if self.processes[p].gaps_open.contains(&thread) => self.gap(p, thread, false, true),
+            _ => {}
+        }
+        self.look(event.time);
+    }
+
+    fn alloc(&mut self, p: usize, thread: ThreadId, address: u64, size: u64, node: NodeId, time: u64) {
+        let ordinal = self.ordinals.entry(thread).or_default();
+        *ordinal += 1;
+        let block =
+            Block { size, node, thread, ordinal: *ordinal, crossed: !self.processes[p].gaps_open.is_empty() };
+        self.cost(p, node).allocated += Amount::block(size);
+        if let Some(old) = self.processes[p].live.insert(address, block) {
+            self.uncounted(p, &old);
+        }
+        self.look(time);
+    }
+
+    fn realloc_end(&mut self, p: usize, event: &Event, serial: u16, outcome: ReallocOutcome) {
+        let place = self.processes[p].pending.iter().rposition(|pending| {
+            pending.thread == event.thread && pending.serial == serial
+        });
+        let address = place.map(|place| self.processes[p].pending[place].address);
+        match outcome {
+            ReallocOutcome::Failed => {
+                let Some(place) = place else { return };
+                let pending = self.processes[p].pending.remove(place);
+                if let Some(block) = pending.block {
+                    if self.processes[p].live.contains_key(&pending.address) {
+                        self.uncounted(p, &block);
+                    } else {
+                        self.processes[p].live.insert(pending.address, block);
+                    }
+                }
+            }
+            ReallocOutcome::Freed => self.end_old(p, place),
+            ReallocOutcome::Block { address: new, size, stack } => {
+                // In place, the old block makes room for the new one; a move holds both for a moment.
+                if address == Some(new) {
+                    self.end_old(p, place);
+                    self.alloc(p, event.thread, new, size, stack, event.time);
+                } else {
+                    self.alloc(p, event.thread, new, size, stack, event.time);
+                    self.end_old(p, place);
+                }
+            }
+        }
+    }
+
+    fn end_old(&mut self, p: usize, place: Option<usize>) {
+        match place.map(|place| self.processes[p].pending.remove(place)) {
+            Some(Pending { block: Some(block), .. }) => {
+                self.cost(p, block.node).freed += Amount::block(block.size);
+            }
+            Some(pending) => self.unknown(p, pending.address),
+            None if self.processes[p].gapped => {}
+            None => self.out.anomalies[p].unmatched_frees += 1,
+        }
+    }
+
+    fn unknown(&mut self, p: usize, address: u64) {
+        let anomalies = &mut self.out.anomalies[p];
+        if self.processes[p].inherited.remove(&address) {
+            anomalies.inherited_frees += 1;
+        } else if self.processes[p].gapped {
+            anomalies.lost_allocations += 1;
+        } else {
+            anomalies.unmatched_frees += 1;
+        }
+    }
+
+    fn uncounted(&mut self, p: usize, block: &Block) {
+        if block.crossed {
+            self.out.anomalies[p].lost_frees += 1;
+        } else {
+            self.out.anomalies[p].conflicts += 1;
+        }
+    }
+
+    fn gap(&mut self, p: usize, thread: ThreadId, begin: bool, end: bool) {
+        let process = &mut self.processes[p];
+        process.gapped = true;
+        for block in process.live.values_mut().chain(process.pending.iter_mut().filter_map(|p| p.block.as_mut())) {
+            block.crossed = true;
+        }
+        let opens = !process.gaps_open.contains(&thread);
+        for pending in process.pending.iter_mut().filter(|pending| opens && pending.thread == thread) {
+            pending.thread_gapped = true;
+        }
+        if begin {
+            process.gaps_open.insert(thread);
+        }
+        if end {
+            process.gaps_open.remove(&thread);
+        }
+        *self.ordinals.entry(thread).or_default() += 1;
+    }
+
+    fn start(&mut self, tables: &Tables, p: usize) {
+        if self.processes[p].seen {
+            self.out.strays += 1;
+            return;
+        }
+        self.processes[p].seen = true;
+        let row = &tables.processes[p];
+        let parent = row.parent.filter(|_| row.forked).map(|parent| &self.processes[parent.index()]);
+        if let Some(parent) = parent.filter(|parent| parent.seen && !parent.ended) {
+            self.processes[p].inherited = parent.live.keys().chain(&parent.inherited).copied().collect();
+        }
+    }
+
+    fn end(&mut self, tables: &Tables, p: usize) {
+        if self.processes[p].ended {
+            self.out.strays += 1;
+            return;
+        }
+        let exec = tables.processes[p].end.as_ref().is_some_and(|end| end.ended == Ended::Exec);
+        let process = &mut self.processes[p];
+        (process.seen, process.ended) = (true, true);
+        let pending: Vec<Block> = process.pending.drain(..).filter_map(|pending| pending.block).collect();
+        for block in &pending {
+            self.out.in_realloc[p] += Amount::block(block.size);
+        }
+        let live: Vec<Block> = process.live.drain().map(|(_, block)| block).collect();
+        for block in pending.into_iter().chain(live) {
+            let amount = Amount::block(block.size);
+            let cost = self.cost(p, block.node);
+            if exec {
+                cost.at_exec += amount;
+            } else if block.crossed {
+                cost.uncertain += amount;
+            } else {
+                cost.leaked += amount;
+            }
+        }
+    }
+
+    fn cost(&mut self, p: usize, node: NodeId) -> &mut Cost {
+        self.out.costs.entry((u32::try_from(p).unwrap(), node.0)).or_default()
+    }
+
+    /// Takes every sum anew.
+    fn look(&mut self, time: u64) {
+        let mut held: HashMap<(u32, u32), Amount> = HashMap::new();
+        let mut all = Amount::ZERO;
+        for (p, process) in self.processes.iter().enumerate() {
+            let mut own = Amount::ZERO;
+            let pending = process.pending.iter().filter_map(|pending| pending.block.as_ref());
+            for block in process.live.values().chain(pending) {
+                own += Amount::block(block.size);
+                *held.entry((u32::try_from(p).unwrap(), block.node.0)).or_default() += Amount::block(block.size);
+            }
+            if own.bytes > self.out.process_peaks[p].0.bytes {
+                self.out.process_peaks[p] = (own, time);
+            }
+            all += own;
+        }
+        if all.bytes > self.out.peak.0.bytes {
+            self.out.peak = (all, time);
+            for (site, cost) in &mut self.out.costs {
+                cost.peak = held.get(site).copied().unwrap_or_default();
+            }
+        }
+    }
+}

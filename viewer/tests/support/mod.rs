@@ -1,0 +1,156 @@
+//! Captures made by hand, for tests.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use capture::{
+    Action, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo,
+    ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId,
+};
+use viewer::analysis::{Load, Profile};
+
+/// Tables and events that grow by calls that read like a program.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub(crate) tables: Tables,
+    pub(crate) events: Vec<Event>,
+    pub(crate) time: u64,
+}
+
+impl Made {
+    /// A capture with nothing in it, not even a summary.
+    pub(crate) fn new() -> Self {
+        let mut made = Self::default();
+        made.tables.nodes.push(Node { parent: NodeId::ROOT, frame: FrameId(0) });
+        made
+    }
+
+    /// A process with one thread, whose start is recorded.
+    pub(crate) fn process(&mut self, name: &str) -> (ProcessId, ThreadId) {
+        self.process_row(Process { name: name.to_owned(), ..Process::default() })
+    }
+
+    /// The same with everything given but the pid.
+    pub(crate) fn process_row(&mut self, row: Process) -> (ProcessId, ThreadId) {
+        let process = ProcessId::from_index(self.tables.processes.len());
+        let pid = 1000 + process.0;
+        self.tables.processes.push(Process { pid, ..row });
+        let thread = self.thread(process);
+        self.event(thread, Action::ProcessStart { process });
+        (process, thread)
+    }
+
+    /// A forked child with one thread.
+    pub(crate) fn fork(&mut self, parent: ProcessId) -> (ProcessId, ThreadId) {
+        let row = self.tables.processes[parent.index()].clone();
+        self.process_row(Process { parent: Some(parent), forked: true, end: None, ..row })
+    }
+
+    pub(crate) fn thread(&mut self, process: ProcessId) -> ThreadId {
+        let thread = ThreadId::from_index(self.tables.threads.len());
+        self.tables.threads.push(Thread { process, tid: 5000 + thread.0, name: String::new() });
+        thread
+    }
+
+    pub(crate) fn string(&mut self, text: &str) -> StringId {
+        let place = self.tables.strings.iter().position(|string| string == text);
+        StringId::from_index(place.unwrap_or_else(|| {
+            self.tables.strings.push(text.to_owned());
+            self.tables.strings.len() - 1
+        }))
+    }
+
+    pub(crate) fn module(&mut self, path: &str) -> ModuleId {
+        let place = self.tables.modules.iter().position(|module| module.path == path);
+        ModuleId::from_index(place.unwrap_or_else(|| {
+            self.tables.modules.push(Module { path: path.to_owned(), ..Module::default() });
+            self.tables.modules.len() - 1
+        }))
+    }
+
+    /// A frame with these functions, innermost first, in a file; every call makes a new one.
+    pub(crate) fn frame(&mut self, module: Option<&str>, functions: &[&str]) -> FrameId {
+        let module = module.map(|path| self.module(path));
+        let id = FrameId::from_index(self.tables.frames.len());
+        let address = 0x1000 + u64::from(id.0) * 16;
+        self.tables.frames.push(Frame::Code { module, address, exact: false });
+        let names = functions.iter().map(|function| {
+            let line = 10 + u32::try_from(function.len()).unwrap();
+            let file = self.string(&format!("/src/{}.c", function.chars().next().unwrap_or('x')));
+            SourceFrame { function: Some(self.string(function)), file: Some(file), line: Some(line) }
+        });
+        let names: Vec<SourceFrame> = names.collect();
+        self.tables.symbols.resize(id.index(), None);
+        self.tables.symbols.push((!names.is_empty()).then_some(Symbolized { frame: id, names, reason: None }));
+        id
+    }
+
+    /// Why a frame has no name.
+    pub(crate) fn reason(&mut self, frame: FrameId, reason: &str) {
+        let reason = Some(self.string(reason));
+        self.tables.symbols[frame.index()] = Some(Symbolized { frame, names: Vec::new(), reason });
+    }
+
+    pub(crate) fn pseudo(&mut self, pseudo: Pseudo) -> FrameId {
+        self.tables.frames.push(Frame::Pseudo(pseudo));
+        self.tables.symbols.push(None);
+        FrameId::from_index(self.tables.frames.len() - 1)
+    }
+
+    pub(crate) fn node(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
+        let node = Node { parent, frame };
+        let place = self.tables.nodes.iter().skip(1).position(|other| *other == node).map(|place| place + 1);
+        NodeId::from_index(place.unwrap_or_else(|| {
+            self.tables.nodes.push(node);
+            self.tables.nodes.len() - 1
+        }))
+    }
+
+    /// A stack in the file `/bin/app`, outermost first, as in `main > f > g`. `calloc` and the like at the end,
+    /// and `[truncated stack]` at the beginning, are the pseudo frames.
+    pub(crate) fn stack(&mut self, functions: &str) -> NodeId {
+        functions.split(" > ").fold(NodeId::ROOT, |parent, function| {
+            let frame = self.frame_of(function);
+            self.node(parent, frame)
+        })
+    }
+
+    fn frame_of(&mut self, function: &str) -> FrameId {
+        if let Some(pseudo) = Pseudo::ALL.into_iter().find(|pseudo| pseudo.label() == function) {
+            let known = self.tables.frames.iter().position(|frame| *frame == Frame::Pseudo(pseudo));
+            return known.map(FrameId::from_index).unwrap_or_else(|| self.pseudo(pseudo));
+        }
+        let known = self.tables.symbols.iter().position(|symbol| {
+            let name = symbol.as_ref().and_then(|symbol| symbol.names.first()?.function);
+            name.is_some_and(|name| self.tables.string(name) == function)
+        });
+        known.map(FrameId::from_index).unwrap_or_else(|| self.frame(Some("/bin/app"), &[function]))
+    }
+
+    pub(crate) fn event(&mut self, thread: ThreadId, action: Action) {
+        self.time += 1_000_000;
+        self.events.push(Event { time: self.time, thread, action });
+    }
+
+    pub(crate) fn alloc(&mut self, thread: ThreadId, address: u64, size: u64, stack: NodeId) {
+        self.event(thread, Action::Alloc { address, size, alignment: 0, stack });
+    }
+
+    pub(crate) fn free(&mut self, thread: ThreadId, address: u64) {
+        self.event(thread, Action::Free { address, stack: NodeId::ROOT });
+    }
+
+    pub(crate) fn realloc(&mut self, thread: ThreadId, serial: u16, old: u64, outcome: ReallocOutcome) {
+        self.event(thread, Action::ReallocBegin { address: old, serial });
+        self.event(thread, Action::ReallocEnd { serial, outcome });
+    }
+
+    pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
+        self.event(thread, Action::ProcessEnd { process });
+        self.tables.processes[process.index()].end = Some(ProcessEnd { ended, time: self.time });
+    }
+
+    pub(crate) fn profile(&self) -> Profile {
+        let mut load = Load::new(&self.tables);
+        self.events.iter().for_each(|event| load.event(event));
+        load.finish()
+    }
+}
