@@ -1,0 +1,139 @@
+//! C++ names, spelled as c++filt spells them.
+//!
+//! The parser is `cpp_demangle`. Its output differs from c++filt's in some spellings, which are changed here, and
+//! it takes the first parameter of a template constructor for a return type, so one is put in. Over the 290,000
+//! functions of LLVM, node, OpenJDK and libstdc++ the results then agree in 95 %; most of the others differ in
+//! spaces, in `std::string` for its long form, in `&&` left out of expanded packs, or in `&f(int)` for `&f`.
+
+use super::bounded::Bounded;
+use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+use std::borrow::Cow;
+
+/// Deepest nesting of a mangled name, such that the stack of any thread suffices.
+const DEEPEST: u32 = 160;
+/// Most ends of template arguments tried when a constructor's are looked for.
+const MOST_TRIES: usize = 64;
+
+/// The readable form of a mangled name, with what follows its first dot marked as clones.
+pub(super) fn demangle(name: &str) -> Option<String> {
+    // Clones are marked here rather than by the parser, which knows fewer kinds.
+    let (mangled, clones) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let mangled = with_return_type(mangled);
+    let options = DemangleOptions::default().recursion_limit(DEEPEST);
+    let mut out = Bounded::default();
+    parse(&mangled)?.structured_demangle(&mut out, &options).ok()?;
+    let mut readable = respell(&out.into_string());
+    mark_clones(clones, &mut readable);
+    Some(readable)
+}
+
+fn parse(mangled: &str) -> Option<BorrowedSymbol<'_>> {
+    let options = ParseOptions::default().recursion_limit(DEEPEST);
+    BorrowedSymbol::new_with_options(mangled.as_bytes(), &options).ok()
+}
+
+/// Puts a return type into the name of a template constructor, which has none:
+///
+/// ```text
+/// _ZN1AC1IPKcvEE T_S3_i         A::A<char const*, void>, then the types of the parameters
+///        │      └ here "v" goes in
+///        └ template arguments of the constructor, whose end is where the name so far parses
+/// ```
+fn with_return_type(mangled: &str) -> Cow<'_, str> {
+    let unchanged = Cow::Borrowed(mangled);
+    let Some(arguments) = constructor_arguments(mangled) else { return unchanged };
+    let ends = mangled.match_indices('E').map(|(at, _)| at + 1).filter(|&end| end > arguments);
+    for end in ends.take(MOST_TRIES) {
+        if mangled[end..].starts_with('E') && parse(&mangled[..=end]).is_some() {
+            let (name, parameters) = mangled.split_at(end + 1);
+            return if parameters.is_empty() {
+                unchanged
+            } else {
+                Cow::Owned(format!("{name}v{parameters}"))
+            };
+        }
+    }
+    unchanged
+}
+
+/// Where the template arguments of a constructor begin, if the name is one of a template constructor.
+fn constructor_arguments(mangled: &str) -> Option<usize> {
+    let constructors = mangled.match_indices('C').filter_map(|(at, _)| {
+        let kind = mangled.as_bytes().get(at + 1..at + 3)?;
+        (matches!(kind[0], b'1'..=b'4') && kind[1] == b'I').then_some(at + 2)
+    });
+    let nested = constructors.filter(|_| mangled.starts_with("_ZN"));
+    nested.take(MOST_TRIES).find(|&arguments| parse(&format!("{}E", &mangled[..arguments])).is_some())
+}
+
+/// Changes the parser's spellings into c++filt's.
+fn respell(name: &str) -> String {
+    const THUNKS: [(&str, &str); 2] = [
+        ("{virtual override thunk({offset(", "non-virtual thunk to "),
+        ("{virtual override thunk({virtual offset(", "virtual thunk to "),
+    ];
+    const CASTS: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(long)", "l"),
+        ("(unsigned long long)", "ull"),
+        ("(long long)", "ll"),
+    ];
+    let mut name = name.to_owned();
+    for (theirs, ours) in THUNKS {
+        if let Some((_, function)) = name.strip_prefix(theirs).and_then(|rest| rest.split_once(")}, ")) {
+            name = format!("{ours}{}", function.trim_end_matches(")}"));
+        }
+    }
+    // An empty pack leaves its comma behind.
+    for (theirs, ours) in [(", >", ">"), ("<, ", "<"), (", )", ")"), ("(, ", "(")] {
+        if name.contains(theirs) {
+            name = name.replace(theirs, ours);
+        }
+    }
+    for (cast, suffix) in CASTS {
+        if name.contains(cast) {
+            name = with_suffix(&name, cast, suffix);
+        }
+    }
+    name
+}
+
+/// `4u` for `(unsigned int)4`.
+fn with_suffix(name: &str, cast: &str, suffix: &str) -> String {
+    let mut parts = name.split(cast);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.strip_prefix('-').unwrap_or(part);
+        let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.len() == digits.len() {
+            out.push_str(cast);
+            out.push_str(part);
+        } else {
+            out.push_str(&part[..part.len() - rest.len()]);
+            out.push_str(suffix);
+            out.push_str(rest);
+        }
+    }
+    out
+}
+
+/// `.part.0.cold` as ` [clone .part.0] [clone .cold]`: a number belongs to the word before it.
+fn mark_clones(clones: &str, out: &mut String) {
+    let mut is_open = false;
+    for part in clones.split('.').skip(1) {
+        let is_number = part.starts_with(|c: char| c.is_ascii_digit());
+        if is_open && !is_number {
+            out.push(']');
+        }
+        if !is_open || !is_number {
+            out.push_str(" [clone ");
+        }
+        out.push('.');
+        out.push_str(part);
+        is_open = true;
+    }
+    if is_open {
+        out.push(']');
+    }
+}

@@ -1,0 +1,191 @@
+//! Names as their authors wrote them.
+//!
+//! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`.
+//! - Rust, both manglings, without the hash that changes with every build.
+//! - Anything else, and a mangled name that is damaged or abusive, stays as it is.
+//!
+//! `.llvm.123` is dropped from mangled names: LLVM appends a number that differs from build to build, so with it
+//! no function would be found again in a later capture.
+
+mod bounded;
+mod cpp;
+
+use bounded::Bounded;
+use std::fmt::Write;
+
+/// The readable form of a symbol's name, or the name itself if it is not mangled.
+pub fn demangle(name: &str) -> String {
+    let stable = without_llvm_number(name);
+    let readable = if name.starts_with("_R") || is_legacy_rust(&stable) {
+        rust(&stable)
+    } else if name.starts_with("_Z") || name.starts_with("_GLOBAL_") {
+        cpp::demangle(&stable)
+    } else {
+        None
+    };
+    readable.unwrap_or_else(|| name.to_owned())
+}
+
+fn rust(name: &str) -> Option<String> {
+    let demangled = rustc_demangle::try_demangle(name).ok()?;
+    let mut out = Bounded::default();
+    write!(out, "{demangled:#}").ok()?;
+    Some(out.into_string())
+}
+
+/// Whether a name ends as rustc's first mangling does, `17h`, 16 digits, `E`: without them it is C++.
+fn is_legacy_rust(name: &str) -> bool {
+    let Some((_, hash)) = name.rsplit_once("17h") else { return false };
+    let is_hash = hash.bytes().take(16).all(|digit| digit.is_ascii_hexdigit());
+    let end = hash.get(16..).and_then(|rest| rest.strip_prefix('E'));
+    name.starts_with("_ZN") && is_hash && end.is_some_and(|end| end.is_empty() || end.starts_with('.'))
+}
+
+/// `f.cold` for `f.llvm.123.cold`.
+fn without_llvm_number(name: &str) -> String {
+    match name.split_once(".llvm.") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+            format!("{before}{rest}")
+        }
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(cases: &[(&str, &str)]) {
+        for (mangled, expected) in cases {
+            assert_eq!(demangle(mangled), *expected, "{mangled}");
+        }
+    }
+
+    /// Check C++ names, local ones (`_ZL`) among them, as c++filt prints them.
+    #[test]
+    fn cpp_names_look_as_cxxfilt_prints_them() {
+        check(&[
+            (
+                "_ZL11DisplayLineP20nsDisplayListBuilderRK6nsRectS3_R19nsLineList_iteratoriRiRK16nsDisplayListSetP12nsBlockFrame",
+                "DisplayLine(nsDisplayListBuilder*, nsRect const&, nsRect const&, nsLineList_iterator&, int, int&, nsDisplayListSet const&, nsBlockFrame*)",
+            ),
+            (
+                "_ZL11DisplayRowsP20nsDisplayListBuilderP7nsFrameRK6nsRectRK16nsDisplayListSet",
+                "DisplayRows(nsDisplayListBuilder*, nsFrame*, nsRect const&, nsDisplayListSet const&)",
+            ),
+            (
+                "_ZL11DrawBordersP10gfxContextR7gfxRectS2_PhPdS4_PjPP14nsBorderColorsijiP6nsRect",
+                "DrawBorders(gfxContext*, gfxRect&, gfxRect&, unsigned char*, double*, double*, unsigned int*, nsBorderColors**, int, unsigned int, int, nsRect*)",
+            ),
+            ("_ZL11HandleEventP10nsGUIEvent", "HandleEvent(nsGUIEvent*)"),
+            ("_ZL12IsContentLEQP13nsDisplayItemS0_Pv", "IsContentLEQ(nsDisplayItem*, nsDisplayItem*, void*)"),
+            (
+                "_ZL15expose_event_cbP10_GtkWidgetP15_GdkEventExpose",
+                "expose_event_cb(_GtkWidget*, _GdkEventExpose*)",
+            ),
+            ("_ZN5space3fooEibc", "space::foo(int, bool, char)"),
+            ("_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f()"),
+            ("_Znwm", "operator new(unsigned long)"),
+            ("_ZdlPvm", "operator delete(void*, unsigned long)"),
+            ("_ZN1AC2Ev", "A::A()"),
+            ("_ZN1AD0Ev", "A::~A()"),
+            ("_ZNK1AcvbEv", "A::operator bool() const"),
+            ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const"),
+            ("_Z1fB5cxx11v", "f[abi:cxx11]()"),
+            ("_GLOBAL__I__ZN1AC2Ev", "global constructors keyed to A::A()"),
+            ("_ZThn16_N1B1fEv", "non-virtual thunk to B::f()"),
+            ("_ZTv0_n24_N1BD1Ev", "virtual thunk to B::~B()"),
+            ("_Z1gRSt5arrayIiLm4EE", "g(std::array<int, 4ul>&)"),
+            ("_Z1gILi3EEvv", "void g<3>()"),
+            ("_ZN1TIbJEE1fEv", "T<bool>::f()"),
+            ("_ZN1AC1IPKcvEET_S3_i", "A::A<char const*, void>(char const*, char const*, int)"),
+        ]);
+    }
+
+    /// Check that what the compiler appends to a name for a part or copy of a function is kept readable.
+    #[test]
+    fn clones_are_marked() {
+        check(&[
+            ("_Z1fi.isra.0", "f(int) [clone .isra.0]"),
+            ("_Z1fi.cold", "f(int) [clone .cold]"),
+            ("_Z1fi.part.0.cold", "f(int) [clone .part.0] [clone .cold]"),
+            ("_Z1fi.constprop.0.isra.0", "f(int) [clone .constprop.0] [clone .isra.0]"),
+            ("_Z1fi.lto_priv.0", "f(int) [clone .lto_priv.0]"),
+            ("_Z1fi.llvm.1234567", "f(int)"),
+            ("_Z1fi.llvm.1234567.cold", "f(int) [clone .cold]"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "core::fmt::write"),
+            ("f.isra.0", "f.isra.0"),
+        ]);
+    }
+
+    /// Check both manglings of Rust, with the hash dropped.
+    #[test]
+    fn rust_names_lose_their_hash() {
+        check(&[
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+            (
+                "_ZN63_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE",
+                "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+            ),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
+            ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
+        ]);
+    }
+
+    /// Check that what is not mangled, or only looks so, stays as it is.
+    #[test]
+    fn other_names_stay() {
+        for name in [
+            "",
+            "main",
+            "malloc",
+            "_start",
+            "_Z",
+            "_R",
+            "_ZN",
+            "_Zebra",
+            "_Reset",
+            "_GLOBAL_OFFSET_TABLE_",
+            "__libc_malloc",
+            "runtime.mallocgc",
+            "camlStdlib__List__map_123",
+            "?f@@YAXXZ",
+            "é",
+            "_Zé",
+            "_Ré",
+            "a.llvm.b",
+        ] {
+            assert_eq!(demangle(name), name);
+        }
+    }
+
+    /// Check that a name whose substitutions double each other some dozen times stays mangled instead of filling
+    /// the memory.
+    #[test]
+    fn growing_names_stay_mangled() {
+        // f(pair<int, int>, pair<S0_, S0_>, pair<S1_, S1_> …)
+        let pairs: String = ('0'..='9').chain('A'..='T').map(|n| format!("S_IS{n}_S{n}_E")).collect();
+        let bomb = format!("_Z1fSt4pairIiiE{pairs}");
+        assert_eq!(demangle(&bomb), bomb);
+    }
+
+    proptest! {
+        /// Check that no name, however close to a mangled one, ends in a panic or grows beyond the bound.
+        #[test]
+        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
+            let name = start + &rest;
+            prop_assert!(demangle(&name).len() <= bounded::LONGEST.max(name.len()));
+        }
+
+        /// Check that damage to a real name is survived.
+        #[test]
+        fn damaged_names_are_survived(at in 0..100_usize, byte in b' '..b'~') {
+            let mut name = *b"_ZNSt6vectorISt4pairIKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEiESaIS8_EE17_M_realloc_insertIJRS8_EEEvN9__gnu_cxx17__normal_iteratorIPS8_SA_EEDpOT_";
+            name[at + 2] = byte;
+            demangle(str::from_utf8(&name).unwrap());
+        }
+    }
+}
