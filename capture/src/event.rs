@@ -18,44 +18,121 @@ pub struct Event {
 /// stack, see [`crate::Pseudo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A call returned a new block. `alignment` is 0 where the caller asked for none.
-    Alloc { address: u64, size: u64, alignment: u64, stack: NodeId },
-    /// A block is about to be freed. `stack` is [`NodeId::ROOT`] unless stacks of frees were recorded.
-    Free { address: u64, stack: NodeId },
+    /// A call returned a new block.
+    Alloc {
+        /// Where the block begins.
+        address: u64,
+        /// Bytes that were asked for.
+        size: u64,
+        /// Alignment that was asked for, 0 where the caller asked for none.
+        alignment: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
+    /// A block is about to be freed.
+    Free {
+        /// Where the block begins.
+        address: u64,
+        /// Who frees it; [`NodeId::ROOT`] unless stacks of frees were recorded.
+        stack: NodeId,
+    },
     /// `realloc` of a non-null block is about to happen: by address the block ends here, its bytes count as live
     /// until the [`Action::ReallocEnd`] of the same thread and serial.
-    ReallocBegin { address: u64, serial: u16 },
+    ReallocBegin {
+        /// Where the old block begins.
+        address: u64,
+        /// Joins begin and end, per thread.
+        serial: u16,
+    },
     /// The `realloc` returned.
-    ReallocEnd { serial: u16, outcome: ReallocOutcome },
+    ReallocEnd {
+        /// That of the [`Action::ReallocBegin`].
+        serial: u16,
+        /// What became of the block.
+        outcome: ReallocOutcome,
+    },
     /// Pages were mapped (`mmap`), a heap of its own that never enters allocations, live, peak or leaked.
-    Map { address: u64, length: u64, stack: NodeId, in_hook: bool },
+    Map {
+        /// Where the pages begin.
+        address: u64,
+        /// Bytes that were asked for.
+        length: u64,
+        /// Who asked.
+        stack: NodeId,
+        /// True when an allocator asked, from inside a recorded call.
+        in_hook: bool,
+    },
     /// Pages are about to be unmapped.
-    Unmap { address: u64, length: u64 },
+    Unmap {
+        /// Where the pages begin.
+        address: u64,
+        /// Bytes, from there.
+        length: u64,
+    },
     /// The unmapping announced last by this thread failed: its pages are still there.
-    UnmapFailed { address: u64, length: u64 },
+    UnmapFailed {
+        /// As announced.
+        address: u64,
+        /// As announced.
+        length: u64,
+    },
     /// `mremap` moved or resized a mapping.
-    Remap { old_address: u64, old_length: u64, address: u64, length: u64, stack: NodeId },
-    /// The program break is now at `address` (`brk`, `sbrk`).
-    Break { address: u64, stack: NodeId },
+    Remap {
+        /// Where the pages began before.
+        old_address: u64,
+        /// Bytes before.
+        old_length: u64,
+        /// Where they begin now.
+        address: u64,
+        /// Bytes now.
+        length: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
+    /// The program break moved (`brk`, `sbrk`).
+    Break {
+        /// Where it is now.
+        address: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
     /// First event of a process image. A child of fork inherits its parent's live blocks, known but not counted.
-    ProcessStart { process: ProcessId },
+    ProcessStart {
+        /// The image that begins.
+        process: ProcessId,
+    },
     /// Last event of a process image; why it ended is in [`crate::Process::end`].
-    ProcessEnd { process: ProcessId },
+    ProcessEnd {
+        /// The image that ends.
+        process: ProcessId,
+    },
     /// First event of a thread.
     ThreadStart,
     /// The thread ended; its id is not used again.
     ThreadEnd,
     /// From here on events of this thread were lost.
     GapBegin,
-    /// The loss ended, after this many allocations and frees were not recorded.
-    GapEnd { allocations: u64, frees: u64 },
+    /// The loss ended.
+    GapEnd {
+        /// Allocations that were not recorded.
+        allocations: u64,
+        /// Frees that were not recorded.
+        frees: u64,
+    },
 }
 
 /// How a `realloc` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReallocOutcome {
     /// The old block is gone and this one is there, perhaps at the same address.
-    Block { address: u64, size: u64, stack: NodeId },
+    Block {
+        /// Where the new block begins.
+        address: u64,
+        /// Bytes that were asked for.
+        size: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
     /// It failed: the old block is live as before.
     Failed,
     /// Size 0 and the allocator freed the block.

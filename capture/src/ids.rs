@@ -12,6 +12,12 @@ macro_rules! id {
         #[serde(transparent)]
         pub struct $name(pub u32);
 
+        impl From<u32> for $name {
+            fn from(number: u32) -> Self {
+                Self(number)
+            }
+        }
+
         impl $name {
             /// The position in the table that this id belongs to.
             pub fn index(self) -> usize {

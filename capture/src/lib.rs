@@ -1,12 +1,86 @@
-//! The capture file: self-describing, checksummed, compressed chunks of events.
+//! The capture file: self-describing, checksummed, compressed chunks of events, and the tables that they refer to.
+//! `FORMAT.md` is the file's document, byte for byte.
+//!
+//! # Constraints
+//!
+//! - **A recording ends at any moment.** A file is valid up to its last whole chunk; [`Reader::cut`] says where and
+//!   why the rest is missing. Definitions are written before their users.
+//! - **A file is hostile.** Every decoder is total: any bytes give an error or a cut, never a panic, a loop or more
+//!   memory than 256 MiB and 64 times the file's length. Ids that a reader hands out are in range.
+//! - **Files outlive versions.** The major version decides whether a file opens; unknown kinds of chunks and of
+//!   events are skipped and counted; records may grow at their end.
+//! - **Order is stored, time is rounded.** Events are in merged order, and their times are multiples of
+//!   [`TIME_UNIT_NS`].
+//! - **A recording must be cheap.** One or two bytes per event, some ten nanoseconds to write one; readers read many
+//!   times faster than a program allocates.
+//!
+//! This crate knows no process, ring or screen: it is what the recording side and the viewing side agree on.
+//!
+//! ```
+//! use capture::{Action, Event, Frame, Metadata, NodeId, Process, Pseudo, Reader, Summary, Thread, Writer};
+//!
+//! # fn main() -> Result<(), capture::Error> {
+//! let mut writer = Writer::new(Vec::new(), &Metadata::default())?;
+//! let process = writer.process(Process { pid: 42, ..Process::default() })?;
+//! let thread = writer.thread(Thread { process, tid: 42, name: "main".into() })?;
+//! let frame = writer.frame(Frame::Pseudo(Pseudo::NotTaken))?;
+//! let stack = writer.node(NodeId::ROOT, frame)?;
+//! let action = Action::Alloc { address: 0x5000, size: 24, alignment: 0, stack };
+//! writer.event(Event { time: 0, thread, action })?;
+//! let bytes = writer.finish(&Summary::default())?;
+//!
+//! let reader = Reader::from_source(bytes)?;
+//! assert_eq!(reader.tables().processes[0].pid, 42);
+//! assert_eq!(reader.events()?.next().unwrap()?.action, action);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod event;
 pub mod ids;
 pub mod model;
 
+mod error;
+mod format;
+mod sniff;
+
+mod columns;
+mod events;
+mod meta;
+mod stacks;
+mod varint;
+
+mod atomic;
+mod chunk;
+mod index;
+mod intern;
+mod sink;
+mod writer;
+
+mod cursor;
+mod cut;
+mod fetch;
+mod load;
+mod reader;
+mod source;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
+pub use atomic::AtomicFile;
+pub use cursor::{Cursor, Events};
+pub use cut::{Cut, CutReason};
+pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
+pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
 pub use ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+pub use index::Chunk;
 pub use model::{
     Clock, Ended, Frame, Lost, Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame,
     Summary, Symbolized, Tables, Thread,
 };
+pub use reader::Reader;
+pub use sink::Sink;
+pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
+pub use source::ReadAt;
+pub use writer::{Create, Writer};

@@ -109,9 +109,15 @@ pub struct Thread {
 /// One step of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frame {
-    /// Code. `address` is relative to the module (as in the ELF file's own virtual addresses), or absolute where
-    /// `module` is none. It is a return address, so look up `address - 1`, unless `exact`.
-    Code { module: Option<ModuleId>, address: u64, exact: bool },
+    /// Code.
+    Code {
+        /// The file it belongs to, when it is known.
+        module: Option<ModuleId>,
+        /// Relative to the module (as in the ELF file's own virtual addresses), or absolute where there is none.
+        address: u64,
+        /// True for the address of an instruction; else it is a return address, so look up `address - 1`.
+        exact: bool,
+    },
     /// Not code, see [`Pseudo`].
     Pseudo(Pseudo),
 }
@@ -120,22 +126,36 @@ pub enum Frame {
 /// why the stack does not reach the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs, reason = "named after the functions")]
 pub enum Pseudo {
+    /// `calloc`.
     Calloc = 1,
+    /// `realloc`.
     Realloc = 2,
+    /// `reallocarray`.
     Reallocarray = 3,
+    /// `posix_memalign`.
     PosixMemalign = 4,
+    /// `aligned_alloc`.
     AlignedAlloc = 5,
+    /// `memalign`.
     Memalign = 6,
+    /// `valloc`.
     Valloc = 7,
+    /// `pvalloc`.
     Pvalloc = 8,
+    /// `operator new`.
     New = 9,
+    /// `operator new[]`.
     NewArray = 10,
+    /// `operator new` with an alignment.
     NewAligned = 11,
+    /// `operator new[]` with an alignment.
     NewArrayAligned = 12,
+    /// `mmap`.
     Mmap = 20,
+    /// `mremap`.
     Mremap = 21,
+    /// `brk` or `sbrk`.
     Brk = 22,
     /// The depth limit cut the outer frames off.
     Truncated = 40,

@@ -1,0 +1,154 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::Error;
+
+/// Captures and what is made from them show what a program does: nobody but the owner reads them.
+pub(crate) const MODE: u32 = 0o600;
+
+/// A file under a temporary name beside its target, which takes the target's place when it is committed. Until then
+/// the target stays as it was, whatever happens: an error, a full disk, a kill. Dropped uncommitted, it is removed.
+///
+/// ```text
+///   create:  .report.html.4711.0.tmp   written
+///   commit:  fsync, rename to report.html, fsync of the folder
+/// ```
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+    committed: bool,
+}
+
+impl AtomicFile {
+    /// Makes the temporary file, readable by its owner only.
+    ///
+    /// # Errors
+    /// When the folder of `target` does not take a new file.
+    pub fn create(target: impl Into<PathBuf>) -> Result<Self, Error> {
+        let target = target.into();
+        loop {
+            let temporary = temporary_name(&target);
+            match create_new(&temporary) {
+                Ok(file) => return Ok(AtomicFile { file, temporary, target, committed: false }),
+                // Left by a process that was killed and had our pid.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::io(format!("create {}", temporary.display()))(source)),
+            }
+        }
+    }
+
+    /// Puts the file into its target's place and returns it, still open for writing.
+    ///
+    /// # Errors
+    /// When it cannot be brought to disk or renamed; the target is as it was then.
+    pub fn commit(mut self) -> Result<File, Error> {
+        let file = self.file.try_clone().map_err(self.failed("keep open"))?;
+        self.file.sync_all().map_err(self.failed("write"))?;
+        fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
+        self.committed = true;
+        // The new file is in place. That the folder remembers it over a power cut is more than some file systems
+        // offer, and no reason to say that the save failed.
+        let _unsupported = File::open(folder(&self.target)).and_then(|folder| folder.sync_all());
+        Ok(file)
+    }
+
+    pub(crate) fn file(&self) -> Result<File, Error> {
+        self.file.try_clone().map_err(self.failed("keep open"))
+    }
+
+    fn failed(&self, action: &str) -> impl FnOnce(io::Error) -> Error + use<> {
+        Error::io(format!("{action} {}", self.target.display()))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Nothing can be done about a temporary file that does not go away, and it harms nobody.
+            let _left_behind = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Makes a file that must not exist, also not as a link, readable by its owner only.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)
+}
+
+fn temporary_name(target: &Path) -> PathBuf {
+    // Relaxed: only each value's being given out once matters.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    folder(target).join(format!(".{name}.{}.{number}.tmp", std::process::id()))
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// Check that the old file stays until the commit, that the new one is private, and that nothing else is left.
+    #[test]
+    fn commit_replaces_whole_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("report.html");
+        fs::write(&target, "old").unwrap();
+        let mut file = AtomicFile::create(&target).unwrap();
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "old");
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, MODE);
+        assert_eq!(names(folder.path()), ["report.html"]);
+    }
+
+    /// Check that a save which fails on the way leaves the old file and no temporary one.
+    #[test]
+    fn dropped_file_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("report.html");
+        fs::write(&target, "old").unwrap();
+        let mut file = AtomicFile::create(&target).unwrap();
+        file.write_all(b"half of the n").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["report.html"]);
+    }
+
+    /// Check that a folder that is not there is named in the error.
+    #[test]
+    fn missing_folder_is_named() {
+        let error = AtomicFile::create("/nonexistent/report.html").unwrap_err().to_string();
+        assert!(error.starts_with("cannot create /nonexistent/.report.html."), "{error}");
+    }
+}

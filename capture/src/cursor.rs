@@ -1,0 +1,135 @@
+//! Reads the events of a capture in order.
+
+use crate::error::Error;
+use crate::event::Event;
+use crate::events::{Bounds, Decoder};
+use crate::fetch::Fetcher;
+use crate::format::ChunkKind;
+use crate::reader::Reader;
+use crate::source::ReadAt;
+
+/// A place among the events of a capture. It has buffers of its own, about four megabytes, and shares nothing with
+/// other cursors of the same reader.
+pub struct Cursor<'r, S> {
+    reader: &'r Reader<S>,
+    bounds: Bounds,
+    fetcher: Fetcher,
+    decoder: Decoder,
+    batch: Vec<Event>,
+    /// Position in the index of the chunk to be read next.
+    next: usize,
+    /// Where the chunk being read begins.
+    offset: u64,
+}
+
+impl<'r, S: ReadAt> Cursor<'r, S> {
+    pub(crate) fn new(reader: &'r Reader<S>) -> Result<Self, Error> {
+        let tables = reader.tables();
+        let bounds = Bounds {
+            threads: tables.threads.len(),
+            nodes: tables.nodes.len(),
+            processes: tables.processes.len(),
+        };
+        let (fetcher, decoder) = (Fetcher::new()?, Decoder::new());
+        Ok(Cursor { reader, bounds, fetcher, decoder, batch: Vec::new(), next: 0, offset: 0 })
+    }
+
+    /// Moves before the first event at or after position `chunk` of [`Reader::index`].
+    pub fn seek(&mut self, chunk: usize) {
+        self.next = chunk;
+        self.decoder.payload();
+    }
+
+    /// The next events, some thousand of one chunk; `None` after the last.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`]; the cursor is after the last event then.
+    pub fn next_batch(&mut self) -> Result<Option<&[Event]>, Error> {
+        let result = self.fill();
+        if result.is_err() {
+            self.seek(self.reader.index().len());
+        }
+        result.map(|any| any.then_some(self.batch.as_slice()))
+    }
+
+    /// Events met so far whose kinds this version does not know.
+    pub fn skipped(&self) -> u64 {
+        self.decoder.unknown()
+    }
+
+    fn fill(&mut self) -> Result<bool, Error> {
+        loop {
+            let offset = self.offset;
+            self.decoder
+                .next_batch(self.bounds, &mut self.batch)
+                .map_err(|malformed| malformed.at(offset))?;
+            if !self.batch.is_empty() {
+                return Ok(true);
+            }
+            if !self.start_chunk()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Begins the next event chunk; false when there is none.
+    fn start_chunk(&mut self) -> Result<bool, Error> {
+        let rest = self.reader.index().get(self.next..).unwrap_or_default();
+        let Some(found) = rest.iter().position(|chunk| chunk.is(ChunkKind::Events)) else {
+            self.next = self.reader.index().len();
+            return Ok(false);
+        };
+        let chunk = rest[found];
+        self.next += found + 1;
+        self.offset = chunk.offset;
+        let header = self
+            .fetcher
+            .fetch(self.reader.source(), chunk.offset)
+            .map_err(|missing| missing.at(chunk.offset))?;
+        if header != chunk.header {
+            return Err(crate::error::Malformed("the index does not agree with a chunk").at(chunk.offset));
+        }
+        self.fetcher
+            .unpack(&header, self.decoder.payload())
+            .and_then(|()| self.decoder.start(header.records as usize))
+            .map_err(|malformed| malformed.at(chunk.offset))?;
+        Ok(true)
+    }
+}
+
+/// The events of a capture one by one. It ends after the first error.
+pub struct Events<'r, S> {
+    cursor: Cursor<'r, S>,
+    position: usize,
+}
+
+impl<'r, S: ReadAt> Events<'r, S> {
+    pub(crate) fn new(cursor: Cursor<'r, S>) -> Self {
+        Events { cursor, position: 0 }
+    }
+
+    /// Events met so far whose kinds this version does not know.
+    pub fn skipped(&self) -> u64 {
+        self.cursor.skipped()
+    }
+}
+
+impl<S: ReadAt> Iterator for Events<'_, S> {
+    type Item = Result<Event, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.position == self.cursor.batch.len() {
+            self.position = 0;
+            match self.cursor.next_batch() {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(error) => {
+                    self.cursor.batch.clear();
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.position += 1;
+        Some(Ok(self.cursor.batch[self.position - 1]))
+    }
+}

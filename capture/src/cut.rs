@@ -1,0 +1,42 @@
+//! Where a capture ends before its end.
+
+use std::fmt;
+
+/// The state of a capture that has no valid end: everything before `offset` is intact and readable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where the part that can be read ends: after a whole chunk.
+    pub offset: u64,
+    /// Bytes of the file from there on.
+    pub lost: u64,
+    /// Why reading ends there.
+    pub reason: CutReason,
+}
+
+/// Why a capture was read in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutReason {
+    /// All chunks are whole, and the recording has not ended or was killed.
+    Unfinished,
+    /// The file ends inside a chunk: it is being written at this moment, or the disk was full, or the copy stopped.
+    Torn,
+    /// A chunk is damaged, in this way; without it, later ones have no meaning.
+    Damaged(&'static str),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { offset, lost, reason } = self;
+        match reason {
+            CutReason::Unfinished => {
+                write!(out, "not finished: it ends after {offset} bytes without a summary")
+            }
+            CutReason::Torn => {
+                write!(out, "cut off at byte {offset}: the last {lost} bytes are part of a chunk")
+            }
+            CutReason::Damaged(how) => {
+                write!(out, "damaged at byte {offset}, {lost} bytes cannot be read: {how}")
+            }
+        }
+    }
+}

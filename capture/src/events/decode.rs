@@ -1,0 +1,360 @@
+//! Columns to events: a total function of hostile bytes.
+
+use std::ops::Range;
+
+use super::address::{IN_PLACE, Key, Model, address};
+use super::kind::{Kind, Run};
+use super::{COLUMNS, Column};
+use crate::columns;
+use crate::error::Malformed;
+use crate::event::{Action, Event, ReallocOutcome};
+use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
+use crate::ids::{NodeId, ProcessId, ThreadId};
+use crate::varint;
+
+/// Events of one batch: few enough that writer and reader of the batch share the second-level cache.
+const BATCH: usize = 4096;
+
+/// How many rows the tables have: an event that refers beyond them is an error, so that users of events may index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) threads: usize,
+    pub(crate) nodes: usize,
+    pub(crate) processes: usize,
+}
+
+/// Reads one chunk after the other, in batches.
+pub(crate) struct Decoder {
+    /// The payload; filled by the caller of [`Decoder::start`].
+    payload: Vec<u8>,
+    columns: [Range<usize>; COLUMNS],
+    model: Model,
+    left: usize,
+    kinds: Run,
+    thread: u32,
+    thread_left: u64,
+    time: u64,
+    time_left: u64,
+    page: u64,
+    unknown: u64,
+}
+
+type Slices<'p> = [&'p [u8]; COLUMNS];
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Decoder {
+            payload: Vec::new(),
+            columns: [const { 0..0 }; COLUMNS],
+            model: Model::new(),
+            left: 0,
+            kinds: Run::START,
+            thread: 0,
+            thread_left: 0,
+            time: 0,
+            time_left: 0,
+            page: 0,
+            unknown: 0,
+        }
+    }
+
+    /// The buffer for the next chunk's payload.
+    pub(crate) fn payload(&mut self) -> &mut Vec<u8> {
+        self.left = 0;
+        &mut self.payload
+    }
+
+    /// Begins the chunk whose payload was put into [`Decoder::payload`].
+    pub(crate) fn start(&mut self, events: usize) -> Result<(), Malformed> {
+        if events > MAX_EVENTS {
+            return Err(Malformed("a chunk has more events than the format allows"));
+        }
+        self.columns = columns::split(&self.payload)?;
+        self.model.clear();
+        self.left = events;
+        self.kinds = Run::START;
+        (self.thread_left, self.time_left) = (0, 0);
+        (self.thread, self.time, self.page) = (0, 0, 0);
+        Ok(())
+    }
+
+    /// Events of kinds that this version does not know, which were skipped.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Replaces `batch` by the next events of the chunk; leaves it empty when there are no more.
+    pub(crate) fn next_batch(&mut self, bounds: Bounds, batch: &mut Vec<Event>) -> Result<(), Malformed> {
+        batch.clear();
+        while batch.is_empty() && self.left != 0 {
+            let payload = std::mem::take(&mut self.payload);
+            let mut slices: Slices = self.columns.clone().map(|range| &payload[range]);
+            let result = self.fill(&mut slices, bounds, batch);
+            for (range, rest) in self.columns.iter_mut().zip(slices) {
+                range.start = range.end - rest.len();
+            }
+            self.payload = payload;
+            if result.is_err() {
+                self.left = 0;
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    fn fill(
+        &mut self,
+        columns: &mut Slices,
+        bounds: Bounds,
+        batch: &mut Vec<Event>,
+    ) -> Result<(), Malformed> {
+        let mut room = BATCH.min(self.left);
+        while room != 0 {
+            if self.kinds.length == 0 {
+                self.kinds = Run::take(self.kinds.kind, &mut columns[Column::Kind as usize])?;
+            }
+            let count = self.kinds.length.min(room as u64);
+            self.kinds.length -= count;
+            room -= count as usize;
+            self.left -= count as usize;
+            match Kind::from_number(self.kinds.kind) {
+                Some(Kind::Alloc) => self.repeat(count, columns, bounds, batch, Self::alloc)?,
+                Some(Kind::Free) => self.repeat(count, columns, bounds, batch, Self::free)?,
+                Some(kind) => {
+                    self.repeat(count, columns, bounds, batch, |this, columns, thread, bounds| {
+                        this.other(kind, columns, thread, bounds)
+                    })?
+                }
+                None if self.kinds.kind >= Kind::FIRST_RARE => self.skip(count, columns, bounds)?,
+                None => return Err(Malformed("an event has an impossible kind")),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn repeat(
+        &mut self,
+        count: u64,
+        columns: &mut Slices,
+        bounds: Bounds,
+        batch: &mut Vec<Event>,
+        mut action: impl FnMut(&mut Self, &mut Slices, u32, Bounds) -> Result<Action, Malformed>,
+    ) -> Result<(), Malformed> {
+        for _ in 0..count {
+            let (thread, time) = self.thread_and_time(columns, bounds)?;
+            let action = action(self, columns, thread, bounds)?;
+            batch.push(Event { time, thread: ThreadId(thread), action });
+        }
+        Ok(())
+    }
+
+    /// Events of a later version: their records say how long they are.
+    fn skip(&mut self, count: u64, columns: &mut Slices, bounds: Bounds) -> Result<(), Malformed> {
+        for _ in 0..count {
+            self.thread_and_time(columns, bounds)?;
+            take_record(&mut columns[Column::Rare as usize])?;
+        }
+        self.unknown += count;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn thread_and_time(&mut self, columns: &mut Slices, bounds: Bounds) -> Result<(u32, u64), Malformed> {
+        if self.thread_left == 0 {
+            let column = &mut columns[Column::Thread as usize];
+            self.thread = varint::take_u32(column)?;
+            self.thread_left = varint::take(column)?.saturating_add(1);
+            if self.thread as usize >= bounds.threads {
+                return Err(Malformed("an event refers to an unknown thread"));
+            }
+        }
+        if self.time_left == 0 {
+            let column = &mut columns[Column::Time as usize];
+            self.time = varint::take_delta(column, self.time)?;
+            self.time_left = varint::take(column)?.saturating_add(1);
+        }
+        self.thread_left -= 1;
+        self.time_left -= 1;
+        Ok((self.thread, self.time.saturating_mul(TIME_UNIT_NS)))
+    }
+
+    #[inline(always)]
+    fn alloc(&mut self, columns: &mut Slices, thread: u32, bounds: Bounds) -> Result<Action, Malformed> {
+        let (address, size, stack, _) = self.block(columns, thread, bounds)?;
+        Ok(Action::Alloc { address, size, alignment: 0, stack })
+    }
+
+    #[inline(always)]
+    fn free(&mut self, columns: &mut Slices, thread: u32, _: Bounds) -> Result<Action, Malformed> {
+        let (key, class) = self.freed(columns, thread)?;
+        self.model.freed(thread, key, class);
+        Ok(Action::Free { address: address(key), stack: NodeId::ROOT })
+    }
+
+    /// A new block: address, size, stack, placement.
+    #[inline(always)]
+    fn block(
+        &mut self,
+        columns: &mut Slices,
+        thread: u32,
+        bounds: Bounds,
+    ) -> Result<(u64, u64, NodeId, u8), Malformed> {
+        let size = varint::take(&mut columns[Column::Size as usize])?;
+        let Some(&placement) = columns[Column::Placement as usize].split_off_first() else {
+            return Err(Malformed("a column ends before its chunk's events"));
+        };
+        let key = match self.model.foreseen(thread, size, placement) {
+            Some(key) => key,
+            None if placement == 0 => {
+                varint::take_delta(&mut columns[Column::Address as usize], self.model.lane(thread).top)?
+            }
+            None => return Err(Malformed("a block has an impossible placement")),
+        };
+        self.model.placed(thread, size, key, placement);
+        let lane = self.model.lane(thread);
+        let stack = known_stack(
+            varint::take_delta(&mut columns[Column::Stack as usize], lane.stack.into())?,
+            bounds,
+        )?;
+        lane.stack = stack.0;
+        Ok((address(key), size, stack, placement))
+    }
+
+    #[inline(always)]
+    fn freed(
+        &mut self,
+        columns: &mut Slices,
+        thread: u32,
+    ) -> Result<(Key, Option<super::address::Class>), Malformed> {
+        let token = varint::take(&mut columns[Column::Freed as usize])?;
+        let lane = self.model.lane(thread);
+        if token == 0 {
+            let key = varint::take_delta(&mut columns[Column::FreedAddress as usize], lane.freed)?;
+            return Ok((key, None));
+        }
+        let number = lane.freed_block.wrapping_add(varint::unzigzag(token - 1));
+        lane.freed_block = number;
+        let block = self.model.block(number).ok_or(Malformed("a free refers to an unknown block"))?;
+        Ok((block.key, Some(block.class)))
+    }
+
+    fn serial(&mut self, columns: &mut Slices, thread: u32) -> Result<u16, Malformed> {
+        let lane = self.model.lane(thread);
+        let serial = varint::take_delta(&mut columns[Column::Serial as usize], lane.serial.into())?;
+        lane.serial = u16::try_from(serial).map_err(|_| Malformed("a serial needs more than 16 bits"))?;
+        Ok(lane.serial)
+    }
+
+    /// All kinds but the two that nearly every event is of.
+    #[inline(never)]
+    fn other(
+        &mut self,
+        kind: Kind,
+        columns: &mut Slices,
+        thread: u32,
+        bounds: Bounds,
+    ) -> Result<Action, Malformed> {
+        Ok(match kind {
+            Kind::Alloc => self.alloc(columns, thread, bounds)?,
+            Kind::Free => self.free(columns, thread, bounds)?,
+            Kind::AlignedAlloc => {
+                let (address, size, stack, _) = self.block(columns, thread, bounds)?;
+                let alignment = varint::take(&mut columns[Column::Alignment as usize])?;
+                Action::Alloc { address, size, alignment, stack }
+            }
+            Kind::TracedFree => {
+                let (key, class) = self.freed(columns, thread)?;
+                self.model.freed(thread, key, class);
+                let lane = self.model.lane(thread);
+                let stack = known_stack(
+                    varint::take_delta(&mut columns[Column::FreeStack as usize], lane.free_stack.into())?,
+                    bounds,
+                )?;
+                lane.free_stack = stack.0;
+                Action::Free { address: address(key), stack }
+            }
+            Kind::ReallocBegin => {
+                let (key, class) = self.freed(columns, thread)?;
+                self.model.reallocating(thread, key, class);
+                Action::ReallocBegin { address: address(key), serial: self.serial(columns, thread)? }
+            }
+            Kind::ReallocBlock => {
+                let serial = self.serial(columns, thread)?;
+                let (address, size, stack, placement) = self.block(columns, thread, bounds)?;
+                self.model.reallocated(thread, placement != IN_PLACE);
+                Action::ReallocEnd { serial, outcome: ReallocOutcome::Block { address, size, stack } }
+            }
+            Kind::ReallocFailed => {
+                Action::ReallocEnd { serial: self.serial(columns, thread)?, outcome: ReallocOutcome::Failed }
+            }
+            Kind::ReallocFreed => {
+                self.model.reallocated(thread, true);
+                Action::ReallocEnd { serial: self.serial(columns, thread)?, outcome: ReallocOutcome::Freed }
+            }
+            rare => self.rare(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
+        })
+    }
+
+    /// A rare event from its record, which may be longer in files of later versions.
+    fn rare(&mut self, kind: Kind, mut record: &[u8], bounds: Bounds) -> Result<Action, Malformed> {
+        let record = &mut record;
+        Ok(match kind {
+            Kind::Map | Kind::MapInHook => Action::Map {
+                address: self.page(record)?,
+                length: varint::take(record)?,
+                stack: known_stack(varint::take(record)?, bounds)?,
+                in_hook: kind == Kind::MapInHook,
+            },
+            Kind::Unmap => Action::Unmap { address: self.page(record)?, length: varint::take(record)? },
+            Kind::UnmapFailed => {
+                Action::UnmapFailed { address: self.page(record)?, length: varint::take(record)? }
+            }
+            Kind::Remap => Action::Remap {
+                old_address: self.page(record)?,
+                old_length: varint::take(record)?,
+                address: self.page(record)?,
+                length: varint::take(record)?,
+                stack: known_stack(varint::take(record)?, bounds)?,
+            },
+            Kind::Break => Action::Break {
+                address: self.page(record)?,
+                stack: known_stack(varint::take(record)?, bounds)?,
+            },
+            Kind::ProcessStart => Action::ProcessStart { process: take_process(record, bounds)? },
+            Kind::ProcessEnd => Action::ProcessEnd { process: take_process(record, bounds)? },
+            Kind::ThreadStart => Action::ThreadStart,
+            Kind::ThreadEnd => Action::ThreadEnd,
+            Kind::GapBegin => Action::GapBegin,
+            Kind::GapEnd => {
+                Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
+            }
+            _ => return Err(Malformed("an event has an impossible kind")),
+        })
+    }
+
+    fn page(&mut self, record: &mut &[u8]) -> Result<u64, Malformed> {
+        self.page = varint::take_delta(record, self.page)?;
+        Ok(self.page.rotate_left(12))
+    }
+}
+
+fn take_record<'p>(column: &mut &'p [u8]) -> Result<&'p [u8], Malformed> {
+    let length = usize::try_from(varint::take(column)?).unwrap_or(usize::MAX);
+    column.split_off(..length).ok_or(Malformed("a record is longer than its column"))
+}
+
+#[inline(always)]
+fn known_stack(stack: u64, bounds: Bounds) -> Result<NodeId, Malformed> {
+    match usize::try_from(stack) {
+        Ok(index) if index < bounds.nodes => Ok(NodeId(stack as u32)),
+        _ => Err(Malformed("an event refers to an unknown stack")),
+    }
+}
+
+fn take_process(record: &mut &[u8], bounds: Bounds) -> Result<ProcessId, Malformed> {
+    match varint::take_u32(record)? {
+        process if (process as usize) < bounds.processes => Ok(ProcessId(process)),
+        _ => Err(Malformed("an event refers to an unknown process")),
+    }
+}

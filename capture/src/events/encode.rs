@@ -1,0 +1,315 @@
+//! Events to columns.
+
+use std::mem;
+
+use super::address::{IN_PLACE, Key, Model, UNFORESEEN, key};
+use super::kind::{Kind, Run};
+use super::{COLUMNS, Column};
+use crate::columns;
+use crate::event::{Action, Event, ReallocOutcome};
+use crate::format::{MAX_EVENTS, MAX_RAW, TIME_UNIT_NS};
+use crate::ids::NodeId;
+use crate::varint;
+
+/// A chunk ends at this size too, half of what is allowed, though only odd streams reach it before [`MAX_EVENTS`].
+const FULL: usize = MAX_RAW / 2;
+
+/// How often the size is looked at. An event takes less than 128 bytes, so this cannot overshoot the other half.
+const LOOK_EVERY: usize = 4096;
+const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL);
+
+/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`] and [`FULL`].
+pub(crate) struct Encoder {
+    columns: [Vec<u8>; COLUMNS],
+    model: Model,
+    finder: Finder,
+    kinds: Run,
+    kind_before: u8,
+    threads: (u32, u64),
+    times: (u64, u64),
+    time_before: u64,
+    page: u64,
+    rare: Vec<u8>,
+    events: usize,
+    first_time: u64,
+    last_time: u64,
+}
+
+/// What the chunk's header says of a finished payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) events: u32,
+    /// Earliest and latest stored time, nanoseconds.
+    pub(crate) first_time: u64,
+    pub(crate) last_time: u64,
+}
+
+impl Encoder {
+    pub(crate) fn new() -> Self {
+        Encoder {
+            columns: [const { Vec::new() }; COLUMNS],
+            model: Model::new(),
+            finder: Finder::new(),
+            kinds: Run::START,
+            kind_before: Run::START.kind,
+            threads: (0, 0),
+            times: (0, 0),
+            time_before: 0,
+            page: 0,
+            rare: Vec::new(),
+            events: 0,
+            first_time: u64::MAX,
+            last_time: 0,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// True when the chunk must be finished before another event is pushed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.events == MAX_EVENTS || self.events.is_multiple_of(LOOK_EVERY) && self.raw_length() > FULL
+    }
+
+    fn raw_length(&self) -> usize {
+        self.columns.iter().map(Vec::len).sum()
+    }
+
+    /// Adds an event.
+    // Cost: about 20 ns, most of it two cache misses (the model's recent blocks, the finder).
+    pub(crate) fn push(&mut self, event: &Event) {
+        self.events += 1;
+        self.put_kind(Kind::of(&event.action) as u8);
+        self.put_thread(event.thread.0);
+        self.put_time(event.time / TIME_UNIT_NS);
+        let thread = event.thread.0;
+        match event.action {
+            Action::Alloc { address, size, alignment, stack } => {
+                self.put_block(thread, address, size, stack, false);
+                if alignment != 0 {
+                    varint::put(self.column(Column::Alignment), alignment);
+                }
+            }
+            Action::Free { address, stack } => {
+                let (key, class) = self.put_freed(thread, address);
+                self.model.freed(thread, key, class);
+                if stack != NodeId::ROOT {
+                    let before = mem::replace(&mut self.model.lane(thread).free_stack, stack.0);
+                    varint::put_delta(self.column(Column::FreeStack), before.into(), stack.0.into());
+                }
+            }
+            Action::ReallocBegin { address, serial } => {
+                let (key, class) = self.put_freed(thread, address);
+                self.model.reallocating(thread, key, class);
+                self.put_serial(thread, serial);
+            }
+            Action::ReallocEnd { serial, outcome } => {
+                self.put_serial(thread, serial);
+                match outcome {
+                    ReallocOutcome::Block { address, size, stack } => {
+                        let placement = self.put_block(thread, address, size, stack, true);
+                        self.model.reallocated(thread, placement != IN_PLACE);
+                    }
+                    ReallocOutcome::Failed => {}
+                    ReallocOutcome::Freed => self.model.reallocated(thread, true),
+                }
+            }
+            _ => self.put_rare(&event.action),
+        }
+    }
+
+    /// Appends the payload of all events since the last call to `payload` and begins the next chunk.
+    pub(crate) fn finish(&mut self, payload: &mut Vec<u8>) -> Finished {
+        if self.events != 0 {
+            self.end_kinds();
+            self.end_threads();
+            self.end_times();
+        }
+        columns::join(&self.columns, payload);
+        let finished = Finished {
+            events: self.events as u32,
+            first_time: self.first_time.saturating_mul(TIME_UNIT_NS),
+            last_time: self.last_time * TIME_UNIT_NS,
+        };
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.model.clear();
+        self.finder.clear();
+        (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
+        (self.threads, self.times, self.time_before, self.page) = ((0, 0), (0, 0), 0, 0);
+        (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
+        finished
+    }
+
+    fn column(&mut self, column: Column) -> &mut Vec<u8> {
+        &mut self.columns[column as usize]
+    }
+
+    fn put_kind(&mut self, kind: u8) {
+        if self.kinds.kind != kind || self.kinds.length == 0 {
+            self.end_kinds();
+            self.kind_before = self.kinds.kind;
+            self.kinds = Run { kind, length: 0 };
+        }
+        self.kinds.length += 1;
+    }
+
+    fn end_kinds(&mut self) {
+        if self.kinds.length != 0 {
+            self.kinds.put(self.kind_before, &mut self.columns[Column::Kind as usize]);
+        }
+    }
+
+    fn put_thread(&mut self, thread: u32) {
+        if self.threads.0 != thread {
+            self.end_threads();
+            self.threads = (thread, 0);
+        }
+        self.threads.1 += 1;
+    }
+
+    fn end_threads(&mut self) {
+        let (thread, length) = self.threads;
+        if length != 0 {
+            let column = self.column(Column::Thread);
+            varint::put(column, thread.into());
+            varint::put(column, length - 1);
+        }
+    }
+
+    fn put_time(&mut self, time: u64) {
+        self.first_time = self.first_time.min(time);
+        self.last_time = self.last_time.max(time);
+        if self.times.0 != time {
+            self.end_times();
+            self.times = (time, 0);
+        }
+        self.times.1 += 1;
+    }
+
+    fn end_times(&mut self) {
+        let (time, length) = self.times;
+        if length != 0 {
+            let before = mem::replace(&mut self.time_before, time);
+            let column = self.column(Column::Time);
+            varint::put_delta(column, before, time);
+            varint::put(column, length - 1);
+        }
+    }
+
+    fn put_block(&mut self, thread: u32, address: u64, size: u64, stack: NodeId, realloc: bool) -> u8 {
+        let key = key(address);
+        let placement = self.model.placement(thread, size, key, realloc);
+        self.column(Column::Placement).push(placement);
+        if placement == UNFORESEEN {
+            let top = self.model.lane(thread).top;
+            varint::put_delta(self.column(Column::Address), top, key);
+        }
+        self.finder.insert(key, self.model.blocks());
+        self.model.placed(thread, size, key, placement);
+        varint::put(self.column(Column::Size), size);
+        let before = mem::replace(&mut self.model.lane(thread).stack, stack.0);
+        varint::put_delta(self.column(Column::Stack), before.into(), stack.0.into());
+        placement
+    }
+
+    fn put_freed(&mut self, thread: u32, address: u64) -> (Key, Option<super::address::Class>) {
+        let key = key(address);
+        let number = self.finder.candidate(key);
+        let lane = self.model.lane(thread);
+        let (before, freed) = (lane.freed_block, lane.freed);
+        match self.model.block(number).filter(|block| block.key == key) {
+            Some(block) => {
+                self.model.lane(thread).freed_block = number;
+                let distance = varint::zigzag(number.wrapping_sub(before));
+                varint::put(self.column(Column::Freed), distance + 1);
+                (key, Some(block.class))
+            }
+            None => {
+                self.column(Column::Freed).push(0);
+                varint::put_delta(self.column(Column::FreedAddress), freed, key);
+                (key, None)
+            }
+        }
+    }
+
+    fn put_serial(&mut self, thread: u32, serial: u16) {
+        let before = mem::replace(&mut self.model.lane(thread).serial, serial);
+        varint::put_delta(self.column(Column::Serial), before.into(), serial.into());
+    }
+
+    fn put_rare(&mut self, action: &Action) {
+        let mut record = mem::take(&mut self.rare);
+        match *action {
+            Action::Map { address, length, stack, .. } => {
+                self.put_page(&mut record, address);
+                varint::put(&mut record, length);
+                varint::put(&mut record, stack.0.into());
+            }
+            Action::Unmap { address, length } | Action::UnmapFailed { address, length } => {
+                self.put_page(&mut record, address);
+                varint::put(&mut record, length);
+            }
+            Action::Remap { old_address, old_length, address, length, stack } => {
+                self.put_page(&mut record, old_address);
+                varint::put(&mut record, old_length);
+                self.put_page(&mut record, address);
+                varint::put(&mut record, length);
+                varint::put(&mut record, stack.0.into());
+            }
+            Action::Break { address, stack } => {
+                self.put_page(&mut record, address);
+                varint::put(&mut record, stack.0.into());
+            }
+            Action::ProcessStart { process } | Action::ProcessEnd { process } => {
+                varint::put(&mut record, process.0.into());
+            }
+            Action::GapEnd { allocations, frees } => {
+                varint::put(&mut record, allocations);
+                varint::put(&mut record, frees);
+            }
+            _ => {}
+        }
+        let column = self.column(Column::Rare);
+        varint::put(column, record.len() as u64);
+        column.extend_from_slice(&record);
+        record.clear();
+        self.rare = record;
+    }
+
+    /// Addresses of mappings differ from each other by whole pages.
+    fn put_page(&mut self, record: &mut Vec<u8>, address: u64) {
+        let page = address.rotate_right(12);
+        varint::put_delta(record, mem::replace(&mut self.page, page), page);
+    }
+}
+
+/// Finds the block of an address: a table of block numbers by hash, where a later block simply replaces an earlier
+/// one. A lost entry costs a few bytes; the reader never sees this table.
+struct Finder(Box<[u32]>);
+
+impl Finder {
+    const BITS: u32 = 17;
+
+    fn new() -> Self {
+        Finder(vec![u32::MAX; 1 << Self::BITS].into_boxed_slice())
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(u32::MAX);
+    }
+
+    fn insert(&mut self, key: Key, number: usize) {
+        self.0[Self::place(key)] = number as u32;
+    }
+
+    /// The number of the only block that can have this address, to be compared.
+    fn candidate(&self, key: Key) -> u64 {
+        self.0[Self::place(key)].into()
+    }
+
+    /// Multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly.
+    fn place(key: Key) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS)) as usize
+    }
+}

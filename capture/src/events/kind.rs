@@ -1,0 +1,163 @@
+//! The kinds of events in files, and their column.
+//!
+//! Allocations and frees alternate in short runs, so a run names its kind only when it is not the expected one:
+//!
+//! ```text
+//!   alloc alloc free alloc thread-end      first expected: alloc
+//!   02          00   00    01 11           (length - 1) * 2 + 1 if a kind follows
+//! ```
+
+use crate::error::Malformed;
+use crate::event::{Action, ReallocOutcome};
+use crate::varint;
+
+/// Number of a kind of event in files. Kinds from [`Kind::FIRST_RARE`] on keep everything they have in one
+/// length-prefixed record, so a reader skips those it does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Alloc = 0,
+    Free = 1,
+    AlignedAlloc = 2,
+    TracedFree = 3,
+    ReallocBegin = 4,
+    ReallocBlock = 5,
+    ReallocFailed = 6,
+    ReallocFreed = 7,
+    Map = 8,
+    MapInHook = 9,
+    Unmap = 10,
+    UnmapFailed = 11,
+    Remap = 12,
+    Break = 13,
+    ProcessStart = 14,
+    ProcessEnd = 15,
+    ThreadStart = 16,
+    ThreadEnd = 17,
+    GapBegin = 18,
+    GapEnd = 19,
+}
+
+impl Kind {
+    pub(super) const FIRST_RARE: u8 = 8;
+
+    const ALL: [Kind; 20] = [
+        Kind::Alloc,
+        Kind::Free,
+        Kind::AlignedAlloc,
+        Kind::TracedFree,
+        Kind::ReallocBegin,
+        Kind::ReallocBlock,
+        Kind::ReallocFailed,
+        Kind::ReallocFreed,
+        Kind::Map,
+        Kind::MapInHook,
+        Kind::Unmap,
+        Kind::UnmapFailed,
+        Kind::Remap,
+        Kind::Break,
+        Kind::ProcessStart,
+        Kind::ProcessEnd,
+        Kind::ThreadStart,
+        Kind::ThreadEnd,
+        Kind::GapBegin,
+        Kind::GapEnd,
+    ];
+
+    pub(super) fn of(action: &Action) -> Self {
+        match *action {
+            Action::Alloc { alignment: 0, .. } => Kind::Alloc,
+            Action::Alloc { .. } => Kind::AlignedAlloc,
+            Action::Free { stack: crate::NodeId::ROOT, .. } => Kind::Free,
+            Action::Free { .. } => Kind::TracedFree,
+            Action::ReallocBegin { .. } => Kind::ReallocBegin,
+            Action::ReallocEnd { outcome: ReallocOutcome::Block { .. }, .. } => Kind::ReallocBlock,
+            Action::ReallocEnd { outcome: ReallocOutcome::Failed, .. } => Kind::ReallocFailed,
+            Action::ReallocEnd { outcome: ReallocOutcome::Freed, .. } => Kind::ReallocFreed,
+            Action::Map { in_hook: false, .. } => Kind::Map,
+            Action::Map { in_hook: true, .. } => Kind::MapInHook,
+            Action::Unmap { .. } => Kind::Unmap,
+            Action::UnmapFailed { .. } => Kind::UnmapFailed,
+            Action::Remap { .. } => Kind::Remap,
+            Action::Break { .. } => Kind::Break,
+            Action::ProcessStart { .. } => Kind::ProcessStart,
+            Action::ProcessEnd { .. } => Kind::ProcessEnd,
+            Action::ThreadStart => Kind::ThreadStart,
+            Action::ThreadEnd => Kind::ThreadEnd,
+            Action::GapBegin => Kind::GapBegin,
+            Action::GapEnd { .. } => Kind::GapEnd,
+        }
+    }
+
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// The kind that a run has unless it says otherwise.
+fn expected_after(kind: u8) -> u8 {
+    if kind == Kind::Alloc as u8 { Kind::Free as u8 } else { Kind::Alloc as u8 }
+}
+
+/// Events of one kind in a row; of no kind and length 0 at the beginning of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) kind: u8,
+    pub(super) length: u64,
+}
+
+impl Run {
+    pub(super) const START: Run = Run { kind: Kind::Free as u8, length: 0 };
+
+    /// Appends this run, which came after one of kind `before`.
+    pub(super) fn put(self, before: u8, column: &mut Vec<u8>) {
+        let named = self.kind != expected_after(before);
+        varint::put(column, (self.length - 1) << 1 | u64::from(named));
+        if named {
+            column.push(self.kind);
+        }
+    }
+
+    /// Takes the run that comes after one of kind `before`.
+    pub(super) fn take(before: u8, column: &mut &[u8]) -> Result<Self, Malformed> {
+        let token = varint::take(column)?;
+        let kind = match token & 1 {
+            0 => expected_after(before),
+            _ => *column.split_off_first().ok_or(Malformed("a column ends inside a run"))?,
+        };
+        Ok(Run { kind, length: (token >> 1) + 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the table of kinds has each number at its own place, so that lookups by position are right.
+    #[test]
+    fn kinds_lie_at_their_numbers() {
+        for (position, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, position);
+        }
+        assert_eq!(Kind::from_number(20), None);
+    }
+
+    /// Check that the picture above is what is written and read.
+    #[test]
+    fn pictured_runs_have_these_bytes() {
+        let runs = [(0, 2), (1, 1), (0, 1), (17, 1)].map(|(kind, length)| Run { kind, length });
+        let mut column = Vec::new();
+        let mut before = Run::START.kind;
+        for run in runs {
+            run.put(before, &mut column);
+            before = run.kind;
+        }
+        assert_eq!(column, [2, 0, 0, 1, 0x11]);
+        let (mut rest, mut before) = (column.as_slice(), Run::START.kind);
+        for run in runs {
+            let found = Run::take(before, &mut rest).unwrap();
+            assert_eq!((found.kind, found.length), (run.kind, run.length));
+            before = found.kind;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use proptest::prelude::*;
+
+use super::{Bounds, Decoder, Encoder};
+use crate::error::Malformed;
+use crate::event::{Action, Event, ReallocOutcome};
+use crate::format::TIME_UNIT_NS;
+use crate::ids::{NodeId, ProcessId, ThreadId};
+
+const BOUNDS: Bounds = Bounds { threads: 80, nodes: 1000, processes: 3 };
+
+/// Addresses that an allocator could answer, some of them again and again, and any others.
+fn address() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => (0..20u64).prop_map(|block| 0x5555_0000_1000 + 32 * block), 1 => any::<u64>()]
+}
+
+fn stack() -> impl Strategy<Value = NodeId> {
+    (0..BOUNDS.nodes as u32).prop_map(NodeId)
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..100u64, 1 => any::<u64>()]
+}
+
+fn outcome() -> impl Strategy<Value = ReallocOutcome> {
+    prop_oneof![
+        3 => (address(), size(), stack())
+            .prop_map(|(address, size, stack)| ReallocOutcome::Block { address, size, stack }),
+        1 => Just(ReallocOutcome::Failed),
+        1 => Just(ReallocOutcome::Freed),
+    ]
+}
+
+fn common_action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        8 => (address(), size(), stack())
+            .prop_map(|(address, size, stack)| Action::Alloc { address, size, alignment: 0, stack }),
+        8 => address().prop_map(|address| Action::Free { address, stack: NodeId::ROOT }),
+        2 => (address(), any::<u16>()).prop_map(|(address, serial)| Action::ReallocBegin { address, serial }),
+        2 => (any::<u16>(), outcome()).prop_map(|(serial, outcome)| Action::ReallocEnd { serial, outcome }),
+        1 => (address(), size(), any::<u64>(), stack())
+            .prop_map(|(address, size, alignment, stack)| Action::Alloc { address, size, alignment, stack }),
+        1 => (address(), stack()).prop_map(|(address, stack)| Action::Free { address, stack }),
+    ]
+}
+
+fn rare_action() -> impl Strategy<Value = Action> {
+    let process = || (0..BOUNDS.processes as u32).prop_map(ProcessId);
+    prop_oneof![
+        (any::<u64>(), any::<u64>(), stack(), any::<bool>())
+            .prop_map(|(address, length, stack, in_hook)| Action::Map { address, length, stack, in_hook }),
+        any::<(u64, u64)>().prop_map(|(address, length)| Action::Unmap { address, length }),
+        any::<(u64, u64)>().prop_map(|(address, length)| Action::UnmapFailed { address, length }),
+        (any::<[u64; 4]>(), stack()).prop_map(|([old_address, old_length, address, length], stack)| {
+            Action::Remap { old_address, old_length, address, length, stack }
+        }),
+        (any::<u64>(), stack()).prop_map(|(address, stack)| Action::Break { address, stack }),
+        process().prop_map(|process| Action::ProcessStart { process }),
+        process().prop_map(|process| Action::ProcessEnd { process }),
+        Just(Action::ThreadStart),
+        Just(Action::ThreadEnd),
+        Just(Action::GapBegin),
+        any::<(u64, u64)>().prop_map(|(allocations, frees)| Action::GapEnd { allocations, frees }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    // Few threads: two of them share what the model knows per thread.
+    let thread = prop_oneof![Just(0), Just(1), Just(64)].prop_map(ThreadId);
+    let time = prop_oneof![4 => 0..5000u64, 1 => any::<u64>()];
+    (time, thread, prop_oneof![6 => common_action().boxed(), 1 => rare_action().boxed()])
+        .prop_map(|(time, thread, action)| Event { time, thread, action })
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    proptest::collection::vec(event(), 0..300)
+}
+
+fn rounded(events: &[Event]) -> Vec<Event> {
+    events.iter().map(|event| Event { time: event.time / TIME_UNIT_NS * TIME_UNIT_NS, ..*event }).collect()
+}
+
+fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
+    decoder.payload().clear();
+    decoder.payload().extend_from_slice(payload);
+    decoder.start(count)?;
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    loop {
+        decoder.next_batch(BOUNDS, &mut batch)?;
+        if batch.is_empty() {
+            return Ok(all);
+        }
+        all.append(&mut batch);
+    }
+}
+
+proptest! {
+    /// Check that any events come back in order, their times rounded down, and that a chunk does not depend on those
+    /// that the same encoder and decoder had before.
+    #[test]
+    fn events_come_back(chunks in proptest::collection::vec(events(), 1..4)) {
+        let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
+        for events in chunks {
+            events.iter().for_each(|event| encoder.push(event));
+            let mut payload = Vec::new();
+            let finished = encoder.finish(&mut payload);
+            let expected = rounded(&events);
+            prop_assert_eq!(decode(&mut decoder, &payload, events.len()), Ok(expected.clone()));
+            prop_assert_eq!(finished.events as usize, events.len());
+            if let (Some(first), Some(last)) =
+                (expected.iter().map(|event| event.time).min(), expected.iter().map(|event| event.time).max())
+            {
+                prop_assert_eq!((finished.first_time, finished.last_time), (first, last));
+            }
+        }
+    }
+
+    /// Check that changed bytes of a real payload give events in range or an error.
+    #[test]
+    fn changed_payloads_stay_in_range(events in events(), changes in proptest::collection::vec(any::<(u16, u8)>(), 1..9)) {
+        let mut encoder = Encoder::new();
+        events.iter().for_each(|event| encoder.push(event));
+        let mut payload = Vec::new();
+        encoder.finish(&mut payload);
+        for (place, byte) in changes {
+            let place = usize::from(place) % payload.len();
+            payload[place] = byte;
+        }
+        if let Ok(found) = decode(&mut Decoder::new(), &payload, events.len()) {
+            prop_assert!(found.len() <= events.len());
+            prop_assert!(found.iter().all(|event| event.thread.index() < BOUNDS.threads));
+        }
+    }
+
+    /// Check that arbitrary payloads give an error or no more events than they claim.
+    #[test]
+    fn arbitrary_payloads_end(payload: Vec<u8>, count in 0..10_000usize) {
+        if let Ok(events) = decode(&mut Decoder::new(), &payload, count) {
+            prop_assert!(events.len() <= count);
+        }
+    }
+}
+
+/// Check that what repeats in a program's life costs next to nothing: a block freed and allocated again is foreseen.
+#[test]
+fn repeated_blocks_take_four_bytes_a_pair() {
+    let mut encoder = Encoder::new();
+    let address = 0x5555_0000_1000;
+    for _ in 0..1000 {
+        let stack = NodeId(7);
+        for action in [
+            Action::Alloc { address, size: 24, alignment: 0, stack },
+            Action::Free { address, stack: NodeId::ROOT },
+        ] {
+            encoder.push(&Event { time: 0, thread: ThreadId(0), action });
+        }
+    }
+    let mut payload = Vec::new();
+    encoder.finish(&mut payload);
+    // Placement, size, stack, freed, and two runs of kinds; a hundred bytes for everything else.
+    assert!(payload.len() <= 6 * 1000 + 100, "{}", payload.len());
+}
+
+/// Check that events of kinds that a later version adds are stepped over and counted, and what surrounds them is read.
+#[test]
+fn unknown_kinds_are_skipped() {
+    let mut encoder = Encoder::new();
+    let event = |action| Event { time: 5000, thread: ThreadId(1), action };
+    let known = [
+        event(Action::ThreadStart),
+        event(Action::GapEnd { allocations: 3, frees: 4 }),
+        event(Action::ThreadEnd),
+    ];
+    known.iter().for_each(|event| encoder.push(event));
+    let mut payload = Vec::new();
+    encoder.finish(&mut payload);
+    let kind = payload.iter().position(|&byte| byte == 19).expect("the kind of a gap's end");
+    payload[kind] = 99;
+    let mut decoder = Decoder::new();
+    assert_eq!(decode(&mut decoder, &payload, 3), Ok(vec![known[0], known[2]]));
+    assert_eq!(decoder.unknown(), 1);
+}

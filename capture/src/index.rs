@@ -1,0 +1,152 @@
+//! Where the chunks of a file are: the index it carries, and its chain of index chunks.
+//!
+//! The writer adds an index chunk each [`ENTRIES`] chunks, so that its memory does not grow with the length of a
+//! recording, and a last one at the end. Each has the offset of the one before; the trailer has that of the last.
+//!
+//! ```text
+//!   chunk chunk ... index(before = 0) chunk chunk ... index(before) trailer
+//!                   ^                                 ^ |           |
+//!                   +---------------------------------|-+           |
+//!                                                     +-------------+
+//! ```
+
+use std::ops::RangeInclusive;
+
+use crate::error::Malformed;
+use crate::fetch::Fetcher;
+use crate::format::{ChunkHeader, ChunkKind, Header, Trailer, u32_at, u64_at};
+use crate::source::ReadAt;
+
+/// Chunks per index chunk, at most.
+pub(crate) const ENTRIES: usize = 1024;
+
+/// Where one chunk is and what its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where its header begins.
+    pub offset: u64,
+    pub(crate) header: ChunkHeader,
+}
+
+impl Chunk {
+    /// What it holds; `None` for kinds of later versions.
+    pub fn kind(&self) -> Option<ChunkKind> {
+        ChunkKind::from_number(self.header.kind)
+    }
+
+    /// The number of its kind in the file.
+    pub fn kind_number(&self) -> u16 {
+        self.header.kind
+    }
+
+    /// Events, rows or entries in it.
+    pub fn records(&self) -> u32 {
+        self.header.records
+    }
+
+    /// Bytes it takes in the file, its header included.
+    pub fn length(&self) -> u64 {
+        ChunkHeader::LENGTH as u64 + u64::from(self.header.stored_length)
+    }
+
+    /// Bytes of its payload before compression.
+    pub fn raw_length(&self) -> u32 {
+        self.header.raw_length
+    }
+
+    /// Earliest and latest stored time of an event chunk, nanoseconds since the recording began.
+    pub fn times(&self) -> Option<RangeInclusive<u64>> {
+        let holds_events = self.header.kind == ChunkKind::Events as u16;
+        holds_events.then(|| self.header.first..=self.header.last)
+    }
+
+    pub(crate) fn is(&self, kind: ChunkKind) -> bool {
+        self.header.kind == kind as u16
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length())
+    }
+}
+
+/// One entry: the offset, then the chunk's header without marker and checksum.
+const ENTRY: usize = 8 + ChunkHeader::LENGTH - 8;
+
+pub(crate) fn put(chunks: &[Chunk], payload: &mut Vec<u8>) {
+    for Chunk { offset, header } in chunks {
+        payload.extend(offset.to_le_bytes());
+        payload.extend(header.kind.to_le_bytes());
+        payload.extend([header.compression, header.flags]);
+        for number in [header.records, header.raw_length, header.stored_length] {
+            payload.extend(number.to_le_bytes());
+        }
+        payload.extend(header.first.to_le_bytes());
+        payload.extend(header.last.to_le_bytes());
+    }
+}
+
+/// The entries of an index chunk, checked to lie one directly after the other.
+fn take(payload: &[u8]) -> Result<Vec<Chunk>, Malformed> {
+    let (entries, rest) = payload.as_chunks::<ENTRY>();
+    if !rest.is_empty() {
+        return Err(Malformed("an index ends inside an entry"));
+    }
+    let chunks: Vec<Chunk> = entries
+        .iter()
+        .map(|entry| Chunk {
+            offset: u64_at(entry, 0),
+            header: ChunkHeader {
+                kind: u16::from_le_bytes([entry[8], entry[9]]),
+                compression: entry[10],
+                flags: entry[11],
+                records: u32_at(entry, 12),
+                raw_length: u32_at(entry, 16),
+                stored_length: u32_at(entry, 20),
+                first: u64_at(entry, 24),
+                last: u64_at(entry, 32),
+            },
+        })
+        .collect();
+    match chunks.windows(2).all(|pair| pair[0].end() == pair[1].offset) {
+        true => Ok(chunks),
+        false => Err(Malformed("an index has holes")),
+    }
+}
+
+/// All chunks of a finished file of this length, from its index; `None` when it has none that can be trusted, then
+/// the file must be scanned.
+pub(crate) fn read(source: &impl ReadAt, length: u64, fetcher: &mut Fetcher) -> Option<Vec<Chunk>> {
+    let mut trailer = [0; Trailer::LENGTH];
+    let trailer_offset = length.checked_sub(Trailer::LENGTH as u64)?;
+    source.read_full_at(&mut trailer, trailer_offset).ok()?;
+    let mut offset = Trailer::decode(&trailer)?.index_offset;
+    let mut end = trailer_offset;
+    let mut payload = Vec::new();
+    let mut pieces = Vec::new();
+    loop {
+        let header = fetcher.fetch(source, offset).ok()?;
+        let own = Chunk { offset, header };
+        if !own.is(ChunkKind::Index) || own.end() != end {
+            return None;
+        }
+        fetcher.unpack(&header, &mut payload).ok()?;
+        let mut piece = take(&payload).ok()?;
+        if piece.last()?.end() != offset {
+            return None;
+        }
+        if pieces.is_empty() {
+            piece.push(own);
+        }
+        let start = piece.first()?.offset;
+        let before = header.first;
+        pieces.push(piece);
+        if before == 0 {
+            return (start == Header::LENGTH as u64).then(|| pieces.into_iter().rev().flatten().collect());
+        }
+        // Each piece begins with the index chunk before it, so offsets fall and the chain ends.
+        if before != start {
+            return None;
+        }
+        (offset, end) = (before, pieces.last()?.first()?.end());
+    }
+}

@@ -1,0 +1,81 @@
+//! One row for equal things: what makes equal stacks of a hundred processes cost the space of one.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::Error;
+use crate::ids::{FrameId, ModuleId, NodeId, StringId};
+use crate::model::{Frame, Module, Node};
+
+/// The tables whose rows the writer gives ids to by value. Rows are kept until they are written; after that only
+/// what recognises them is.
+pub(crate) struct Interner {
+    pub(crate) strings: Table<Box<str>, StringId>,
+    pub(crate) modules: Table<Identity, ModuleId>,
+    pub(crate) frames: Table<Frame, FrameId>,
+    pub(crate) nodes: Table<Node, NodeId>,
+}
+
+impl Interner {
+    pub(crate) fn new() -> Self {
+        Interner {
+            strings: Table::new("strings", 0),
+            modules: Table::new("modules", 0),
+            frames: Table::new("frames", 0),
+            // Id 0 is the empty stack, which is never written.
+            nodes: Table::new("stacks", 1),
+        }
+    }
+}
+
+/// Ids by value.
+pub(crate) struct Table<T, I> {
+    name: &'static str,
+    ids: FxHashMap<T, I>,
+    next: u64,
+}
+
+impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
+    fn new(name: &'static str, first: u64) -> Self {
+        Table { name, ids: FxHashMap::default(), next: first }
+    }
+
+    /// How many rows the table has, those never written included.
+    pub(crate) fn len(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, value: &Q) -> Option<I>
+    where
+        T: std::borrow::Borrow<Q>,
+    {
+        self.ids.get(value).copied()
+    }
+
+    /// Gives the next id to a value that has none.
+    pub(crate) fn insert(&mut self, value: T) -> Result<I, Error> {
+        let id = u32::try_from(self.next).map_err(|_| Error::TableFull { table: self.name })?;
+        self.next += 1;
+        self.ids.insert(value, I::from(id));
+        Ok(I::from(id))
+    }
+}
+
+/// What makes two files with code the same: the build id, or where there is none, place and time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Identity {
+    BuildId(Vec<u8>),
+    Inode { path: String, device: u64, inode: u64, modified_ns: u64 },
+}
+
+impl Identity {
+    pub(crate) fn of(module: &Module) -> Self {
+        if module.build_id.is_empty() {
+            let &Module { ref path, device, inode, modified_ns, .. } = module;
+            Identity::Inode { path: path.clone(), device, inode, modified_ns }
+        } else {
+            Identity::BuildId(module.build_id.clone())
+        }
+    }
+}

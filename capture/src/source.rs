@@ -1,0 +1,89 @@
+//! Where a capture is read from.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes that are read at positions, by several readers at once.
+///
+/// Files are not mapped: one that is cut off under a mapping kills the process that looks at it.
+pub trait ReadAt {
+    /// Reads some bytes at `offset`; 0 at or after the end.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// How many bytes there are now; a live capture grows.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Fills as much of `bytes` as there is at `offset` and says how much that was.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_full_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.read_at(&mut bytes[filled..], offset.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+impl ReadAt for File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, bytes, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.metadata().map(|metadata| metadata.len())
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|start| self.get(start..)).unwrap_or_default();
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(bytes, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.as_slice().length()
+    }
+}
+
+macro_rules! read_through {
+    ($($pointer:ty),+) => {$(
+        impl<S: ReadAt + ?Sized> ReadAt for $pointer {
+            fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+                (**self).read_at(bytes, offset)
+            }
+
+            fn length(&self) -> io::Result<u64> {
+                (**self).length()
+            }
+        }
+    )+};
+}
+
+read_through!(&S, Box<S>, Arc<S>);
