@@ -1,1 +1,73 @@
-//! x
+//! The agent: a library that `LD_PRELOAD` puts in front of a program's allocator.
+//!
+//! # What it promises to its host
+//!
+//! - It never allocates through its own hooks, never panics, keeps `errno`, writes nothing to the host's streams.
+//! - It takes no lock, and none of the dynamic loader's. The one thing it may wait for is room in a full ring, when
+//!   the recording asks for that, while the collector lives, for a bounded time.
+//! - It leaves no descriptor, no thread and no signal handler behind.
+//! - It forwards to the *next* allocator of the search order, so a program keeps the allocator it chose.
+//! - Without a collector it stays dormant: one flag is read per call, and nothing else happens.
+//!
+//! # The path of one `malloc`
+//!
+//! ```text
+//!  malloc(24)        interpose   entry in a naked shim: rsp and rbp as the caller left them
+//!    │ real malloc   real        the next allocator, found once by RTLD_NEXT
+//!    ▼
+//!  tracker           guard       busy? then this is a signal handler inside a hook: counted, not recorded
+//!    │ stack         stack       walk the caller's frames (unwind), intern them from the root (shared-ring's stash)
+//!    │ clock         clock       after the call, so that no later free can seem earlier
+//!    ▼
+//!  thread            ring        two words, one store that publishes them
+//! ```
+//!
+//! A `free` goes the same way the other way round: recorded and published first, freed then.
+#![cfg_attr(not(test), no_std)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "exports have the contracts of the C functions they are named after"
+)]
+
+#[expect(unsafe_code, reason = "reads registers and thread-local storage")]
+mod arch;
+#[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
+mod bootstrap;
+mod clock;
+#[expect(unsafe_code, reason = "reads the environment")]
+mod config;
+#[expect(unsafe_code, reason = "receives descriptors and maps them")]
+mod connect;
+#[expect(unsafe_code, reason = "rebuilds the environment of exec")]
+mod exec;
+mod guard;
+#[expect(unsafe_code, reason = "exports C symbols")]
+mod interpose;
+#[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
+mod lifecycle;
+#[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
+mod modules;
+#[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
+mod process;
+#[expect(unsafe_code, reason = "calls C functions through pointers")]
+mod real;
+#[expect(unsafe_code, reason = "uses per-thread memory of its own")]
+mod stack;
+#[expect(unsafe_code, reason = "reads the host's stack")]
+mod stack_reader;
+#[expect(unsafe_code, reason = "system calls")]
+mod sys;
+#[expect(unsafe_code, reason = "owns the per-thread memory")]
+mod thread;
+mod tracker;
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // Unreachable by construction; there is nothing to unwind into and nobody to tell.
+    arch::trap()
+}

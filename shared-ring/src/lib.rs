@@ -28,7 +28,7 @@
 //! | ring `tail` | consumer, Release | producer, Acquire | the words were copied out before they are overwritten |
 //! | directory `owner` | claimant CAS Acquire, owner Release | next claimant | the last owner's head is visible to the next |
 //! | index slot | inserter CAS Release | any, Acquire | the entry's words are visible before its id |
-//! | `level`, `next` | CAS / add, AcqRel | any, Acquire | a level is in use only after it was chosen; ids are unique |
+//! | `level`, `next` | CAS or add, `AcqRel` | any, Acquire | a level is in use only after it was chosen; ids are unique |
 //! | slot `state` | child CAS Release | collector, Acquire | the slot's words are visible before its pid |
 //! | module `length` | agent Release | collector, Acquire | the description is whole before it has a length |
 //! | control `state`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |

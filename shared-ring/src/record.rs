@@ -12,8 +12,8 @@
 //!
 //! No block lies below 64 KiB (the kernel keeps those pages unmapped), so small fields are free to mean something
 //! else. Δt counts [`TIME_SHIFT`]-shifted ticks since the ring's last record; a longer pause is told by
-//! [`Opcode::Time`] first. Example: `malloc(24)` = 0x5581_2340 with stack 7, three units after the last record, is
-//! `0x0000_5581_2348_0003`, `0x0000_0007_0000_0018`: field 0x0558_1234, k = 1, Δt = 3.
+//! [`Opcode::Time`] first. Example: `malloc(24)` = `0x5581_2340` with stack 7, three units after the last record, is
+//! `0x0000_5581_2348_0003`, `0x0000_0007_0000_0018`: field `0x0558_1234`, k = 1, Δt = 3.
 //!
 //! The words of a record are committed together, so a reader never sees a part of one.
 

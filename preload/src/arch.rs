@@ -1,0 +1,158 @@
+//! What depends on the processor: x86-64 so far.
+
+use crate::thread::ThreadState;
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+/// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
+/// storage. It has no destructor and is zero but for `epoch` in a new thread.
+///
+/// Cells and [`fence`] are enough: only the thread itself and its own signal handlers touch it.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ThreadLocal {
+    /// The process epoch that `state` belongs to; [`NO_EPOCH`] while there is none.
+    pub(crate) epoch: Cell<u32>,
+    /// Not 0 while a hook of this thread is at work, see [`crate::guard`].
+    pub(crate) busy: Cell<u32>,
+    /// The thread's state, valid while `epoch` is the process'.
+    pub(crate) state: Cell<*mut ThreadState>,
+    /// Stack pointer of the hook that is inside the next allocator, 0 outside.
+    pub(crate) inside: Cell<usize>,
+    /// The kind of the next `malloc`, set by the hooks of `operator new` that go on to it.
+    pub(crate) kind_hint: Cell<u32>,
+    /// Not 0 in a child of `vfork`, which runs on the parent's memory.
+    pub(crate) in_vfork: Cell<u32>,
+    /// Allocations that were lost while `busy`, to be told with the next record.
+    pub(crate) nested_allocations: Cell<u32>,
+    /// Frees, likewise.
+    pub(crate) nested_frees: Cell<u32>,
+    /// Not 0 after the thread's destructor ran: events still come, each with a ring of its own.
+    pub(crate) exiting: Cell<u32>,
+    _reserved: u32,
+}
+
+/// The epoch of a thread without a state; no process has it.
+pub(crate) const NO_EPOCH: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<ThreadLocal>() == 48);
+const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
+
+// Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
+// may allocate.
+global_asm!(
+    ".pushsection .tdata.sysprof_memprof,\"awT\",@progbits",
+    ".balign 64",
+    ".globl sysprof_memprof_tls",
+    ".hidden sysprof_memprof_tls",
+    ".type sysprof_memprof_tls,@object",
+    "sysprof_memprof_tls:",
+    ".long 0xffffffff",
+    ".zero 60",
+    ".size sysprof_memprof_tls, 64",
+    ".popsection",
+);
+
+/// The calling thread's block.
+// Cost: two instructions, one load from the GOT.
+#[inline(always)]
+pub(crate) fn thread_local() -> &'static ThreadLocal {
+    let block: *const ThreadLocal;
+    // SAFETY: the symbol is defined above; fs:0 holds the thread pointer on this ABI.
+    unsafe {
+        asm!(
+            "mov {block}, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+            "add {block}, qword ptr fs:[0]",
+            block = out(reg) block,
+            options(pure, readonly, nostack),
+        );
+    }
+    // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
+    // thread; the type is not Sync, so the reference stays in the thread.
+    unsafe { &*block }
+}
+
+/// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.
+#[inline(always)]
+pub(crate) fn here() -> unwind::Registers {
+    let (ip, sp, bp): (u64, u64, u64);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!(
+            "lea {ip}, [rip]", "mov {sp}, rsp", "mov {bp}, rbp",
+            ip = out(reg) ip, sp = out(reg) sp, bp = out(reg) bp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    unwind::Registers { ip: unwind::CodeAddress::Exact(ip), sp, bp }
+}
+
+/// The stack pointer of the function this is inlined into.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: reads one register.
+    unsafe { asm!("mov {sp}, rsp", sp = out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
+}
+
+/// The time stamp counter. It may be read early, out of order.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    // SAFETY: the instruction has no preconditions in a process that may read the counter, which the collector
+    // checked before it chose this clock.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The time stamp counter, read after everything before it.
+#[inline(always)]
+pub(crate) fn ticks_after() -> u64 {
+    // SAFETY: no preconditions on x86-64.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    ticks()
+}
+
+/// Whether the word at `address` can be read, asked of the kernel, which does nothing else: `rt_sigprocmask` copies
+/// the set first (EFAULT) and then finds that `how` is none (EINVAL).
+#[cold]
+pub(crate) fn is_readable(address: u64) -> bool {
+    let result: i64;
+    // SAFETY: with an invalid `how` the system call changes nothing; an unreadable address is its error EFAULT.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_rt_sigprocmask => result,
+            in("rdi") -1i64, in("rsi") address, in("rdx") 0, in("r10") 8,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result != -i64::from(libc::EFAULT)
+}
+
+/// Ends the process without another word.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: never returns.
+    unsafe {
+        asm!("syscall", in("rax") libc::SYS_exit_group, in("rdi") i64::from(code), options(noreturn, nostack))
+    }
+}
+
+/// Keeps the compiler from moving memory accesses across; between a thread and its own signal handlers nothing more
+/// is needed.
+#[inline(always)]
+pub(crate) fn fence() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Ends the process at once.
+#[cfg(not(test))]
+pub(crate) fn trap() -> ! {
+    // SAFETY: never returns.
+    unsafe { asm!("ud2", options(noreturn)) }
+}
+
+// The compiled core library names it, though nothing here unwinds.
+#[cfg(not(test))]
+global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ud2");

@@ -1,0 +1,33 @@
+//! The time of a record, in ticks shifted by [`shared_ring::record::TIME_SHIFT`].
+//!
+//! A `free` takes its time before it is committed and an allocation after its call returned, so along any chain
+//! free → reuse time never runs backwards. The counter may be read early, out of order, which is harmless for a free
+//! and not for an allocation: that one waits for the instructions before it.
+
+use crate::arch;
+use crate::process;
+use shared_ring::record::TIME_SHIFT;
+
+/// Now, not later than anything after this in program order.
+#[inline(always)]
+pub(crate) fn before() -> u64 {
+    if process::uses_tsc() { arch::ticks() >> TIME_SHIFT } else { monotonic() }
+}
+
+/// Now, not earlier than anything before this in program order.
+#[inline(always)]
+pub(crate) fn after() -> u64 {
+    if process::uses_tsc() { arch::ticks_after() >> TIME_SHIFT } else { monotonic() }
+}
+
+#[cold]
+#[inline(never)]
+fn monotonic() -> u64 {
+    crate::sys::monotonic_raw_ns() >> TIME_SHIFT
+}
+
+/// Unshifted ticks, to measure with.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    if process::uses_tsc() { arch::ticks() } else { crate::sys::monotonic_raw_ns() }
+}

@@ -1,0 +1,155 @@
+//! The one conversation with the collector: at most a second, one socket, closed before anything is recorded.
+
+use crate::config::Config;
+use crate::process::Session;
+use crate::sys;
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::SealFlags;
+use rustix::io::FdFlags;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
+};
+use shared_ring::geometry::Geometry;
+use shared_ring::handshake::{Hello, MESSAGE, Reply, Verdict};
+use shared_ring::{Control, PROTOCOL_VERSION, Segment};
+
+/// Longest wait for the collector's answer. It answers within a millisecond unless the machine is starved.
+const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+/// Descriptors are moved above this, out of the way of programs that expect the next small number.
+const HIGH: i32 = 500;
+
+/// Asks the collector for a session and maps it; `None` leaves the process unrecorded.
+#[cold]
+pub(crate) fn connect(config: &Config) -> Option<Session> {
+    let socket = open(config.socket)?;
+    let hello = Hello {
+        version: PROTOCOL_VERSION,
+        pid: sys::process_id(),
+        address_space: sys::address_space_limit(),
+    };
+    rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).ok()?;
+    let mut ready = [PollFd::new(&socket, PollFlags::IN)];
+    if poll(&mut ready, Some(&ANSWER)).ok()? == 0 {
+        return None;
+    }
+    let (reply, segment, control) = receive(socket.as_fd())?;
+    if reply.verdict != Verdict::Accepted || reply.version != PROTOCOL_VERSION {
+        return None;
+    }
+    let layout = reply.geometry.layout();
+    check(segment.as_fd(), layout.length)?;
+    check(control.as_fd(), layout.control_length)?;
+    let session = map(&reply.geometry, segment.as_fd(), control.as_fd())?;
+    (session.segment.is_ours()).then_some(session)
+}
+
+fn open(name: &[u8]) -> Option<OwnedFd> {
+    let address = match name.strip_prefix(b"@") {
+        Some(name) => SocketAddrUnix::new_abstract_name(name),
+        None => path_address(name),
+    }
+    .ok()?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+    let socket = raise(socket);
+    rustix::net::connect(&socket, &address).ok()?;
+    // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
+    let peer = rustix::net::sockopt::socket_peercred(&socket).ok()?;
+    let uid = peer.uid.as_raw();
+    (uid == 0 || uid == rustix::process::geteuid().as_raw()).then_some(socket)
+}
+
+fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
+    let mut path = [0; 108];
+    if name.len() >= path.len() {
+        return Err(rustix::io::Errno::NAMETOOLONG);
+    }
+    for (to, from) in path.iter_mut().zip(name) {
+        *to = *from;
+    }
+    let path = core::ffi::CStr::from_bytes_until_nul(&path).map_err(|_| rustix::io::Errno::INVAL)?;
+    SocketAddrUnix::new(path)
+}
+
+/// Moves a descriptor to a high number, or leaves it where it is when that is not allowed.
+fn raise(descriptor: OwnedFd) -> OwnedFd {
+    rustix::io::fcntl_dupfd_cloexec(&descriptor, HIGH).unwrap_or(descriptor)
+}
+
+fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, OwnedFd, OwnedFd)> {
+    let mut message = [0u8; MESSAGE];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::net::recvmsg(
+        socket,
+        &mut [rustix::io::IoSliceMut::new(&mut message)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    )
+    .ok()?;
+    let mut descriptors = ancillary.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let mut descriptors = descriptors.next()?;
+    let (segment, control) = (raise(descriptors.next()?), raise(descriptors.next()?));
+    if received.bytes != MESSAGE {
+        return None;
+    }
+    let _ = rustix::io::fcntl_setfd(&segment, FdFlags::CLOEXEC);
+    Some((Reply::from_bytes(&message)?, segment, control))
+}
+
+/// Memory that could shrink under us would kill the host.
+fn check(descriptor: BorrowedFd<'_>, length: usize) -> Option<()> {
+    let seals = rustix::fs::fcntl_get_seals(descriptor).ok()?;
+    let size = rustix::fs::fstat(descriptor).ok()?.st_size;
+    (seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) && size == length as i64)
+        .then_some(())
+}
+
+fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) -> Option<Session> {
+    let layout = geometry.layout();
+    // Everything but the beginning stays closed until it is used, or mlockall would fill it.
+    // SAFETY: new mappings at addresses of the kernel's choice.
+    let base = unsafe {
+        rustix::mm::mmap(
+            null_mut(),
+            layout.length,
+            ProtFlags::empty(),
+            MapFlags::SHARED | MapFlags::NORESERVE,
+            segment,
+            0,
+        )
+    }
+    .ok()?;
+    // SAFETY: as above.
+    let words = unsafe {
+        rustix::mm::mmap(
+            null_mut(),
+            layout.control_length,
+            ProtFlags::READ,
+            MapFlags::SHARED | MapFlags::NORESERVE,
+            control,
+            0,
+        )
+    }
+    .ok()?;
+    // SAFETY: advice about our own mapping.
+    let _ = unsafe { rustix::mm::madvise(base, layout.length, Advice::LinuxDontDump) };
+    let beginning = layout.modules.offset;
+    // SAFETY: the beginning lies in our mapping.
+    if !unsafe { sys::open(base, beginning) } {
+        return None;
+    }
+    // SAFETY: mapped just above with the geometry's length, for the life of the process.
+    let segment = unsafe { Segment::new(base.cast(), *geometry) };
+    // SAFETY: as above.
+    let control = unsafe { Control::new(words.cast(), *geometry) };
+    Some(Session { segment, control })
+}

@@ -1,0 +1,282 @@
+//! All replaceable forms of `operator new` and `operator delete`.
+//!
+//! libstdc++'s and libc++'s forms call `malloc` and `free`, where the event is recorded: their hooks note the kind
+//! and jump on. jemalloc, tcmalloc and mimalloc bring forms of their own that bypass `malloc`: those are wrapped,
+//! and recorded here. Which of both it is shows by where the next `malloc` comes from: the same library, or another.
+//! A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
+
+use crate::lifecycle;
+use crate::real;
+use crate::stack::Caller;
+use crate::tracker;
+use core::arch::global_asm;
+use core::ffi::{CStr, c_void};
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use shared_ring::pseudo;
+
+/// Number of forms.
+const FORMS: usize = 20;
+const NEWS: usize = 8;
+
+/// One form.
+struct Form {
+    name: &'static CStr,
+    /// Pseudo frame of the kind, 0 for delete.
+    kind: u32,
+}
+
+const fn form(name: &'static CStr, kind: u32) -> Form {
+    Form { name, kind }
+}
+
+static TABLE: [Form; FORMS] = [
+    form(c"_Znwm", pseudo::NEW),
+    form(c"_Znam", pseudo::NEW_ARRAY),
+    form(c"_ZnwmRKSt9nothrow_t", pseudo::NEW),
+    form(c"_ZnamRKSt9nothrow_t", pseudo::NEW_ARRAY),
+    form(c"_ZnwmSt11align_val_t", pseudo::NEW_ALIGNED),
+    form(c"_ZnamSt11align_val_t", pseudo::NEW_ARRAY_ALIGNED),
+    form(c"_ZnwmSt11align_val_tRKSt9nothrow_t", pseudo::NEW_ALIGNED),
+    form(c"_ZnamSt11align_val_tRKSt9nothrow_t", pseudo::NEW_ARRAY_ALIGNED),
+    form(c"_ZdlPv", 0),
+    form(c"_ZdaPv", 0),
+    form(c"_ZdlPvm", 0),
+    form(c"_ZdaPvm", 0),
+    form(c"_ZdlPvRKSt9nothrow_t", 0),
+    form(c"_ZdaPvRKSt9nothrow_t", 0),
+    form(c"_ZdlPvSt11align_val_t", 0),
+    form(c"_ZdaPvSt11align_val_t", 0),
+    form(c"_ZdlPvmSt11align_val_t", 0),
+    form(c"_ZdaPvmSt11align_val_t", 0),
+    form(c"_ZdlPvSt11align_val_tRKSt9nothrow_t", 0),
+    form(c"_ZdaPvSt11align_val_tRKSt9nothrow_t", 0),
+];
+
+/// Where each form's export jumps to: the next one, or its wrapper; null until its first call.
+static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
+/// The next one of wrapped forms.
+static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
+
+/// An export: announce the kind, jump to the target. Arguments (rdi, rsi, rdx) stay as they came.
+macro_rules! exports {
+    ($($function:ident $name:literal $index:literal $kind:expr;)*) => {
+        $(
+            #[cfg_attr(not(test), unsafe(export_name = $name))]
+            #[unsafe(naked)]
+            pub(crate) unsafe extern "C" fn $function() {
+                core::arch::naked_asm!(
+                    "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+                    "mov dword ptr fs:[rax + {hint}], {kind}",
+                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+                    "test rax, rax",
+                    "jz 2f",
+                    "jmp rax",
+                    "2:",
+                    "push rdi",
+                    "push rsi",
+                    "push rdx",
+                    "mov edi, {index}",
+                    "call {find}",
+                    "pop rdx",
+                    "pop rsi",
+                    "pop rdi",
+                    "jmp rax",
+                    hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
+                    kind = const $kind,
+                    index = const $index,
+                    targets = sym TARGETS,
+                    find = sym find,
+                )
+            }
+        )*
+    };
+}
+
+exports! {
+    operator_new "_Znwm" 0 pseudo::NEW;
+    operator_new_array "_Znam" 1 pseudo::NEW_ARRAY;
+    operator_new_nothrow "_ZnwmRKSt9nothrow_t" 2 pseudo::NEW;
+    operator_new_array_nothrow "_ZnamRKSt9nothrow_t" 3 pseudo::NEW_ARRAY;
+    operator_new_aligned "_ZnwmSt11align_val_t" 4 pseudo::NEW_ALIGNED;
+    operator_new_array_aligned "_ZnamSt11align_val_t" 5 pseudo::NEW_ARRAY_ALIGNED;
+    operator_new_aligned_nothrow "_ZnwmSt11align_val_tRKSt9nothrow_t" 6 pseudo::NEW_ALIGNED;
+    operator_new_array_aligned_nothrow "_ZnamSt11align_val_tRKSt9nothrow_t" 7 pseudo::NEW_ARRAY_ALIGNED;
+    operator_delete "_ZdlPv" 8 0;
+    operator_delete_array "_ZdaPv" 9 0;
+    operator_delete_sized "_ZdlPvm" 10 0;
+    operator_delete_array_sized "_ZdaPvm" 11 0;
+    operator_delete_nothrow "_ZdlPvRKSt9nothrow_t" 12 0;
+    operator_delete_array_nothrow "_ZdaPvRKSt9nothrow_t" 13 0;
+    operator_delete_aligned "_ZdlPvSt11align_val_t" 14 0;
+    operator_delete_array_aligned "_ZdaPvSt11align_val_t" 15 0;
+    operator_delete_sized_aligned "_ZdlPvmSt11align_val_t" 16 0;
+    operator_delete_array_sized_aligned "_ZdaPvmSt11align_val_t" 17 0;
+    operator_delete_aligned_nothrow "_ZdlPvSt11align_val_tRKSt9nothrow_t" 18 0;
+    operator_delete_array_aligned_nothrow "_ZdaPvSt11align_val_tRKSt9nothrow_t" 19 0;
+}
+
+// Wrappers for forms that bypass malloc. The next `new` may throw through the frame: it has unwind information and
+// nothing to clean up.
+macro_rules! wrappers {
+    (new $($name:ident $index:literal;)*) => {
+        $(
+            global_asm!(
+                concat!(".hidden sysprof_memprof_", stringify!($name)),
+                concat!(".globl sysprof_memprof_", stringify!($name)),
+                concat!("sysprof_memprof_", stringify!($name), ":"),
+                ".cfi_startproc",
+                "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+                "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+                "sub rsp, 32",
+                "mov qword ptr [rbp - 8], rdi",
+                "mov qword ptr [rbp - 16], rsi",
+                "call qword ptr [rip + {wrapped} + 8 * {index}]",
+                "mov qword ptr [rbp - 24], rax",
+                "mov rdi, rax",
+                "mov rsi, qword ptr [rbp - 8]",
+                "mov rdx, qword ptr [rbp - 16]",
+                "mov ecx, {index}",
+                "lea r8, [rbp + 8]",
+                "mov r9, qword ptr [rbp]",
+                "call {record}",
+                "mov rax, qword ptr [rbp - 24]",
+                "leave", ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                wrapped = sym WRAPPED,
+                index = const $index,
+                record = sym record,
+            );
+        )*
+    };
+    (delete $($name:ident $index:literal;)*) => {
+        $(
+            global_asm!(
+                concat!(".hidden sysprof_memprof_", stringify!($name)),
+                concat!(".globl sysprof_memprof_", stringify!($name)),
+                concat!("sysprof_memprof_", stringify!($name), ":"),
+                ".cfi_startproc",
+                "push rdi", ".cfi_adjust_cfa_offset 8",
+                "push rsi", ".cfi_adjust_cfa_offset 8",
+                "push rdx", ".cfi_adjust_cfa_offset 8",
+                "call {freeing}",
+                "pop rdx", ".cfi_adjust_cfa_offset -8",
+                "pop rsi", ".cfi_adjust_cfa_offset -8",
+                "pop rdi", ".cfi_adjust_cfa_offset -8",
+                "jmp qword ptr [rip + {wrapped} + 8 * {index}]",
+                ".cfi_endproc",
+                wrapped = sym WRAPPED,
+                index = const $index,
+                freeing = sym freeing,
+            );
+        )*
+    };
+}
+
+wrappers! { new new_0 0; new_1 1; new_2 2; new_3 3; new_4 4; new_5 5; new_6 6; new_7 7; }
+wrappers! { delete
+    delete_8 8; delete_9 9; delete_10 10; delete_11 11; delete_12 12; delete_13 13; delete_14 14; delete_15 15;
+    delete_16 16; delete_17 17; delete_18 18; delete_19 19;
+}
+
+macro_rules! addresses {
+    ($($name:ident),*) => {{
+        unsafe extern "C" {
+            $(fn $name();)*
+        }
+        [$($name as *const ()),*]
+    }};
+}
+
+fn wrapper(index: usize) -> *mut c_void {
+    let all = addresses![
+        sysprof_memprof_new_0,
+        sysprof_memprof_new_1,
+        sysprof_memprof_new_2,
+        sysprof_memprof_new_3,
+        sysprof_memprof_new_4,
+        sysprof_memprof_new_5,
+        sysprof_memprof_new_6,
+        sysprof_memprof_new_7,
+        sysprof_memprof_delete_8,
+        sysprof_memprof_delete_9,
+        sysprof_memprof_delete_10,
+        sysprof_memprof_delete_11,
+        sysprof_memprof_delete_12,
+        sysprof_memprof_delete_13,
+        sysprof_memprof_delete_14,
+        sysprof_memprof_delete_15,
+        sysprof_memprof_delete_16,
+        sysprof_memprof_delete_17,
+        sysprof_memprof_delete_18,
+        sysprof_memprof_delete_19
+    ];
+    all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
+}
+
+/// The target of a form, looked up at its first call.
+#[cold]
+extern "C" fn find(index: usize) -> *mut c_void {
+    let Some(form) = TABLE.get(index) else { return core::ptr::null_mut() };
+    let mut next = real::look_up(form.name);
+    if next.is_null() {
+        next = real::in_cxx_runtime(form.name);
+    }
+    let target = if next.is_null() {
+        // No C++ library at all: then nobody can expect an exception.
+        if index < NEWS {
+            plain_new as *const () as *mut c_void
+        } else {
+            plain_delete as *const () as *mut c_void
+        }
+    } else if lifecycle::is_of_allocator(next) {
+        if let Some(place) = WRAPPED.get(index) {
+            place.store(next, Ordering::Relaxed);
+        }
+        wrapper(index)
+    } else {
+        next
+    };
+    if let Some(place) = TARGETS.get(index) {
+        // Release: who sees the wrapper sees what it wraps.
+        place.store(target, Ordering::Release);
+    }
+    target
+}
+
+extern "C" fn plain_new(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    unsafe { real::malloc(size.max(1)) }.unwrap_or(core::ptr::null_mut())
+}
+
+extern "C" fn plain_delete(block: *mut c_void) {
+    // SAFETY: the caller gives up a block that `plain_new` made.
+    let _ = unsafe { real::free(block) };
+}
+
+extern "C" fn record(
+    block: *mut c_void,
+    size: usize,
+    second: usize,
+    index: usize,
+    entry: *const u64,
+    bp: u64,
+) {
+    crate::arch::thread_local().kind_hint.set(0);
+    if block.is_null() {
+        return;
+    }
+    let kind = TABLE.get(index).map_or(0, |form| form.kind);
+    let aligned = kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED;
+    // SAFETY: the wrapper passes the stack pointer at the entry of the export.
+    let caller = unsafe { Caller::of_entry(entry, bp) };
+    tracker::allocated(block.addr(), size, if aligned { second } else { 0 }, kind, caller);
+}
+
+extern "C" fn freeing(block: *mut c_void) {
+    crate::arch::thread_local().kind_hint.set(0);
+    if !block.is_null() {
+        tracker::freeing(block.addr());
+    }
+}

@@ -1,0 +1,35 @@
+//! The table of functions that the agent stands in front of.
+//!
+//! | functions | file | recorded |
+//! |---|---|---|
+//! | `malloc calloc realloc reallocarray free posix_memalign aligned_alloc memalign valloc pvalloc cfree malloc_usable_size free_sized free_aligned_sized` | `heap` | all but the size query |
+//! | all replaceable forms of `operator new` and `operator delete` | `cxx` | once: here, or by the `malloc` below |
+//! | `mmap mmap64 munmap mremap brk sbrk` | `pages` | as a heap of its own |
+//! | `exec* posix_spawn* vfork _exit _Exit dlclose` | `system` | ends of images; caches |
+//!
+//! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
+//! shim of two instructions, which hands the stack pointer and rbp of the caller on as further arguments.
+
+mod cxx;
+mod heap;
+mod pages;
+mod system;
+
+/// An export whose body needs its caller's registers: a naked shim that moves `rsp` and `rbp` into the next two
+/// argument registers and goes on to `$body`.
+macro_rules! shim {
+    ($(#[$doc:meta])* $name:ident, $sp:literal, $bp:literal, $body:path) => {
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                concat!("mov ", $sp, ", rsp"),
+                concat!("mov ", $bp, ", rbp"),
+                "jmp {body}",
+                body = sym $body,
+            )
+        }
+    };
+}
+pub(crate) use shim;

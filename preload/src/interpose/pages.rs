@@ -1,0 +1,101 @@
+//! `mmap` and its kin: a heap of its own, whose calls are rare enough to go without a shim.
+
+use super::heap::in_hook;
+use crate::real;
+use crate::stack::Caller;
+use crate::tracker;
+use core::ffi::{c_int, c_void};
+use shared_ring::pseudo;
+
+type Pointer = *mut c_void;
+const FAILED: Pointer = core::ptr::without_provenance_mut(usize::MAX);
+
+fn failed() -> Pointer {
+    FAILED
+}
+
+/// `void *mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mmap(
+    address: Pointer,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: i64,
+) -> Pointer {
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::mmap(address, length, protection, flags, descriptor, offset) };
+    let result = result.unwrap_or_else(failed);
+    if result != FAILED {
+        tracker::mapped(result.addr(), length, pseudo::MMAP, in_hook(), Caller::here());
+    }
+    result
+}
+
+/// `mmap` under the name of large-file builds.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mmap64(
+    address: Pointer,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: i64,
+) -> Pointer {
+    // SAFETY: passed on as it came.
+    unsafe { mmap(address, length, protection, flags, descriptor, offset) }
+}
+
+/// `int munmap(void *address, size_t length)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn munmap(address: Pointer, length: usize) -> c_int {
+    tracker::unmapping(address.addr(), length);
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::munmap(address, length) }.unwrap_or(-1);
+    if result != 0 {
+        tracker::unmapping_failed(address.addr(), length);
+    }
+    result
+}
+
+/// `void *mremap(void *address, size_t old, size_t new, int flags, ... /* void *to */)`: the fifth argument lies in
+/// the same register whether or not the caller passed one.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mremap(
+    address: Pointer,
+    old: usize,
+    new: usize,
+    flags: c_int,
+    to: Pointer,
+) -> Pointer {
+    crate::modules::note_unmapping();
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
+    if result != FAILED {
+        tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
+    }
+    result
+}
+
+/// `int brk(void *address)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn brk(address: Pointer) -> c_int {
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::brk(address) }.unwrap_or(-1);
+    if result == 0 {
+        tracker::broke(address.addr(), Caller::here());
+    }
+    result
+}
+
+/// `void *sbrk(intptr_t increment)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sbrk(increment: isize) -> Pointer {
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::sbrk(increment) }.unwrap_or_else(failed);
+    if result != FAILED && increment != 0 {
+        tracker::broke(result.addr().wrapping_add_signed(increment), Caller::here());
+    }
+    result
+}

@@ -1,0 +1,228 @@
+//! Functions that end an image, start one, or unload code.
+
+use crate::exec::Environment;
+use crate::lifecycle::{exec_failed, execing, exiting};
+use crate::modules;
+use crate::real;
+use core::ffi::{c_char, c_int, c_void};
+
+type Strings = *const *const c_char;
+
+/// Around an exec: what it replaces is told before, and that it failed after.
+fn around_exec(environment: Strings, exec: impl FnOnce(Strings) -> Option<c_int>) -> c_int {
+    let mut ours = Environment::new();
+    let environment = ours.complete(environment);
+    execing();
+    let result = exec(environment).unwrap_or(-1);
+    exec_failed();
+    result
+}
+
+fn current() -> Strings {
+    // SAFETY: what every exec without an environment argument reads.
+    unsafe { crate::config::libc_environ() }
+}
+
+/// `int execve(const char *path, char *const arguments[], char *const environment[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn execve(
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: passed on as it came, but for the environment, which is a list of the same kind.
+    around_exec(environment, |environment| unsafe { real::execve(path, arguments, environment) })
+}
+
+/// `int execv(const char *path, char *const arguments[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: as for `execve`.
+    around_exec(current(), |environment| unsafe { real::execve(path, arguments, environment) })
+}
+
+/// `int execvp(const char *file, char *const arguments[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: as for `execve`.
+    around_exec(current(), |environment| unsafe { real::execvpe(file, arguments, environment) })
+}
+
+/// `int execvpe(const char *file, char *const arguments[], char *const environment[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn execvpe(
+    file: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: as for `execve`.
+    around_exec(environment, |environment| unsafe { real::execvpe(file, arguments, environment) })
+}
+
+/// `int fexecve(int descriptor, char *const arguments[], char *const environment[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn fexecve(
+    descriptor: c_int,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: as for `execve`.
+    around_exec(environment, |environment| unsafe { real::fexecve(descriptor, arguments, environment) })
+}
+
+/// `int execveat(int folder, const char *path, char *const arguments[], char *const environment[], int flags)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: as for `execve`.
+    around_exec(environment, |environment| unsafe {
+        real::execveat(folder, path, arguments, environment, flags)
+    })
+}
+
+/// `int posix_spawn(pid_t *pid, const char *path, …, char *const arguments[], char *const environment[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn posix_spawn(
+    pid: *mut c_int,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    let mut ours = Environment::new();
+    let environment = ours.complete(environment);
+    // SAFETY: as for `execve`.
+    unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+        .unwrap_or(libc::ENOSYS)
+}
+
+/// `int posix_spawnp(pid_t *pid, const char *file, …, char *const arguments[], char *const environment[])`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn posix_spawnp(
+    pid: *mut c_int,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    let mut ours = Environment::new();
+    let environment = ours.complete(environment);
+    // SAFETY: as for `execve`.
+    unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+        .unwrap_or(libc::ENOSYS)
+}
+
+/// An exec with variable arguments: told, then jumped to with all registers as they came. That it failed shows by
+/// the thread's next record.
+macro_rules! variadic_exec {
+    ($(#[$doc:meta])* $name:ident, $find:ident, $next:path) => {
+        extern "C" fn $find() -> *mut c_void {
+            execing();
+            $next.find_late()
+        }
+
+        $(#[$doc])*
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                "call {find}",
+                "mov r11, rax",
+                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "jmp r11",
+                find = sym $find,
+            )
+        }
+    };
+}
+
+variadic_exec!(
+    /// `int execl(const char *path, const char *argument, ...)`
+    execl, find_execl, real::EXECL
+);
+variadic_exec!(
+    /// `int execlp(const char *file, const char *argument, ...)`
+    execlp, find_execlp, real::EXECLP
+);
+variadic_exec!(
+    /// `int execle(const char *path, const char *argument, ..., char *const environment[])`
+    execle, find_execle, real::EXECLE
+);
+
+/// `void _exit(int code)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn _exit(code: c_int) -> ! {
+    exiting(code);
+    // SAFETY: does not return.
+    let _ = unsafe { real::exit(code) };
+    crate::arch::exit(code)
+}
+
+/// `void _Exit(int code)`, another name of `_exit`.
+#[allow(non_snake_case, reason = "its name in C")]
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn _Exit(code: c_int) -> ! {
+    // SAFETY: as `_exit`.
+    unsafe { _exit(code) }
+}
+
+/// `int dlclose(void *handle)`: caches are void before and after.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    modules::note_unloading();
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::dlclose(handle) }.unwrap_or(-1);
+    modules::forget_unloaded();
+    result
+}
+
+/// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and
+/// our thread's block: until the parent goes on, the thread has no state and records nothing.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn vfork() {
+    core::arch::naked_asm!(
+        // The return address must survive the child's return, which overwrites its place on the stack.
+        "pop rdi",
+        "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+        // The epoch is set aside in a register that the kernel keeps; the child sees none.
+        "mov r8d, dword ptr fs:[rsi]",
+        "mov r9d, dword ptr fs:[rsi + {in_vfork}]",
+        "mov dword ptr fs:[rsi], 0xffffffff",
+        "mov dword ptr fs:[rsi + {in_vfork}], 1",
+        "mov eax, {number}",
+        "syscall",
+        "push rdi",
+        "test eax, eax",
+        "jz 2f",
+        "mov dword ptr fs:[rsi], r8d",
+        "mov dword ptr fs:[rsi + {in_vfork}], r9d",
+        "cmp eax, 0xfffff001",
+        "jae 3f",
+        "2:",
+        "ret",
+        "3:",
+        "neg eax",
+        "mov edi, eax",
+        "jmp {error}",
+        in_vfork = const core::mem::offset_of!(crate::arch::ThreadLocal, in_vfork),
+        number = const libc::SYS_vfork,
+        error = sym vfork_failed,
+    )
+}
+
+extern "C" fn vfork_failed(error: c_int) -> c_int {
+    // SAFETY: gives the calling thread's errno, always valid.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { errno.write(error) };
+    -1
+}

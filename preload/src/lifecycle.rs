@@ -1,0 +1,115 @@
+//! Beginnings and ends: of the process, of its threads, of its images.
+
+use crate::arch;
+use crate::process;
+use crate::real::{self, own_call};
+use crate::tracker;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+use shared_ring::record::Record;
+
+/// Rounds of destructors that the agent lets pass, so that those of others, which may free, come first. libc makes
+/// four.
+const ROUNDS: usize = 3;
+/// The thread key plus one, 0 while there is none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Runs when the loader has set everything up, before `main`.
+#[cfg(not(test))]
+#[ctor::ctor(unsafe)]
+fn constructor() {
+    real::resolve();
+    if process::join() {
+        if let Some(session) = process::session() {
+            own_call(|| crate::modules::describe_loaded(&session));
+        }
+    }
+}
+
+/// True when the environment can be read and the next allocator is known.
+pub(crate) fn is_ready() -> bool {
+    // SAFETY: only looks whether libc has set it.
+    real::is_resolved() && !unsafe { crate::config::libc_environ() }.is_null()
+}
+
+/// Asks libc to tell about ends. Called once, when the process is connected.
+#[cold]
+pub(crate) fn register() {
+    let find_object = own_call(|| {
+        // SAFETY: a look-up by name in the global scope.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
+    });
+    if !crate::modules::initialize(find_object) {
+        process::retire();
+    }
+    let mut key = 0;
+    // SAFETY: the destructor is a function of ours, which is never unloaded.
+    if own_call(|| unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) }) == 0 {
+        KEY.store(key + 1, Ordering::Relaxed);
+    }
+    // SAFETY: as above.
+    own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
+}
+
+/// Has the thread's end told to [`thread_ends`].
+#[cold]
+pub(crate) fn watch_thread() {
+    set_round(1);
+}
+
+fn set_round(round: usize) {
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        // SAFETY: the key was made by us; the value is a number and never dereferenced.
+        own_call(|| unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(round)) });
+    }
+}
+
+extern "C" fn thread_ends(value: *mut c_void) {
+    if value.addr() < ROUNDS {
+        set_round(value.addr() + 1);
+        return;
+    }
+    // From here on every event of the thread claims a ring, writes, and gives it back: this one too.
+    arch::thread_local().exiting.set(1);
+    crate::thread::finish();
+}
+
+extern "C" fn process_exits(code: c_int, _: *mut c_void) {
+    exiting(code);
+}
+
+/// The process is about to exit.
+pub(crate) fn exiting(code: c_int) {
+    tracker::note(Record::Exit { code });
+    if let Some(slot) = process::slot() {
+        slot.exiting.store(1, Ordering::Relaxed);
+    }
+}
+
+/// The process is about to exec.
+pub(crate) extern "C" fn execing() {
+    tracker::note(Record::Exec);
+}
+
+/// The exec failed.
+pub(crate) fn exec_failed() {
+    tracker::note(Record::ExecFailed);
+}
+
+/// True when a function lies in the library that the next `malloc` lies in: an allocator with C++ forms of its own.
+#[cold]
+pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
+    let base = |address: *mut c_void| {
+        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: any address may be asked for, and `info` is large enough.
+        let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
+        // SAFETY: zeroed, which is valid, or filled in.
+        (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
+    };
+    let malloc = base(real::malloc_address());
+    malloc.is_some() && malloc == base(function)
+}

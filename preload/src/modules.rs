@@ -1,0 +1,333 @@
+//! The modules of the process: their unwind tables for the walk, their descriptions for the collector.
+//!
+//! Which module an address belongs to is asked of `_dl_find_object`, which takes no lock and may be called anywhere.
+//! A module is described once, at the first frame in it, and gets an entry here that is never moved. `dlclose` makes
+//! entries void and counts a generation, by which threads notice that their caches are stale; the addresses of a
+//! module that is loaded there later get new ids, since they belong to another description.
+
+use crate::arch;
+use crate::process::{self, Session};
+use crate::sys;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use shared_ring::module_log;
+use unwind::module::Image;
+use unwind::{Modules, Sections, SharedRules, SharedSlot};
+
+/// Most modules of a process; frames in further ones are walked, but belong to no module.
+const MAX_MODULES: usize = 8192;
+/// Slots of the process-wide rule table.
+const SHARED_RULES: usize = 1 << 16;
+
+/// What glibc tells about an address.
+#[repr(C)]
+struct DlFindObject {
+    flags: u64,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *mut LinkMap,
+    eh_frame: *mut c_void,
+    reserved: [u64; 7],
+}
+
+/// The public beginning of the loader's description of a module.
+#[repr(C)]
+struct LinkMap {
+    address: u64,
+    name: *const c_char,
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
+
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// A described module. Zeroed memory is an unused entry.
+#[repr(C)]
+#[derive(Debug)]
+struct Entry {
+    /// 0 while unused or void.
+    start: AtomicU64,
+    end: AtomicU64,
+    serial: AtomicU32,
+    _pad: u32,
+    hdr: AtomicU64,
+    segment_start: AtomicU64,
+    segment_end: AtomicU64,
+    code_start: AtomicU64,
+    code_end: AtomicU64,
+}
+
+static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
+static USED: AtomicUsize = AtomicUsize::new(0);
+static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+static UNMAPPINGS: AtomicU32 = AtomicU32::new(0);
+/// The agent's own mapping.
+static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Counts unloaded modules: rules cached under an older number are void.
+#[inline(always)]
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Counts `munmap`: what was known to be readable may be gone.
+#[inline(always)]
+pub(crate) fn unmappings() -> u32 {
+    UNMAPPINGS.load(Ordering::Relaxed)
+}
+
+/// Tells that pages are about to go.
+pub(crate) fn note_unmapping() {
+    UNMAPPINGS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// True for code of the agent itself.
+#[inline(always)]
+pub(crate) fn is_own(address: u64) -> bool {
+    (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
+}
+
+/// Prepares the tables. Called once, before the first walk.
+pub(crate) fn initialize(find_object: *mut c_void) -> bool {
+    FIND_OBJECT.store(find_object, Ordering::Relaxed);
+    ENTRIES.store(sys::map_private(MAX_MODULES * size_of::<Entry>()).cast(), Ordering::Release);
+    RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
+    if let Some(found) = find_object_at(initialize as *const () as u64) {
+        OWN[0].store(found.map_start.addr() as u64, Ordering::Relaxed);
+        OWN[1].store(found.map_end.addr() as u64, Ordering::Relaxed);
+    }
+    !ENTRIES.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
+}
+
+/// The process-wide rule cache.
+pub(crate) fn shared_rules() -> SharedRules<'static> {
+    let memory = RULES.load(Ordering::Relaxed);
+    let count = if memory.is_null() { 0 } else { SHARED_RULES };
+    // SAFETY: mapped zeroed in `initialize` with so many slots and never unmapped; a null one has no slots.
+    unsafe { SharedRules::from_raw(if memory.is_null() { core::ptr::dangling() } else { memory }, count) }
+}
+
+fn entries() -> &'static [Entry] {
+    let memory = ENTRIES.load(Ordering::Acquire);
+    if memory.is_null() {
+        return &[];
+    }
+    // SAFETY: mapped zeroed in `initialize` with so many entries and never unmapped; entries are atomics.
+    unsafe { core::slice::from_raw_parts(memory, USED.load(Ordering::Acquire).min(MAX_MODULES)) }
+}
+
+fn find_object_at(address: u64) -> Option<DlFindObject> {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: the address is that of `_dl_find_object`, found under this name.
+    let function: FindObject = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
+    // SAFETY: all bits of the struct may be zero.
+    let mut found: DlFindObject = unsafe { core::mem::zeroed() };
+    // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
+    let result = unsafe { function(address as *mut c_void, &raw mut found) };
+    (result == 0).then_some(found)
+}
+
+/// The entry of the module around `address`, described if need be.
+#[cold]
+fn entry(address: u64) -> Option<&'static Entry> {
+    let known = entries().iter().find(|entry| {
+        let start = entry.start.load(Ordering::Acquire);
+        start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
+    });
+    known.or_else(|| describe(address))
+}
+
+/// Reads the mapped image around `address` and makes an entry for it.
+#[cold]
+#[inline(never)]
+fn describe(address: u64) -> Option<&'static Entry> {
+    let found = find_object_at(address)?;
+    let start = found.map_start.addr() as u64;
+    let end = found.map_end.addr() as u64;
+    let image = Image::parse(start, |from, buffer| read_mapped(start..end, from, buffer)).ok()?;
+    let session = process::session()?;
+    let mut path = PathBuffer::default();
+    path.set(&found);
+    let serial = session.describe(module_log::Module {
+        start,
+        end,
+        bias: image.bias,
+        slot: process::slot_index(),
+        build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
+        path: path.bytes(),
+    });
+    // Relaxed: the index is only handed out; the entry is published by its start.
+    let index = USED.fetch_add(1, Ordering::Relaxed);
+    if index >= MAX_MODULES {
+        USED.store(MAX_MODULES, Ordering::Relaxed);
+        return None;
+    }
+    let entry = entries().get(index)?;
+    entry.end.store(end, Ordering::Relaxed);
+    entry.serial.store(serial, Ordering::Relaxed);
+    if let Some(tables) = &image.tables {
+        entry.hdr.store(tables.hdr, Ordering::Relaxed);
+        entry.segment_start.store(tables.segment.start, Ordering::Relaxed);
+        entry.segment_end.store(tables.segment.end, Ordering::Relaxed);
+    }
+    let code = image.code.as_slice();
+    entry.code_start.store(code.iter().map(|range| range.start).min().unwrap_or(0), Ordering::Relaxed);
+    entry.code_end.store(code.iter().map(|range| range.end).max().unwrap_or(0), Ordering::Relaxed);
+    // Release pairs with the Acquire loads of `start`: whoever sees it sees the rest.
+    entry.start.store(start, Ordering::Release);
+    Some(entry)
+}
+
+/// Serial of the module that an address belongs to, 0 for none.
+#[cold]
+pub(crate) fn serial(address: u64) -> u32 {
+    entry(address).map_or(0, |entry| entry.serial.load(Ordering::Relaxed))
+}
+
+/// Copies mapped memory of a module, checked page by page.
+fn read_mapped(mapping: core::ops::Range<u64>, from: u64, buffer: &mut [u8]) -> bool {
+    let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
+    if from < mapping.start || end > mapping.end {
+        return false;
+    }
+    let mut page = from & !4095;
+    while page < end {
+        if !arch::is_readable(page) {
+            return false;
+        }
+        page += 4096;
+    }
+    // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, buffer.as_mut_ptr(), buffer.len()) };
+    true
+}
+
+/// The path of a module, without allocation.
+struct PathBuffer {
+    bytes: [u8; 1024],
+    length: usize,
+    name: &'static [u8],
+}
+
+impl Default for PathBuffer {
+    fn default() -> Self {
+        Self { bytes: [0; 1024], length: 0, name: &[] }
+    }
+}
+
+impl PathBuffer {
+    fn set(&mut self, found: &DlFindObject) {
+        // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
+        let Some(map) = (unsafe { found.link_map.as_ref() }) else { return };
+        if !map.name.is_null() {
+            // SAFETY: the loader's names are strings that live as long as the module.
+            self.name = unsafe { CStr::from_ptr(map.name) }.to_bytes();
+        }
+        if self.name.is_empty() {
+            // The main program has an empty name.
+            if let Ok(length) =
+                rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/exe", self.bytes.as_mut_slice())
+            {
+                self.length = length;
+            }
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        if self.name.is_empty() { self.bytes.get(..self.length).unwrap_or(&[]) } else { self.name }
+    }
+}
+
+/// Counts a generation, before and after `dlclose`.
+pub(crate) fn note_unloading() {
+    note_unmapping();
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Makes the entries void whose modules are gone.
+pub(crate) fn forget_unloaded() {
+    for entry in entries() {
+        let start = entry.start.load(Ordering::Acquire);
+        if start == 0 {
+            continue;
+        }
+        let there = find_object_at(start).is_some_and(|found| {
+            found.map_start.addr() as u64 == start
+                && found.map_end.addr() as u64 == entry.end.load(Ordering::Relaxed)
+        });
+        if !there {
+            shared_rules().invalidate(start..entry.end.load(Ordering::Relaxed));
+            entry.start.store(0, Ordering::Release);
+        }
+    }
+    note_unloading();
+}
+
+/// Describes all modules that the loader has now, so that even a process which dies at once has left them.
+pub(crate) fn describe_loaded(session: &Session) {
+    let _ = session;
+    extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid description.
+        let info = unsafe { &*info };
+        for index in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: the loader gives so many program headers.
+            let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
+            if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
+                let _ = entry(info.dlpi_addr.wrapping_add(header.p_vaddr));
+                break;
+            }
+        }
+        0
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "not in a hook: the constructor may take the loader's lock"
+    )]
+    // SAFETY: the callback keeps nothing and calls nothing of the loader but `_dl_find_object`.
+    unsafe {
+        libc::dl_iterate_phdr(Some(each), core::ptr::null_mut())
+    };
+}
+
+/// What the walk asks.
+#[derive(Debug)]
+pub(crate) struct Loaded;
+
+impl Modules for Loaded {
+    fn find(&self, address: u64) -> Option<Sections<'_>> {
+        let entry = entry(address)?;
+        let (start, end) =
+            (entry.segment_start.load(Ordering::Relaxed), entry.segment_end.load(Ordering::Relaxed));
+        let length = usize::try_from(end.checked_sub(start)?).ok()?;
+        if length == 0 {
+            return None;
+        }
+        // SAFETY: a readable segment of a module that is loaded: a frame of this thread is in it.
+        let segment = unsafe { core::slice::from_raw_parts(start as *const u8, length) };
+        Some(Sections { segment, segment_address: start, hdr_address: entry.hdr.load(Ordering::Relaxed) })
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        match entry(address) {
+            Some(entry) => (entry.code_start.load(Ordering::Relaxed)..entry.code_end.load(Ordering::Relaxed))
+                .contains(&address),
+            // Code made at run time lies in no module; that it can be read is all that can be asked cheaply.
+            None => arch::is_readable(address & !7),
+        }
+    }
+
+    fn code(&self, address: u64) -> Option<[u8; 16]> {
+        let mut bytes = [0; 16];
+        let last = address.checked_add(15)?;
+        if !arch::is_readable(address & !7) || !arch::is_readable(last & !7) {
+            return None;
+        }
+        // SAFETY: both ends were just found readable, and sixteen bytes touch at most two pages.
+        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), 16) };
+        Some(bytes)
+    }
+}

@@ -1,0 +1,210 @@
+//! The next functions of the search order: what the program would have called without us.
+//!
+//! They are looked up by `dlsym(RTLD_NEXT)` once, all together, because a look-up that succeeds allocates nothing.
+//! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
+
+use crate::arch;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// One function of the next library.
+#[derive(Debug)]
+pub(crate) struct Next {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    #[inline(always)]
+    fn get(&self) -> *mut c_void {
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.late() } else { address }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn late(&self) -> *mut c_void {
+        resolve();
+        self.address.load(Ordering::Relaxed)
+    }
+
+    fn find(&self) {
+        let address = look_up(self.name);
+        self.address.store(address, Ordering::Relaxed);
+    }
+
+    /// Looks the function up if that was not done yet; null when there is none.
+    #[cold]
+    pub(crate) fn find_late(&self) -> *mut c_void {
+        if self.address.load(Ordering::Relaxed).is_null() {
+            self.find();
+        }
+        self.address.load(Ordering::Relaxed)
+    }
+}
+
+/// The next function of a name, null when there is none.
+#[cold]
+pub(crate) fn look_up(name: &CStr) -> *mut c_void {
+    own_call(|| {
+        // SAFETY: the name is a string; RTLD_NEXT searches after the library that this code is in.
+        unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+    })
+}
+
+/// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded, and `errno` is kept.
+pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
+    let local = arch::thread_local();
+    let before = local.busy.replace(crate::guard::OWN_CALL);
+    arch::fence();
+    // SAFETY: gives the calling thread's errno, always valid.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let saved = unsafe { errno.read() };
+    let result = call();
+    // SAFETY: as above.
+    unsafe { errno.write(saved) };
+    arch::fence();
+    local.busy.set(before);
+    result
+}
+
+const UNRESOLVED: u32 = 0;
+const RESOLVING: u32 = 1;
+const RESOLVED: u32 = 2;
+static STATE: AtomicU32 = AtomicU32::new(UNRESOLVED);
+
+/// True once all functions are known.
+pub(crate) fn is_resolved() -> bool {
+    STATE.load(Ordering::Relaxed) == RESOLVED
+}
+
+/// Looks all functions up. While one thread does, calls that arrive get memory of [`crate::bootstrap`].
+#[cold]
+pub(crate) fn resolve() {
+    if STATE.compare_exchange(UNRESOLVED, RESOLVING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return;
+    }
+    for next in ALL {
+        next.find();
+    }
+    STATE.store(RESOLVED, Ordering::Release);
+}
+
+macro_rules! next {
+    ($($(#[$doc:meta])* $static:ident, $function:ident = $name:literal: fn($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(static $static: Next = Next::new($name);)*
+
+        static ALL: &[&Next] = &[$(&$static),*];
+
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for the C function of that name.
+            #[inline(always)]
+            pub(crate) unsafe fn $function($($argument: $type),*) -> Option<next!(@result $($result)?)> {
+                let address = $static.get();
+                if address.is_null() {
+                    return None;
+                }
+                // SAFETY: the address was found under this name, which has this type in C.
+                let function = unsafe {
+                    core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(address)
+                };
+                // SAFETY: the caller vouches for the arguments.
+                Some(unsafe { function($($argument),*) })
+            }
+        )*
+    };
+    (@result) => { () };
+    (@result $result:ty) => { $result };
+}
+
+type Pointer = *mut c_void;
+type Strings = *const *const c_char;
+
+next! {
+    /// The next `malloc`; `None` while it is unknown.
+    MALLOC, malloc = c"malloc": fn(size: usize) -> Pointer;
+    /// The next `calloc`.
+    CALLOC, calloc = c"calloc": fn(count: usize, size: usize) -> Pointer;
+    /// The next `realloc`.
+    REALLOC, realloc = c"realloc": fn(block: Pointer, size: usize) -> Pointer;
+    /// The next `reallocarray`.
+    REALLOCARRAY, reallocarray = c"reallocarray": fn(block: Pointer, count: usize, size: usize) -> Pointer;
+    /// The next `free`.
+    FREE, free = c"free": fn(block: Pointer);
+    /// The next `posix_memalign`.
+    POSIX_MEMALIGN, posix_memalign = c"posix_memalign": fn(block: *mut Pointer, alignment: usize, size: usize) -> c_int;
+    /// The next `aligned_alloc`.
+    ALIGNED_ALLOC, aligned_alloc = c"aligned_alloc": fn(alignment: usize, size: usize) -> Pointer;
+    /// The next `memalign`.
+    MEMALIGN, memalign = c"memalign": fn(alignment: usize, size: usize) -> Pointer;
+    /// The next `valloc`.
+    VALLOC, valloc = c"valloc": fn(size: usize) -> Pointer;
+    /// The next `pvalloc`.
+    PVALLOC, pvalloc = c"pvalloc": fn(size: usize) -> Pointer;
+    /// The next `malloc_usable_size`.
+    USABLE_SIZE, malloc_usable_size = c"malloc_usable_size": fn(block: Pointer) -> usize;
+    /// The next `mmap`.
+    MMAP, mmap = c"mmap": fn(address: Pointer, length: usize, protection: c_int, flags: c_int, descriptor: c_int, offset: i64) -> Pointer;
+    /// The next `munmap`.
+    MUNMAP, munmap = c"munmap": fn(address: Pointer, length: usize) -> c_int;
+    /// The next `mremap`, always with its fifth argument: it is ignored where the flags do not ask for it.
+    MREMAP, mremap = c"mremap": fn(address: Pointer, old: usize, new: usize, flags: c_int, to: Pointer) -> Pointer;
+    /// The next `brk`.
+    BRK, brk = c"brk": fn(address: Pointer) -> c_int;
+    /// The next `sbrk`.
+    SBRK, sbrk = c"sbrk": fn(increment: isize) -> Pointer;
+    /// The next `dlclose`.
+    DLCLOSE, dlclose = c"dlclose": fn(handle: Pointer) -> c_int;
+    /// The next `_exit`.
+    EXIT, exit = c"_exit": fn(code: c_int);
+    /// The next `execve`.
+    EXECVE, execve = c"execve": fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
+    /// The next `execvpe`.
+    EXECVPE, execvpe = c"execvpe": fn(file: *const c_char, arguments: Strings, environment: Strings) -> c_int;
+    /// The next `fexecve`.
+    FEXECVE, fexecve = c"fexecve": fn(descriptor: c_int, arguments: Strings, environment: Strings) -> c_int;
+    /// The next `execveat`.
+    EXECVEAT, execveat = c"execveat": fn(folder: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int) -> c_int;
+    /// The next `posix_spawn`.
+    SPAWN, posix_spawn = c"posix_spawn": fn(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+    /// The next `posix_spawnp`.
+    SPAWNP, posix_spawnp = c"posix_spawnp": fn(pid: *mut c_int, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
+}
+
+/// Functions that another shim jumps to by their address.
+pub(crate) static EXECL: Next = Next::new(c"execl");
+pub(crate) static EXECLP: Next = Next::new(c"execlp");
+pub(crate) static EXECLE: Next = Next::new(c"execle");
+
+/// A function of the C++ runtime that was loaded out of the global scope, as plug-ins of a C program do; null when
+/// there is none.
+#[cold]
+pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
+    own_call(|| {
+        for library in [c"libstdc++.so.6", c"libc++.so.1"] {
+            // SAFETY: the name is a string; NOLOAD only finds what is there.
+            let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+            if !handle.is_null() {
+                // SAFETY: the handle was just opened.
+                let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+                if !found.is_null() {
+                    return found;
+                }
+            }
+        }
+        core::ptr::null_mut()
+    })
+}
+
+/// Address of the next `malloc`.
+pub(crate) fn malloc_address() -> *mut c_void {
+    MALLOC.get()
+}

@@ -1,0 +1,88 @@
+//! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::thread::futex;
+use shared_ring_futex::word;
+
+/// Zeroed private memory of the process, or null.
+pub(crate) fn map_private(bytes: usize) -> *mut c_void {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }
+        .unwrap_or(null_mut())
+}
+
+/// Gives back what [`map_private`] gave.
+///
+/// # Safety
+/// Nothing refers to the memory any more.
+pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
+    // SAFETY: the caller vouches for it; a failure leaves the memory mapped, which is harmless.
+    let _ = unsafe { rustix::mm::munmap(start, bytes) };
+}
+
+/// A page that the kernel zeroes in children of fork, or null.
+pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut c_void {
+    let page = map_private(bytes);
+    if page.is_null() {
+        return page;
+    }
+    // SAFETY: advice about memory that we just mapped and nobody uses yet.
+    match unsafe { rustix::mm::madvise(page, bytes, Advice::LinuxWipeOnFork) } {
+        Ok(()) => page,
+        Err(_) => null_mut(),
+    }
+}
+
+/// Makes mapped memory accessible.
+///
+/// # Safety
+/// The range lies within a mapping of ours.
+pub(crate) unsafe fn open(start: *mut c_void, bytes: usize) -> bool {
+    // SAFETY: the caller vouches for the range.
+    unsafe { rustix::mm::mprotect(start, bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.is_ok()
+}
+
+/// Waits until the word differs from `expected`, or somebody wakes us, or the time is over.
+pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, milliseconds: u64) {
+    let timeout = futex::Timespec {
+        tv_sec: (milliseconds / 1000) as i64,
+        tv_nsec: ((milliseconds % 1000) * 1_000_000) as i64,
+    };
+    // Whatever the answer, the caller looks again.
+    let _ = futex::wait(word(cell), futex::Flags::empty(), expected as u32, Some(&timeout));
+}
+
+/// The calling thread's id in its own pid namespace.
+pub(crate) fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+}
+
+/// The process' id in its own pid namespace.
+pub(crate) fn process_id() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
+}
+
+/// `CLOCK_MONOTONIC_RAW`.
+pub(crate) fn monotonic_raw_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+/// Limit on address space in bytes.
+pub(crate) fn address_space_limit() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::As).current.unwrap_or(u64::MAX)
+}
+
+mod shared_ring_futex {
+    use core::sync::atomic::{AtomicU32, AtomicU64};
+
+    /// The low half of a position: what a futex can wait on.
+    pub(super) fn word(cell: &AtomicU64) -> &AtomicU32 {
+        // SAFETY: an AtomicU64 is at least as large and aligned as an AtomicU32, and its first half is the low one
+        // on this little-endian machine.
+        unsafe { &*core::ptr::from_ref(cell).cast::<AtomicU32>() }
+    }
+}

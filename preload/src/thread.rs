@@ -1,0 +1,350 @@
+//! The state of one recording thread: its ring, its caches, its share of ids.
+//!
+//! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
+//! used again by the next thread that claims the ring. No thread ever waits for another.
+
+use crate::arch::ThreadLocal;
+use crate::guard::Busy;
+use crate::process::{self, Loss, Session};
+use crate::stack_reader::StackReader;
+use crate::{clock, modules, sys};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use shared_ring::intern::Batch;
+use shared_ring::record::{self, DELTA_LIMIT, Record};
+use shared_ring::ring::Producer;
+use shared_ring::segment::RingEntry;
+use unwind::{RuleTable, Scratch};
+
+/// Words that stay free for telling about a loss: the time, the gap's begin and its end.
+const SPARE: usize = 8;
+/// One in this many hooks is timed.
+const TIMED: u32 = 256;
+/// Longest single wait on a full ring before the collector's life is looked at again.
+const WAIT_MS: u64 = 50;
+
+/// The state of a thread while it has a ring.
+pub(crate) struct ThreadState {
+    pub(crate) session: Session,
+    producer: Producer<'static>,
+    entry: &'static RingEntry,
+    /// Shifted ticks of the last record.
+    last: u64,
+    /// Ids taken from the pc table.
+    pub(crate) pcs: Batch,
+    /// Ids taken from the stash.
+    pub(crate) nodes: Batch,
+    pub(crate) realloc_serial: u16,
+    in_gap: bool,
+    lost_allocations: u64,
+    lost_frees: u64,
+    events: u32,
+    /// Generation of the modules that `rules` belongs to.
+    pub(crate) generation: u32,
+    pub(crate) reader: StackReader,
+    pub(crate) rules: &'static mut RuleTable,
+    pub(crate) scratch: &'static mut Scratch,
+    /// Frames of the stack that is being taken, innermost first.
+    pub(crate) frames: &'static mut [u32],
+}
+
+/// What is mapped for one state.
+#[repr(C, align(64))]
+struct Memory {
+    state: MaybeUninit<ThreadState>,
+    rules: RuleTable,
+    scratch: MaybeUninit<Scratch>,
+}
+
+/// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
+/// memory there and writes its own state over it.
+static STATES: AtomicPtr<AtomicPtr<Memory>> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The state that the guard stands for.
+#[inline(always)]
+pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
+    // SAFETY: a guard exists only after `adopt` set the pointer, the ring's claim makes the state this thread's
+    // alone, and the guard is borrowed for as long as the reference is used.
+    unsafe { &mut *busy.local().state.get() }
+}
+
+/// Claims a ring for the calling thread and sets its state up; false when there is none.
+#[cold]
+pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
+    let Some(session) = process::session() else { return false };
+    let slot = process::slot_index();
+    let tid = sys::thread_id();
+    let directory = session.segment.directory();
+    let Some((ring, entry)) = directory.iter().enumerate().find(|(_, entry)| entry.claim(slot, tid)) else {
+        return false;
+    };
+    // AcqRel: the collector looks at rings below this count.
+    session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
+    let memory = memory(&session, ring);
+    if memory.is_null() || !session.open_ring(ring) {
+        entry.release();
+        return false;
+    }
+    let depth = frames(&session);
+    let frames_start = memory.wrapping_add(1).cast::<u32>();
+    // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
+    let memory = unsafe { &mut *memory };
+    // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
+    memory.rules.clear_tags();
+    let producer = Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
+    let now = clock::before();
+    memory.state.write(ThreadState {
+        session,
+        producer,
+        entry,
+        last: now,
+        pcs: Batch::default(),
+        nodes: Batch::default(),
+        realloc_serial: 0,
+        in_gap: false,
+        lost_allocations: 0,
+        lost_frees: 0,
+        events: 0,
+        generation: modules::generation(),
+        reader: StackReader::default(),
+        // SAFETY: the table lies in our memory beside the state, and the state is its only user.
+        rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
+        scratch: memory.scratch.write(Scratch::new()),
+        // SAFETY: `memory` maps so many words after the struct, zeroed, aligned by the struct's own alignment.
+        frames: unsafe { core::slice::from_raw_parts_mut(frames_start, depth) },
+    });
+    local.state.set(memory.state.as_mut_ptr());
+    local.epoch.set(process::epoch());
+    if local.exiting.get() == 0 {
+        crate::lifecycle::watch_thread();
+    }
+    // SAFETY: written just above.
+    let state = unsafe { memory.state.assume_init_mut() };
+    state.append(Record::Owner { slot, tid, time: now }, now, 0, 0);
+    true
+}
+
+fn frames(session: &Session) -> usize {
+    (session.control.header().max_depth.load(Ordering::Relaxed) as usize).clamp(1, 1 << 16)
+}
+
+/// The memory for a ring's state, mapped if need be.
+fn memory(session: &Session, ring: usize) -> *mut Memory {
+    let bytes = session.segment.geometry().ring_count() * size_of::<AtomicPtr<Memory>>();
+    let mut states = STATES.load(Ordering::Acquire);
+    if states.is_null() {
+        states = sys::map_private(bytes).cast();
+        if states.is_null() {
+            return core::ptr::null_mut();
+        }
+        // AcqRel: whoever comes second takes the first one's.
+        if let Err(first) =
+            STATES.compare_exchange(core::ptr::null_mut(), states, Ordering::AcqRel, Ordering::Acquire)
+        {
+            // SAFETY: mapped above and not published.
+            unsafe { sys::unmap(states.cast(), bytes) };
+            states = first;
+        }
+    }
+    // SAFETY: there is one pointer for each ring, and `ring` comes from the directory; zeroed memory is null.
+    let place = unsafe { &*states.wrapping_add(ring) };
+    let known = place.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let fresh = sys::map_private(size_of::<Memory>() + frames(session) * 4).cast::<Memory>();
+    place.store(fresh, Ordering::Relaxed);
+    fresh
+}
+
+/// The thread is at its end, or was after its destructors: it tells so and gives its ring back.
+#[cold]
+pub(crate) fn leave_for_good(busy: &mut Busy) {
+    let local = busy.local();
+    if local.epoch.get() != process::epoch() {
+        return;
+    }
+    let state = state(busy);
+    state.emit(Record::End, clock::before(), 0, 0);
+    state.entry.release();
+    local.epoch.set(crate::arch::NO_EPOCH);
+}
+
+impl ThreadState {
+    /// Writes a record of an event that counts as so many allocations and frees.
+    // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.
+    pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
+        if self.settle(time, allocations, frees) {
+            self.append(record, time, allocations, frees);
+        }
+    }
+
+    /// Records a new block.
+    // Cost: three shifts and tests, two stores, one that publishes.
+    #[inline(always)]
+    pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
+        let delta = time.saturating_sub(self.last);
+        if !self.in_gap && delta < DELTA_LIMIT && alignment == 0 {
+            if let Some([first, second]) = record::short_alloc(address, size, stack, delta) {
+                if let Some(mut room) = self.producer.reserve(2, SPARE) {
+                    room.push(first);
+                    room.push(second);
+                    drop(room);
+                    self.last += delta;
+                    return;
+                }
+            }
+        }
+        self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
+    }
+
+    /// Records that a block is about to be freed.
+    // Cost: two shifts and tests, one store, one that publishes.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, address: u64, time: u64) {
+        let delta = time.saturating_sub(self.last);
+        if !self.in_gap && delta < DELTA_LIMIT {
+            if let Some(word) = record::short_free(address, delta) {
+                if let Some(mut room) = self.producer.reserve(1, SPARE) {
+                    room.push(word);
+                    drop(room);
+                    self.last += delta;
+                    return;
+                }
+            }
+        }
+        self.emit(Record::Free { address }, time, 0, 1);
+    }
+
+    /// Tells about losses before the next record; false when the ring is still too full for both.
+    fn settle(&mut self, time: u64, allocations: u64, frees: u64) -> bool {
+        if self.in_gap {
+            if self.producer.reserve(SPARE + record::MAX_WORDS, SPARE).is_none() {
+                self.lost_allocations += allocations;
+                self.lost_frees += frees;
+                process::lose(Loss::RingFull, allocations + frees);
+                return false;
+            }
+            self.in_gap = false;
+            let gap = Record::GapEnd { allocations: self.lost_allocations, frees: self.lost_frees };
+            self.lost_allocations = 0;
+            self.lost_frees = 0;
+            self.put(gap, time);
+        }
+        true
+    }
+
+    /// Writes a record, waiting for room if the policy says so; else a gap begins.
+    #[inline(never)]
+    fn append(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
+        // The longest record and a time before it.
+        let need = record::MAX_WORDS + 2;
+        if self.producer.reserve(need, SPARE).is_none() && !self.wait(need) {
+            self.lost_allocations += allocations;
+            self.lost_frees += frees;
+            process::lose(Loss::RingFull, allocations + frees);
+            if !self.in_gap {
+                self.in_gap = true;
+                self.put(Record::GapBegin, time);
+            }
+            return;
+        }
+        self.put(record, time);
+    }
+
+    /// Writes a record and a time before it where one is needed. There is room: the caller saw to it, or it is one
+    /// of those that the spare words are kept for.
+    fn put(&mut self, record: Record, time: u64) {
+        let mut delta = time.saturating_sub(self.last);
+        if delta >= DELTA_LIMIT {
+            if let Some(mut room) = self.producer.reserve(2, 0) {
+                let (words, length) = record::encode(Record::Time { time }, 0);
+                words.iter().take(length).for_each(|word| room.push(*word));
+            }
+            self.last = time;
+            delta = 0;
+        }
+        let (words, length) = record::encode(record, delta);
+        if let Some(mut room) = self.producer.reserve(length, 0) {
+            words.iter().take(length).for_each(|word| room.push(*word));
+            drop(room);
+            self.last += delta;
+        }
+    }
+
+    /// Waits until the ring has room, as long as the policy allows and the collector lives.
+    #[cold]
+    #[inline(never)]
+    fn wait(&mut self, need: usize) -> bool {
+        let header = self.session.control.header();
+        if header.block.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let started = sys::monotonic_raw_ns();
+        let longest = u64::from(header.max_wait_ms.load(Ordering::Relaxed)).saturating_mul(1_000_000);
+        let mut waited = 0;
+        let mut found = false;
+        while waited < longest && self.session.control.is_recording() {
+            if self.session.control.owner_died() {
+                process::retire();
+                break;
+            }
+            let tail = self.producer.tail().load(Ordering::Acquire);
+            // Release pairs with the collector's swap: it wakes whoever it sees waiting.
+            self.entry.front.waiting.store(1, Ordering::Release);
+            if self.producer.reserve(need, SPARE).is_some() {
+                found = true;
+                break;
+            }
+            sys::wait(self.producer.tail(), tail, WAIT_MS);
+            waited = sys::monotonic_raw_ns().saturating_sub(started);
+        }
+        self.entry.front.waiting.store(0, Ordering::Relaxed);
+        if let Some(slot) = process::slot() {
+            slot.waits.fetch_add(1, Ordering::Relaxed);
+            slot.wait_ns.fetch_add(sys::monotonic_raw_ns().saturating_sub(started), Ordering::Relaxed);
+        }
+        found
+    }
+
+    /// Tells about events that signal handlers could not record while a hook was at work.
+    #[cold]
+    pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
+        let allocations = local.nested_allocations.replace(0);
+        let frees = local.nested_frees.replace(0);
+        let time = clock::before();
+        self.emit(Record::GapBegin, time, 0, 0);
+        self.emit(
+            Record::GapEnd { allocations: u64::from(allocations), frees: u64::from(frees) },
+            time,
+            0,
+            0,
+        );
+    }
+
+    /// True for the hooks that are timed, for the estimate of the agent's cost.
+    #[inline(always)]
+    pub(crate) fn is_timed(&mut self) -> bool {
+        self.events = self.events.wrapping_add(1);
+        self.events % TIMED == 0
+    }
+
+    /// Adds the ticks of a timed hook.
+    #[cold]
+    pub(crate) fn add_time(&mut self, ticks: u64) {
+        if let Some(slot) = process::slot() {
+            slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
+            slot.timed_events.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The thread's destructors have run: its ring goes back now.
+#[cold]
+pub(crate) fn finish() {
+    // The guard's end does it: `exiting` is set.
+    let local = crate::arch::thread_local();
+    if local.epoch.get() == process::epoch() {
+        drop(Busy::enter(crate::guard::Call::Other));
+    }
+}
