@@ -151,6 +151,34 @@ fn grandchildren_inherit_from_the_dead() {
     assert_eq!((anomalies.inherited_frees, anomalies.unmatched_frees), (2, 1));
 }
 
+/// Check that a child inherits what its parent had inherited at the fork, whatever the parent frees later.
+#[test]
+fn inheritance_is_as_of_the_fork() {
+    let mut made = Made::new();
+    let (first, one) = made.process("app");
+    made.alloc(one, 0x10, 1, NodeId::ROOT);
+    let (second, two) = made.fork(first);
+    let (_, three) = made.fork(second);
+    made.free(two, 0x10);
+    made.free(three, 0x10);
+    for process in &made.profile().processes[1..] {
+        assert_eq!(process.anomalies, Anomalies { inherited_frees: 1, ..Anomalies::default() });
+    }
+}
+
+/// Check that a child does not inherit a block that a realloc had begun to move at the fork.
+#[test]
+fn block_within_realloc_is_not_inherited() {
+    let mut made = Made::new();
+    let (parent, one) = made.process("app");
+    made.alloc(one, 0x10, 1, NodeId::ROOT);
+    made.event(one, Action::ReallocBegin { address: 0x10, serial: 1 });
+    let (_, two) = made.fork(parent);
+    made.event(one, Action::ReallocEnd { serial: 1, outcome: ReallocOutcome::Failed });
+    made.free(two, 0x10);
+    assert_eq!(made.profile().processes[1].anomalies.unmatched_frees, 1);
+}
+
 /// Check that what exec leaves behind is neither leaked nor live in the next image.
 #[test]
 fn exec_ends_a_heap() {

@@ -1,6 +1,7 @@
 //! What to look at.
 
 use super::cost::{Amount, Cost};
+use std::str::FromStr;
 
 /// Which part of a cost a view shows and sorts by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +35,24 @@ impl Metric {
         }
     }
 
-    /// The metric with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    /// What the numbers are, for a headline.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Metric::Peak => "held at the peak",
+            Metric::Leaked => "still allocated at exit",
+            Metric::Allocations => "allocations",
+            Metric::Bytes => "allocated bytes",
+            Metric::Temporary => "temporary allocations",
+        }
+    }
+
+    /// What a capture lacks that has none of it.
+    pub fn what(self) -> &'static str {
+        match self {
+            Metric::Peak | Metric::Allocations | Metric::Bytes => "allocations",
+            Metric::Leaked => "block that was still allocated at the end",
+            Metric::Temporary => "temporary allocations",
+        }
     }
 
     /// The part of a cost that it shows.
@@ -60,16 +76,30 @@ impl Metric {
     }
 }
 
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMetric> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| UnknownMetric(name.to_owned()))
+    }
+}
+
+/// A word that names no metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no `{0}` to report by: use peak, leaked, allocations, bytes or temporary")]
+pub struct UnknownMetric(String);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that every metric is found under its own name and no other.
+    /// Check that every metric is found under its own name, and that the error for another one names them all.
     #[test]
     fn names_lead_back() {
+        let error = "Peak".parse::<Metric>().unwrap_err().to_string();
         for metric in Metric::ALL {
-            assert_eq!(Metric::from_name(metric.name()), Some(metric));
+            assert_eq!(metric.name().parse(), Ok(metric));
+            assert!(error.contains(metric.name()), "{error}");
         }
-        assert_eq!(Metric::from_name("Peak"), None);
     }
 }

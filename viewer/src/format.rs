@@ -1,0 +1,193 @@
+//! Numbers for people. JSON has the exact ones.
+
+/// A number of bytes: exact below 1 KiB, else three digits and a binary unit.
+///
+/// ```
+/// # use viewer::format::bytes;
+/// assert_eq!(bytes(1023), "1023 B");
+/// assert_eq!(bytes(1_258_291), "1.20 MiB");
+/// assert_eq!(bytes(-2048), "-2.00 KiB");
+/// ```
+pub fn bytes(value: i64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let sign = if value < 0 { "-" } else { "" };
+    let size = value.unsigned_abs();
+    if size < 1024 {
+        return format!("{sign}{size} B");
+    }
+    let mut scaled = size as f64 / 1024.0;
+    let mut unit = 0;
+    // 999.5 would round to four digits.
+    while scaled >= 999.5 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{sign}{} {}", three_digits(scaled), UNITS[unit])
+}
+
+/// A count with its digits in groups of three.
+///
+/// ```
+/// # use viewer::format::count;
+/// assert_eq!(count(1_234_567), "1,234,567");
+/// ```
+pub fn count(value: impl Into<i128>) -> String {
+    let value = value.into();
+    let digits = value.unsigned_abs().to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    if value < 0 {
+        text.push('-');
+    }
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count and its noun, in the plural unless there is exactly one.
+///
+/// ```
+/// # use viewer::format::counted;
+/// assert_eq!(counted(1, "block"), "1 block");
+/// assert_eq!(counted(0, "block"), "0 blocks");
+/// assert_eq!(counted(2, "process"), "2 processes");
+/// ```
+pub fn counted(value: impl Into<i128>, noun: &str) -> String {
+    let value = value.into();
+    let ending = match noun {
+        _ if value == 1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", count(value))
+}
+
+/// A part of a whole in percent: nothing of nothing is 0, and what is there is never shown as nothing, nor what
+/// is missing as all.
+///
+/// ```
+/// # use viewer::format::percent;
+/// assert_eq!(percent(1, 3), "33.3 %");
+/// assert_eq!(percent(1, 1_000_000), "<0.1 %");
+/// assert_eq!(percent(999_999, 1_000_000), ">99.9 %");
+/// ```
+pub fn percent(part: i64, whole: i64) -> String {
+    if part == 0 || whole == 0 {
+        return "0 %".to_owned();
+    }
+    if part == whole {
+        return "100 %".to_owned();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if share > 0.0 && share < 0.1 {
+        return "<0.1 %".to_owned();
+    }
+    if share > 99.9 && share < 100.0 {
+        return ">99.9 %".to_owned();
+    }
+    format!("{share:.1} %")
+}
+
+/// A duration in nanoseconds, with the unit that fits it.
+///
+/// ```
+/// # use viewer::format::duration;
+/// assert_eq!(duration(850), "850 ns");
+/// assert_eq!(duration(3_420_000_000), "3.42 s");
+/// assert_eq!(duration(125_000_000_000), "2 min 05 s");
+/// ```
+pub fn duration(nanoseconds: u64) -> String {
+    let seconds = nanoseconds / 1_000_000_000;
+    match nanoseconds {
+        0..1_000 => format!("{nanoseconds} ns"),
+        1_000..999_500 => format!("{} µs", three_digits(nanoseconds as f64 / 1e3)),
+        999_500..999_500_000 => format!("{} ms", three_digits(nanoseconds as f64 / 1e6)),
+        999_500_000..60_000_000_000 => format!("{} s", three_digits(nanoseconds as f64 / 1e9)),
+        _ if seconds < 3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", count(seconds / 3600), seconds / 60 % 60),
+    }
+}
+
+/// Three digits that matter: 1.20, 12.3, 123.
+fn three_digits(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check the edges between units and digits.
+    #[test]
+    fn sizes_keep_three_digits() {
+        for (value, expected) in [
+            (0, "0 B"),
+            (1024, "1.00 KiB"),
+            (10 * 1024, "10.0 KiB"),
+            (10_235, "10.0 KiB"),
+            (100 * 1024, "100 KiB"),
+            (999 * 1024, "999 KiB"),
+            (1000 * 1024, "0.98 MiB"),
+            (1 << 30, "1.00 GiB"),
+            (i64::MAX, "8.00 EiB"),
+            (i64::MIN, "-8.00 EiB"),
+        ] {
+            assert_eq!(bytes(value), expected, "{value}");
+        }
+    }
+
+    /// Check the edges between units of time.
+    #[test]
+    fn durations_take_the_unit_that_fits() {
+        for (value, expected) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (999_500_000, "1.00 s"),
+            (59_940_000_000, "59.9 s"),
+            (59_970_000_000, "60.0 s"),
+            (60_000_000_000, "1 min 00 s"),
+            (3_600_000_000_000, "1 h 00 min"),
+            (u64::MAX, "5,124,095 h 34 min"),
+        ] {
+            assert_eq!(duration(value), expected, "{value}");
+        }
+    }
+
+    /// Check that groups of digits fall in the right places for any number.
+    #[test]
+    fn counts_are_grouped_from_the_right() {
+        for (value, expected) in
+            [(0_i64, "0"), (-1, "-1"), (999, "999"), (-1000, "-1,000"), (i64::MIN, "-9,223,372,036,854,775,808")]
+        {
+            assert_eq!(count(value), expected);
+        }
+    }
+
+    /// Check that a share is honest at both ends, and that no whole is divided by zero.
+    #[test]
+    fn percentages_are_honest() {
+        for (part, whole, expected) in [
+            (0, 0, "0 %"),
+            (5, 0, "0 %"),
+            (0, 5, "0 %"),
+            (5, 5, "100 %"),
+            (1, 8, "12.5 %"),
+            (1, 10_000, "<0.1 %"),
+            (9_999, 10_000, ">99.9 %"),
+            (20, 10, "200.0 %"),
+            (-1, 10, "-10.0 %"),
+        ] {
+            assert_eq!(percent(part, whole), expected, "{part}/{whole}");
+        }
+    }
+}

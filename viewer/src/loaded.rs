@@ -1,0 +1,47 @@
+//! A capture, counted and named: what every view is made from.
+
+use crate::analysis::{Names, Profile};
+use capture::Tables;
+
+/// Where the events came from, as far as a view says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Why the file ends before its recording did; none for a whole file.
+    pub cut: Option<String>,
+    /// Chunks of a kind that this version does not know.
+    pub unknown_chunks: u64,
+}
+
+/// A capture in memory: its tables and numbers, not its events.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Who, where, and under which name.
+    pub tables: Tables,
+    /// The numbers.
+    pub profile: Profile,
+    /// The names.
+    pub names: Names,
+    /// The file.
+    pub source: Source,
+}
+
+impl Loaded {
+    /// Names what was counted.
+    pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
+        let names = Names::new(&tables);
+        Self { tables, profile, names, source }
+    }
+
+    /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
+    pub fn duration_ns(&self) -> u64 {
+        self.tables.summary.as_ref().map_or(self.profile.last_time, |summary| summary.duration_ns)
+    }
+
+    /// Events that were not recorded, whatever the reason.
+    pub fn lost_events(&self) -> u64 {
+        let summary = self.tables.summary.iter().flat_map(|summary| &summary.lost);
+        summary.fold(0, |sum, lost| sum.saturating_add(lost.events))
+    }
+}

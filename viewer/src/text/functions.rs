@@ -1,0 +1,42 @@
+//! A table of functions: what they allocate themselves, and with all that they call.
+
+use super::columns::Columns;
+use super::escape::{escape, fit};
+use super::style::{Role, Style};
+use crate::analysis::{Cutoff, FunctionCost, Metric, Tree, functions as costs_of, natural};
+use crate::format::counted;
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Writes the table. The numbers of functions that call each other overlap, so what is left out has no sum.
+pub(super) fn functions(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    metric: Metric,
+    cutoff: Cutoff,
+    style: &Style,
+) -> io::Result<()> {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let columns = Columns { metric, total: metric.of(&profile.total), style };
+    let header = format!("{}{}  function", columns.header(), Columns::single_header("self"));
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    let mut costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
+    let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
+    let rank = |cost: &FunctionCost| (metric.rank(cost.total), metric.rank(cost.own));
+    costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
+    let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
+    let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
+    let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2).max(20);
+    for cost in &costs[..shown] {
+        let label = escape(name(cost));
+        let label = style.paint(Role::Function, fit(&label, room));
+        writeln!(out, "{}{}  {label}", columns.row(cost.total), columns.single(cost.own))?;
+    }
+    match costs.len() - shown {
+        0 => Ok(()),
+        hidden => {
+            let text = format!("{} not shown", counted(hidden as u64, "smaller function"));
+            writeln!(out, "{}", style.paint(Role::Detail, text))
+        }
+    }
+}

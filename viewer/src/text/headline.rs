@@ -1,0 +1,62 @@
+//! The line over a report, and what to know before believing its numbers.
+
+use super::escape::escape;
+use super::style::{Role, Style};
+use crate::analysis::Metric;
+use crate::format::{bytes, count, counted, duration};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// `app.memprof: 12.3 MiB in 4 blocks, held at the peak after 1.20 s`, and warnings.
+pub(super) fn headline(out: &mut dyn Write, loaded: &Loaded, metric: Metric, style: &Style) -> io::Result<()> {
+    let profile = &loaded.profile;
+    let amount = metric.of(&profile.total);
+    let size = bytes(amount.bytes);
+    let numbers = match metric {
+        Metric::Peak => {
+            let blocks = counted(amount.blocks, "block");
+            format!("{size} in {blocks}, held at the peak after {}", duration(profile.peak.time))
+        }
+        Metric::Leaked => format!("{size} in {}, {}", counted(amount.blocks, "block"), metric.phrase()),
+        Metric::Bytes => format!("{size} in {}", counted(amount.blocks, "allocation")),
+        Metric::Allocations => format!("{} of {size}", counted(amount.blocks, "allocation")),
+        Metric::Temporary => format!("{} {} of {size}", count(amount.blocks), metric.phrase()),
+    };
+    let file = escape(&loaded.source.file);
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}: {numbers}")))?;
+    warnings(out, loaded, style)
+}
+
+/// One line for each thing that makes the numbers less than the truth.
+pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    for warning in warning_texts(loaded) {
+        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
+    }
+    Ok(())
+}
+
+fn warning_texts(loaded: &Loaded) -> Vec<String> {
+    let profile = &loaded.profile;
+    let anomalies = profile.anomalies();
+    let mut warnings = Vec::new();
+    if let Some(cut) = &loaded.source.cut {
+        warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
+    }
+    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0) {
+        let advice = if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
+        warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
+    }
+    if anomalies.conflicts > 0 {
+        let blocks = counted(anomalies.conflicts, "block");
+        warnings.push(format!("{blocks} ended without a recorded free: the order of their events is ambiguous"));
+    }
+    if profile.stray_events > 0 {
+        let events = counted(profile.stray_events, "event");
+        warnings.push(format!("{events} of unknown threads or ended processes not counted"));
+    }
+    if loaded.source.unknown_chunks > 0 {
+        let chunks = counted(loaded.source.unknown_chunks, "chunk");
+        warnings.push(format!("{chunks} of a newer version skipped"));
+    }
+    warnings
+}

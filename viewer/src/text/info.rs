@@ -1,0 +1,180 @@
+//! `info`: what a capture is, before what it says.
+
+use super::escape::{columns, escape};
+use super::headline::warnings;
+use super::style::{Role, Style};
+use crate::analysis::{Amount, ProcessProfile, process_name, stack_states, state_share};
+use crate::ended::ended_text;
+use crate::format::{bytes, count, duration, percent};
+use crate::loaded::Loaded;
+use capture::{Clock, Process};
+use std::io::{self, Write};
+
+/// Writes everything but the stacks.
+///
+/// # Errors
+/// Those of the writer.
+pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let file = escape(&loaded.source.file);
+    writeln!(out, "{}", style.paint(Role::Heading, &file))?;
+    warnings(out, loaded, style)?;
+    section(out, "Recording", recording(loaded), style)?;
+    section(out, "Heap", heap(loaded), style)?;
+    section(out, "Pages", pages(loaded), style)?;
+    section(out, "Stacks", stacks(loaded), style)?;
+    section(out, "Order and losses", losses(loaded), style)?;
+    section(out, "Cost of the recording", cost(loaded), style)?;
+    processes(out, loaded, style)?;
+    let remarks = loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
+    for remark in remarks {
+        writeln!(out, "remark: {}", escape(remark))?;
+    }
+    Ok(())
+}
+
+type Facts = Vec<(String, String)>;
+
+fn fact(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
+}
+
+fn section(out: &mut dyn Write, title: &str, facts: Facts, style: &Style) -> io::Result<()> {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, title))?;
+    for (name, value) in facts {
+        let name = escape(&name);
+        let blank = " ".repeat(26_usize.saturating_sub(columns(&name)));
+        writeln!(out, "  {name}{blank}  {value}")?;
+    }
+    Ok(())
+}
+
+fn recording(loaded: &Loaded) -> Facts {
+    let metadata = &loaded.tables.metadata;
+    let clock = match metadata.clock {
+        Clock::Tsc => "time stamp counter",
+        Clock::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
+    };
+    let mut facts = Vec::new();
+    if !metadata.command.is_empty() {
+        facts.push(fact("command", escape(&metadata.command.join(" "))));
+    }
+    facts.push(fact("recorded by", format!("version {}", escape(&metadata.tool_version))));
+    facts.push(fact("duration", duration(loaded.duration_ns())));
+    facts.push(fact("clock", clock));
+    facts.push(fact("events", count(loaded.profile.events)));
+    facts.push(fact("threads", count(loaded.tables.threads.len() as u64)));
+    facts.extend(metadata.options.iter().map(|(name, value)| fact(name, escape(value))));
+    facts
+}
+
+fn heap(loaded: &Loaded) -> Facts {
+    let profile = &loaded.profile;
+    let total = &profile.total;
+    let peak = profile.peak;
+    vec![
+        fact("allocations", amount(total.allocated)),
+        fact("frees", amount(total.freed)),
+        fact("temporary", amount(total.temporary)),
+        fact("peak", format!("{} after {}", amount(peak.held), duration(peak.time))),
+        fact("leaked", amount(total.leaked)),
+        fact("of it still running", amount(profile.still_running())),
+        fact("uncertain", amount(total.uncertain)),
+        fact("alive at exec", amount(total.at_exec)),
+    ]
+}
+
+fn pages(loaded: &Loaded) -> Facts {
+    let totals = loaded.profile.mappings();
+    vec![
+        fact("mmap", amount(totals.mapped)),
+        fact("of it by the allocator", amount(totals.in_hook)),
+        fact("munmap", amount(totals.unmapped)),
+        fact("mremap", amount(totals.remapped)),
+        fact("brk", amount(totals.breaks)),
+    ]
+}
+
+fn stacks(loaded: &Loaded) -> Facts {
+    let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
+    let complete = percent(share.complete_allocations, share.allocations);
+    vec![
+        fact("different", count(share.distinct)),
+        fact("complete", format!("{}, of {complete} of the allocations", count(share.complete))),
+        fact("truncated", count(share.truncated)),
+        fact("incomplete", count(share.incomplete)),
+    ]
+}
+
+fn losses(loaded: &Loaded) -> Facts {
+    let anomalies = loaded.profile.anomalies();
+    let gaps = loaded.profile.gaps();
+    let mut facts = vec![
+        fact("events lost", count(loaded.lost_events())),
+        fact("gaps", count(gaps.gaps)),
+        fact("allocations in gaps", count(gaps.allocations)),
+        fact("frees in gaps", count(gaps.frees)),
+        fact("frees of inherited blocks", count(anomalies.inherited_frees)),
+        fact("frees of unknown blocks", count(anomalies.unmatched_frees)),
+        fact("the same after a gap", count(anomalies.lost_allocations)),
+        fact("blocks ended by a gap", count(anomalies.lost_frees)),
+        fact("ambiguous order", count(anomalies.conflicts)),
+        fact("stray events", count(loaded.profile.stray_events)),
+    ];
+    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost) {
+        let text = match lost.advice.as_str() {
+            "" => count(lost.events),
+            advice => format!("{} ({})", count(lost.events), escape(advice)),
+        };
+        facts.push(fact(&format!("lost: {}", lost.reason), text));
+    }
+    facts
+}
+
+fn cost(loaded: &Loaded) -> Facts {
+    let Some(summary) = &loaded.tables.summary else { return Vec::new() };
+    let cost = &summary.overhead;
+    let size = |value: u64| bytes(i64::try_from(value).unwrap_or(i64::MAX));
+    vec![
+        fact("CPU in hooks", duration(cost.agent_cpu_ns)),
+        fact("CPU of the recorder", duration(cost.collector_cpu_ns)),
+        fact("waiting for room", duration(cost.wait_ns)),
+        fact("memory of the recorder", size(cost.collector_peak_rss)),
+        fact("shared memory", size(cost.shared_memory)),
+        fact("the agent's own calls", count(cost.agent_allocations)),
+    ]
+}
+
+fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    if loaded.tables.processes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Processes"))?;
+    let header = format!(
+        "  {:>8}  {:>12}  {:>10}  {:>10}  {:<18}  name",
+        "pid", "allocations", "peak", "leaked", "end"
+    );
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    for (row, profile) in loaded.tables.processes.iter().zip(&loaded.profile.processes) {
+        writeln!(out, "{}", process(row, profile))?;
+    }
+    Ok(())
+}
+
+fn process(row: &Process, profile: &ProcessProfile) -> String {
+    format!(
+        "  {:>8}  {:>12}  {:>10}  {:>10}  {:<18}  {}",
+        row.pid,
+        count(profile.cost.allocated.blocks),
+        bytes(profile.peak.held.bytes),
+        bytes(profile.cost.leaked.bytes),
+        ended_text(profile.ended),
+        escape(&process_name(row))
+    )
+}
+
+fn amount(amount: Amount) -> String {
+    format!("{}, {}", count(amount.blocks), bytes(amount.bytes))
+}

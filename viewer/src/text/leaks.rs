@@ -1,0 +1,104 @@
+//! `leaks`: what was still allocated at the end, stack by stack, and what only looks so.
+
+use super::escape::{columns, escape, fit};
+use super::headline::headline;
+use super::place::detail;
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Metric, call_of, functions_of, process_name, rows};
+use crate::format::{bytes, counted, percent};
+use crate::loaded::Loaded;
+use capture::{Ended, NodeId};
+use std::io::{self, Write};
+
+/// Functions shown of one stack.
+const DEPTH: usize = 40;
+
+/// Writes the stacks that hold most at the end, at most `limit`.
+///
+/// # Errors
+/// Those of the writer.
+pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
+    let metric = Metric::Leaked;
+    headline(out, loaded, metric, style)?;
+    beside(out, loaded)?;
+    let rows = rows(&loaded.profile, metric);
+    let total = loaded.profile.total.leaked;
+    let shown = rows.len().min(limit.max(1));
+    for row in &rows[..shown] {
+        let leaked = row.cost.leaked;
+        let share = percent(leaked.bytes, total.bytes);
+        let call = call_of(&loaded.tables, row.node);
+        let size = style.paint(Role::Value, bytes(leaked.bytes));
+        writeln!(out, "\n{size} ({share}) in {} from {call}", counted(leaked.blocks, "block"))?;
+        stack(out, loaded, row.node, style)?;
+    }
+    if rows.len() > shown {
+        let rest = rows[shown..].iter().fold(Amount::ZERO, |sum, row| sum + row.cost.leaked);
+        let stacks = counted((rows.len() - shown) as u64, "more stack");
+        let blocks = counted(rest.blocks, "block");
+        writeln!(out, "\n{} ({}) in {blocks} from {stacks} not shown", bytes(rest.bytes), percent(rest.bytes, total.bytes))?;
+    }
+    Ok(())
+}
+
+/// What is in the number although it may be freed yet, and what is not in it although nobody freed it.
+fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let profile = &loaded.profile;
+    let running = profile.still_running();
+    if !running.is_zero() {
+        let number = profile.processes.iter().filter(|process| process.ended == Ended::Running);
+        let number = number.filter(|process| process.seen).count();
+        let processes = counted(number as u64, "process");
+        let which = if number == 1 { "was" } else { "were" };
+        writeln!(out, "  of it {} in {processes} that {which} still running: not leaked yet", held(running))?;
+    }
+    if !profile.total.uncertain.is_zero() {
+        let uncertain = held(profile.total.uncertain);
+        writeln!(out, "  beside it {uncertain} uncertain: alive across a gap, so their free may have been lost")?;
+    }
+    if !profile.total.at_exec.is_zero() {
+        let at_exec = held(profile.total.at_exec);
+        writeln!(out, "  beside it {at_exec} alive when exec replaced {}", replaced(loaded))?;
+    }
+    let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
+    if !in_realloc.is_zero() {
+        writeln!(out, "  {} had a realloc begun that did not return", held(in_realloc))?;
+    }
+    Ok(())
+}
+
+fn held(amount: Amount) -> String {
+    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
+}
+
+fn replaced(loaded: &Loaded) -> String {
+    let images = loaded.profile.processes.iter().zip(&loaded.tables.processes);
+    let mut names: Vec<String> = images
+        .filter(|(profile, _)| !profile.cost.at_exec.is_zero())
+        .map(|(_, process)| escape(&process_name(process)).into_owned())
+        .collect();
+    names.dedup();
+    match names.len() {
+        0..=3 => names.join(", "),
+        more => format!("{} and {} more", names[..2].join(", "), more - 2),
+    }
+}
+
+fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> io::Result<()> {
+    let mut steps = functions_of(&loaded.tables, &loaded.names, node).peekable();
+    if steps.peek().is_none() {
+        return writeln!(out, "    [no stack]");
+    }
+    for (_, step) in steps.by_ref().take(DEPTH) {
+        let name = escape(&loaded.names.label(step.label).name);
+        let inlined = if step.inlined { " (inlined)" } else { "" };
+        let place = format!("{inlined}{}", detail(loaded, &step).map_or(String::new(), |place| format!("  {place}")));
+        let room = style.width.saturating_sub(4 + columns(&place)).max(20);
+        let place = style.paint(Role::Detail, place);
+        writeln!(out, "    {}{place}", style.paint(Role::Function, fit(&name, room)))?;
+    }
+    match steps.count() {
+        0 => Ok(()),
+        more => writeln!(out, "    … {}", counted(more as u64, "more function")),
+    }
+}

@@ -1,0 +1,24 @@
+//! Views for terminals and files. Every name from a capture is escaped before it is written.
+
+mod columns;
+mod dump;
+mod escape;
+mod functions;
+mod headline;
+mod info;
+mod lead;
+mod leaks;
+mod place;
+mod report;
+mod stacks;
+mod style;
+mod summary;
+mod tree;
+
+pub use dump::{Dump, DumpOptions};
+pub use escape::{columns, escape, fit};
+pub use info::info;
+pub use leaks::leaks;
+pub use report::report;
+pub use style::Style;
+pub use summary::summary;

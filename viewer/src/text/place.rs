@@ -1,0 +1,56 @@
+//! Functions and places in a line.
+
+use super::escape::escape;
+use crate::analysis::{Kind, Step, meaningful, short_name};
+use crate::loaded::Loaded;
+use capture::NodeId;
+
+/// A function's name for a column: short, harmless.
+pub(super) fn function(loaded: &Loaded, step: &Step) -> String {
+    escape(&short_name(&loaded.names.label(step.label).name)).into_owned()
+}
+
+/// `parse.c:12`, as far as it is known; the folder is left out.
+pub(super) fn place(loaded: &Loaded, step: &Step) -> Option<String> {
+    let path = loaded.tables.string(step.file?);
+    let file = crate::analysis::file_name(path);
+    if file.is_empty() {
+        return None;
+    }
+    let file = escape(file);
+    Some(step.line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}")))
+}
+
+/// `parse.c:12`, or in its stead why the function is unknown.
+pub(super) fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
+    match loaded.names.label(step.label).kind {
+        Kind::Unknown(Some(reason)) => Some(escape(loaded.tables.string(reason)).into_owned()),
+        _ => place(loaded, step),
+    }
+}
+
+/// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
+/// A function that calls itself stands once, with the number of times.
+pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -> String {
+    let mut parts: Vec<(String, usize)> = Vec::new();
+    let mut previous = None;
+    let mut cut = false;
+    for (_, step) in meaningful(&loaded.tables, &loaded.names, stack).skip(skip) {
+        if previous == Some(step.label) {
+            parts.last_mut().expect("there was a previous one").1 += 1;
+            continue;
+        }
+        if parts.len() == limit {
+            cut = true;
+            break;
+        }
+        previous = Some(step.label);
+        parts.push((function(loaded, &step), 1));
+    }
+    let parts = parts.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name });
+    let mut text = parts.collect::<Vec<_>>().join(" < ");
+    if cut {
+        text.push_str(" < …");
+    }
+    text
+}

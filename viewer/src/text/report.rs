@@ -1,0 +1,36 @@
+//! `report`: the views of one capture.
+
+use super::style::Style;
+use super::{functions, headline, stacks, tree};
+use crate::analysis::{Cutoff, Tree};
+use crate::loaded::Loaded;
+use crate::options::{ReportOptions, Shape};
+use std::io::{self, Write};
+
+/// Writes the view that the options ask for.
+///
+/// # Errors
+/// Those of the writer.
+pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions, style: &Style) -> io::Result<()> {
+    let metric = options.metric;
+    headline::headline(out, loaded, metric, style)?;
+    let total = metric.of(&loaded.profile.total);
+    if total.is_zero() {
+        return writeln!(out, "Nothing to show: this capture has no {}.", metric.what());
+    }
+    let cutoff = Cutoff { least: options.min.least(metric.rank(total)), limit: options.limit.max(1) };
+    writeln!(out)?;
+    let Loaded { profile, tables, names, .. } = loaded;
+    match options.shape {
+        Shape::Stacks => stacks::stacks(out, loaded, metric, cutoff, style),
+        Shape::Functions => functions::functions(out, loaded, metric, cutoff, style),
+        Shape::Tree => {
+            let tree = Tree::top_down(profile, tables, names, metric);
+            tree::tree(out, loaded, &tree, metric, cutoff, style)
+        }
+        Shape::Inverted => {
+            let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
+            tree::tree(out, loaded, &tree, metric, cutoff, style)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a recording found, in a screenful: printed when it ends.
+
+use super::escape::{escape, fit};
+use super::headline::warnings;
+use super::place::{chain, detail};
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Metric, StackState, meaningful, rows, stack_states, state_share};
+use crate::format::{bytes, count, counted, duration, percent};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Stacks named.
+const STACKS: usize = 5;
+
+/// Functions shown of each.
+const DEPTH: usize = 4;
+
+/// Writes the summary. `command` is how the user calls this program, for the commands to try next.
+///
+/// # Errors
+/// Those of the writer.
+pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
+    for (name, text) in facts(loaded) {
+        writeln!(out, "{}{text}", style.paint(Role::Heading, format!("{name:<14}")))?;
+    }
+    warnings(out, loaded, style)?;
+    holders(out, loaded, style)?;
+    remarks(out, loaded, style)?;
+    next_commands(out, loaded, command, style)
+}
+
+fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
+    let profile = &loaded.profile;
+    let total = &profile.total;
+    let mut facts = Vec::new();
+    facts.push(("duration", duration(loaded.duration_ns())));
+    let allocated = total.allocated;
+    facts.push(("allocations", format!("{}, {}", count(allocated.blocks), bytes(allocated.bytes))));
+    let peak = profile.peak;
+    facts.push(("peak", format!("{} after {}", held(peak.held), duration(peak.time))));
+    let running = profile.still_running();
+    let running = match running.is_zero() {
+        true => String::new(),
+        false => format!(" ({} in processes that still ran)", bytes(running.bytes)),
+    };
+    facts.push(("leaked", held(total.leaked) + &running));
+    if !total.uncertain.is_zero() {
+        facts.push(("uncertain", format!("{}, alive across a gap", held(total.uncertain))));
+    }
+    if !total.at_exec.is_zero() {
+        facts.push(("at exec", held(total.at_exec)));
+    }
+    let temporary = total.temporary.blocks;
+    let share = percent(temporary, allocated.blocks);
+    facts.push(("temporary", format!("{} ({share} of all)", counted(temporary, "allocation"))));
+    facts.push(("threads", threads(loaded)));
+    facts.push(("lost", counted(loaded.lost_events(), "event")));
+    facts.push(("stacks", stacks(loaded)));
+    if let Some(summary) = &loaded.tables.summary {
+        let cost = &summary.overhead;
+        let agent = duration(cost.agent_cpu_ns);
+        let collector = duration(cost.collector_cpu_ns);
+        let waited = match cost.wait_ns {
+            0 => String::new(),
+            wait => format!(", {} of waiting", duration(wait)),
+        };
+        facts.push(("cost", format!("{agent} of CPU in the program, {collector} in the recorder{waited}")));
+    }
+    facts
+}
+
+fn threads(loaded: &Loaded) -> String {
+    let processes = loaded.profile.processes.iter().filter(|process| process.seen).count();
+    let threads = counted(loaded.tables.threads.len() as u64, "thread");
+    format!("{threads} in {}", counted(processes as u64, "process"))
+}
+
+fn stacks(loaded: &Loaded) -> String {
+    let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
+    let mut text = format!("{} different", count(share.distinct));
+    if share.distinct > 0 {
+        text += &format!(", {} {}", percent_of(share.complete, share.distinct), StackState::Complete.name());
+    }
+    for (number, state) in [(share.truncated, StackState::Truncated), (share.incomplete, StackState::Incomplete)] {
+        if number > 0 {
+            text += &format!(", {} {}", count(number), state.name());
+        }
+    }
+    text
+}
+
+fn percent_of(part: u64, whole: u64) -> String {
+    let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
+    percent(signed(part), signed(whole))
+}
+
+fn held(amount: Amount) -> String {
+    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
+}
+
+fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let rows = rows(&loaded.profile, Metric::Peak);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Holding most at the peak"))?;
+    for row in rows.iter().take(STACKS) {
+        let peak = row.cost.peak.bytes;
+        let share = percent(peak, loaded.profile.peak.held.bytes);
+        let size = style.paint(Role::Value, format!("{:>10}", bytes(peak)));
+        let mut text = chain(loaded, row.node, 0, DEPTH);
+        if text.is_empty() {
+            text = "[no stack]".to_owned();
+        }
+        let first = meaningful(&loaded.tables, &loaded.names, row.node).next();
+        if let Some(place) = first.and_then(|(_, step)| detail(loaded, &step)) {
+            // The place belongs to the first function, before its callers.
+            text = match text.split_once(" < ") {
+                Some((function, callers)) => format!("{function} ({place}) < {callers}"),
+                None => format!("{text} ({place})"),
+            };
+        }
+        writeln!(out, "{size}  {share:>7}  {}", fit(&text, style.width.saturating_sub(21).max(20)))?;
+    }
+    Ok(())
+}
+
+fn remarks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let Some(summary) = &loaded.tables.summary else { return Ok(()) };
+    let unrecorded = summary.unrecorded.iter().map(|process| format!("not recorded to its end: {process}"));
+    let remarks: Vec<String> = summary.remarks.iter().cloned().chain(unrecorded).collect();
+    if remarks.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Remarks"))?;
+    for remark in remarks {
+        writeln!(out, "  {}", escape(&remark))?;
+    }
+    Ok(())
+}
+
+fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
+    let file = shell_word(&loaded.source.file);
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
+    let mut lines = vec![(format!("report {file}"), "who held the memory at the peak")];
+    lines.push((format!("report --tree --by allocations {file}"), "who allocates most often, from main inwards"));
+    if !loaded.profile.total.leaked.is_zero() {
+        lines.push((format!("leaks {file}"), "what was still allocated at the end"));
+    }
+    let width = lines.iter().map(|(line, _)| super::escape::columns(line)).max().unwrap_or(0);
+    for (line, meaning) in lines {
+        let blank = " ".repeat(width - super::escape::columns(&line));
+        writeln!(out, "  {command} {line}{blank}  {}", style.paint(Role::Detail, meaning))?;
+    }
+    Ok(())
+}
+
+/// A file name as a shell takes it.
+fn shell_word(file: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+=:@%".contains(char);
+    if !file.is_empty() && file.chars().all(plain) {
+        return file.to_owned();
+    }
+    escape(&format!("'{}'", file.replace('\'', r"'\''"))).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a name can be copied into a shell.
+    #[test]
+    fn file_names_are_quoted_where_needed() {
+        for (file, expected) in [
+            ("app.1000.memprof", "app.1000.memprof"),
+            ("/tmp/a b", "'/tmp/a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("-x;rm", "'-x;rm'"),
+        ] {
+            assert_eq!(shell_word(file), expected);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A call tree as indented text.
+//!
+//! A node with a single child is followed by it in the same column; only where the way divides does the text move
+//! to the right, so that a stack of hundreds of frames can be read:
+//!
+//! ```text
+//!     bytes    share      blocks        self  function
+//!     350 B    100 %           4         0 B  [Everything]
+//!     350 B    100 %           4         0 B  app
+//!     350 B    100 %           4         0 B  main
+//!     300 B   85.7 %           3       300 B  ├─ b
+//!      50 B   14.3 %           1        50 B  └─ c
+//! ```
+//!
+//! What is left out stands in a row of its own, so that the rows below a function and its own part add up to it.
+
+use super::columns::Columns;
+use super::escape::{columns, escape, fit};
+use super::lead::{Branch, Lead};
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Cutoff, Metric, Shown, Tree};
+use crate::format::counted;
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Writes a tree.
+pub(super) fn tree(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    tree: &Tree,
+    metric: Metric,
+    cutoff: Cutoff,
+    style: &Style,
+) -> io::Result<()> {
+    let numbers = Columns { metric, total: tree.node(Tree::ROOT).total, style };
+    let header = format!("{}{}  function", numbers.header(), Columns::single_header("self"));
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    let mut rows = vec![Row { what: What::Node(Tree::ROOT), lead: Lead::default(), branch: Branch::Trunk }];
+    while let Some(row) = rows.pop() {
+        let lead = row.lead.text(row.branch, levels(style));
+        match row.what {
+            What::Hidden(number, total) => {
+                let text = format!("{} not shown", counted(number as u64, "smaller one"));
+                let blank = Columns::single_header("");
+                let text = style.paint(Role::Detail, text);
+                writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total))?;
+            }
+            What::Node(id) => {
+                let name = escape(&loaded.names.label(tree.node(id).label).name);
+                let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead));
+                let name = style.paint(Role::Function, fit(&name, room.max(20)));
+                let own = numbers.single(tree.own(id));
+                writeln!(out, "{}{own}  {lead}{name}", numbers.row(tree.node(id).total))?;
+                push_below(&mut rows, &row, Shown::of(tree, id, &loaded.names, metric, cutoff));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// At most half of what the numbers leave is spent on lines.
+fn levels(style: &Style) -> u32 {
+    let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2) / 2;
+    u32::try_from(room / 3).unwrap_or(u32::MAX).max(4)
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Node(u32),
+    Hidden(usize, Amount),
+}
+
+struct Row {
+    what: What,
+    lead: Lead,
+    branch: Branch,
+}
+
+/// Puts the rows below a row on the stack, the first one on top.
+fn push_below(rows: &mut Vec<Row>, above: &Row, shown: Shown) {
+    let lead = above.lead.below(above.branch);
+    let first = rows.len();
+    if shown.hidden > 0 {
+        rows.push(Row { what: What::Hidden(shown.hidden, shown.hidden_total), lead, branch: Branch::Fork });
+    }
+    let nodes = shown.children.iter().rev();
+    rows.extend(nodes.map(|&child| Row { what: What::Node(child), lead, branch: Branch::Fork }));
+    match &mut rows[first..] {
+        [Row { branch, what: What::Node(_), .. }] => *branch = Branch::Trunk,
+        [Row { branch, .. }, ..] => *branch = Branch::Last,
+        [] => {}
+    }
+}
