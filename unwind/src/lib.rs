@@ -1,1 +1,74 @@
-//! Exact in-process stack unwinding from .eh_frame, without allocation or locks.
+//! Exact stack unwinding from `.eh_frame`, fit to run inside `malloc`.
+//!
+//! Constraints first, since they shaped everything here:
+//!
+//! - **No allocation, no lock, no system call, no panic.** The code runs in a hook under any code of the
+//!   host, in signal handlers, and before the host's `main`. `no_std`, and all storage is the caller's.
+//! - **Little stack.** A warm walk takes a few hundred bytes. A call frame table is parsed in the caller's
+//!   [`Scratch`], so that even the first walk of a thread fits on a 16 KiB thread stack.
+//! - **Exact or ended.** A frame is only visited when unwind tables, or frame pointers where there are no
+//!   tables, lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
+//!   cut and [`End`] says why; nothing is guessed by scanning.
+//! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
+//!   bounded, every loop has a limit.
+//! - Not for: symbol names, source lines, `.debug_frame`, and stacks of other machines than x86-64 (the crate
+//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]).
+//!
+//! What happens to one return address:
+//!
+//! ```text
+//!  walk ──► RuleTable ──miss──► SharedRules ──miss──► cfi (gimli) ──► row ──► Rule, kept in both tables
+//!   │        per thread          process-wide          .eh_frame_hdr → FDE → row at this address
+//!   │        ~1 ns               ~5 ns                 ~0.5 µs, once per address
+//!   └── Rule: next sp, bp and return address from sp and bp; or the row itself for the rare odd frame
+//! ```
+//!
+//! The caller brings memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and
+//! calls [`walk()`]. A memo of the thread's previous stack, which lets a walk stop where it meets unchanged
+//! older frames, belongs between `walk` and the caller's store of stacks; it would drive [`step`] itself.
+#![no_std]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+#[cfg(test)]
+extern crate std;
+
+mod address;
+mod frame;
+mod memory;
+mod sections;
+#[expect(unsafe_code, reason = "reads stack words in place")]
+mod stack_memory;
+mod walk;
+
+mod cache;
+mod rule;
+mod rules;
+
+mod cfi;
+mod expression;
+mod frame_pointer;
+mod row;
+
+#[expect(unsafe_code, reason = "reading the current registers takes one asm block")]
+mod arch;
+pub mod module;
+
+pub use address::CodeAddress;
+pub use cache::{RuleTable, SharedRules, SharedSlot};
+pub use cfi::Scratch;
+pub use frame::{Frame, Registers};
+pub use memory::Memory;
+pub use rule::{Kind, Rule};
+pub use rules::{CachedRules, Rules};
+pub use sections::{Modules, Sections};
+pub use stack_memory::StackMemory;
+pub use walk::{End, step, walk};

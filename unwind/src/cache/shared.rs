@@ -1,0 +1,123 @@
+//! The second level: all rules of the process.
+
+use super::hash;
+use crate::{CodeAddress, Rule};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Places looked at before a table counts as full for a key.
+const PROBES: usize = 16;
+
+/// One place of [`SharedRules`], 16 bytes.
+///
+/// | word | written by | read by | ordering |
+/// |---|---|---|---|
+/// | `key`  | the first `insert` of that key, by compare-and-swap from 0, and never again | every `find` and `insert` | relaxed |
+/// | `rule` | `insert` after it owns or found the key; `invalidate`, with 0 | `find` that saw the key | relaxed |
+///
+/// Relaxed is enough: a key never changes its place, so whatever non-zero rule stands beside it was computed for
+/// that key, a rule is one word that is complete in itself, and it publishes no other memory. A reader that comes
+/// between key and rule sees 0 and works the rule out itself.
+#[derive(Debug)]
+#[repr(C)]
+pub struct SharedSlot {
+    key: AtomicU64,
+    rule: AtomicU64,
+}
+
+const _: () = assert!(size_of::<SharedSlot>() == 16);
+
+impl SharedSlot {
+    /// A free place. So is zeroed memory.
+    pub const fn new() -> Self {
+        Self { key: AtomicU64::new(0), rule: AtomicU64::new(0) }
+    }
+}
+
+impl Default for SharedSlot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A process-wide table of rules: open addressing, insert-only, lock-free.
+///
+/// It never evicts. When the 16 places from a key's own are taken by others, that key is simply not kept.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedRules<'a> {
+    slots: &'a [SharedSlot],
+    shift: u32,
+}
+
+impl<'a> SharedRules<'a> {
+    /// The table over `slots`, of which the largest power of two is used. With none it keeps nothing.
+    pub const fn new(slots: &'a [SharedSlot]) -> Self {
+        match slots.len().checked_ilog2() {
+            Some(bits) => Self { slots: slots.split_at(1 << bits).0, shift: 64u32.wrapping_sub(bits) },
+            None => Self { slots, shift: 0 },
+        }
+    }
+
+    /// The table over `count` slots at `memory`: an empty one if the memory is zeroed.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is aligned to 8 bytes, its `count` slots are mapped, readable, writable and initialised for `'a`,
+    /// and others only use them as such a table.
+    pub const unsafe fn from_raw(memory: *const SharedSlot, count: usize) -> Self {
+        // SAFETY: slots are atomic integers, so any bytes are one, and the caller vouches for the memory.
+        Self::new(unsafe { core::slice::from_raw_parts(memory, count) })
+    }
+
+    /// The rule kept for `address`.
+    pub fn find(&self, address: CodeAddress) -> Option<Rule> {
+        let key = address.to_bits();
+        for slot in self.probe(key) {
+            match slot.key.load(Ordering::Relaxed) {
+                0 => return None,
+                found if found == key => return Rule::from_bits(slot.rule.load(Ordering::Relaxed)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Keeps `rule` for `address`, if there is room. Says whether there was.
+    pub fn insert(&self, address: CodeAddress, rule: Rule) -> bool {
+        let key = address.to_bits();
+        for slot in self.probe(key) {
+            let owner = match slot.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => key,
+                Err(owner) => owner,
+            };
+            if owner == key {
+                slot.rule.store(rule.to_bits(), Ordering::Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Forgets the rules of all addresses in `range`, because their module was unloaded.
+    ///
+    /// The keys stay: probes of other keys lead past them, and a module loaded at the same address uses them
+    /// again. Threads drop their own copies with [`RuleTable::clear`](super::RuleTable::clear).
+    ///
+    /// A walk that works out a rule of `range` at this very moment may insert it afterwards. That takes a thread
+    /// with a frame in code that is being unloaded, which is an error of the host before it is ours.
+    pub fn invalidate(&self, range: Range<u64>) {
+        for slot in self.slots {
+            let key = slot.key.load(Ordering::Relaxed);
+            if key != 0 && range.contains(&CodeAddress::from_bits(key).lookup()) {
+                slot.rule.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The places where `key` may be, from its own on.
+    fn probe(&self, key: u64) -> impl Iterator<Item = &'a SharedSlot> {
+        let start = hash(key).checked_shr(self.shift).unwrap_or(0) as usize;
+        let (before, from) = self.slots.split_at_checked(start).unwrap_or((&[], self.slots));
+        from.iter().chain(before).take(PROBES)
+    }
+}

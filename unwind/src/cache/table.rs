@@ -1,0 +1,120 @@
+//! The first level: a small table of one thread.
+
+use super::hash;
+use crate::{CodeAddress, Rule};
+
+/// Sets of two ways.
+const SETS: usize = 512;
+/// Leaves the bits of a hash that number a set.
+const SHIFT: u32 = u64::BITS - SETS.ilog2();
+
+/// One cached rule. The key is the compact form of the address; 0 is a free place.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    key: u64,
+    rule: u64,
+}
+
+/// Two entries in half a cache line, so that a look-up touches one line. The first is the newer one.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Set([Entry; 2]);
+
+/// The rules that one thread used last, and a number of the caller's for each.
+///
+/// ```text
+///  0                                                          16 KiB               20 KiB
+///  ┌───────────────────────────┬──────────────────────────┬───┬──────────┬──────────┬───┐
+///  │ set 0                     │ set 1                    │ … │ tags 0   │ tags 1   │ … │
+///  │ key rule │ key rule       │                          │   │ u32 u32  │          │   │
+///  └───────────────────────────┴──────────────────────────┴───┴──────────┴──────────┴───┘
+/// ```
+///
+/// Zeroed memory is an empty table. It has one owner and no atomics.
+#[repr(C)]
+pub struct RuleTable {
+    sets: [Set; SETS],
+    tags: [[u32; 2]; SETS],
+}
+
+const _: () = assert!(size_of::<Entry>() == 16 && size_of::<RuleTable>() == 20 << 10);
+
+/// Where a rule lies in the table: set and way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    set: usize,
+    way: usize,
+}
+
+impl RuleTable {
+    /// An empty table.
+    pub const fn new() -> Self {
+        Self { sets: [Set([Entry { key: 0, rule: 0 }; 2]); SETS], tags: [[0; 2]; SETS] }
+    }
+
+    /// The table that lies in `memory`: an empty one if the memory is zeroed.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is aligned to 32 bytes, its first `size_of::<RuleTable>()` bytes are mapped, readable, writable
+    /// and initialised for `'a`, and nothing else refers to them meanwhile.
+    pub const unsafe fn from_raw<'a>(memory: *mut Self) -> &'a mut Self {
+        // SAFETY: the type consists of integers, so any bytes are one, and the caller vouches for the memory.
+        unsafe { &mut *memory }
+    }
+
+    /// Forgets all rules and tags. Due when modules were unloaded.
+    pub fn clear(&mut self) {
+        self.sets.fill(Set([Entry { key: 0, rule: 0 }; 2]));
+        self.clear_tags();
+    }
+
+    /// Forgets the tags only. Due when the numbers that they hold have lost their meaning.
+    pub fn clear_tags(&mut self) {
+        self.tags.fill([0; 2]);
+    }
+
+    /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that is the mark of a free place.
+    #[inline(always)]
+    pub(crate) fn find(&self, address: CodeAddress) -> Option<Place> {
+        let key = address.to_bits();
+        let set = set_of(key);
+        let Set([newer, older]) = self.sets.get(set)?;
+        if newer.key == key {
+            return Some(Place { set, way: 0 });
+        }
+        (older.key == key).then_some(Place { set, way: 1 })
+    }
+
+    /// The rule at `place` and its tag.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, place: Place) -> Option<(Rule, &mut u32)> {
+        let entry = self.sets.get(place.set)?.0.get(place.way)?;
+        let tag = self.tags.get_mut(place.set)?.get_mut(place.way)?;
+        Some((Rule::from_bits(entry.rule)?, tag))
+    }
+
+    /// Keeps `rule` for `address` with tag 0, in place of the older rule of its set.
+    pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Place {
+        let key = address.to_bits();
+        let set = set_of(key);
+        if let (Some(Set(ways)), Some(tags)) = (self.sets.get_mut(set), self.tags.get_mut(set)) {
+            let ([newer, older], [newer_tag, older_tag]) = (ways, tags);
+            (*older, *older_tag) = (*newer, *newer_tag);
+            (*newer, *newer_tag) = (Entry { key, rule: rule.to_bits() }, 0);
+        }
+        Place { set, way: 0 }
+    }
+}
+
+impl Default for RuleTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline(always)]
+const fn set_of(key: u64) -> usize {
+    (hash(key) >> SHIFT) as usize
+}

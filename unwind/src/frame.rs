@@ -1,0 +1,84 @@
+//! The state that a walk carries from frame to frame.
+
+use crate::arch::SignalContext;
+use crate::{CodeAddress, End};
+
+/// The registers of the innermost frame, where a walk starts.
+///
+/// Only three are needed: on x86-64 every table row of compiled code at a call computes its frame from the
+/// stack pointer or from rbp. In a hook at its entry these are the return address found at `[rsp]`
+/// ([`CodeAddress::Return`]), `rsp + 8`, and `rbp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// Where the frame executes.
+    pub ip: CodeAddress,
+    /// Its stack pointer: the value rsp has in that frame, after the return from the callee.
+    pub sp: u64,
+    /// Its frame pointer register, whether or not it holds a frame pointer.
+    pub bp: u64,
+}
+
+/// One frame of a walk: its registers, and the signal context that holds the others if a signal interrupted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    // Compact, because this word is also the key that the next lookup waits for.
+    code: u64,
+    sp: u64,
+    bp: u64,
+    context: Option<SignalContext>,
+}
+
+impl Frame {
+    /// The innermost frame.
+    #[inline]
+    pub const fn innermost(start: Registers) -> Self {
+        Self { code: start.ip.to_bits(), sp: start.sp, bp: start.bp, context: None }
+    }
+
+    /// The caller of an ordinary frame, to which `address` returns. By convention the outermost frame returns to 0.
+    #[inline(always)]
+    pub(crate) const fn caller(address: u64, sp: u64, bp: u64) -> Result<Self, End> {
+        // One comparison for both odd cases: bit 63 belongs to the kernel's half, and to our own mark.
+        match address.cast_signed() {
+            1.. => Ok(Self { code: address, sp, bp, context: None }),
+            0 => Err(End::Root),
+            _ => Err(End::Broken),
+        }
+    }
+
+    /// The frame that a signal interrupted, whose registers lie in `context`.
+    pub(crate) const fn interrupted(
+        address: u64,
+        sp: u64,
+        bp: u64,
+        context: Option<SignalContext>,
+    ) -> Result<Self, End> {
+        match address.cast_signed() {
+            0.. => Ok(Self { code: CodeAddress::Exact(address).to_bits(), sp, bp, context }),
+            _ => Err(End::Broken),
+        }
+    }
+
+    /// Where the frame executes.
+    #[inline]
+    pub const fn code(&self) -> CodeAddress {
+        CodeAddress::from_bits(self.code)
+    }
+
+    /// Its stack pointer.
+    #[inline]
+    pub const fn sp(&self) -> u64 {
+        self.sp
+    }
+
+    /// Its rbp.
+    #[inline]
+    pub const fn bp(&self) -> u64 {
+        self.bp
+    }
+
+    /// The saved registers of the frame, if a signal interrupted it.
+    pub(crate) const fn context(&self) -> Option<SignalContext> {
+        self.context
+    }
+}

@@ -1,0 +1,71 @@
+//! The step where there is no table: along the chain of frame pointers.
+//!
+//! ```text
+//!  bp ─► ┌────────────────┐
+//!        │ caller's rbp   │
+//!        ├────────────────┤
+//!        │ return address │
+//!        ├────────────────┤ ◄─ caller's sp = bp + 16
+//! ```
+//!
+//! Code that a JIT compiler made and libraries stripped of their tables usually keep this chain, but code that
+//! keeps something else in rbp, or leaves an older frame's pointer there, looks the same at first. So a step is
+//! taken only if everything about it is plausible:
+//!
+//! - the frame pointer is aligned and lies in this frame or above;
+//! - the return address is code and follows a call instruction;
+//! - if that call is a direct one, it does not lead to a function with a table: the frame it made could not be this
+//!   one, so the pointer must be an older frame's, and following it would skip frames silently;
+//! - the chain rises: the caller's frame pointer lies above ours. Where the return address belongs to a module with
+//!   tables the caller's rbp may hold anything, for its table does not need a frame pointer.
+//!
+//! framehop, which also has this fallback, cannot serve in a hook: its caches and module list need an allocator.
+//! The tests use it as a second opinion.
+
+use crate::arch::{self, Call};
+use crate::memory::word;
+use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
+
+/// Leaves `frame` by its frame pointer, or ends with [`End::NoUnwindInfo`] if that is not one.
+#[cold]
+pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rules) -> Result<Frame, End> {
+    let bp = frame.bp();
+    if bp < frame.sp() {
+        return Err(End::NoUnwindInfo);
+    }
+    let mut slot = |offset| word(memory, bp.wrapping_add(offset)).map_err(|_| End::NoUnwindInfo);
+    let (caller_bp, returns, caller_sp) = (slot(0)?, slot(8)?, bp.wrapping_add(16));
+    if returns != 0 {
+        let code = CodeAddress::Return(returns).lookup();
+        let rises = caller_sp > bp && (caller_bp > bp || rules.modules().find(code).is_some());
+        if !(rises && rules.modules().is_code(code) && follows_a_call(returns, rules)) {
+            return Err(End::NoUnwindInfo);
+        }
+    }
+    Frame::caller(returns, caller_sp, caller_bp)
+}
+
+/// Whether the code before `returns` may be the call that made a frame without a table. True if it cannot be read.
+fn follows_a_call(returns: u64, rules: &mut impl Rules) -> bool {
+    let Some(before) = rules.modules().code(returns.wrapping_sub(16)) else { return true };
+    match arch::call_before(returns, &before) {
+        Some(Call::Direct(target)) => {
+            let has_table =
+                rules.rule(CodeAddress::Exact(target)).is_some_and(|(rule, _)| rule != Rule::NO_INFORMATION);
+            // A linkage stub leads anywhere, with a table of its own or not.
+            !has_table || is_stub(target, rules.modules())
+        }
+        Some(Call::Indirect) => true,
+        None => false,
+    }
+}
+
+fn is_stub(address: u64, modules: &impl Modules) -> bool {
+    match (modules.code(address.wrapping_sub(16)), modules.code(address)) {
+        (Some(before), Some(at)) => arch::stub_offset(&before, &at).is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

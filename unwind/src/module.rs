@@ -1,0 +1,129 @@
+//! What a mapped ELF image says about itself: where its code is, where its unwind tables are, which build it is.
+//!
+//! Only the ELF header, the program headers and the notes are read, from memory, because that is what is always
+//! mapped: no file is opened. Once per module, so speed does not matter; bounds do, for the image may be anything
+//! that starts like a module.
+
+mod build_id;
+mod headers;
+
+pub use build_id::BuildId;
+
+use core::fmt;
+use core::ops::Range;
+use headers::{Headers, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE};
+
+/// Executable segments that are kept; linkers make one, post-link optimisers two or three.
+const MAX_CODE_RANGES: usize = 8;
+
+/// A module as it is mapped. Addresses are of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// What to add to an address of the file to get one of this process.
+    pub bias: u64,
+    /// The mapped code.
+    pub code: CodeRanges,
+    /// The unwind tables, if the module has them and they lie in a readable segment.
+    pub tables: Option<Tables>,
+    /// The linker's identifier of this build, if it wrote one.
+    pub build_id: Option<BuildId>,
+}
+
+/// Where the unwind tables of a module are mapped; see [`Sections`](crate::Sections).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// `.eh_frame_hdr`.
+    pub hdr: u64,
+    /// The readable segment around it.
+    pub segment: Range<u64>,
+}
+
+/// Why an image could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageError {
+    /// There is no 64-bit little-endian ELF header at the load address.
+    NotElf,
+    /// A header lies in memory that cannot be read.
+    Unreadable,
+    /// The program headers have a size other than the format's, or there are too many of them.
+    OddHeaders,
+    /// No segment maps the ELF header, so that nothing ties file addresses to memory.
+    NotMapped,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotElf => "no 64-bit little-endian ELF header at the load address",
+            Self::Unreadable => "the program headers lie in memory that cannot be read",
+            Self::OddHeaders => "the program headers are of an unknown size or more than 128",
+            Self::NotMapped => "no segment maps the ELF header, so the load bias is unknown",
+        })
+    }
+}
+
+impl core::error::Error for ImageError {}
+
+impl Image {
+    /// Reads the image whose first byte is mapped at `load_address`. `read` fills the buffer from memory and says
+    /// whether all of it could be read.
+    ///
+    /// # Errors
+    ///
+    /// If there is no image there, or its headers are damaged. Damaged notes only cost the build-id.
+    pub fn parse(
+        load_address: u64,
+        mut read: impl FnMut(u64, &mut [u8]) -> bool,
+    ) -> Result<Self, ImageError> {
+        let headers = Headers::open(load_address, &mut read)?;
+        let bias = headers.bias(&mut read)?;
+        let mut image = Self { bias, code: CodeRanges::default(), tables: None, build_id: None };
+        let mut eh_frame_hdr = None;
+        for index in 0..headers.count {
+            let header = headers.get(index, &mut read)?;
+            let range = header.range(bias);
+            match header.kind {
+                PT_LOAD if header.flags & PF_X != 0 => image.code.push(range),
+                PT_GNU_EH_FRAME => eh_frame_hdr = Some(range.start),
+                PT_NOTE if image.build_id.is_none() => {
+                    image.build_id = build_id::find(range, header.align, &mut read);
+                }
+                _ => {}
+            }
+        }
+        if let Some(hdr) = eh_frame_hdr {
+            image.tables =
+                headers.readable_segment(hdr, bias, &mut read)?.map(|segment| Tables { hdr, segment });
+        }
+        Ok(image)
+    }
+}
+
+/// The executable segments of a module. Those beyond the eighth are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeRanges {
+    ranges: [Range<u64>; MAX_CODE_RANGES],
+    len: usize,
+}
+
+impl CodeRanges {
+    /// The ranges, in the order of the program headers.
+    pub fn as_slice(&self) -> &[Range<u64>] {
+        self.ranges.get(..self.len).unwrap_or(&[])
+    }
+
+    /// Whether `address` is code of the module.
+    pub fn contains(&self, address: u64) -> bool {
+        self.as_slice().iter().any(|range| range.contains(&address))
+    }
+
+    fn push(&mut self, range: Range<u64>) {
+        if let Some(place) = self.ranges.get_mut(self.len) {
+            *place = range;
+            self.len = self.len.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! The meaning of one row: a rule if it has an ordinary form, else the step itself.
+
+use crate::cfi::Storage;
+use crate::expression::{self, Base, Bytes, Machine, Value};
+use crate::memory::word;
+use crate::{End, Frame, Kind, Memory, Rule, arch};
+use gimli::{CfaRule, EhFrame, Register, RegisterRule, UnwindTableRow};
+
+/// One row of the call frame tables.
+pub(crate) struct Row<'a> {
+    columns: &'a UnwindTableRow<usize, Storage>,
+    /// The section, into which expressions are offsets.
+    eh_frame: EhFrame<Bytes<'a>>,
+    /// Whether the function is marked as a signal trampoline: its caller is an interrupted instruction.
+    signal: bool,
+}
+
+/// How a register of the caller is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    /// Not at all.
+    Undefined,
+    /// It has not been touched.
+    Unchanged,
+    /// It was saved at this address.
+    Saved(Value),
+    /// It is this value.
+    Computed(Value),
+}
+
+/// The return address lies just below the CFA.
+const RETURN_SLOT: Column = Column::Saved(Value::Relative(Base::Cfa, -8));
+
+impl<'a> Row<'a> {
+    pub(crate) fn new(
+        columns: &'a UnwindTableRow<usize, Storage>,
+        eh_frame: EhFrame<Bytes<'a>>,
+        signal: bool,
+    ) -> Self {
+        Self { columns, eh_frame, signal }
+    }
+
+    /// The rule that says the same as this row, for a frame that executes at `ip`.
+    pub(crate) fn rule(&self, ip: u64) -> Rule {
+        let mut symbols = Symbols { ip };
+        let cfa = self.cfa(&mut symbols);
+        let [returns, bp] = [arch::RETURN_ADDRESS, arch::FRAME_POINTER]
+            .map(|register| self.column(register, Value::Relative(Base::Cfa, 0), &mut symbols));
+        match (cfa, returns, bp) {
+            (_, Some(Column::Undefined), _) => Rule::END,
+            (_, Some(Column::Unchanged), _) => Rule::NO_INFORMATION,
+            (Some(cfa), Some(returns), Some(bp)) if self.signal => signal_rule(cfa, returns, bp),
+            (Some(cfa), Some(RETURN_SLOT), Some(bp)) => ordinary_rule(cfa, bp).unwrap_or(Rule::SLOW),
+            _ => Rule::SLOW,
+        }
+    }
+
+    /// Leaves `frame` by evaluating the row with the frame's registers.
+    pub(crate) fn step(&self, frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+        let mut live = Live { frame, memory, unreadable: false };
+        let Some((cfa, returns, bp)) = self.evaluate(&mut live) else {
+            return Err(if live.unreadable { End::Unreadable } else { End::NoUnwindInfo });
+        };
+        // A handler may run on a stack of its own, above or below the interrupted one.
+        if !cfa.is_multiple_of(8) || (cfa <= frame.sp() && !self.signal) {
+            return Err(End::Broken);
+        }
+        let returns = returns.ok_or(End::Root)?;
+        if self.signal { Frame::interrupted(returns, cfa, bp, None) } else { Frame::caller(returns, cfa, bp) }
+    }
+
+    /// CFA, return address if it is defined, and the caller's rbp.
+    fn evaluate<M: Memory>(&self, live: &mut Live<'_, M>) -> Option<(u64, Option<u64>, u64)> {
+        let cfa = self.cfa(live)?;
+        let returns = match self.column(arch::RETURN_ADDRESS, cfa, live)? {
+            Column::Undefined => None,
+            Column::Unchanged => return None,
+            Column::Saved(address) => Some(live.load(address)?),
+            Column::Computed(value) => Some(value),
+        };
+        let bp = match self.column(arch::FRAME_POINTER, cfa, live)? {
+            Column::Undefined | Column::Unchanged => Value::Known(live.frame.bp()),
+            Column::Saved(address) => live.load(address)?,
+            Column::Computed(value) => value,
+        };
+        let returns = match returns {
+            None => None,
+            Some(value) => Some(value.known()?),
+        };
+        Some((cfa.known()?, returns, bp.known()?))
+    }
+
+    fn cfa(&self, machine: &mut impl Machine) -> Option<Value> {
+        match self.columns.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => machine.register(*register)?.plus(*offset),
+            CfaRule::Expression(code) => expression::evaluate(code.get(&self.eh_frame).ok()?, None, machine),
+        }
+    }
+
+    fn column(&self, register: Register, cfa: Value, machine: &mut impl Machine) -> Option<Column> {
+        Some(match self.columns.register(register) {
+            None | Some(RegisterRule::SameValue) => Column::Unchanged,
+            Some(RegisterRule::Undefined) => Column::Undefined,
+            Some(RegisterRule::Offset(offset)) => Column::Saved(cfa.plus(offset)?),
+            Some(RegisterRule::ValOffset(offset)) => Column::Computed(cfa.plus(offset)?),
+            Some(RegisterRule::Register(other)) => Column::Computed(machine.register(other)?),
+            Some(RegisterRule::Expression(code)) => {
+                Column::Saved(expression::evaluate(code.get(&self.eh_frame).ok()?, Some(cfa), machine)?)
+            }
+            Some(RegisterRule::ValExpression(code)) => {
+                Column::Computed(expression::evaluate(code.get(&self.eh_frame).ok()?, Some(cfa), machine)?)
+            }
+            Some(RegisterRule::Constant(value)) => Column::Computed(Value::Known(value)),
+            Some(RegisterRule::Architectural) => return None,
+        })
+    }
+}
+
+/// The kernel's signal frame, if the row describes just that.
+fn signal_rule(cfa: Value, returns: Column, bp: Column) -> Rule {
+    let kernel = cfa == Value::Loaded(Base::Sp, arch::SAVED_SP)
+        && returns == Column::Saved(Value::Relative(Base::Sp, arch::SAVED_IP))
+        && bp == Column::Saved(Value::Relative(Base::Sp, arch::SAVED_BP));
+    if kernel { Rule::SIGNAL } else { Rule::SLOW }
+}
+
+/// The rule for a frame whose return address lies below its CFA; `None` if the rest has no ordinary form.
+fn ordinary_rule(cfa: Value, bp: Column) -> Option<Rule> {
+    let (base, offset) = match cfa {
+        Value::Relative(base @ (Base::Sp | Base::Bp), offset) | Value::Loaded(base @ Base::Bp, offset) => {
+            (base, offset)
+        }
+        _ => return None,
+    };
+    // As libgcc does: an undefined rbp is left alone. Whoever declares it so has no caller that needs it.
+    let saved = match bp {
+        Column::Undefined | Column::Unchanged => None,
+        Column::Saved(Value::Relative(from, at)) => Some((from, at)),
+        Column::Saved(_) | Column::Computed(_) => return None,
+    };
+    let (kind, bp_offset) = match (cfa, saved) {
+        (Value::Loaded(..), Some((Base::Bp, at))) => (Kind::Deref, at),
+        (Value::Loaded(..), _) => return None,
+        (_, None) if base == Base::Sp => (Kind::Sp, 0),
+        (_, None) => (Kind::Bp, 0),
+        (_, Some((from, at))) => {
+            let at = if from == Base::Cfa {
+                at
+            } else if from == base {
+                at.checked_sub(offset)?
+            } else {
+                return None;
+            };
+            (if base == Base::Sp { Kind::SpSavesBp } else { Kind::BpSavesBp }, at)
+        }
+    };
+    if offset.wrapping_rem(8) != 0 || bp_offset.wrapping_rem(8) != 0 {
+        return None;
+    }
+    Some(Rule::new(kind, i32::try_from(offset).ok()?, i16::try_from(bp_offset).ok()?))
+}
+
+/// Registers as symbols; the instruction pointer is known.
+struct Symbols {
+    ip: u64,
+}
+
+impl Machine for Symbols {
+    fn register(&mut self, register: Register) -> Option<Value> {
+        match register {
+            arch::STACK_POINTER => Some(Value::Relative(Base::Sp, 0)),
+            arch::FRAME_POINTER => Some(Value::Relative(Base::Bp, 0)),
+            arch::RETURN_ADDRESS => Some(Value::Known(self.ip)),
+            _ => None,
+        }
+    }
+
+    fn load(&mut self, address: Value) -> Option<Value> {
+        match address {
+            Value::Relative(base, offset) => Some(Value::Loaded(base, offset)),
+            Value::Known(_) | Value::Loaded(..) => None,
+        }
+    }
+}
+
+/// The registers of a frame and the memory below them.
+struct Live<'a, M> {
+    frame: &'a Frame,
+    memory: &'a mut M,
+    /// Whether a word was wanted that could not be read.
+    unreadable: bool,
+}
+
+impl<M: Memory> Machine for Live<'_, M> {
+    /// Registers other than the three that every walk carries are known for an interrupted frame only; that is
+    /// also where tables ask for them, such as r10 in the prologue of a function that realigns its stack.
+    fn register(&mut self, register: Register) -> Option<Value> {
+        match register {
+            arch::STACK_POINTER => Some(Value::Known(self.frame.sp())),
+            arch::FRAME_POINTER => Some(Value::Known(self.frame.bp())),
+            arch::RETURN_ADDRESS => Some(Value::Known(self.frame.code().address())),
+            _ => {
+                let slot = self.frame.context()?.slot(register)?;
+                self.load(Value::Known(slot))
+            }
+        }
+    }
+
+    fn load(&mut self, address: Value) -> Option<Value> {
+        match word(self.memory, address.known()?) {
+            Ok(value) => Some(Value::Known(value)),
+            Err(_) => {
+                self.unreadable = true;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A table row, boiled down to eight bytes.
+
+use core::fmt;
+
+/// How to get from a frame to its caller.
+///
+/// ```text
+/// bits 63            48 47            32 31                              0
+///     ┌────────────────┬────────────────┬────────────────────────────────┐
+///     │ kind        u16│ bp_offset   i16│ cfa_offset                  i32│
+///     └────────────────┴────────────────┴────────────────────────────────┘
+/// ```
+///
+/// Offsets are in bytes. The return address is always at CFA−8: rows that keep it elsewhere are [`Kind::Slow`].
+/// The word 0 is no rule, so that zeroed memory is an empty table.
+///
+/// An example, the middle of a function that pushed rbp and reserved 24 bytes:
+///
+/// ```text
+///  rsp ─► ┌────────────┐
+///         │ 24 bytes   │     kind       SpSavesBp
+///         ├────────────┤     cfa_offset 40     CFA = rsp + 40
+///         │ rbp        │     bp_offset  −16    caller's rbp = [CFA − 16]
+///         ├────────────┤                       return address = [CFA − 8]
+///         │ return addr│                       caller's rsp = CFA
+///  CFA ─► └────────────┘
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Rule(u64);
+
+const _: () = assert!(size_of::<Rule>() == 8);
+
+/// The ways in which a frame is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Kind {
+    /// CFA = sp + `cfa_offset`; rbp is the caller's.
+    Sp = 1,
+    /// CFA = sp + `cfa_offset`; the caller's rbp is at CFA + `bp_offset`.
+    SpSavesBp = 2,
+    /// CFA = bp + `cfa_offset`; rbp is the caller's.
+    Bp = 3,
+    /// CFA = bp + `cfa_offset`; the caller's rbp is at CFA + `bp_offset`.
+    BpSavesBp = 4,
+    /// CFA = the word at bp + `cfa_offset`; the caller's rbp is at bp + `bp_offset`. gcc realigns stacks so (DRAP).
+    Deref = 5,
+    /// The outermost frame: its return address is undefined.
+    End = 6,
+    /// A signal trampoline: the interrupted registers are in the ucontext that starts at sp.
+    Signal = 7,
+    /// None of these: the row is evaluated anew at each visit.
+    Slow = 8,
+    /// The module has no row here.
+    NoInformation = 9,
+}
+
+impl Rule {
+    /// The outermost frame.
+    pub const END: Self = Self::new(Kind::End, 0, 0);
+    /// A signal trampoline.
+    pub const SIGNAL: Self = Self::new(Kind::Signal, 0, 0);
+    /// A row that only its evaluation can follow.
+    pub const SLOW: Self = Self::new(Kind::Slow, 0, 0);
+    /// No row.
+    pub const NO_INFORMATION: Self = Self::new(Kind::NoInformation, 0, 0);
+
+    /// The rule of `kind` with these offsets, in bytes.
+    #[inline]
+    pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i16) -> Self {
+        Self((kind as u64) << 48 | (bp_offset as u16 as u64) << 32 | cfa_offset as u32 as u64)
+    }
+
+    /// The rule as a word, never 0.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The rule whose word is `bits`; `None` if its kind is none of ours.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        let rule = Self(bits);
+        if rule.kind().is_some() { Some(rule) } else { None }
+    }
+
+    /// The way in which the frame is left; `None` for words that are no rule, such as 0.
+    #[inline(always)]
+    pub const fn kind(self) -> Option<Kind> {
+        Some(match self.0 >> 48 {
+            1 => Kind::Sp,
+            2 => Kind::SpSavesBp,
+            3 => Kind::Bp,
+            4 => Kind::BpSavesBp,
+            5 => Kind::Deref,
+            6 => Kind::End,
+            7 => Kind::Signal,
+            8 => Kind::Slow,
+            9 => Kind::NoInformation,
+            _ => return None,
+        })
+    }
+
+    /// From sp or bp to the CFA, or to the word that holds it.
+    #[inline(always)]
+    pub const fn cfa_offset(self) -> i64 {
+        self.0 as i32 as i64
+    }
+
+    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp.
+    #[inline(always)]
+    pub const fn bp_offset(self) -> i64 {
+        (self.0 >> 32) as i16 as i64
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            Some(kind) => write!(f, "{kind:?}({}, {})", self.cfa_offset(), self.bp_offset()),
+            None => write!(f, "no rule ({:#x})", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Rule};
+    use proptest::prelude::*;
+
+    const KINDS: [Kind; 9] = [
+        Kind::Sp,
+        Kind::SpSavesBp,
+        Kind::Bp,
+        Kind::BpSavesBp,
+        Kind::Deref,
+        Kind::End,
+        Kind::Signal,
+        Kind::Slow,
+        Kind::NoInformation,
+    ];
+
+    /// Check that the bits are where the picture shows them.
+    #[test]
+    fn layout_is_the_documented_one() {
+        assert_eq!(Rule::new(Kind::SpSavesBp, 40, -16).to_bits(), 0x0002_fff0_0000_0028);
+        assert_eq!(Rule::new(Kind::Deref, -8, 0).to_bits(), 0x0005_0000_ffff_fff8);
+    }
+
+    /// Check that zeroed memory holds no rule.
+    #[test]
+    fn zero_is_no_rule() {
+        assert_eq!(Rule::from_bits(0), None);
+    }
+
+    proptest! {
+        /// Check that a rule gives back what it was made of.
+        #[test]
+        fn parts_round_trip(kind in 0..KINDS.len(), cfa: i32, bp: i16) {
+            let rule = Rule::new(KINDS[kind], cfa, bp);
+            prop_assert_eq!(rule.kind(), Some(KINDS[kind]));
+            prop_assert_eq!(rule.cfa_offset(), i64::from(cfa));
+            prop_assert_eq!(rule.bp_offset(), i64::from(bp));
+            prop_assert_eq!(Rule::from_bits(rule.to_bits()), Some(rule));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Where a walk gets its rules from.
+
+use crate::memory::Memory;
+use crate::{CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, SharedRules, arch, cfi};
+
+/// The rules of all code of a process.
+pub trait Rules {
+    /// The modules behind the rules.
+    type Modules: Modules;
+
+    /// How to leave a frame that executes at `address`, and the tag beside the rule; `None` if that is not code.
+    fn rule(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)>;
+
+    /// Leaves a frame whose rule is [`Kind::Slow`](crate::Kind::Slow).
+    ///
+    /// # Errors
+    ///
+    /// Why the frame has no caller.
+    fn evaluate(&mut self, frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End>;
+
+    /// The modules.
+    fn modules(&self) -> &Self::Modules;
+}
+
+/// Rules from the tables of the modules, kept in two caches.
+pub struct CachedRules<'a, M> {
+    table: &'a mut RuleTable,
+    shared: SharedRules<'a>,
+    modules: &'a M,
+    scratch: &'a mut Scratch,
+    /// The tag of rules that are not cached.
+    uncached: u32,
+}
+
+impl<'a, M: Modules> CachedRules<'a, M> {
+    /// Rules of `modules`, kept in the thread's own `table` and in the `shared` one.
+    pub fn new(
+        table: &'a mut RuleTable,
+        shared: SharedRules<'a>,
+        modules: &'a M,
+        scratch: &'a mut Scratch,
+    ) -> Self {
+        Self { table, shared, modules, scratch, uncached: 0 }
+    }
+
+    /// Finds a rule that the first level does not have.
+    #[cold]
+    #[inline(never)]
+    fn fill(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)> {
+        let rule = match self.shared.find(address) {
+            Some(rule) => rule,
+            None => match self.learn(address)? {
+                Learned::Lasting(rule) => rule,
+                Learned::Passing(rule) => {
+                    self.uncached = 0;
+                    return Some((rule, &mut self.uncached));
+                }
+            },
+        };
+        let place = self.table.insert(address, rule);
+        self.table.get(place)
+    }
+
+    /// Works a rule out. The shared table gets it too, if it will stay true.
+    #[inline(never)]
+    fn learn(&mut self, address: CodeAddress) -> Option<Learned> {
+        let lookup = address.lookup();
+        let sections = self.modules.find(lookup);
+        let rule = match sections {
+            _ if self.is_trampoline(address) => Rule::SIGNAL,
+            Some(sections) => match cfi::rule(sections, address, self.scratch) {
+                Rule::NO_INFORMATION => self.stub(address).unwrap_or(Rule::NO_INFORMATION),
+                rule => rule,
+            },
+            None => Rule::NO_INFORMATION,
+        };
+        // A row proves that its addresses are code. Without one, an address inside a module may still be data.
+        if rule == Rule::NO_INFORMATION && !self.modules.is_code(lookup) {
+            return None;
+        }
+        if sections.is_none() {
+            return Some(Learned::Passing(rule));
+        }
+        self.shared.insert(address, rule);
+        Some(Learned::Lasting(rule))
+    }
+
+    /// The rule of a linkage stub without a table. Only an interrupted frame executes there: stubs call nothing.
+    fn stub(&self, address: CodeAddress) -> Option<Rule> {
+        let CodeAddress::Exact(ip) = address else { return None };
+        let (before, at) = (self.modules.code(ip.checked_sub(16)?)?, self.modules.code(ip)?);
+        arch::stub_offset(&before, &at).map(|offset| Rule::new(Kind::Sp, offset, 0))
+    }
+
+    /// Whether a signal handler returns to `address`. Asked before the tables: where the trampoline has none, the
+    /// byte before it belongs to another function.
+    fn is_trampoline(&self, address: CodeAddress) -> bool {
+        self.modules.code(address.address()).is_some_and(|code| arch::is_signal_trampoline(&code))
+    }
+}
+
+/// A rule and how long it is true.
+enum Learned {
+    /// As long as its module is loaded.
+    Lasting(Rule),
+    /// For this visit: code outside of modules may be replaced at any time.
+    Passing(Rule),
+}
+
+impl<M: Modules> Rules for CachedRules<'_, M> {
+    type Modules = M;
+
+    #[inline(always)]
+    fn rule(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)> {
+        match self.table.find(address) {
+            Some(place) => self.table.get(place),
+            None => self.fill(address),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn evaluate(&mut self, frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+        let lookup = frame.code().lookup();
+        let sections = self.modules.find(lookup).ok_or(End::NoUnwindInfo)?;
+        let row = cfi::row(sections, lookup, self.scratch).ok_or(End::NoUnwindInfo)?;
+        row.step(frame, memory)
+    }
+
+    fn modules(&self) -> &M {
+        self.modules
+    }
+}

@@ -1,0 +1,60 @@
+//! Plain calls.
+
+use std::hint::black_box;
+
+/// Recurses through frames of different sizes.
+#[inline(never)]
+fn descend<const WORDS: usize>(depth: u32) -> usize {
+    let locals = black_box([u64::from(depth); WORDS]);
+    let result = match depth {
+        0 => assert_walks_like_backtrace!(),
+        _ if depth % 3 == 0 => descend::<1>(depth - 1),
+        _ if depth % 3 == 1 => descend::<70>(depth - 1),
+        _ => descend::<200>(depth - 1),
+    };
+    black_box(locals);
+    result
+}
+
+/// Check that nested calls give glibc's frames from any depth.
+#[test]
+fn nested_calls_agree_with_backtrace() {
+    for depth in [0, 1, 2, 30, 300] {
+        assert!(descend::<3>(depth) > depth as usize);
+    }
+}
+
+/// Check that calls through closures and trait objects give glibc's frames.
+#[test]
+fn dynamic_calls_agree_with_backtrace() {
+    let steps: Vec<Box<dyn Fn(&dyn Fn() -> usize) -> usize>> =
+        vec![Box::new(|next| next() + 1), Box::new(|next| black_box(next)() * 2)];
+    let innermost = || assert_walks_like_backtrace!();
+    assert!(steps[0](&|| steps[1](&innermost)) > 2);
+}
+
+/// Check that a walk in a destructor that runs while a panic unwinds gives glibc's frames.
+#[test]
+fn landing_pads_agree_with_backtrace() {
+    struct WalksOnDrop(std::rc::Rc<std::cell::Cell<usize>>);
+    impl Drop for WalksOnDrop {
+        fn drop(&mut self) {
+            self.0.set(assert_walks_like_backtrace!());
+        }
+    }
+    let depth = std::rc::Rc::new(std::cell::Cell::new(0));
+    let guard = WalksOnDrop(depth.clone());
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _guard = guard;
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(result.is_err());
+    assert!(depth.get() > 2);
+}
+
+/// Check that a thread's stack ends at its root, glibc's `clone`.
+#[test]
+fn thread_stacks_end_at_the_root() {
+    let depth = std::thread::spawn(|| descend::<3>(5)).join();
+    assert!(depth.expect("the thread's walk agrees") > 5);
+}

@@ -1,0 +1,95 @@
+//! Walks that begin in a signal handler.
+
+use crate::support::{Stacks, Trace, Walker};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::ops::Range;
+use std::sync::Mutex;
+use unwind::{CodeAddress, End, Registers};
+
+/// Signal handlers belong to the process: tests that install one take turns.
+pub(crate) static HANDLERS: Mutex<()> = Mutex::new(());
+
+/// What the handler needs and finds. The thread that raises the signal is the one that handles it.
+struct Handler {
+    walker: Walker,
+    stacks: Stacks,
+    codes: Vec<CodeAddress>,
+    end: Option<End>,
+    expected: Trace,
+}
+
+thread_local! {
+    static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
+}
+
+extern "C" fn handle(_signal: c_int) {
+    HANDLER.with_borrow_mut(|handler| {
+        let Handler { walker, stacks, codes, end, expected } = handler.as_mut().expect("set up by the test");
+        expected.backtrace();
+        *end = Some(walker.walk(Registers::here(), stacks, 1000, |code, _| codes.push(code)));
+    });
+}
+
+/// Raises `SIGUSR1` in a handler's setting and gives back what the handler saw.
+#[inline(never)]
+fn raise(flags: c_int, other_stacks: &[Range<u64>]) -> Handler {
+    HANDLER.set(Some(Handler {
+        walker: Walker::new(),
+        stacks: Stacks::of_this_thread(other_stacks),
+        codes: Vec::new(),
+        end: None,
+        expected: Trace::new(),
+    }));
+    // SAFETY: all-zero is a valid set of flags and masks.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handle as *const () as usize;
+    action.sa_flags = flags;
+    let mut before = action;
+    // SAFETY: the handler only touches this thread's state.
+    unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut before) };
+    // SAFETY: the handler is installed.
+    unsafe { libc::raise(libc::SIGUSR1) };
+    // SAFETY: puts back what was there.
+    unsafe { libc::sigaction(libc::SIGUSR1, &raw const before, std::ptr::null_mut()) };
+    HANDLER.take().expect("still there")
+}
+
+/// The walk in the handler is glibc's, complete, and the interrupted frame's address is exact.
+fn assert_crosses_the_signal(seen: &Handler) {
+    let addresses: Vec<_> = seen.codes.iter().map(|code| code.address()).collect();
+    assert_eq!(seen.end, Some(End::Root), "{:#x?}", seen.codes);
+    // glibc's trace begins in the closure, ours in a function that may be inlined into it or not: the handler's
+    // caller, the trampoline, is where both must have met.
+    let trampoline = seen.codes.iter().skip(1).position(|code| matches!(code, CodeAddress::Exact(_)));
+    let interrupted = trampoline.expect("an interrupted frame") + 1;
+    assert!(interrupted >= 2);
+    assert_eq!(addresses[1..], seen.expected.frames()[1..]);
+    let process = seen.walker.process();
+    let libc = process.image(libc::raise as *const () as u64).expect("libc is a module");
+    assert!(libc.code.contains(addresses[interrupted]), "raise was interrupted");
+    assert!(libc.code.contains(addresses[interrupted - 1]), "the trampoline is libc's");
+}
+
+/// Check that handler, trampoline and interrupted frames are walked as glibc walks them.
+#[test]
+fn handlers_on_the_thread_stack_are_crossed() {
+    let _turn = HANDLERS.lock();
+    assert_crosses_the_signal(&raise(0, &[]));
+}
+
+/// Check that a handler on an alternate stack leads back to the stack it interrupted.
+#[test]
+fn handlers_on_an_alternate_stack_are_crossed() {
+    let _turn = HANDLERS.lock();
+    let mut memory = vec![0u64; 1 << 15];
+    let range = memory.as_ptr_range();
+    let stack = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: 8 << 15 };
+    let mut before = stack;
+    // SAFETY: the memory lives until the stack is given back below.
+    unsafe { libc::sigaltstack(&raw const stack, &raw mut before) };
+    let seen = raise(libc::SA_ONSTACK, &[range.start as u64..range.end as u64]);
+    // SAFETY: nothing runs on the alternate stack any more.
+    unsafe { libc::sigaltstack(&raw const before, std::ptr::null_mut()) };
+    assert_crosses_the_signal(&seen);
+}
