@@ -2,7 +2,7 @@
 //!
 //! The parser is `cpp_demangle`. Its output differs from c++filt's in some spellings, which are changed here, and
 //! it takes the first parameter of a template constructor for a return type, so one is put in. Over the 290,000
-//! functions of LLVM, node, OpenJDK and libstdc++ the results then agree in 95 %; most of the others differ in
+//! functions of LLVM, node, the JVM and libstdc++ the results then agree in 95 %; most of the others differ in
 //! spaces, in `std::string` for its long form, in `&&` left out of expanded packs, or in `&f(int)` for `&f`.
 
 use super::bounded::Bounded;

@@ -1,0 +1,64 @@
+//! Kinds of executables and layouts of segments.
+
+use crate::toolchain::{PROGRAM, Workshop, symbol};
+
+/// Check that each kind of executable, and a library, resolves its own functions, exported and static, from the
+/// first byte to the last.
+#[test]
+fn every_kind_of_executable_resolves() {
+    for (kind, flags) in [
+        ("static", "-static"),
+        ("static-PIE", "-static-pie -fPIE"),
+        ("PIE", "-pie -fPIE"),
+        ("non-PIE", "-no-pie"),
+        ("library", "-shared -fPIC"),
+        ("one segment for code and constants", "-no-pie -Wl,-z,noseparate-code"),
+        ("gold", "-fuse-ld=gold"),
+        ("lld", "-fuse-ld=lld"),
+        ("sections of their own", "-ffunction-sections -Wl,--gc-sections -fuse-ld=bfd"),
+        ("32 bits", "-m32 -nostdlib -Wl,-emain"),
+    ] {
+        let workshop = Workshop::new();
+        if !workshop.try_compile("program", PROGRAM, &format!("-O1 -g {flags}")) {
+            println!("skipped: {kind}, not supported by this gcc");
+            continue;
+        }
+        for name in ["main", "global_function", "local_function"] {
+            let (address, size) = symbol(&workshop.path("program"), name);
+            for address in [address, address + size - 1] {
+                assert_eq!(workshop.function("program", address).as_deref(), Ok(name), "{kind}");
+            }
+        }
+    }
+}
+
+/// Check that lines come with functions in every version of DWARF, and paths as the compiler recorded them.
+#[test]
+fn every_version_of_dwarf_has_lines() {
+    for flags in ["-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf64 -gdwarf-5", "-g1"] {
+        let workshop = Workshop::new();
+        if !workshop.try_compile("program", PROGRAM, &format!("-O1 {flags}")) {
+            println!("skipped: {flags}, not supported by this gcc");
+            continue;
+        }
+        let (address, _) = symbol(&workshop.path("program"), "global_function");
+        let lookup = workshop.lookup("program", &[address]).remove(0);
+        let [frame] = &lookup.frames[..] else { panic!("{flags}: {lookup:?}") };
+        assert_eq!(frame.function.as_deref(), Some("global_function"), "{flags}");
+        assert_eq!(frame.line, Some(4), "{flags}");
+        let expected = workshop.path("program.source.c").canonicalize().unwrap();
+        assert_eq!(frame.file.as_deref().map(std::path::Path::new), Some(&*expected), "{flags}");
+        assert_eq!(lookup.reason, None);
+    }
+}
+
+/// Check that an image in memory resolves as the file does.
+#[test]
+fn image_in_memory_resolves() {
+    let workshop = Workshop::new();
+    let path = workshop.compile("program", PROGRAM, "-O1 -g");
+    let (address, _) = symbol(&path, "main");
+    let module = workshop.symbolizer().open_image(std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(module.lookup(address), workshop.lookup("program", &[address])[0]);
+    assert_eq!(module.lookup(address).function(), Some("main"));
+}

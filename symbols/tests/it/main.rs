@@ -1,0 +1,15 @@
+//! Real little programs, compiled here, and what is found out about their addresses.
+
+mod toolchain;
+
+mod aliases;
+mod compressed;
+mod coverage;
+mod debug_files;
+mod executables;
+mod hostile;
+mod identity;
+mod inlines;
+mod links;
+mod mangled;
+mod moved;
