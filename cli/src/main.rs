@@ -1,2 +1,36 @@
-//! The sysprof-memprof command.
-fn main() {}
+//! The `sysprof-memprof` command.
+//!
+//! What it holds itself to:
+//!
+//! - The target is not disturbed: its standard output is its own, its exit code becomes ours, and nothing of ours
+//!   keeps it from ending.
+//! - What would make a recording useless is said before the target starts, with what to do about it.
+//! - A recording that began is finished, whatever signal comes.
+//! - One file does it all: the agent library is inside of this executable.
+//!
+//! Exit codes are listed in [`exit`], the order of things during a recording in [`commands::run`].
+
+mod agent;
+mod args;
+mod commands;
+mod exit;
+mod installed;
+mod log;
+mod message;
+mod output;
+mod progress;
+mod terminal;
+mod values;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match args::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    match commands::execute(arguments) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,125 @@
+//! Builds the agent, so that the command carries it inside.
+//!
+//! The agent is a library of its own with its own features and lints, and cargo cannot yet depend on the file that a
+//! crate produces. So this runs cargo once more, for the agent alone:
+//!
+//! ```text
+//!   cargo build -p sysprof-memprof
+//!     └── cli/build.rs
+//!           └── cargo build -p preload --target-dir OUT_DIR/agent       no lock in common with the outer cargo
+//!                 └── libsysprof_memprof_preload.so ── include_bytes! ──► cli/src/agent.rs
+//! ```
+//!
+//! What the outer build sets for its own crates is kept from the agent: flags such as those of coverage or
+//! sanitizers would put calls into its hooks that allocate, and wrappers such as clippy's do not build at all.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The crates that the agent is made of.
+const SOURCES: [&str; 3] = ["preload", "shared-ring", "unwind"];
+/// Files beside them that decide how it is built.
+const SETTINGS: [&str; 4] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml"];
+
+fn main() {
+    let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let Some(workspace) = manifest.parent() else {
+        panic!("{} has no workspace above it", manifest.display())
+    };
+    watch(workspace);
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let library = build(workspace, &out);
+    assert!(library.is_file(), "the agent was built, but not to {}", library.display());
+    println!("cargo::rustc-env=SYSPROF_MEMPROF_AGENT={}", library.display());
+}
+
+/// Asks cargo to come again when the agent would turn out different.
+fn watch(workspace: &Path) {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Cargo looks into folders; a file that does not exist would make it come every time.
+    for path in SOURCES.iter().chain(&SETTINGS).map(|name| workspace.join(name)).filter(|path| path.exists())
+    {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+}
+
+/// Builds the agent and says where it is.
+fn build(workspace: &Path, out: &Path) -> PathBuf {
+    let target = variable("TARGET");
+    assert!(
+        target.contains("linux") && target.contains("-gnu"),
+        "the agent works with glibc on Linux, not on {target}: build for a -linux-gnu target"
+    );
+    let profile = profile(out);
+    let target_dir = out.join("agent");
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo.args(["build", "--package", "preload", "--lib", "--profile", &profile, "--target", &target]);
+    cargo.arg("--manifest-path").arg(workspace.join("Cargo.toml")).arg("--target-dir").arg(&target_dir);
+    if workspace.join("Cargo.lock").exists() {
+        cargo.arg("--locked");
+    }
+    if is_offline() {
+        cargo.arg("--offline");
+    }
+    cargo.current_dir(workspace);
+    for (name, _) in env::vars_os().filter(|(name, _)| !is_kept(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
+    let status = cargo.status().unwrap_or_else(|error| panic!("cannot run {cargo:?}: {error}"));
+    assert!(
+        status.success(),
+        "the agent could not be built ({status}); see above. If a crate is missing offline, run: cargo fetch --locked"
+    );
+    let folder = if profile == "dev" { "debug" } else { &profile };
+    target_dir.join(target).join(folder).join("libsysprof_memprof_preload.so")
+}
+
+/// The profile that is being built. Cargo tells only which of `debug` and `release` it comes from, but names the
+/// folder after it: `target/PROFILE/build/sysprof-memprof-HASH/out`.
+fn profile(out: &Path) -> String {
+    let mut above = out.ancestors().skip(2).filter_map(|path| path.file_name()?.to_str());
+    let name = match (above.next(), above.next()) {
+        (Some("build"), Some(profile)) => profile.to_string(),
+        _ => variable("PROFILE"),
+    };
+    if name == "debug" { "dev".to_string() } else { name }
+}
+
+/// True when the outer cargo may not use the network. It hands `CARGO_NET_OFFLINE` on, but not its `--offline` and
+/// `--frozen`, so these are looked for in its own command line.
+fn is_offline() -> bool {
+    let by_variable = env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true");
+    let parent = std::os::unix::process::parent_id();
+    let command = std::fs::read(format!("/proc/{parent}/cmdline")).unwrap_or_default();
+    let by_flag = command.split(|byte| *byte == 0).take_while(|argument| *argument != b"--");
+    by_variable || by_flag.into_iter().any(|argument| argument == b"--offline" || argument == b"--frozen")
+}
+
+/// Variables that the agent's build may see: the user's own settings of network, sources and profiles, and the job
+/// server. Everything else that cargo sets belongs to the outer build.
+fn is_kept(name: &str) -> bool {
+    const FLAGS: [&str; 4] = ["RUSTFLAGS", "RUSTDOCFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"];
+    const KEPT: [&str; 8] = [
+        "CARGO_HOME",
+        "CARGO_HTTP_",
+        "CARGO_MAKEFLAGS",
+        "CARGO_NET_",
+        "CARGO_PROFILE_",
+        "CARGO_REGISTR",
+        "CARGO_SOURCE_",
+        "CARGO_TERM_",
+    ];
+    let is_linker = name.starts_with("CARGO_TARGET_") && name.ends_with("_LINKER");
+    match name {
+        name if FLAGS.contains(&name) => false,
+        name if name == "CARGO" || name.starts_with("CARGO_") => {
+            is_linker || KEPT.iter().any(|kept| name.starts_with(kept))
+        }
+        name => !name.starts_with("CLIPPY_"),
+    }
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("{name} is not set: this is run by cargo"))
+}

@@ -1,0 +1,51 @@
+//! The agent library that is inside of this executable.
+
+use crate::installed;
+use crate::log::debug;
+use crate::message;
+use collector::agent_file::{self, AgentFile, NoPlace, Reason};
+use std::path::PathBuf;
+
+/// The library, built by this crate's build script.
+pub(crate) const BYTES: &[u8] = include_bytes!(env!("SYSPROF_MEMPROF_AGENT"));
+
+/// An agent that targets can load.
+#[derive(Debug)]
+pub(crate) struct Available {
+    /// The library.
+    pub(crate) path: PathBuf,
+    /// True for a copy that all users can read and that stays, false for one in a private folder.
+    pub(crate) installed: bool,
+}
+
+/// The installed agent when it is this version's, otherwise a private copy, which is made at need. A private folder
+/// that cannot be used although it is there is named.
+pub(crate) fn provide() -> Result<Available, NoPlace> {
+    if let Some(path) = installed::find(BYTES) {
+        debug!("agent: {} is installed", path.display());
+        return Ok(Available { path, installed: true });
+    }
+    let AgentFile { path, passed_over } = AgentFile::provide(BYTES, &agent_file::candidates())?;
+    for unusable in passed_over {
+        let text = format!("{} cannot hold the agent: {}", unusable.folder.display(), unusable.reason);
+        match unusable.reason {
+            Reason::Absent => debug!("{text}"),
+            _ => message::note(&format!("{text}. Taking {} instead.", path.display())),
+        }
+    }
+    debug!("agent: {} is a private copy", path.display());
+    Ok(Available { path, installed: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what is embedded is a shared library.
+    #[test]
+    fn embedded_agent_is_a_library() {
+        assert!(BYTES.starts_with(b"\x7fELF"));
+        // e_type of the ELF header: ET_DYN.
+        assert_eq!(BYTES.get(16..18), Some([3, 0].as_slice()));
+    }
+}

@@ -1,0 +1,127 @@
+//! The command line.
+
+use crate::commands::{
+    completions, doctor, dump, info, install_agent, leaks, preload_path, record, report, run,
+};
+use anstyle::{AnsiColor, Style};
+use clap::builder::Styles;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const HEADING: Style = AnsiColor::Green.on_default().bold();
+const LITERAL: Style = AnsiColor::Cyan.on_default().bold();
+
+const EXAMPLES: &str = "\
+Examples:
+  sysprof-memprof run -- ./app --flag            record a program and everything it starts
+  sysprof-memprof run -o app.memprof -- ./app    … into this file
+  sysprof-memprof report app.memprof             who allocates, who holds the peak
+  sysprof-memprof leaks app.memprof              what was still allocated at the end
+  sysprof-memprof ./app                          short for run
+  sysprof-memprof app.memprof                    short for report
+
+  sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
+  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
+
+Exit codes:
+  of run: the target's own, or 128+N when signal N killed it
+  0       success
+  1       something failed
+  2       wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
+  3       the target succeeded, but its recording failed
+  126     the target cannot be executed
+  127     the target was not found
+
+Environment:
+  SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
+  SYSPROF_MEMPROF_FOLLOW   0 keeps programs that a recorded one starts from being recorded
+  SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
+  SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
+  NO_COLOR                 no colours; they are used on terminals only";
+
+/// What the user wants.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(run::Arguments),
+    Record(record::Arguments),
+    Report(report::Arguments),
+    Leaks(leaks::Arguments),
+    Info(info::Arguments),
+    Dump(dump::Arguments),
+    Doctor(doctor::Arguments),
+    PreloadPath(preload_path::Arguments),
+    InstallAgent(install_agent::Install),
+    UninstallAgent(install_agent::Uninstall),
+    Completions(completions::Arguments),
+    /// A file without a command: a capture is shown, a program recorded.
+    #[command(external_subcommand)]
+    Open(Vec<OsString>),
+}
+
+/// Memory profiler for native Linux programs: records every allocation with its full stack, and shows who holds the
+/// memory.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sysprof-memprof",
+    arg_required_else_help = true,
+    override_usage = "sysprof-memprof <COMMAND> [OPTIONS]\n       sysprof-memprof <CAPTURE>\n       sysprof-memprof <PROGRAM> [ARGUMENTS]",
+    after_help = "See 'sysprof-memprof --help' for examples, exit codes and environment variables.",
+    after_long_help = EXAMPLES,
+    max_term_width = 110,
+    styles = Styles::styled().header(HEADING).usage(HEADING).literal(LITERAL),
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Reads the command line of this process. Help and errors are written here; what is left then is the exit code.
+pub(crate) fn parse() -> Result<Command, ExitCode> {
+    let parsed = definition().try_get_matches().and_then(|matches| CommandLine::from_arg_matches(&matches));
+    parsed.map(|line| line.command).map_err(|error| {
+        // A closed output needs no help.
+        let _ = error.print();
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::exit::USAGE))
+    })
+}
+
+/// The definition, for parsing and for completions.
+pub(crate) fn definition() -> clap::Command {
+    CommandLine::command().version(version())
+}
+
+/// The versions that decide whether two parts work together.
+fn version() -> &'static str {
+    let text = format!(
+        "{} (capture format {}, agent protocol {})",
+        env!("CARGO_PKG_VERSION"),
+        capture::VERSION,
+        collector::PROTOCOL_VERSION
+    );
+    // Clap wants it for as long as the program runs.
+    Box::leak(text.into_boxed_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that clap finds no fault in the definition.
+    #[test]
+    fn definition_is_sound() {
+        definition().debug_assert();
+    }
+
+    /// Check that the environment table names what the code reads.
+    #[test]
+    fn examples_name_only_commands_that_exist() {
+        let commands: Vec<_> =
+            definition().get_subcommands().map(|command| command.get_name().to_string()).collect();
+        for line in EXAMPLES.lines().filter_map(|line| line.trim().strip_prefix("sysprof-memprof ")) {
+            let word = line.split_whitespace().next().unwrap();
+            let is_file = word.contains('/') || word.contains('.');
+            assert!(is_file || commands.iter().any(|command| command == word), "{word}");
+        }
+    }
+}

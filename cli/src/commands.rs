@@ -1,0 +1,37 @@
+//! The commands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod dump;
+pub(crate) mod info;
+pub(crate) mod install_agent;
+pub(crate) mod leaks;
+pub(crate) mod open;
+pub(crate) mod preload_path;
+pub(crate) mod record;
+mod recording;
+pub(crate) mod report;
+pub(crate) mod run;
+mod supervise;
+mod view;
+
+use crate::args::Command;
+use crate::exit::Outcome;
+
+/// Does what the user wants.
+pub(crate) fn execute(command: Command) -> Outcome {
+    match command {
+        Command::Run(arguments) => run::execute(arguments),
+        Command::Record(arguments) => record::execute(arguments),
+        Command::Report(arguments) => report::execute(&arguments),
+        Command::Leaks(arguments) => leaks::execute(&arguments),
+        Command::Info(arguments) => info::execute(&arguments),
+        Command::Dump(arguments) => dump::execute(&arguments),
+        Command::Doctor(arguments) => doctor::execute(&arguments),
+        Command::PreloadPath(arguments) => preload_path::execute(&arguments),
+        Command::InstallAgent(arguments) => install_agent::install(&arguments),
+        Command::UninstallAgent(arguments) => install_agent::uninstall(&arguments),
+        Command::Completions(arguments) => completions::execute(&arguments),
+        Command::Open(words) => open::execute(words),
+    }
+}

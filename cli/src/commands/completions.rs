@@ -1,0 +1,29 @@
+//! `completions`: what a shell needs to complete our command lines.
+
+use crate::args;
+use crate::exit::Outcome;
+use clap::Args;
+use clap_complete::Shell;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Print completions for a shell
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  sysprof-memprof completions bash > ~/.local/share/bash-completion/completions/sysprof-memprof"
+)]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints them.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    // The generator panics when it cannot write, so it writes to memory.
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut args::definition(), "sysprof-memprof", &mut text);
+    let mut out = std::io::stdout().lock();
+    out.write_all(&text)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,186 @@
+//! What a recording needs, tried out.
+
+use super::check::Check;
+use crate::agent::{self, Available};
+use crate::{args, output};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, statvfs};
+use rustix::process::{Resource, getrlimit};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Size of the memory that is tried: any will do.
+const TRIED: u64 = 1 << 16;
+/// Address space that one process's recording reserves; most of it is never used.
+const RESERVED: u64 = 4 << 30;
+
+/// All of them, most basic first.
+pub(super) fn all() -> Vec<Check> {
+    let agent = agent::provide();
+    let mut checks = vec![versions(), system(), libc()];
+    match &agent {
+        Ok(agent) => checks.extend([place(agent), loads(agent)]),
+        Err(error) => checks.push(Check::bad("agent", error.to_string().replace('\n', ";"))),
+    }
+    checks.extend([
+        shared_memory(),
+        clock(),
+        address_space(),
+        file_size(),
+        captures(),
+        privileges(),
+        environment(),
+    ]);
+    checks
+}
+
+fn versions() -> Check {
+    let version = args::definition().get_version().unwrap_or_default().to_string();
+    Check::good("version", format!("{version}, agent of {} bytes", agent::BYTES.len()))
+}
+
+fn system() -> Check {
+    let name = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|file| Path::new(file).exists());
+    let inside = if container { ", in a container" } else { "" };
+    Check::good(
+        "system",
+        format!("{} {} {}{inside}", text(name.sysname()), text(name.release()), text(name.machine())),
+    )
+}
+
+fn libc() -> Check {
+    match Command::new("getconf").arg("GNU_LIBC_VERSION").env_remove("LD_PRELOAD").output() {
+        Ok(output) if output.status.success() => {
+            Check::good("C library", String::from_utf8_lossy(&output.stdout).trim().to_string())
+        }
+        _ => Check::note("C library", "getconf does not tell; programs for musl cannot be recorded"),
+    }
+}
+
+fn place(agent: &Available) -> Check {
+    let path = agent.path.display();
+    match agent.installed {
+        true => Check::good("agent", format!("installed at {path}")),
+        false => Check::good("agent", format!("private copy at {path}; services need install-agent")),
+    }
+}
+
+/// Preloads the agent into a program and looks into its memory map.
+fn loads(agent: &Available) -> Check {
+    let output = Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &agent.path).output();
+    let name = "preloading";
+    match output {
+        Ok(output) if String::from_utf8_lossy(&output.stdout).contains(&*agent.path.to_string_lossy()) => {
+            Check::good(name, "the dynamic loader loads the agent")
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            Check::bad(name, format!("the dynamic loader does not load the agent: {said}"))
+        }
+        Err(error) => Check::note(name, format!("could not be tried: {error}")),
+    }
+}
+
+/// Makes memory as it is shared with recorded processes.
+fn shared_memory() -> Check {
+    let name = "shared memory";
+    let tried = memfd_create("sysprof-memprof-doctor", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        .and_then(|memory| ftruncate(&memory, TRIED).map(|()| memory))
+        .and_then(|memory| fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW).map(|()| memory));
+    match tried {
+        Ok(memory) => match fcntl_add_seals(&memory, SealFlags::FUTURE_WRITE) {
+            Ok(()) => Check::good(name, "memfd with seals"),
+            Err(error) => {
+                Check::bad(name, format!("no seal against writing ({error}): Linux 5.1 or later is needed"))
+            }
+        },
+        Err(error) => {
+            Check::bad(name, format!("no memfd with seals ({error}): does a sandbox forbid memfd_create?"))
+        }
+    }
+}
+
+fn clock() -> Check {
+    let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    match source.as_str() {
+        "tsc" => Check::good("clock", "tsc"),
+        "" => Check::note("clock", "the kernel does not tell its clock source"),
+        other => Check::note("clock", format!("{other}; time stamps cost more than with tsc")),
+    }
+}
+
+fn address_space() -> Check {
+    match getrlimit(Resource::As).current {
+        Some(limit) if limit < RESERVED => Check::note(
+            "address space",
+            format!(
+                "limited to {limit} bytes (ulimit -v): recorded programs may not start; take a smaller --ring-size"
+            ),
+        ),
+        _ => Check::good("address space", "not limited"),
+    }
+}
+
+fn file_size() -> Check {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) => {
+            Check::note("file size", format!("limited to {limit} bytes (ulimit -f): captures end there"))
+        }
+        None => Check::good("file size", "not limited"),
+    }
+}
+
+/// Whether a capture could be written to the current folder.
+fn captures() -> Check {
+    let name = "current folder";
+    if output::check(Path::new("sysprof-memprof-doctor.memprof"), true).is_err() {
+        return Check::note(name, "captures cannot be written here; choose another place with --output");
+    }
+    match statvfs(".") {
+        Ok(system) => {
+            let free = system.f_bavail.saturating_mul(system.f_frsize) >> 20;
+            Check::good(name, format!("captures can be written here, {free} MiB free"))
+        }
+        Err(error) => Check::note(name, format!("free space is not known: {error}")),
+    }
+}
+
+fn privileges() -> Check {
+    let status = read("/proc/self/status");
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim().to_string()
+    };
+    let setting = |name: &str| match read(&format!("/proc/sys/kernel/{name}")) {
+        value if value.is_empty() => "?".to_string(),
+        value => value,
+    };
+    let user = if rustix::process::geteuid().is_root() { "root" } else { "an ordinary user" };
+    Check::good(
+        "privileges",
+        format!(
+            "{user}, seccomp {}, no_new_privs {}, perf_event_paranoid {}, ptrace_scope {}",
+            field("Seccomp:"),
+            field("NoNewPrivs:"),
+            setting("perf_event_paranoid"),
+            setting("yama/ptrace_scope")
+        ),
+    )
+}
+
+/// Names, not values: these may be anything.
+fn environment() -> Check {
+    let ours = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let mut names: Vec<_> =
+        ours.filter(|name| name.starts_with("SYSPROF_MEMPROF_") || name == "LD_PRELOAD").collect();
+    names.sort();
+    match names.is_empty() {
+        true => Check::good("environment", "no variable of ours, no LD_PRELOAD"),
+        false => Check::note("environment", format!("set: {}", names.join(", "))),
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_string()
+}

@@ -1,0 +1,71 @@
+//! `install-agent` and `uninstall-agent`: a copy of the agent for all users.
+
+use crate::exit::{Failure, Outcome};
+use crate::{agent, installed};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Install the agent library for all users
+///
+/// It goes to PREFIX/lib/sysprof-memprof, where preload-path and run find it. Nothing else is installed, and nothing
+/// setuid.
+#[derive(Args, Debug)]
+pub(crate) struct Install {
+    /// Install below this folder [default: where this program is installed, or /usr/local]
+    #[arg(long, value_name = "DIR")]
+    prefix: Option<PathBuf>,
+}
+
+/// Remove the agent library that install-agent installed
+#[derive(Args, Debug)]
+pub(crate) struct Uninstall {
+    /// Remove it from below this folder [default: where this program is installed, or /usr/local]
+    #[arg(long, value_name = "DIR")]
+    prefix: Option<PathBuf>,
+}
+
+/// Installs the agent and prints where.
+pub(crate) fn install(arguments: &Install) -> Outcome {
+    let prefix = prefix(arguments.prefix.as_deref())?;
+    let unspeakable = |letter: char| letter.is_whitespace() || matches!(letter, ':' | '$');
+    if prefix.to_string_lossy().contains(unspeakable) {
+        return Err(Failure::usage(anyhow!(
+            "{} has a space, colon or $ sign, which LD_PRELOAD cannot hold. Choose another --prefix.",
+            prefix.display()
+        )));
+    }
+    let path = installed::install(agent::BYTES, &prefix).with_context(|| {
+        let path = installed::path_in(&prefix);
+        format!(
+            "cannot write {}. Choose a folder of yours with --prefix, or run this as root",
+            path.display()
+        )
+    })?;
+    writeln!(std::io::stdout(), "{}", path.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the agent and prints from where.
+pub(crate) fn uninstall(arguments: &Uninstall) -> Outcome {
+    let prefix = prefix(arguments.prefix.as_deref())?;
+    let path = installed::path_in(&prefix);
+    match installed::uninstall(&prefix) {
+        Ok(path) => {
+            writeln!(std::io::stdout(), "removed {}", path.display())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::usage(anyhow!(
+            "there is no agent at {}. Name the prefix it was installed to with --prefix.",
+            path.display()
+        ))),
+        Err(error) => Err(anyhow!(error).context(format!("cannot remove {}", path.display())).into()),
+    }
+}
+
+fn prefix(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let prefix = given.map_or_else(installed::default_prefix, Path::to_path_buf);
+    std::path::absolute(&prefix).with_context(|| format!("cannot name the folder {}", prefix.display()))
+}

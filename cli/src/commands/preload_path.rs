@@ -1,0 +1,34 @@
+//! `preload-path`: where the agent is.
+
+use crate::exit::{Failure, Outcome};
+use crate::{agent, message};
+use clap::Args;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+/// Print the path of the agent library, for LD_PRELOAD
+///
+/// The installed copy when there is one, see install-agent; otherwise a copy in a private folder, which is made when
+/// it is missing.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service"
+)]
+pub(crate) struct Arguments {}
+
+/// Prints it.
+pub(crate) fn execute(_: &Arguments) -> Outcome {
+    let agent = agent::provide().map_err(Failure::usage)?;
+    if !agent.installed {
+        message::warning(
+            "this copy is private: other users cannot read it, and it may be gone after the next boot. \
+             For services, run: sysprof-memprof install-agent",
+        );
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(agent.path.as_os_str().as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,68 @@
+//! `record`: records programs that were started by hand with the agent preloaded.
+
+use super::recording::{Kind, Recording};
+use super::{supervise, view};
+use crate::exit::{FAILED, Failure, Outcome};
+use crate::log::debug;
+use crate::progress::Progress;
+use crate::{agent, message, output};
+use anyhow::Context;
+use clap::Args;
+use collector::OnFull;
+use collector::launch::Signals;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Services lose events rather than wait noticeably.
+const ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
+
+/// Record programs that are started by hand with the agent preloaded
+///
+/// Listens on a socket until ^C or SIGTERM. A program is recorded from its start when LD_PRELOAD has the agent and
+/// SYSPROF_MEMPROF_SOCKET this socket; when nobody listens there, it runs unrecorded.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Listen on this Unix socket
+    #[arg(long, required = true, value_name = "SOCKET")]
+    listen: PathBuf,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+/// Records until interrupted.
+pub(crate) fn execute(arguments: Arguments) -> Outcome {
+    let capture = match &arguments.recording.output {
+        Some(path) => path.clone(),
+        None => output::default_name(OsStr::new("record"), std::process::id()),
+    };
+    output::check(&capture, arguments.recording.force)?;
+    let agent = agent::provide().map_err(Failure::usage)?;
+    let signals = Signals::catch().context("cannot receive signals")?;
+    let progress = Progress::new(arguments.recording.quiet);
+    // Programs start in other folders than this one, so they need the whole path.
+    let socket = std::path::absolute(&arguments.listen).context("cannot name the socket")?;
+    let session = arguments.recording.start(Kind {
+        output: capture.clone(),
+        command: Vec::new(),
+        socket: Some(socket),
+        follow: true,
+        live: progress.is_wanted(),
+        on_full: ON_FULL,
+    })?;
+    debug!("recording to {} on {}", capture.display(), session.socket().display());
+    if !arguments.recording.quiet {
+        message::plain(&format!(
+            "Recording to {} until ^C. Start programs with:\n  LD_PRELOAD={} SYSPROF_MEMPROF_SOCKET={} COMMAND",
+            capture.display(),
+            agent.path.display(),
+            session.socket().display()
+        ));
+    }
+    supervise::until_interrupted(&session, &signals, progress).context("cannot wait for signals")?;
+    let finished =
+        supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
+    view::after_recording(&finished, arguments.recording.quiet);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,108 @@
+//! What `run` and `record` have in common.
+
+use crate::exit::{FAILED, Failure};
+use crate::values;
+use clap::{Args, ValueEnum};
+use collector::{Error, OnFull, Options, Session};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Frames of a stack that are recorded unless something else is said.
+const MAX_DEPTH: u32 = 1024;
+
+/// Options of every recording.
+#[derive(Args, Debug)]
+pub(crate) struct Recording {
+    /// Write the capture to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the output when it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What a thread does whose ring is full: wait for the collector, or lose events and count them
+    #[arg(long, value_name = "POLICY")]
+    on_full: Option<Policy>,
+    /// Longest wait of a thread whose ring is full
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    max_wait: Option<Duration>,
+    /// Bytes of each thread's ring
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = values::ring_size)]
+    ring_size: usize,
+    /// Most frames of a stack; the outer ones are cut off
+    #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    max_depth: u32,
+    /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<String>,
+    /// Do not record processes whose executable's name matches
+    #[arg(long, value_name = "GLOB")]
+    skip: Vec<String>,
+    /// Do not look up function names at the end; the capture then opens only where its programs are
+    #[arg(long)]
+    no_symbolize: bool,
+    /// Do not store command lines in the capture
+    #[arg(long)]
+    no_cmdline: bool,
+    /// Neither progress nor summary
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// What a thread does when its ring is full.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Policy {
+    /// Wait for the collector
+    Block,
+    /// Lose events and count them
+    Drop,
+}
+
+/// What differs between the kinds of recordings.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// Where the capture goes.
+    pub(crate) output: PathBuf,
+    /// The command, empty when there is none.
+    pub(crate) command: Vec<OsString>,
+    /// Where agents connect, when the user has a say in it.
+    pub(crate) socket: Option<PathBuf>,
+    /// Record what the target starts.
+    pub(crate) follow: bool,
+    /// Know the live bytes at any time.
+    pub(crate) live: bool,
+    /// The policy and its longest wait when the user says nothing.
+    pub(crate) on_full: (OnFull, Duration),
+}
+
+impl Recording {
+    /// Begins the recording. Nothing has been started yet when this fails.
+    pub(crate) fn start(&self, kind: Kind) -> Result<Session, Failure> {
+        let on_full = match self.on_full {
+            Some(Policy::Block) => OnFull::Block,
+            Some(Policy::Drop) => OnFull::Drop,
+            None => kind.on_full.0,
+        };
+        let options = Options {
+            output: kind.output,
+            replace: self.force,
+            command: kind.command,
+            store_command: !self.no_cmdline,
+            follow: kind.follow,
+            on_full,
+            max_wait: self.max_wait.unwrap_or(kind.on_full.1),
+            ring_size: self.ring_size,
+            max_depth: self.max_depth,
+            only: self.only.clone(),
+            skip: self.skip.clone(),
+            symbolize: !self.no_symbolize,
+            socket: kind.socket,
+            live: kind.live,
+            tool_version: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        Session::start(options).map_err(|error| match error {
+            Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } => Failure::usage(error),
+            error => Failure::new(FAILED, error),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! `report`: who allocates, and who holds the memory.
+
+use super::view;
+use crate::exit::Outcome;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+use viewer::analysis::{Metric, Share};
+use viewer::{ReportOptions, Shape, json, text};
+
+/// Show who allocates, and who holds the memory
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof report app.memprof                            stacks that held most at the peak
+  sysprof-memprof report app.memprof --by allocations --tree    where allocations are made, from main inwards
+  sysprof-memprof report app.memprof --by leaked --inverted     from the allocating functions outwards
+  sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
+pub(crate) struct Arguments {
+    /// The capture
+    file: PathBuf,
+    /// What to count and sort by
+    #[arg(long, value_name = "METRIC", default_value = "peak", value_parser = metric())]
+    by: Metric,
+    /// Show a tree from the root inwards
+    #[arg(long, conflicts_with = "inverted")]
+    tree: bool,
+    /// Show a tree from the allocating functions outwards
+    #[arg(long)]
+    inverted: bool,
+    /// Sum up what is less than this share of the total
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    min: Share,
+    /// Sum up what is beyond this number of rows, or of children in a tree
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    /// `report FILE` with nothing else said.
+    pub(crate) fn of_file(file: PathBuf) -> Arguments {
+        let ReportOptions { metric, min, limit, .. } = ReportOptions::default();
+        Arguments { file, by: metric, tree: false, inverted: false, min, limit, json: false }
+    }
+}
+
+/// Prints the report.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let shape = match (arguments.tree, arguments.inverted) {
+        (true, _) => Shape::Tree,
+        (_, true) => Shape::Inverted,
+        _ => Shape::Stacks,
+    };
+    let options = ReportOptions { metric: arguments.by, shape, min: arguments.min, limit: arguments.limit };
+    let loaded = view::load(&arguments.file)?;
+    view::print(|out, style| match arguments.json {
+        true => json::report(out, &loaded, &options),
+        false => text::report(out, &loaded, &options, style),
+    })
+}
+
+fn metric() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
+}

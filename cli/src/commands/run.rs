@@ -1,0 +1,140 @@
+//! `run`: records a program and what it starts.
+//!
+//! The order of things, each step able to stop before the next has any effect:
+//!
+//! ```text
+//!   inspect the program ─► check the output ─► provide the agent      wrong usage ends here: nothing was started
+//!     ─► fork a process that waits                                    its pid names the capture
+//!     ─► catch signals ─► begin the recording                         from here on, whatever comes is finished
+//!     ─► let the process become the target ─► supervise until it ends
+//!     ─► finish the capture ─► summary ─► the target's exit code
+//! ```
+
+use super::recording::{Kind, Recording};
+use super::supervise::{self, Supervised};
+use super::view;
+use crate::exit::{self, Failure, Outcome};
+use crate::log::debug;
+use crate::progress::Progress;
+use crate::{agent, message, output};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use collector::launch::{Environment, Launch, Signals, adopt_orphans};
+use collector::{OnFull, Session, target};
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A program under `run` waits rather than lose events, but never for ever.
+const ON_FULL: (OnFull, Duration) = (OnFull::Block, Duration::from_secs(10));
+
+/// Record a program and everything it starts
+///
+/// The capture goes to PROGRAM.PID.memprof unless --output says otherwise. The program has the terminal for itself:
+/// ^C reaches it and does not end the recording, which ends when the program does. The exit code is the program's.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    recording: Recording,
+    /// Record the programs that the target starts, too (the default)
+    #[arg(long, overrides_with = "no_follow")]
+    follow: bool,
+    /// Record the target alone
+    #[arg(long)]
+    no_follow: bool,
+    /// Go on until all processes that the target started have ended
+    #[arg(long)]
+    wait_children: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Arguments {
+    /// `run -- COMMAND` with nothing else said.
+    pub(crate) fn of_command(command: Vec<OsString>) -> Option<Arguments> {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let words = ["run", "--"].map(OsString::from).into_iter().chain(command);
+        Line::try_parse_from(words).ok().map(|line| line.arguments)
+    }
+}
+
+/// Records the command and gives its exit code.
+pub(crate) fn execute(arguments: Arguments) -> Outcome {
+    let [program, ..] = arguments.command.as_slice() else {
+        return Err(Failure::usage(anyhow!("there is no program to record")));
+    };
+    let target = target::inspect(Path::new(program)).map_err(exit::refused)?;
+    debug!("target: {target:?}");
+    // Without --output the name is known only later, but not the folder.
+    output::check(arguments.recording.output.as_deref().unwrap_or(Path::new("capture.memprof")), {
+        arguments.recording.force || arguments.recording.output.is_none()
+    })?;
+    let agent = agent::provide().map_err(Failure::usage)?;
+    for remark in &target.remarks {
+        message::warning(remark);
+    }
+
+    let launch = Launch::new(&target, &arguments.command).map_err(Failure::usage)?;
+    let prepared = launch.prepare().context("cannot make a process")?;
+    let signals = Signals::catch().context("cannot receive signals")?;
+    if let Err(error) = adopt_orphans() {
+        debug!("orphans will not be found: {error}");
+    }
+    let capture = match &arguments.recording.output {
+        Some(path) => path.clone(),
+        None => output::default_name(program, prepared.pid()),
+    };
+    let progress = Progress::new(arguments.recording.quiet);
+    let session = arguments.recording.start(Kind {
+        output: capture.clone(),
+        command: arguments.command.clone(),
+        socket: None,
+        follow: !arguments.no_follow,
+        live: progress.is_wanted(),
+        on_full: ON_FULL,
+    })?;
+    debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());
+
+    let environment = Environment::new(&agent.path, session.socket(), !arguments.no_follow);
+    let child = match prepared.go(&environment) {
+        Ok(child) => child,
+        Err(error) => {
+            discard(session, &capture);
+            return Err(exit::not_executed(&program.to_string_lossy(), error));
+        }
+    };
+    let Supervised { status, unrecorded } =
+        supervise::until_end(child, &session, &signals, progress, &arguments.supervision())?;
+    let code = exit::of_target(status);
+    match supervise::finish(session, signals, unrecorded, code) {
+        Ok(finished) => {
+            view::after_recording(&finished, arguments.recording.quiet);
+            Ok(ExitCode::from(code))
+        }
+        Err(error) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
+        Err(error) => Err(Failure::new(code, error)),
+    }
+}
+
+impl Arguments {
+    fn supervision(&self) -> supervise::Options {
+        supervise::Options { wait_children: self.wait_children, follow: !self.no_follow }
+    }
+}
+
+/// Ends a recording of a target that never ran.
+fn discard(session: Session, capture: &Path) {
+    let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+    let removed = fs::remove_file(capture);
+    debug!("the target did not start: {:?}, {:?}", finished.map(|finished| finished.path), removed);
+}

@@ -1,0 +1,153 @@
+//! Stays beside a recording until it may end, and ends it.
+//!
+//! Who gets a signal, and what it does:
+//!
+//! | signal | while the target runs | while names are looked up | during the summary |
+//! |---|---|---|---|
+//! | INT, QUIT from the terminal | the target has it already | written without the missing names | ends the summary |
+//! | INT, QUIT from a process | passed on | written without the missing names | ends the summary |
+//! | TERM, HUP | passed on | written without the missing names | ends the summary |
+
+use crate::log::debug;
+use crate::message;
+use crate::progress::{PERIOD, Progress};
+use anyhow::Context;
+use collector::launch::{Child, Origin, Received, Signal, Signals, descendants, has_children, reap};
+use collector::{Error, Finished, Session};
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Time between two looks when there is nothing to draw.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// What ends a recording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Not before the last descendant of the target.
+    pub(crate) wait_children: bool,
+    /// Descendants are recorded, so those that are left behind are worth naming.
+    pub(crate) follow: bool,
+}
+
+/// How the supervision ended.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    /// How the target ended.
+    pub(crate) status: ExitStatus,
+    /// Processes that go on unrecorded, as `pid name`.
+    pub(crate) unrecorded: Vec<String>,
+}
+
+/// Waits for the end of the target, and of its descendants when that is asked for.
+pub(crate) fn until_end(
+    child: Child,
+    session: &Session,
+    signals: &Signals,
+    mut progress: Progress,
+    options: &Options,
+) -> anyhow::Result<Supervised> {
+    let period = if progress.is_wanted() { PERIOD } else { IDLE };
+    let mut status = None;
+    loop {
+        match signals.next(period).context("cannot wait for signals")? {
+            Some(Received { signal: Signal::Child, .. }) => {
+                for ended in reap() {
+                    debug!("{} ended: {}", ended.pid, ended.status);
+                    session.note_exit(ended.pid, ended.status);
+                    if ended.pid == child.pid() {
+                        status = Some(ended.status);
+                    }
+                }
+            }
+            // Once only descendants are left, whoever wants to end something wants to end the waiting.
+            Some(_) if status.is_some() => break,
+            Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) => {}
+            Some(Received { signal, .. }) => {
+                debug!("passing {signal:?} on");
+                child.signal(signal);
+            }
+            None => progress.show(&session.progress()),
+        }
+        if status.is_some() && !(options.wait_children && has_children()) {
+            break;
+        }
+    }
+    progress.clear();
+    let status = status.ok_or_else(|| io::Error::other("the target was lost from sight"))?;
+    let left = if options.follow { descendants() } else { Vec::new() };
+    if !left.is_empty() {
+        let names: Vec<_> =
+            left.iter().map(|process| format!("{} ({})", process.pid, process.name)).collect();
+        message::note(&format!(
+            "{} of the target's processes go on unrecorded: {}. --wait-children waits for them.",
+            left.len(),
+            names.join(", ")
+        ));
+    }
+    let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
+    Ok(Supervised { status, unrecorded })
+}
+
+/// Waits until the user ends a recording that has no target.
+pub(crate) fn until_interrupted(
+    session: &Session,
+    signals: &Signals,
+    mut progress: Progress,
+) -> io::Result<()> {
+    let period = if progress.is_wanted() { PERIOD } else { IDLE };
+    loop {
+        match signals.next(period)? {
+            Some(Received { signal: Signal::Child, .. }) => {
+                reap();
+            }
+            Some(received) => {
+                debug!("ending: {received:?}");
+                progress.clear();
+                return Ok(());
+            }
+            None => progress.show(&session.progress()),
+        }
+    }
+}
+
+/// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes later ends this
+/// process with `code`, since then only the summary is left to do.
+pub(crate) fn finish(
+    session: Session,
+    signals: Signals,
+    unrecorded: Vec<String>,
+    code: u8,
+) -> Result<Finished, Error> {
+    // The signal that ended the target is not meant for what comes now.
+    while matches!(signals.next(Duration::ZERO), Ok(Some(_))) {}
+    let cancel = Arc::new(AtomicBool::new(false));
+    let finished = Arc::new(AtomicBool::new(false));
+    {
+        let (cancel, finished) = (Arc::clone(&cancel), Arc::clone(&finished));
+        // Nobody joins it: it ends with the process.
+        std::thread::spawn(move || watch(&signals, &cancel, &finished, code));
+    }
+    let result = session.stop(cancel, unrecorded);
+    // Release, for the Acquire in watch: whoever sees it also sees the capture finished.
+    finished.store(true, Ordering::Release);
+    result
+}
+
+fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8) {
+    loop {
+        match signals.next(IDLE) {
+            Ok(None | Some(Received { signal: Signal::Child, .. })) => {}
+            // Acquire, for the Release in finish.
+            Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
+            Ok(Some(_)) => {
+                message::note("finishing the capture without the names that are still missing");
+                // Relaxed: a flag; nothing is read on the strength of it.
+                cancel.store(true, Ordering::Relaxed);
+            }
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Exit codes, as documented in `--help`.
+
+use crate::message;
+use collector::launch::NotExecuted;
+use collector::target::Refusal;
+use std::io;
+use std::process::{ExitCode, ExitStatus};
+
+/// Something went wrong that no other code stands for.
+pub(crate) const FAILED: u8 = 1;
+/// The command line, or a file that it names, is not of use; nothing was started.
+pub(crate) const USAGE: u8 = 2;
+/// The target ran and succeeded, but its recording failed.
+pub(crate) const NOT_RECORDED: u8 = 3;
+/// The target was found but cannot be executed, as shells have it.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// The target was not found, as shells have it.
+pub(crate) const NOT_FOUND: u8 = 127;
+/// Added to the number of the signal that killed the target, as shells have it.
+const SIGNALED: u8 = 128;
+
+/// How a command ends: with a code, or with a failure that is told to the user.
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+/// A reason for the user and an exit code for their scripts.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    reason: anyhow::Error,
+}
+
+impl Failure {
+    /// A failure with `code`.
+    pub(crate) fn new(code: u8, reason: impl Into<anyhow::Error>) -> Failure {
+        Failure { code, reason: reason.into() }
+    }
+
+    /// The user asked for something that cannot be.
+    pub(crate) fn usage(reason: impl Into<anyhow::Error>) -> Failure {
+        Failure::new(USAGE, reason)
+    }
+
+    /// Tells the user and gives the code. A reader of our output that has seen enough (`| head`) is no failure.
+    pub(crate) fn report(self) -> ExitCode {
+        if is_broken_pipe(&self.reason) {
+            return ExitCode::SUCCESS;
+        }
+        message::error(&self.reason);
+        ExitCode::from(self.code)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(reason: E) -> Failure {
+        Failure::new(FAILED, reason)
+    }
+}
+
+/// The failure for a program that cannot be recorded.
+pub(crate) fn refused(refusal: Refusal) -> Failure {
+    let code = match refusal {
+        Refusal::NotFound { .. } | Refusal::LoaderMissing { .. } => NOT_FOUND,
+        Refusal::NotExecutable { .. }
+        | Refusal::Directory { .. }
+        | Refusal::Unreadable { .. }
+        | Refusal::BadInterpreter { .. }
+        | Refusal::TooManyInterpreters { .. } => NOT_EXECUTABLE,
+        _ => USAGE,
+    };
+    Failure::new(code, refusal)
+}
+
+/// The failure for a program that passed all checks and yet could not be executed.
+pub(crate) fn not_executed(command: &str, NotExecuted(error): NotExecuted) -> Failure {
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+    Failure::new(code, anyhow::Error::new(error).context(format!("cannot execute {command}")))
+}
+
+/// The code that tells how the target ended, as a shell would.
+pub(crate) fn of_target(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let low = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => low(code),
+        (None, Some(signal)) => SIGNALED.saturating_add(low(signal)),
+        (None, None) => FAILED,
+    }
+}
+
+fn is_broken_pipe(reason: &anyhow::Error) -> bool {
+    reason
+        .chain()
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    /// Check that the target's end is told as shells tell it.
+    #[test]
+    fn target_codes_are_those_of_shells() {
+        for (raw, expected) in [(0, 0), (7 << 8, 7), (255 << 8, 255), (9, 137), (11 | 0x80, 139), (64, 192)] {
+            assert_eq!(of_target(ExitStatus::from_raw(raw)), expected, "{raw:#x}");
+        }
+    }
+
+    /// Check that a closed pipe is recognised through the layers of an error, and nothing else is.
+    #[test]
+    fn broken_pipe_is_seen_through_contexts() {
+        let error = |kind| anyhow::Error::new(io::Error::from(kind)).context("cannot write the report");
+        assert!(is_broken_pipe(&error(io::ErrorKind::BrokenPipe)));
+        assert!(!is_broken_pipe(&error(io::ErrorKind::StorageFull)));
+    }
+}

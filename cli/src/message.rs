@@ -1,0 +1,59 @@
+//! Lines for the user, all on standard error: standard output belongs to the target or to the report.
+
+use anstyle::{AnsiColor, Style};
+use std::io::Write;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Something failed.
+pub(crate) fn error(reason: &anyhow::Error) {
+    // A cause that its effect quotes already is not said twice.
+    let mut text = reason.to_string();
+    for cause in reason.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    line("error", ERROR, &text);
+}
+
+/// Something is not as the user may think.
+pub(crate) fn warning(text: &str) {
+    line("warning", WARNING, text);
+}
+
+/// Something that is good to know.
+pub(crate) fn note(text: &str) {
+    line("note", NOTE, text);
+}
+
+/// A line without a word before it.
+pub(crate) fn plain(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable(text));
+}
+
+fn line(word: &str, style: Style, text: &str) {
+    // When standard error is closed, there is nobody left to tell.
+    let _ =
+        writeln!(anstream::stderr().lock(), "sysprof-memprof: {style}{word}:{style:#} {}", printable(text));
+}
+
+/// Names of files and processes may have control characters that would act on the terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what other people named cannot act on the terminal.
+    #[test]
+    fn control_characters_are_replaced() {
+        assert_eq!(printable("a\x1b[2Jb\nc\u{9b}d"), "a\u{fffd}[2Jb\nc\u{fffd}d");
+    }
+}

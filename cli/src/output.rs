@@ -1,0 +1,101 @@
+//! Where a capture goes: checked before anything is started.
+
+use crate::exit::Failure;
+use anyhow::anyhow;
+use rustix::fs::{Access, access};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Fails unless a capture can be written to `path`. With `replace`, a regular file that is there may be replaced.
+pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_dir() => {
+            return Err(Failure::usage(anyhow!(
+                "{shown} is a directory. Give the name of a file with --output."
+            )));
+        }
+        Ok(_) if !replace => {
+            return Err(Failure::usage(anyhow!(
+                "{shown} exists already. Choose another name with --output, or replace it with --force."
+            )));
+        }
+        // A device would be replaced by a file, a link would keep pointing to the old one.
+        Ok(there) if !there.is_file() => {
+            return Err(Failure::usage(anyhow!(
+                "{shown} is not a regular file, so --force does not replace it."
+            )));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unwritable(path, &error)),
+    }
+    check_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
+}
+
+/// A name for the capture of process `pid` running `command`, in the current folder, that no file has.
+pub(crate) fn default_name(command: &OsStr, pid: u32) -> PathBuf {
+    let name = Path::new(command).file_name().unwrap_or(OsStr::new("capture")).to_string_lossy();
+    let taken = |path: &Path| fs::symlink_metadata(path).is_ok();
+    let first = PathBuf::from(format!("{name}.{pid}.memprof"));
+    if !taken(&first) {
+        return first;
+    }
+    // The pid was used before; the capture of back then is not for us to replace.
+    let others = (2..).map(|count: u64| PathBuf::from(format!("{name}.{pid}-{count}.memprof")));
+    others.into_iter().find(|path| !taken(path)).unwrap_or(first)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => path,
+    }
+}
+
+fn check_folder(folder: &Path) -> io::Result<()> {
+    if !fs::metadata(folder)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let shown = path.display();
+    Failure::usage(anyhow!("cannot write the capture {shown}: {error}. Choose another place with --output."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path, replace: bool) -> String {
+        format!("{:?}", check(path, replace).expect_err("a refusal"))
+    }
+
+    /// Check that what cannot be written, or must not be replaced, is refused with its reason.
+    #[test]
+    fn outputs_are_checked_beforehand() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("there");
+        fs::write(&file, "").unwrap();
+        assert!(check(&folder.path().join("new"), false).is_ok());
+        assert!(check(&file, true).is_ok());
+        assert!(refusal(&file, false).contains("--force"));
+        assert!(refusal(folder.path(), true).contains("is a directory"));
+        assert!(refusal(Path::new("/dev/null"), true).contains("not a regular file"));
+        assert!(refusal(&folder.path().join("no/new"), false).contains("No such file"));
+        assert!(refusal(&file.join("new"), false).contains("ot a directory"));
+    }
+
+    /// Check that captures are named after program and process.
+    #[test]
+    fn default_names_have_program_and_pid() {
+        assert_eq!(default_name(OsStr::new("/usr/bin/python3"), 7), Path::new("python3.7.memprof"));
+        assert_eq!(default_name(OsStr::new("./app"), 7), Path::new("app.7.memprof"));
+        assert_eq!(default_name(OsStr::new("/"), 7), Path::new("capture.7.memprof"));
+    }
+}

@@ -1,0 +1,108 @@
+//! The line that shows how a recording goes.
+
+use crate::terminal;
+use collector::Progress as State;
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+/// Time between two lines.
+pub(crate) const PERIOD: Duration = Duration::from_millis(500);
+
+/// Draws the line on standard error, when that is a terminal in ordinary use.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// None when no line is wanted at all.
+    last: Option<(Instant, u64)>,
+    drawn: bool,
+}
+
+impl Progress {
+    /// A line, unless `quiet` or nobody could see it.
+    pub(crate) fn new(quiet: bool) -> Progress {
+        let wanted = !quiet && stderr().is_terminal();
+        Progress { last: wanted.then(|| (Instant::now(), 0)), drawn: false }
+    }
+
+    /// True when the line will be drawn, so that it pays to know the live bytes.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Draws the line anew when it is time to.
+    pub(crate) fn show(&mut self, state: &State) {
+        let Some((when, events)) = self.last else { return };
+        let passed = when.elapsed();
+        if passed < PERIOD {
+            return;
+        }
+        self.last = Some((Instant::now(), state.events));
+        if !terminal::progress_is_welcome() {
+            return;
+        }
+        let rate = state.events.saturating_sub(events) as f64 / passed.as_secs_f64();
+        let line: String = line(state, rate).chars().take(terminal::stderr_width() - 1).collect();
+        // The cursor goes back to the line's beginning: what the target writes replaces it.
+        let _ = write!(stderr().lock(), "\r{line}\x1b[K\r");
+        self.drawn = true;
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) && terminal::progress_is_welcome() {
+            let _ = write!(stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+/// The line's text.
+fn line(state: &State, rate: f64) -> String {
+    let processes = match state.processes {
+        0 | 1 => String::new(),
+        count => format!(", {count} processes"),
+    };
+    format!(
+        "[recording] {} events/s, {} live, {} lost{processes}",
+        short(rate, 1000.0, &["", " k", " M", " G"]),
+        short(state.live_bytes as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB"]),
+        state.lost,
+    )
+}
+
+/// A number with three significant digits and the unit that suits it.
+fn short(mut value: f64, step: f64, units: &[&str]) -> String {
+    let mut units = units.iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    let plain = value < step;
+    while value >= step {
+        let Some(next) = units.next() else { break };
+        value /= step;
+        unit = next;
+    }
+    let digits = if plain || value >= 100.0 { 0 } else { 1 };
+    format!("{value:.digits$}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check what the line says, in units that suit.
+    #[test]
+    fn line_has_rate_live_bytes_and_loss() {
+        let state = State { events: 0, live_bytes: 3 << 20, lost: 0, processes: 1, threads: 1 };
+        assert_eq!(line(&state, 1_234_567.0), "[recording] 1.2 M events/s, 3.0 MiB live, 0 lost");
+        let state = State { live_bytes: 999, lost: 12, processes: 3, ..state };
+        assert_eq!(line(&state, 12.0), "[recording] 12 events/s, 999 B live, 12 lost, 3 processes");
+    }
+
+    /// Check the units at their edges.
+    #[test]
+    fn numbers_change_units_at_their_edges() {
+        let bytes = |value: u64| short(value as f64, 1024.0, &[" B", " KiB"]);
+        for (value, expected) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (200 * 1024, "200 KiB"), (1 << 20, "1024 KiB")]
+        {
+            assert_eq!(bytes(value), expected);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Values that people write on the command line: sizes and times.
+
+use std::time::Duration;
+
+/// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let unit = |suffix: &str| match suffix.trim_end_matches("iB").trim_end_matches('B') {
+        "" => Some(0),
+        "K" | "k" => Some(10),
+        "M" | "m" => Some(20),
+        "G" | "g" => Some(30),
+        _ => None,
+    };
+    let (number, suffix) = split(text);
+    let value = number.parse::<usize>().ok();
+    let bytes = value.zip(unit(suffix)).and_then(|(value, shift)| value.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "a size is written like 65536, 64K or 1M".to_string())
+}
+
+/// Bytes of a ring: a size that threads can do with and systems can give.
+pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes @ 4096..=0x4000_0000 => Ok(bytes),
+        _ => Err("a ring has between 4K and 1G bytes".to_string()),
+    }
+}
+
+/// A time: `10s`, `250ms`, `1.5s`, `2m`; a number alone means seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, suffix) = split(text);
+    let unit = match suffix {
+        "ms" => Some(0.001),
+        "s" | "" => Some(1.0),
+        "m" | "min" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    let seconds = number.parse::<f64>().ok().zip(unit).map(|(value, unit)| value * unit);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| "a time is written like 10s, 250ms or 2m".to_string())
+}
+
+/// The number that `text` begins with, and its unit.
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number, unit.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that sizes are read in powers of 1024, and that what is no size or too large is refused.
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        let cases = [
+            ("0", Some(0)),
+            ("4096", Some(4096)),
+            ("64K", Some(65536)),
+            ("1M", Some(1 << 20)),
+            ("1 MiB", Some(1 << 20)),
+            ("2GB", Some(2 << 30)),
+            ("", None),
+            ("K", None),
+            ("1.5M", None),
+            ("-1", None),
+            ("1X", None),
+            ("99999999999G", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(size(text).ok(), expected, "{text:?}");
+        }
+        assert!(ring_size("1K").is_err() && ring_size("2G").is_err() && ring_size("1M").is_ok());
+    }
+
+    /// Check that times have units, and that what is no time is refused.
+    #[test]
+    fn times_have_units() {
+        let cases = [
+            ("10", Some(10_000)),
+            ("10s", Some(10_000)),
+            ("250ms", Some(250)),
+            ("1.5s", Some(1500)),
+            ("2m", Some(120_000)),
+            ("0", Some(0)),
+            ("s", None),
+            ("1.2.3s", None),
+            ("-1s", None),
+            ("99999999999999999999999h", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(duration(text).ok().map(|time| time.as_millis()), expected, "{text:?}");
+        }
+    }
+}
