@@ -57,7 +57,7 @@ impl Chunk {
     /// Earliest and latest stored time of an event chunk, nanoseconds since the recording began.
     pub fn times(&self) -> Option<RangeInclusive<u64>> {
         let holds_events = self.header.kind == ChunkKind::Events as u16;
-        holds_events.then(|| self.header.first..=self.header.last)
+        holds_events.then_some(self.header.first..=self.header.last)
     }
 
     pub(crate) fn is(&self, kind: ChunkKind) -> bool {

@@ -18,7 +18,7 @@
 //! third to a half of the bytes that differences of addresses take.
 
 /// Blocks remembered per thread and size class.
-const DEPTH: usize = 8;
+const DEPTH: usize = 16;
 
 /// Placement of a block that was not foreseen.
 pub(super) const UNFORESEEN: u8 = 0;

@@ -1,0 +1,51 @@
+//! Kinds of chunks.
+
+/// What a chunk holds. Numbers not listed here are skipped and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum ChunkKind {
+    /// One [`crate::Metadata`]; the first chunk.
+    Metadata = 1,
+    /// Rows of the string table.
+    Strings = 2,
+    /// Rows of the module table.
+    Modules = 3,
+    /// Rows of the frame table.
+    Frames = 4,
+    /// Rows of the node table.
+    Nodes = 5,
+    /// New and changed rows of the process table.
+    Processes = 6,
+    /// New and changed rows of the thread table.
+    Threads = 7,
+    /// Names of frames.
+    Symbols = 8,
+    /// Events.
+    Events = 9,
+    /// One [`crate::Summary`].
+    Summary = 10,
+    /// Where the chunks since the last index are.
+    Index = 11,
+}
+
+impl ChunkKind {
+    /// All of them.
+    pub const ALL: [ChunkKind; 11] = [
+        ChunkKind::Metadata,
+        ChunkKind::Strings,
+        ChunkKind::Modules,
+        ChunkKind::Frames,
+        ChunkKind::Nodes,
+        ChunkKind::Processes,
+        ChunkKind::Threads,
+        ChunkKind::Symbols,
+        ChunkKind::Events,
+        ChunkKind::Summary,
+        ChunkKind::Index,
+    ];
+
+    /// The kind with this number.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
+    }
+}

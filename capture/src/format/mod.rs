@@ -1,0 +1,61 @@
+//! The fixed parts of the file: header, chunk header, trailer, and every limit. `FORMAT.md` is the document.
+//!
+//! ```text
+//!  0        64
+//!  +--------+-----------------+-----------------+-----+-----------------+---------+
+//!  | header | chunk           | chunk           | ... | chunk (index)   | trailer |
+//!  +--------+-----------------+-----------------+-----+-----------------+---------+
+//!             40 B   payload                            ^                  24 B |
+//!             header                                    +-----------------------+
+//! ```
+
+mod chunk_header;
+mod header;
+mod kind;
+mod trailer;
+mod version;
+
+pub use header::Header;
+pub use kind::ChunkKind;
+pub use version::{VERSION, Version};
+
+pub(crate) use chunk_header::{ChunkHeader, Compression};
+pub(crate) use trailer::Trailer;
+
+/// The first bytes of each capture; the first is not text, so that the file is taken for binary.
+pub const MAGIC: [u8; 8] = *b"\x89MEMPROF";
+
+/// Stored little-endian after the magic; read backwards it means swapped bytes.
+pub(crate) const BYTE_ORDER: u32 = 0x0102_0304;
+
+/// Most bytes of a chunk's payload, uncompressed.
+pub(crate) const MAX_RAW: usize = 16 << 20;
+
+/// Most bytes of a chunk's payload in the file: compression that does not help is not used.
+pub(crate) const MAX_STORED: usize = MAX_RAW;
+
+/// Most records of one chunk.
+pub(crate) const MAX_RECORDS: usize = 1 << 20;
+
+/// Most events of one chunk.
+pub(crate) const MAX_EVENTS: usize = 1 << 18;
+
+/// Most bytes of one record of a table. Linux limits a command line to 6 MB.
+pub(crate) const MAX_RECORD: usize = 8 << 20;
+
+/// Most bytes of one string of the string table; the writer cuts longer ones.
+pub(crate) const MAX_STRING: usize = 1 << 20;
+
+/// Stored times are multiples of this many nanoseconds, rounded down: time is what does not compress, and order
+/// never depends on it.
+pub const TIME_UNIT_NS: u64 = 1000;
+
+/// The four bytes at a fixed place of a fixed layout.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a slice of four bytes"))
+}
+
+/// The eight bytes at a fixed place of a fixed layout.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of eight bytes"))
+}

@@ -1,0 +1,188 @@
+//! Writes a capture, chunk by chunk.
+
+mod create;
+mod pending;
+mod tables;
+
+use std::fs::File;
+use std::io::Write;
+
+pub use create::Create;
+
+use crate::chunk::{Label, Packer};
+use crate::error::Error;
+use crate::event::{Action, Event, ReallocOutcome};
+use crate::events::Encoder;
+use crate::format::{ChunkKind, Header, Trailer, VERSION};
+use crate::index::{self, Chunk};
+use crate::intern::Interner;
+use crate::meta;
+use crate::model::{Metadata, Summary};
+use crate::sink::Sink;
+use pending::Pending;
+
+/// Writes one capture.
+///
+/// Definitions go into the file before what uses them, in whole chunks, each with one call of [`Write::write_all`]:
+/// whatever ends the recording, the file is valid up to its last whole chunk. [`Writer::flush`] writes what there is;
+/// call it at least once a second, so that readers which follow the file see it grow.
+///
+/// Memory: one chunk of events, the tables' rows since the last flush, and what recognises equal strings, modules,
+/// frames and stacks.
+pub struct Writer<W: Sink = File> {
+    sink: W,
+    offset: u64,
+    given_up: bool,
+    packer: Packer,
+    payload: Vec<u8>,
+    interner: Interner,
+    processes: u64,
+    threads: u64,
+    pending: Pending,
+    encoder: Encoder,
+    chunks: Vec<Chunk>,
+    index_before: u64,
+}
+
+impl<W: Sink> Writer<W> {
+    /// Writes the beginning of a capture to `sink`.
+    ///
+    /// # Errors
+    /// When the sink does not take it.
+    pub fn new(sink: W, metadata: &Metadata) -> Result<Self, Error> {
+        let mut writer = Writer {
+            sink,
+            offset: 0,
+            given_up: false,
+            packer: Packer::new()?,
+            payload: Vec::new(),
+            interner: Interner::new(),
+            processes: 0,
+            threads: 0,
+            pending: Pending::default(),
+            encoder: Encoder::new(),
+            chunks: Vec::new(),
+            index_before: 0,
+        };
+        let header = Header { version: VERSION, written_by: metadata.tool_version.clone() };
+        writer.write(&header.encode())?;
+        writer.write_record(ChunkKind::Metadata, "the recording's options", metadata)?;
+        Ok(writer)
+    }
+
+    /// Adds an event after all others: the order of the calls is the order of the capture.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn event(&mut self, event: Event) -> Result<(), Error> {
+        known("an event", "thread", event.thread.0, self.threads)?;
+        match event.action {
+            Action::Alloc { stack, .. }
+            | Action::Free { stack, .. }
+            | Action::ReallocEnd { outcome: ReallocOutcome::Block { stack, .. }, .. }
+            | Action::Map { stack, .. }
+            | Action::Remap { stack, .. }
+            | Action::Break { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len())?,
+            Action::ProcessStart { process } | Action::ProcessEnd { process } => {
+                known("an event", "process", process.0, self.processes)?;
+            }
+            _ => {}
+        }
+        self.encoder.push(&event);
+        if self.encoder.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes everything given so far as whole chunks: definitions, then events.
+    ///
+    /// # Errors
+    /// When the sink does not take the bytes. The capture cannot go on then and each later call says so; what was
+    /// written before is readable.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.write_tables()?;
+        if !self.encoder.is_empty() {
+            let mut payload = self.take_payload();
+            let done = self.encoder.finish(&mut payload);
+            let kind = ChunkKind::Events;
+            let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
+            self.write_chunk(label, payload)?;
+        }
+        self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
+    }
+
+    /// Writes the rest, the summary, the index, and makes sure that all of it is on disk.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`].
+    pub fn finish(mut self, summary: &Summary) -> Result<W, Error> {
+        self.flush()?;
+        self.write_record(ChunkKind::Summary, "the recording's summary", summary)?;
+        self.write_index()?;
+        self.write(&Trailer { index_offset: self.index_before }.encode())?;
+        self.sink.flush().map_err(Error::io("write the capture"))?;
+        self.sink.sync().map_err(Error::io("write the capture to disk"))?;
+        Ok(self.sink)
+    }
+
+    /// Bytes written so far.
+    pub fn length(&self) -> u64 {
+        self.offset
+    }
+
+    fn write_record<T: serde::Serialize>(
+        &mut self,
+        kind: ChunkKind,
+        what: &'static str,
+        record: &T,
+    ) -> Result<(), Error> {
+        let mut payload = self.take_payload();
+        meta::put(&mut payload, what, record)?;
+        self.write_chunk(label(kind, 1, 0), payload)
+    }
+
+    fn write_index(&mut self) -> Result<(), Error> {
+        let mut payload = self.take_payload();
+        index::put(&self.chunks, &mut payload);
+        let label = label(ChunkKind::Index, self.chunks.len() as u32, self.index_before);
+        self.chunks.clear();
+        self.index_before = self.offset;
+        self.write_chunk(label, payload)
+    }
+
+    fn take_payload(&mut self) -> Vec<u8> {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        payload
+    }
+
+    fn write_chunk(&mut self, label: Label, payload: Vec<u8>) -> Result<(), Error> {
+        let (header, bytes) = self.packer.pack(label, &payload).inspect_err(|_| self.given_up = true)?;
+        let offset = self.offset;
+        write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)?;
+        self.payload = payload;
+        self.chunks.push(Chunk { offset, header });
+        if self.chunks.len() == index::ENTRIES { self.write_index() } else { Ok(()) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)
+    }
+}
+
+fn write(sink: &mut impl Write, offset: &mut u64, given_up: &mut bool, bytes: &[u8]) -> Result<(), Error> {
+    if *given_up {
+        return Err(Error::GivenUp);
+    }
+    *given_up = true;
+    sink.write_all(bytes).map_err(Error::io("write the capture"))?;
+    *given_up = false;
+    *offset += bytes.len() as u64;
+    Ok(())
+}
+
+fn label(kind: ChunkKind, records: u32, first: u64) -> Label {
+    Label { kind, records, first, last: 0 }
+}
+
+fn known(what: &'static str, to: &'static str, id: u32, count: u64) -> Result<(), Error> {
+    if u64::from(id) < count { Ok(()) } else { Err(Error::UnknownId { what, to, id }) }
+}

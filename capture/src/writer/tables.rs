@@ -1,0 +1,157 @@
+//! The rows of the tables: each gets its id at once and goes into the file with the next flush.
+
+use super::{Writer, known};
+use crate::error::Error;
+use crate::format::MAX_STRING;
+use crate::ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::intern::Identity;
+use crate::meta;
+use crate::model::{Frame, Module, Node, Process, Symbolized, Thread};
+use crate::sink::Sink;
+
+impl<W: Sink> Writer<W> {
+    /// The id of a name. Names above 1 MiB are cut.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`], or when the table is full.
+    pub fn string(&mut self, text: &str) -> Result<StringId, Error> {
+        let text = &text[..text.floor_char_boundary(MAX_STRING)];
+        if let Some(id) = self.interner.strings.get(text) {
+            return Ok(id);
+        }
+        let id = self.interner.strings.insert(text.into())?;
+        let rows = &mut self.pending.strings;
+        meta::put_bytes(&mut rows.bytes, text.as_bytes());
+        rows.count += 1;
+        self.limit()?;
+        Ok(id)
+    }
+
+    /// The id of a file with code; of the one given first, where several are the same by build id.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`], or when the table is full.
+    pub fn module(&mut self, module: Module) -> Result<ModuleId, Error> {
+        let identity = Identity::of(&module);
+        if let Some(id) = self.interner.modules.get(&identity) {
+            return Ok(id);
+        }
+        let rows = &mut self.pending.modules;
+        meta::put(&mut rows.bytes, "a module", &module)?;
+        rows.count += 1;
+        let id = self.interner.modules.insert(identity)?;
+        self.limit()?;
+        Ok(id)
+    }
+
+    /// The id of a code address or pseudo frame.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a module that is not of this capture; as [`Writer::flush`]; when the table is full.
+    pub fn frame(&mut self, frame: Frame) -> Result<FrameId, Error> {
+        if let Some(id) = self.interner.frames.get(&frame) {
+            return Ok(id);
+        }
+        if let Frame::Code { module: Some(module), .. } = frame {
+            known("a frame", "module", module.0, self.interner.modules.len())?;
+        }
+        let id = self.interner.frames.insert(frame)?;
+        self.pending.frames.push(frame);
+        self.limit()?;
+        Ok(id)
+    }
+
+    /// The id of a stack: `frame`, called from `parent`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`]; when the table is full.
+    pub fn node(&mut self, parent: NodeId, frame: FrameId) -> Result<NodeId, Error> {
+        let node = Node { parent, frame };
+        if let Some(id) = self.interner.nodes.get(&node) {
+            return Ok(id);
+        }
+        known("a stack", "stack", parent.0, self.interner.nodes.len())?;
+        known("a stack", "frame", frame.0, self.interner.frames.len())?;
+        let id = self.interner.nodes.insert(node)?;
+        self.pending.nodes.push(node);
+        self.limit()?;
+        Ok(id)
+    }
+
+    /// Adds a process image. What distinguishes it is its id, so a pid may occur again.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a parent that is not of this capture; as [`Writer::flush`].
+    pub fn process(&mut self, process: Process) -> Result<ProcessId, Error> {
+        let id = next_id("processes", self.processes)?;
+        self.processes += 1;
+        let result = self.update_process(ProcessId(id), process);
+        if result.is_err() {
+            self.processes -= 1;
+        }
+        result.map(|()| ProcessId(id))
+    }
+
+    /// Replaces what is known about a process image.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for an id, or a parent that does not come before it; as [`Writer::flush`].
+    pub fn update_process(&mut self, id: ProcessId, process: Process) -> Result<(), Error> {
+        known("an update of a process", "process", id.0, self.processes)?;
+        if let Some(parent) = process.parent {
+            known("a process", "parent", parent.0, id.0.into())?;
+        }
+        let rows = &mut self.pending.processes;
+        meta::put(&mut rows.bytes, "a process with its command line", &(id, process))?;
+        rows.count += 1;
+        self.limit()
+    }
+
+    /// Adds a thread.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a process that is not of this capture; as [`Writer::flush`].
+    pub fn thread(&mut self, thread: Thread) -> Result<ThreadId, Error> {
+        let id = next_id("threads", self.threads)?;
+        self.threads += 1;
+        let result = self.update_thread(ThreadId(id), thread);
+        if result.is_err() {
+            self.threads -= 1;
+        }
+        result.map(|()| ThreadId(id))
+    }
+
+    /// Replaces what is known about a thread.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn update_thread(&mut self, id: ThreadId, thread: Thread) -> Result<(), Error> {
+        known("an update of a thread", "thread", id.0, self.threads)?;
+        known("a thread", "process", thread.process.0, self.processes)?;
+        let rows = &mut self.pending.threads;
+        meta::put(&mut rows.bytes, "a thread", &(id, thread))?;
+        rows.count += 1;
+        self.limit()
+    }
+
+    /// Adds or replaces the names of a frame.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn symbolized(&mut self, symbolized: Symbolized) -> Result<(), Error> {
+        let what = "a symbol";
+        known(what, "frame", symbolized.frame.0, self.interner.frames.len())?;
+        let names = symbolized.names.iter().flat_map(|name| [name.function, name.file]);
+        for string in names.chain([symbolized.reason]).flatten() {
+            known(what, "string", string.0, self.interner.strings.len())?;
+        }
+        let rows = &mut self.pending.symbols;
+        meta::put(&mut rows.bytes, what, &symbolized)?;
+        rows.count += 1;
+        self.limit()
+    }
+}
+
+fn next_id(table: &'static str, count: u64) -> Result<u32, Error> {
+    u32::try_from(count).map_err(|_| Error::TableFull { table })
+}
