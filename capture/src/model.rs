@@ -306,7 +306,7 @@ pub struct Overhead {
 }
 
 /// All tables of a capture, as a reader rebuilds them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// From the first chunk.
     pub metadata: Metadata,

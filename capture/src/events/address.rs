@@ -87,7 +87,7 @@ pub(super) struct Lane {
     pub(super) serial: u16,
 }
 
-/// The blocks freed last in one slot, in a ring. Taking one out moves the newer ones back by one place.
+/// The blocks freed last in one slot, in a ring. Taking one out closes the gap and leaves 0 in the oldest place.
 #[derive(Clone, Copy)]
 struct Recent {
     keys: [Key; DEPTH],
@@ -112,6 +112,7 @@ impl Recent {
         for age in (1..=age).rev() {
             self.keys[Self::at(age, self.newest)] = self.get(age - 1);
         }
+        self.keys[usize::from(self.newest)] = 0;
         self.newest = (self.newest + DEPTH as u8 - 1) % DEPTH as u8;
     }
 }

@@ -1,0 +1,220 @@
+//! One small recording that has a row in every table and an event of every kind, and what reading it must give.
+
+use capture::{
+    Action, Clock, Ended, Error, Event, Frame, FrameId, Lost, Metadata, Module, Node, NodeId, Overhead,
+    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Sink, SourceFrame, Summary,
+    Symbolized, Tables, Thread, ThreadId, Writer,
+};
+
+/// What a capture holds, for comparisons.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contents {
+    pub(crate) tables: Tables,
+    pub(crate) events: Vec<Event>,
+}
+
+/// Reads a capture from its bytes to its end.
+pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
+    let reader = Reader::from_source(source)?;
+    let events = reader.events()?.collect::<Result<_, _>>()?;
+    Ok(Contents { tables: reader.into_tables(), events })
+}
+
+/// The events of a capture up to the first that cannot be read.
+pub(crate) fn readable_events<S: ReadAt>(reader: &Reader<S>) -> Vec<Event> {
+    reader.events().unwrap().map_while(Result::ok).collect()
+}
+
+pub(crate) fn metadata() -> Metadata {
+    Metadata {
+        tool_version: "0.1.0".into(),
+        command: vec!["./a.out".into(), "--fast".into()],
+        started_unix_ns: 1_790_000_000_000_000_000,
+        boot_id: "3b1c5d0e-0001-4c7e-9d53-2f9a6f3f0a11".into(),
+        clock: Clock::MonotonicRaw,
+        options: vec![("sample".into(), "0".into())],
+    }
+}
+
+pub(crate) fn summary() -> Summary {
+    Summary {
+        duration_ns: 12_345_678,
+        lost: vec![Lost { reason: "ring_full".into(), events: 7, advice: "a larger ring".into() }],
+        overhead: Overhead {
+            agent_cpu_ns: 1,
+            collector_cpu_ns: 2,
+            wait_ns: 3,
+            collector_peak_rss: 4,
+            shared_memory: 5,
+            agent_allocations: 0,
+        },
+        unrecorded: vec!["43 sleep".into()],
+        remarks: vec!["One thread has no name.".into()],
+    }
+}
+
+/// The rows of the fixture, with the ids that the writer gives them.
+pub(crate) fn tables() -> Tables {
+    let exact = |address| Frame::Code { module: None, address, exact: true };
+    let libc = Module {
+        path: "/lib/libc.so.6".into(),
+        build_id: vec![0xab; 20],
+        device: 8,
+        inode: 99,
+        modified_ns: 1_700_000_000_000_000_000,
+    };
+    let parent = Process {
+        pid: 42,
+        parent_pid: 1,
+        start_ticks: 1000,
+        name: "a.out".into(),
+        executable: "/home/me/a.out".into(),
+        command: vec!["./a.out".into(), "--fast".into()],
+        end: Some(ProcessEnd { ended: Ended::Exited(3), time: 11_000_000 }),
+        ..Process::default()
+    };
+    let child = Process {
+        pid: 43,
+        parent_pid: 42,
+        parent: Some(ProcessId(0)),
+        start_ticks: 1010,
+        forked: true,
+        name: "a.out".into(),
+        end: Some(ProcessEnd { ended: Ended::Exec, time: 9_000_000 }),
+        ..Process::default()
+    };
+    let node = |parent, frame| Node { parent: NodeId(parent), frame: FrameId(frame) };
+    let frames = vec![
+        Frame::Code { module: Some(capture::ModuleId(1)), address: 0x1139, exact: false },
+        Frame::Code { module: Some(capture::ModuleId(0)), address: 0x27_c8a, exact: false },
+        exact(0x7fff_0000_1234),
+        Frame::Pseudo(Pseudo::Calloc),
+        Frame::Pseudo(Pseudo::Truncated),
+    ];
+    let name = |function, file, line| SourceFrame { function, file, line };
+    let mut symbols = vec![None; frames.len()];
+    symbols[0] = Some(Symbolized {
+        frame: FrameId(0),
+        names: vec![
+            name(Some(capture::StringId(0)), Some(capture::StringId(1)), Some(12)),
+            name(Some(capture::StringId(2)), None, None),
+        ],
+        reason: None,
+    });
+    symbols[2] = Some(Symbolized { frame: FrameId(2), names: vec![], reason: Some(capture::StringId(3)) });
+    Tables {
+        metadata: metadata(),
+        strings: ["parse<ä>", "src/parse.rs", "main", "the code was generated"].map(String::from).to_vec(),
+        modules: vec![libc, Module { path: "/home/me/a.out".into(), inode: 7, ..Module::default() }],
+        processes: vec![parent, child],
+        threads: vec![
+            Thread { process: ProcessId(0), tid: 42, name: "main".into() },
+            Thread { process: ProcessId(0), tid: 44, name: String::new() },
+            Thread { process: ProcessId(1), tid: 43, name: "a.out".into() },
+        ],
+        frames,
+        nodes: vec![node(0, 0), node(0, 1), node(1, 0), node(2, 3), node(0, 4), node(4, 2)],
+        symbols,
+        summary: Some(summary()),
+    }
+}
+
+/// One event of each kind, and runs of the common ones. Times are multiples of the stored unit.
+pub(crate) fn events() -> Vec<Event> {
+    let stack = NodeId(3);
+    let alloc = |address, size| Action::Alloc { address, size, alignment: 0, stack };
+    let free = |address| Action::Free { address, stack: NodeId::ROOT };
+    let block = |address, size| ReallocOutcome::Block { address, size, stack: NodeId(2) };
+    let main = [
+        Action::ProcessStart { process: ProcessId(0) },
+        Action::ThreadStart,
+        Action::Break { address: 0x5555_0002_1000, stack: NodeId(1) },
+        Action::Map { address: 0x7f00_0000_0000, length: 0x2_1000, stack, in_hook: true },
+        Action::Map { address: 0x7f00_0010_0000, length: 4096, stack, in_hook: false },
+        Action::Remap {
+            old_address: 0x7f00_0010_0000,
+            old_length: 4096,
+            address: 0x7f00_0020_0000,
+            length: 8192,
+            stack,
+        },
+        Action::Unmap { address: 0x7f00_0020_0000, length: 8192 },
+        Action::UnmapFailed { address: 0x7f00_0020_0000, length: 8192 },
+        alloc(0x5555_0000_12a0, 24),
+        alloc(0x5555_0000_12c0, 0),
+        free(0x5555_0000_12a0),
+        alloc(0x5555_0000_12a0, 20),
+        free(0x5555_0000_12c0),
+        free(0x5555_0000_0010),
+        Action::Alloc { address: 0x5555_0000_2000, size: 100, alignment: 4096, stack: NodeId(5) },
+        Action::Free { address: 0x5555_0000_2000, stack: NodeId(1) },
+        Action::ReallocBegin { address: 0x5555_0000_12a0, serial: 1 },
+        Action::ReallocEnd { serial: 1, outcome: block(0x5555_0000_12a0, 28) },
+        Action::ReallocBegin { address: 0x5555_0000_12a0, serial: 2 },
+        Action::ReallocEnd { serial: 2, outcome: block(0x5555_0000_3000, 5_000_000_000) },
+        Action::ReallocBegin { address: 0x5555_0000_3000, serial: 3 },
+        Action::ReallocEnd { serial: 3, outcome: ReallocOutcome::Failed },
+        Action::ReallocBegin { address: 0x5555_0000_3000, serial: 4 },
+        Action::ReallocEnd { serial: 4, outcome: ReallocOutcome::Freed },
+        Action::GapBegin,
+        Action::GapEnd { allocations: 5, frees: 300 },
+        Action::ThreadEnd,
+        Action::ProcessEnd { process: ProcessId(0) },
+    ];
+    let at = |time, thread, action| Event { time, thread: ThreadId(thread), action };
+    let mut events: Vec<Event> = (1..).zip(main).map(|(n, action)| at(1000 * (n / 3), 0, action)).collect();
+    // Another thread's clock may be behind: order is the order of the file.
+    events.insert(10, at(2000, 1, Action::ThreadStart));
+    events.insert(12, at(0, 2, alloc(u64::MAX, u64::MAX)));
+    events
+}
+
+/// Writes the fixture in two parts, with a flush between them, and returns the writer before its end.
+pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
+    let (tables, events) = (tables(), events());
+    let mut writer = Writer::new(sink, &tables.metadata)?;
+    for module in &tables.modules {
+        writer.module(module.clone())?;
+    }
+    // As at their start: no end is known.
+    for process in &tables.processes {
+        writer.process(Process { end: None, ..process.clone() })?;
+    }
+    for thread in &tables.threads {
+        writer.thread(Thread { name: String::new(), ..thread.clone() })?;
+    }
+    for &frame in &tables.frames {
+        writer.frame(frame)?;
+    }
+    for node in &tables.nodes[1..] {
+        writer.node(node.parent, node.frame)?;
+    }
+    let (first, second) = events.split_at(events.len() / 2);
+    first.iter().try_for_each(|&event| writer.event(event))?;
+    writer.flush()?;
+    second.iter().try_for_each(|&event| writer.event(event))?;
+    for (id, thread) in (0..).zip(&tables.threads) {
+        writer.update_thread(ThreadId(id), thread.clone())?;
+    }
+    for (id, process) in (0..).zip(&tables.processes) {
+        writer.update_process(ProcessId(id), process.clone())?;
+    }
+    writer.flush()?;
+    for string in &tables.strings {
+        writer.string(string)?;
+    }
+    for symbolized in tables.symbols.into_iter().flatten() {
+        writer.symbolized(symbolized)?;
+    }
+    Ok(writer)
+}
+
+/// The fixture as a finished file.
+pub(crate) fn file() -> Vec<u8> {
+    write_to(Vec::new()).and_then(|writer| writer.finish(&summary())).expect("memory takes every write")
+}
+
+/// What reading [`file`] gives.
+pub(crate) fn contents() -> Contents {
+    Contents { tables: tables(), events: events() }
+}

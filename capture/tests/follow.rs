@@ -1,0 +1,62 @@
+//! Reading a file while it grows.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use capture::{Action, CutReason, Event, Metadata, Process, Reader, Summary, Thread, ThreadId, Writer};
+
+use crate::fixture;
+
+/// Check that a follower sees each flush, with its tables, and the end; nothing is read twice.
+#[test]
+fn follower_sees_each_flush_and_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.memprof");
+    let mut writer = Writer::create(&path, capture::Create::New, &Metadata::default()).unwrap();
+    writer.process(Process::default()).unwrap();
+    writer.thread(Thread::default()).unwrap();
+    let mut reader = Reader::open(&path).unwrap();
+    let mut seen = Vec::new();
+    for round in 0..5u64 {
+        let start = reader.index().len();
+        assert!(!reader.refresh().unwrap(), "nothing was flushed");
+        writer.string(&format!("round {round}")).unwrap();
+        let event = Event { time: round * 1_000_000, thread: ThreadId(0), action: Action::ThreadStart };
+        writer.event(event).unwrap();
+        writer.flush().unwrap();
+        assert!(reader.refresh().unwrap());
+        assert_eq!(reader.cut().unwrap().reason, CutReason::Unfinished);
+        assert_eq!(reader.tables().strings.len() as u64, round + 1);
+        let mut cursor = reader.cursor().unwrap();
+        cursor.seek(start);
+        while let Some(batch) = cursor.next_batch().unwrap() {
+            seen.extend(batch.iter().map(|event| event.time));
+        }
+    }
+    assert_eq!(seen, [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000]);
+    writer.finish(&Summary { duration_ns: 5, ..Summary::default() }).unwrap();
+    assert!(reader.refresh().unwrap());
+    assert_eq!(reader.cut(), None);
+    assert_eq!(reader.tables().summary.as_ref().unwrap().duration_ns, 5);
+    assert!(!reader.refresh().unwrap());
+}
+
+/// Check that a file which grows byte by byte, as one that is being copied, reads at each length as it does when
+/// opened then, and in the end as the whole.
+#[test]
+fn growing_byte_by_byte_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copied.memprof");
+    let whole = fixture::file();
+    let mut file = OpenOptions::new().append(true).create_new(true).open(&path).unwrap();
+    file.write_all(&whole[..64]).unwrap();
+    let mut reader = Reader::open(&path).unwrap();
+    for end in 65..=whole.len() {
+        file.write_all(&whole[end - 1..end]).unwrap();
+        reader.refresh().unwrap();
+        let fresh = Reader::from_source(&whole[..end]).unwrap();
+        assert_eq!((reader.cut(), reader.index()), (fresh.cut(), fresh.index()), "at {end}");
+    }
+    assert_eq!(reader.tables(), &fixture::tables());
+    assert_eq!(fixture::readable_events(&reader), fixture::events());
+}

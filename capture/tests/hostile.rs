@@ -1,0 +1,136 @@
+//! Damaged and hostile files: an error or a part of the truth, never something else.
+
+use capture::{Error, Reader};
+
+use crate::fixture::{self, readable_events};
+use crate::hand;
+
+/// Check that with any one bit changed, a capture is refused, or gives a beginning of what it held.
+#[test]
+fn one_changed_bit_never_changes_what_is_read() {
+    let mut file = fixture::file();
+    let (tables, events) = (fixture::tables(), fixture::events());
+    for bit in 0..file.len() * 8 {
+        let (byte, mask) = (bit / 8, 1 << (bit % 8));
+        file[byte] ^= mask;
+        if let Ok(reader) = Reader::from_source(file.as_slice()) {
+            assert!(byte >= 64, "bit {bit} of the header is not noticed");
+            let found = readable_events(&reader);
+            assert!(events.starts_with(&found), "bit {bit}");
+            let part = reader.tables();
+            assert!(tables.strings.starts_with(&part.strings), "bit {bit}");
+            assert!(tables.frames.starts_with(&part.frames), "bit {bit}");
+            assert!(tables.nodes.starts_with(&part.nodes), "bit {bit}");
+            let noticed = reader.cut().is_some() || reader.for_each_batch(|_| {}).is_err();
+            let in_index = reader.index().last().is_some_and(|last| byte as u64 >= last.offset);
+            assert!(noticed || in_index, "bit {bit} is not noticed");
+        }
+        file[byte] ^= mask;
+    }
+}
+
+/// Check that an event chunk damaged in a finished file costs the events from there on, with its place named, and no
+/// tables.
+#[test]
+fn damaged_events_are_an_error_with_a_place() {
+    let mut file = fixture::file();
+    let reader = Reader::from_source(file.clone()).unwrap();
+    let chunk = *reader.index().iter().filter(|chunk| chunk.times().is_some()).nth(1).unwrap();
+    file[chunk.offset as usize + 50] ^= 1;
+    let reader = Reader::from_source(file).unwrap();
+    assert_eq!((reader.cut(), reader.tables()), (None, &fixture::tables()));
+    let mut before = Vec::new();
+    let error = reader.for_each_batch(|batch| before.extend_from_slice(batch)).unwrap_err();
+    assert_eq!(before, fixture::events()[..fixture::events().len() / 2]);
+    let Error::Damaged { offset, .. } = error else { panic!("{error}") };
+    assert_eq!(offset, chunk.offset);
+}
+
+/// Check that a file whose index was damaged or lies elsewhere opens all the same, by its chunks.
+#[test]
+fn wrong_index_is_rebuilt() {
+    let file = fixture::file();
+    let index = Reader::from_source(file.as_slice()).unwrap().index().last().unwrap().offset as usize;
+    let mut trailer = file.clone();
+    *trailer.last_mut().unwrap() ^= 1;
+    let mut moved = file.clone();
+    moved.truncate(index);
+    moved.extend(&file[file.len() - 24..]);
+    for (bytes, whole) in [(trailer, false), (moved, true)] {
+        let reader = Reader::from_source(bytes).unwrap();
+        assert_eq!(readable_events(&reader), fixture::events());
+        assert_eq!(reader.tables(), &fixture::tables());
+        assert_eq!(reader.cut().is_none(), whole);
+    }
+}
+
+/// Check that chunks with impossible contents and a right checksum end the file there, each with its reason.
+#[test]
+fn impossible_contents_are_named() {
+    let good = hand::chunks(&fixture::file());
+    let chunk = |kind, records, first, payload: &[u8]| hand::Chunk {
+        kind,
+        records,
+        first,
+        last: 0,
+        payload: payload.to_vec(),
+    };
+    let two_columns = |first: &[u8], second: &[u8]| {
+        let mut payload = vec![2];
+        payload.extend((first.len() as u32).to_le_bytes());
+        payload.extend((second.len() as u32).to_le_bytes());
+        payload.extend([first, second].concat());
+        payload
+    };
+    let cases = [
+        (chunk(2, 1, 4, &[9]), "a record is longer than its chunk"),
+        (chunk(2, 1, 4, &[1, 0xff]), "a name is not UTF-8"),
+        (chunk(2, 1, 9, &[0]), "a chunk's rows do not continue their table"),
+        (chunk(2, 2, 4, &[0]), "a column ends inside a number"),
+        (chunk(4, 1, 5, &two_columns(&[200, 1], &[0])), "a frame refers to an unknown module"),
+        (chunk(5, 1, 6, &two_columns(&[0], &[0])), "a stack does not come after its caller"),
+        (chunk(5, 1, 6, &two_columns(&[1], &[100])), "a stack refers to an unknown frame"),
+        (chunk(5, 1, 6, &[]), "a chunk lacks its columns"),
+        (chunk(5, 1, 6, &[3, 0]), "a chunk ends inside its column lengths"),
+        (chunk(5, 1, 6, &[1, 255, 0, 0, 0]), "a column is longer than its chunk"),
+        (chunk(6, 1, 0, &[4, 9, 0, 0, 0]), "a chunk's rows do not continue their table"),
+        (chunk(7, 1, 0, &[8, 0, 0, 0, 0, 9, 0, 0, 0]), "a thread refers to an unknown process"),
+        (chunk(8, 1, 0, &[4, 99, 0, 0, 0]), "a symbol refers to an unknown frame"),
+        (chunk(7, 1, 0, &[0x80, 0x80, 0x80, 5]), "a record is longer than the format allows"),
+        (chunk(99, 2 << 20, 0, &[]), "a chunk has more records than the format allows"),
+    ];
+    for (bad, reason) in cases {
+        let mut chunks = good.clone();
+        chunks.push(bad);
+        let reader = Reader::from_source(hand::file(1, 0, &chunks)).unwrap();
+        let cut = reader.cut().unwrap();
+        assert!(cut.to_string().ends_with(reason), "{cut}, not {reason:?}");
+        assert_eq!(readable_events(&reader), fixture::events());
+    }
+}
+
+/// Check that a small file cannot make the reader take memory without end: repeated bytes decompress to much, and
+/// the tables they fill are limited.
+#[test]
+fn tables_larger_than_their_file_allows_are_refused() {
+    let rows = 1 << 20;
+    let payload = vec![0; rows];
+    let stored = zstd::bulk::compress(&payload, 1).unwrap();
+    let mut file = hand::header(1, 0, "bomb");
+    for n in 0..40u64 {
+        let mut chunk = b"CHNK\x02\x00\x01\x00".to_vec();
+        for number in [rows as u32, rows as u32, stored.len() as u32] {
+            chunk.extend(number.to_le_bytes());
+        }
+        chunk.extend((n * rows as u64).to_le_bytes());
+        chunk.extend([0; 8]);
+        chunk.extend(&stored);
+        let checksum = crc32fast::hash(&chunk);
+        chunk.splice(20..20, checksum.to_le_bytes());
+        file.extend(chunk);
+    }
+    let reader = Reader::from_source(file).unwrap();
+    let cut = reader.cut().unwrap().to_string();
+    assert!(cut.ends_with("the tables take more memory than a file of this length may"), "{cut}");
+    assert!(reader.tables().strings.len() < 12 * rows);
+}

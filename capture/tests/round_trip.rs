@@ -1,0 +1,280 @@
+//! What is written is what is read.
+
+use capture::{
+    Action, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId, Pseudo, Reader, Summary,
+    Thread, ThreadId, Writer,
+};
+use proptest::prelude::*;
+
+use crate::fixture::{self, contents, read};
+
+/// Check that every table, every kind of event and every update come back from a finished file.
+#[test]
+fn fixture_comes_back() {
+    let file = fixture::file();
+    assert_eq!(read(file.as_slice()).unwrap(), contents());
+    let reader = Reader::from_source(file).unwrap();
+    assert_eq!((reader.cut(), reader.skipped(), reader.written_by()), (None, 0, "0.1.0"));
+    assert_eq!(reader.event_count(), contents().events.len() as u64);
+}
+
+/// Check that a recording without events and rows is a capture too.
+#[test]
+fn empty_recording_comes_back() {
+    let writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    let found = read(writer.finish(&Summary::default()).unwrap()).unwrap();
+    assert_eq!(found.events, []);
+    assert_eq!(found.tables.summary, Some(Summary::default()));
+    assert_eq!(found.tables.nodes.len(), 1);
+}
+
+/// Check that a pid used twice stays two processes, each with its own threads and end.
+#[test]
+fn reused_pid_is_two_processes() {
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    let process = |start_ticks| Process { pid: 42, start_ticks, ..Process::default() };
+    let [first, second] = [100, 900].map(|ticks| writer.process(process(ticks)).unwrap());
+    let thread = |process| Thread { process, tid: 42, name: String::new() };
+    let [early, late] = [first, second].map(|process| writer.thread(thread(process)).unwrap());
+    let ended = Process { end: Some(ProcessEnd::default()), ..process(100) };
+    writer.update_process(first, ended.clone()).unwrap();
+    let tables = read(writer.finish(&Summary::default()).unwrap()).unwrap().tables;
+    assert_eq!(tables.processes, [ended, process(900)]);
+    assert_eq!((tables.process_of(early), tables.process_of(late)), (Some(first), Some(second)));
+}
+
+/// Check that stacks which do not reach the root say why, in the capture as in the recorder.
+#[test]
+fn end_states_of_stacks_come_back() {
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    for state in
+        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StashFull, Pseudo::NotTaken]
+    {
+        let outermost = writer.frame(Frame::Pseudo(state)).unwrap();
+        let code = writer.frame(Frame::Code { module: None, address: 0x1000, exact: false }).unwrap();
+        let parent = writer.node(NodeId::ROOT, outermost).unwrap();
+        writer.node(parent, code).unwrap();
+    }
+    let tables = read(writer.finish(&Summary::default()).unwrap()).unwrap().tables;
+    let ends: Vec<Frame> = (2..=10)
+        .step_by(2)
+        .map(|stack| {
+            tables.stack(NodeId(stack)).last().map(|(_, node)| tables.frames[node.frame.index()]).unwrap()
+        })
+        .collect();
+    let expected =
+        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StashFull, Pseudo::NotTaken];
+    assert_eq!(ends, expected.map(Frame::Pseudo));
+}
+
+/// Check that more chunks than one index chunk lists are found again, by the index and by a scan.
+#[test]
+fn long_recordings_have_a_chain_of_indices() {
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    writer.process(Process::default()).unwrap();
+    writer.thread(Thread::default()).unwrap();
+    for time in 0..2500 {
+        writer.event(Event { time: time * 1000, thread: ThreadId(0), action: Action::ThreadStart }).unwrap();
+        writer.flush().unwrap();
+    }
+    let file = writer.finish(&Summary::default()).unwrap();
+    let unfinished = &file[..file.len() - 1];
+    for bytes in [&file[..], unfinished] {
+        let reader = Reader::from_source(bytes).unwrap();
+        assert_eq!(reader.cut().is_none(), bytes.len() == file.len());
+        let times: Vec<u64> = reader.events().unwrap().map(|event| event.unwrap().time).collect();
+        assert!(times.iter().copied().eq((0..2500).map(|time| time * 1000)));
+        let chunks = reader.index().iter();
+        assert!(chunks.filter_map(capture::Chunk::times).eq((0..2500).map(|time| time * 1000..=time * 1000)));
+    }
+}
+
+/// Check that a chunk never outgrows the format: half a million of the largest events come back in several.
+#[test]
+fn largest_events_fit_their_chunks() {
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    writer.process(Process::default()).unwrap();
+    writer.thread(Thread::default()).unwrap();
+    let event = |n: u64| {
+        let odd = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63;
+        let action = Action::Remap {
+            old_address: odd,
+            old_length: !odd,
+            address: odd.rotate_left(17),
+            length: odd,
+            stack: NodeId::ROOT,
+        };
+        Event { time: odd / 1000 * 1000, thread: ThreadId(0), action }
+    };
+    let count = 500_000;
+    (0..count).for_each(|n| writer.event(event(n)).unwrap());
+    let reader = Reader::from_source(writer.finish(&Summary::default()).unwrap()).unwrap();
+    let mut next = 0;
+    let visit = |batch: &[Event]| {
+        for found in batch {
+            assert_eq!(*found, event(next));
+            next += 1;
+        }
+    };
+    reader.for_each_batch(visit).unwrap();
+    assert_eq!(next, count);
+}
+
+/// Check that a cursor starts at any chunk, and goes to its end from there.
+#[test]
+fn cursor_starts_at_any_chunk() {
+    let reader = Reader::from_source(fixture::file()).unwrap();
+    let events = fixture::events();
+    let second = reader.index().iter().rposition(|chunk| chunk.times().is_some()).unwrap();
+    let mut cursor = reader.cursor().unwrap();
+    for (chunk, expected) in
+        [(second, &events[events.len() / 2..]), (0, &events), (reader.index().len(), &[])]
+    {
+        cursor.seek(chunk);
+        let mut found = Vec::new();
+        while let Some(batch) = cursor.next_batch().unwrap() {
+            found.extend_from_slice(batch);
+        }
+        assert_eq!(found, expected, "from chunk {chunk}");
+    }
+}
+
+/// Check that ids which the writer never gave are refused, each by the name of what refers and to what.
+#[test]
+fn unknown_ids_are_refused() {
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    let alloc = |stack| Action::Alloc { address: 1, size: 1, alignment: 0, stack };
+    let event = |action| Event { time: 0, thread: ThreadId(0), action };
+    let parent = Some(ProcessId(0));
+    let refused = [
+        writer.event(event(Action::ThreadStart)).unwrap_err(),
+        writer.thread(Thread::default()).unwrap_err(),
+        writer.process(Process { parent, ..Process::default() }).unwrap_err(),
+        writer.node(NodeId(1), FrameId(0)).unwrap_err(),
+        writer.node(NodeId::ROOT, FrameId(0)).unwrap_err(),
+        writer
+            .frame(Frame::Code { module: Some(capture::ModuleId(5)), address: 0, exact: true })
+            .unwrap_err(),
+        writer.symbolized(capture::Symbolized::default()).unwrap_err(),
+    ];
+    let expected = [
+        "an event refers to thread 0",
+        "a thread refers to process 0",
+        "a process refers to parent 0",
+        "a stack refers to stack 1",
+        "a stack refers to frame 0",
+        "a frame refers to module 5",
+        "a symbol refers to frame 0",
+    ];
+    for (error, start) in refused.iter().zip(expected) {
+        assert!(error.to_string().starts_with(start), "{error}");
+    }
+    // None of them took an id or spoiled the file.
+    assert_eq!(writer.process(Process::default()).unwrap(), ProcessId(0));
+    assert_eq!(writer.thread(Thread::default()).unwrap(), ThreadId(0));
+    let error = writer.event(event(alloc(NodeId(1)))).unwrap_err();
+    assert!(error.to_string().starts_with("an event refers to stack 1"), "{error}");
+    let found = read(writer.finish(&Summary::default()).unwrap()).unwrap();
+    assert_eq!((found.tables.processes.len(), found.tables.threads.len(), found.events.len()), (1, 1, 0));
+}
+
+/// A call of the writer; ids are taken modulo what exists.
+#[derive(Clone, Debug)]
+enum Call {
+    String(String),
+    Frame(u64, bool),
+    Node(u32, u32),
+    Process(u32, String),
+    UpdateProcess(u32, Option<i32>),
+    Thread(u32, String),
+    Event(u64, u32, u64, u64, u32),
+    Flush,
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        2 => ".{0,12}".prop_map(Call::String),
+        3 => (0..40u64, any::<bool>()).prop_map(|(address, exact)| Call::Frame(address, exact)),
+        3 => any::<(u32, u32)>().prop_map(|(parent, frame)| Call::Node(parent, frame)),
+        1 => (any::<u32>(), "[a-z]{0,6}").prop_map(|(pid, name)| Call::Process(pid, name)),
+        1 => any::<(u32, Option<i32>)>().prop_map(|(id, code)| Call::UpdateProcess(id, code)),
+        1 => (any::<u32>(), "[a-z]{0,6}").prop_map(|(process, name)| Call::Thread(process, name)),
+        6 => any::<(u64, u32, u64, u64, u32)>().prop_map(|(t, th, a, s, st)| Call::Event(t, th, a, s, st)),
+        1 => Just(Call::Flush),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Check that any sequence of calls comes back: equal strings, frames and stacks once, the last update of each
+    /// row, and the events in order.
+    #[test]
+    fn any_calls_come_back(calls in proptest::collection::vec(call(), 0..200)) {
+        let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+        let mut expected = fixture::Contents { tables: capture::Tables::default(), events: Vec::new() };
+        let tables = &mut expected.tables;
+        tables.summary = Some(Summary::default());
+        tables.nodes.push(capture::Node { parent: NodeId::ROOT, frame: FrameId(0) });
+        let pick = |id: u32, length: usize| (length != 0).then(|| id % length as u32);
+        for call in calls {
+            match call {
+                Call::String(text) => {
+                    let id = writer.string(&text).unwrap();
+                    if id.index() == tables.strings.len() {
+                        tables.strings.push(text);
+                    } else {
+                        prop_assert_eq!(&tables.strings[id.index()], &text);
+                    }
+                }
+                Call::Frame(address, exact) => {
+                    let frame = Frame::Code { module: None, address, exact };
+                    let id = writer.frame(frame).unwrap();
+                    if id.index() == tables.frames.len() {
+                        tables.frames.push(frame);
+                        tables.symbols.push(None);
+                    } else {
+                        prop_assert_eq!(tables.frames[id.index()], frame);
+                    }
+                }
+                Call::Node(parent, frame) => {
+                    let Some(frame) = pick(frame, tables.frames.len()).map(FrameId) else { continue };
+                    let parent = NodeId(parent % tables.nodes.len() as u32);
+                    let id = writer.node(parent, frame).unwrap();
+                    let node = capture::Node { parent, frame };
+                    if id.index() == tables.nodes.len() {
+                        tables.nodes.push(node);
+                    } else {
+                        prop_assert_eq!(tables.nodes[id.index()], node);
+                    }
+                }
+                Call::Process(pid, name) => {
+                    let process = Process { pid, name, ..Process::default() };
+                    tables.processes.push(process.clone());
+                    writer.process(process).unwrap();
+                }
+                Call::UpdateProcess(id, code) => {
+                    let Some(id) = pick(id, tables.processes.len()).map(ProcessId) else { continue };
+                    let process = &mut tables.processes[id.index()];
+                    process.end = code.map(|code| ProcessEnd { ended: capture::Ended::Exited(code), time: 9 });
+                    writer.update_process(id, process.clone()).unwrap();
+                }
+                Call::Thread(process, name) => {
+                    let Some(process) = pick(process, tables.processes.len()).map(ProcessId) else { continue };
+                    let thread = Thread { process, tid: 7, name };
+                    tables.threads.push(thread.clone());
+                    writer.thread(thread).unwrap();
+                }
+                Call::Event(time, thread, address, size, stack) => {
+                    let Some(thread) = pick(thread, tables.threads.len()).map(ThreadId) else { continue };
+                    let stack = NodeId(stack % tables.nodes.len() as u32);
+                    let action = Action::Alloc { address, size, alignment: 0, stack };
+                    writer.event(Event { time, thread, action }).unwrap();
+                    expected.events.push(Event { time: time / 1000 * 1000, thread, action });
+                }
+                Call::Flush => writer.flush().unwrap(),
+            }
+        }
+        prop_assert_eq!(read(writer.finish(&Summary::default()).unwrap()).unwrap(), expected);
+    }
+}
