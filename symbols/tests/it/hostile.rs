@@ -185,3 +185,71 @@ fn shared_line_program_is_refused() {
     "
     ));
 }
+
+/// Check that ten thousand functions which share one list of a hundred thousand ranges do not fill the memory.
+#[test]
+fn shared_ranges_are_refused() {
+    let abbreviations = ABBREVIATIONS.replace(
+        ".uleb128 0x11, 0x01, 0x12, 0x07
+    .uleb128 0, 0
+    .uleb128 3",
+        ".uleb128 0x55, 0x17
+    .uleb128 0, 0
+    .uleb128 3",
+    );
+    assert_ne!(abbreviations, ABBREVIATIONS);
+    defuse(&format!(
+        "{abbreviations}
+        .long .Linfo_end - .Linfo_begin
+    .Linfo_begin:
+        .short 4
+        .long 0
+        .byte 8
+        .uleb128 1
+        .quad .Lbegin, .Lend - .Lbegin
+        .long 0
+        .rept 10000
+        .uleb128 2
+        .long 0
+        .byte 0
+        .endr
+        .byte 0
+    .Linfo_end:
+        .section .debug_ranges, \"\", @progbits
+        .rept 100000
+        .quad 1, 2
+        .endr
+        .quad 0, 0
+    "
+    ));
+}
+
+/// Check that an abbreviation with a hundred thousand attributes, none of which has contents, is refused.
+#[test]
+fn endless_attributes_are_refused() {
+    let flags = ".rept 100000\n .uleb128 0x3f, 0x19\n .endr\n";
+    let abbreviations = ABBREVIATIONS.replace(
+        "    .uleb128 3, 0x1d\n    .byte 1\n",
+        &format!("    .uleb128 3, 0x1d\n    .byte 1\n{flags}"),
+    );
+    assert_ne!(abbreviations, ABBREVIATIONS);
+    defuse(&format!(
+        "{abbreviations}
+        .long .Linfo_end - .Linfo_begin
+    .Linfo_begin:
+        .short 4
+        .long 0
+        .byte 8
+        .uleb128 1
+        .quad .Lbegin, .Lend - .Lbegin
+        .long 0
+        .uleb128 2
+        .quad .Lbegin, .Lend - .Lbegin
+        .rept 100000
+        .byte 3, 0
+        .endr
+        .byte 0, 0
+    .Linfo_end:
+    "
+    ));
+}

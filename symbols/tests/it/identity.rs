@@ -78,7 +78,7 @@ fn unreadable_files_have_their_reason() {
     fs::write(workshop.path("head"), b"\x7fELF").unwrap();
     fs::create_dir(workshop.path("directory")).unwrap();
     fs::write(workshop.path("secret"), "").unwrap();
-    fs::set_permissions(workshop.path("secret"), PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(workshop.path("secret"), PermissionsExt::from_mode(0o000)).unwrap();
     for (name, expected, text) in [
         ("missing", Reason::FileMissing, "Binary file was deleted or replaced"),
         ("text", Reason::UnreadableElf, "Unreadable ELF file"),

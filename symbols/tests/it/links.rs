@@ -48,7 +48,7 @@ fn cycles_end_and_keep_their_symbols() {
     assert!(module.debug_files().used.is_empty());
 }
 
-/// A function whose name is only in an alternate file: DW_TAG_subprogram with a DW_FORM_GNU_strp_alt.
+/// A function whose name is only in an alternate file: `DW_TAG_subprogram` with a `DW_FORM_GNU_strp_alt`.
 const WITH_ALTERNATE: &str = "
     .text
 .Lbegin:
