@@ -1,6 +1,6 @@
 //! Numbers for people. JSON has the exact ones.
 
-/// A number of bytes: exact below 1 KiB, else three digits and a binary unit.
+/// A number of bytes: exact below 1 KiB, else three digits, up to 1023, and a binary unit.
 ///
 /// ```
 /// # use viewer::format::bytes;
@@ -17,8 +17,8 @@ pub fn bytes(value: i64) -> String {
     }
     let mut scaled = size as f64 / 1024.0;
     let mut unit = 0;
-    // 999.5 would round to four digits.
-    while scaled >= 999.5 && unit + 1 < UNITS.len() {
+    // 1023.5 would be rounded to the next unit's 1.00.
+    while scaled >= 1023.5 && unit + 1 < UNITS.len() {
         scaled /= 1024.0;
         unit += 1;
     }
@@ -134,7 +134,8 @@ mod tests {
             (10_235, "10.0 KiB"),
             (100 * 1024, "100 KiB"),
             (999 * 1024, "999 KiB"),
-            (1000 * 1024, "0.98 MiB"),
+            (1000 * 1024, "1000 KiB"),
+            ((1 << 20) - 1, "1.00 MiB"),
             (1 << 30, "1.00 GiB"),
             (i64::MAX, "8.00 EiB"),
             (i64::MIN, "-8.00 EiB"),

@@ -1,9 +1,35 @@
 //! Analysis of a capture and its views.
+//!
+//! What every part keeps to:
+//! - **One meaning of each number**, that of [`analysis`], in every view: text and JSON are written from the same
+//!   [`Loaded`] and never count anything themselves.
+//! - **Memory is bounded by live blocks and different stacks**, never by events: a capture of 10⁹ events is
+//!   counted in one pass.
+//! - **A capture is somebody else's file.** Hostile events give odd numbers, never a panic, a loop without end or
+//!   memory without bound; hostile names are escaped before they reach a terminal.
+//! - **Nothing is left out in silence**: what a limit hides stands in a row of its own with its sum, and losses of
+//!   the recording stand over every report.
+//!
+//! Only [`open`] and its siblings read a file; only views write, to the writer they are given.
+//!
+//! ```no_run
+//! let loaded = viewer::open("app.1000.memprof".as_ref())?;
+//! let options = viewer::ReportOptions::default();
+//! viewer::text::report(&mut std::io::stdout(), &loaded, &options, &viewer::text::Style::default())?;
+//! # Ok::<(), viewer::Error>(())
+//! ```
+
 pub mod analysis;
-mod ended;
+
 pub mod format;
-mod loaded;
-mod options;
+pub mod json;
 pub mod text;
+
+mod ended;
+mod loaded;
+mod open;
+mod options;
+
 pub use loaded::{Loaded, Source};
-pub use options::{ReportOptions, Shape};
+pub use open::{Error, dump, dump_json, open};
+pub use options::{DumpOptions, ReportOptions, Shape};

@@ -1,6 +1,6 @@
-//! What `report` can be asked for.
+//! What the views can be asked for.
 
-use crate::analysis::{Metric, Share};
+use crate::analysis::{Amount, Cutoff, Metric, Share};
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,20 +17,51 @@ pub enum Shape {
 }
 
 /// What to show, and how much of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReportOptions {
     /// Which numbers.
     pub metric: Metric,
     /// In which form.
     pub shape: Shape,
-    /// What is smaller than this share of the total is summed up in one row.
-    pub min: Share,
-    /// Rows of a table, and children of a node, beyond this number are summed up as well.
-    pub limit: usize,
+    /// What is smaller than this share of the total is summed up. None: 1 % in text and in inverted trees,
+    /// everything in JSON.
+    pub min: Option<Share>,
+    /// Rows of a table, and children of a node, beyond this number are summed up as well. None: 20 in text,
+    /// everything in JSON.
+    pub limit: Option<usize>,
 }
 
-impl Default for ReportOptions {
+impl ReportOptions {
+    const MIN: f64 = 1.0;
+    const LIMIT: usize = 20;
+
+    /// What people read.
+    pub(crate) fn cutoff_for_text(&self, total: Amount) -> Cutoff {
+        let min = self.min.unwrap_or(Share::percent(Self::MIN));
+        self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT))
+    }
+
+    /// What programs read. A full inverted tree has as many nodes as all stacks have frames, so it has a default.
+    pub(crate) fn cutoff_for_json(&self, total: Amount) -> Cutoff {
+        let min = if self.shape == Shape::Inverted { Self::MIN } else { 0.0 };
+        let min = self.min.unwrap_or(Share::percent(min));
+        self.cutoff(total, min, self.limit.unwrap_or(usize::MAX))
+    }
+
+    fn cutoff(&self, total: Amount, min: Share, limit: usize) -> Cutoff {
+        Cutoff { least: min.least(self.metric.rank(total)), limit: limit.max(1) }
+    }
+}
+
+/// How much of each event `dump` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DumpOptions {
+    /// Functions of a stack, from the innermost; 0 leaves stacks out.
+    pub frames: usize,
+}
+
+impl Default for DumpOptions {
     fn default() -> Self {
-        Self { metric: Metric::default(), shape: Shape::default(), min: Share::percent(1.0), limit: 20 }
+        Self { frames: 8 }
     }
 }

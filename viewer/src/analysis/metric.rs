@@ -35,17 +35,6 @@ impl Metric {
         }
     }
 
-    /// What the numbers are, for a headline.
-    pub fn phrase(self) -> &'static str {
-        match self {
-            Metric::Peak => "held at the peak",
-            Metric::Leaked => "still allocated at exit",
-            Metric::Allocations => "allocations",
-            Metric::Bytes => "allocated bytes",
-            Metric::Temporary => "temporary allocations",
-        }
-    }
-
     /// What a capture lacks that has none of it.
     pub fn what(self) -> &'static str {
         match self {

@@ -12,7 +12,9 @@
 
 use super::noise::is_noise;
 use super::process_name::process_name;
+use super::short_name::short_name;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -35,10 +37,24 @@ impl LabelId {
 pub struct Label {
     /// The name for people, with the suffix that tells namesakes apart. As recorded: escape it before printing.
     pub name: String,
+    /// Length of the suffix within `name`, 0 for a name that is unique.
+    pub(super) suffix: usize,
     /// What it stands for.
     pub kind: Kind,
     /// True for the standard library's plumbing, see [`is_noise`].
     pub noise: bool,
+}
+
+impl Label {
+    /// The name for a narrow column: see [`short_name`]. The suffix stays.
+    pub fn short(&self) -> Cow<'_, str> {
+        let Kind::Function(..) = self.kind else { return Cow::Borrowed(&self.name) };
+        let (base, suffix) = self.name.split_at(self.name.len() - self.suffix);
+        match short_name(base) {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.name),
+            Cow::Owned(short) => Cow::Owned(short + suffix),
+        }
+    }
 }
 
 /// What a label stands for.
@@ -211,7 +227,7 @@ impl<'a> Builder<'a> {
         };
         let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
         let noise = matches!(kind, Kind::Function(..)) && is_noise(&name);
-        self.labels.push(Label { name, kind, noise });
+        self.labels.push(Label { name, suffix: 0, kind, noise });
         self.known.insert(key, id);
         id
     }

@@ -23,8 +23,9 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
         }
     }
     for (index, suffix) in suffixes {
-        let name = &mut labels[index].name;
-        *name = format!("{name} [{suffix}]");
+        let suffix = format!(" [{suffix}]");
+        labels[index].suffix = suffix.len();
+        labels[index].name += &suffix;
     }
 }
 

@@ -8,36 +8,31 @@
 use super::escape::escape;
 use super::place::function;
 use super::style::{Role, Style};
-use crate::analysis::{call_kind, call_of, functions_of};
-use crate::loaded::Loaded;
-use capture::{Action, Event, NodeId, ProcessId, Pseudo, ReallocOutcome};
+use crate::analysis::{Names, call_kind, call_of, functions_of};
+use crate::format::counted;
+use crate::options::DumpOptions;
+use capture::{Action, Event, NodeId, ProcessId, Pseudo, ReallocOutcome, Tables};
 use std::io::{self, Write};
-
-/// How much of each event to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DumpOptions {
-    /// Functions of a stack, from the innermost; 0 leaves stacks out.
-    pub frames: usize,
-}
-
-impl Default for DumpOptions {
-    fn default() -> Self {
-        Self { frames: 8 }
-    }
-}
 
 /// Writes events as they come.
 pub struct Dump<'a> {
     out: &'a mut dyn Write,
-    loaded: &'a Loaded,
+    tables: &'a Tables,
+    names: &'a Names,
     options: DumpOptions,
     style: Style,
 }
 
 impl<'a> Dump<'a> {
-    /// A dump of events of this capture. Its names and tables are used, not its numbers.
-    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: DumpOptions, style: Style) -> Self {
-        Self { out, loaded, options, style }
+    /// A dump of events of the capture that these tables belong to.
+    pub fn new(
+        out: &'a mut dyn Write,
+        tables: &'a Tables,
+        names: &'a Names,
+        options: DumpOptions,
+        style: Style,
+    ) -> Self {
+        Self { out, tables, names, options, style }
     }
 
     /// Writes one line.
@@ -47,13 +42,15 @@ impl<'a> Dump<'a> {
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         let (kind, rest, stack) = self.describe(&event.action);
         let time = format!("{:>6}.{:09}", event.time / 1_000_000_000, event.time % 1_000_000_000);
-        let thread = self.loaded.tables.threads.get(event.thread.index());
+        let thread = self.tables.threads.get(event.thread.index());
         let pid = thread.and_then(|thread| self.pid(thread.process));
         let number = |number: Option<u32>| number.map_or("?".to_owned(), |number| number.to_string());
         let who = format!("{}/{}", number(pid), number(thread.map(|thread| thread.tid)));
         let style = self.style;
-        let kind = style.paint(Role::Function, format!("{kind:<14}"));
-        write!(self.out, "{}  {who:>15}  {kind} {rest}", style.paint(Role::Detail, time))?;
+        let width = if rest.is_empty() { 0 } else { 14 };
+        let kind = style.paint(Role::Function, format!("{kind:<width$}"));
+        let blank = if rest.is_empty() { "" } else { " " };
+        write!(self.out, "{}  {who:>15}  {kind}{blank}{rest}", style.paint(Role::Detail, time))?;
         if let Some(stack) = stack {
             let stack = self.stack(stack);
             write!(self.out, "{}", style.paint(Role::Detail, stack))?;
@@ -63,8 +60,8 @@ impl<'a> Dump<'a> {
 
     /// The kind of event, its numbers, and its stack.
     fn describe(&self, action: &Action) -> (&'static str, String, Option<NodeId>) {
-        let call = |stack| call_of(&self.loaded.tables, stack);
-        let kind = |stack, plain| call_kind(&self.loaded.tables, stack).map_or(plain, Pseudo::label);
+        let call = |stack| call_of(self.tables, stack);
+        let kind = |stack, plain| call_kind(self.tables, stack).map_or(plain, Pseudo::label);
         let process = |id: ProcessId| self.pid(id).map_or("?".to_owned(), |pid| format!("pid {pid}"));
         match *action {
             Action::Alloc { address, size, alignment: 0, stack } => {
@@ -101,7 +98,8 @@ impl<'a> Dump<'a> {
             Action::ThreadEnd => ("thread end", String::new(), None),
             Action::GapBegin => ("gap begin", String::new(), None),
             Action::GapEnd { allocations, frees } => {
-                ("gap end", format!("{allocations} allocations and {frees} frees lost"), None)
+                let (allocations, frees) = (counted(allocations, "allocation"), counted(frees, "free"));
+                ("gap end", format!("{allocations} and {frees} lost"), None)
             }
         }
     }
@@ -111,8 +109,8 @@ impl<'a> Dump<'a> {
         if limit == 0 {
             return String::new();
         }
-        let mut steps = functions_of(&self.loaded.tables, &self.loaded.names, stack);
-        let mut text: Vec<String> = steps.by_ref().take(limit).map(|(_, step)| function(self.loaded, &step)).collect();
+        let mut steps = functions_of(self.tables, self.names, stack);
+        let mut text: Vec<String> = steps.by_ref().take(limit).map(|(_, step)| function(self.names, &step)).collect();
         if steps.next().is_some() {
             text.push("…".to_owned());
         }
@@ -120,6 +118,6 @@ impl<'a> Dump<'a> {
     }
 
     fn pid(&self, process: ProcessId) -> Option<u32> {
-        self.loaded.tables.processes.get(process.index()).map(|process| process.pid)
+        self.tables.processes.get(process.index()).map(|process| process.pid)
     }
 }

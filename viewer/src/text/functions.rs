@@ -1,9 +1,9 @@
 //! A table of functions: what they allocate themselves, and with all that they call.
 
 use super::columns::Columns;
-use super::escape::{escape, fit};
+use super::place::fit_name;
 use super::style::{Role, Style};
-use crate::analysis::{Cutoff, FunctionCost, Metric, Tree, functions as costs_of, natural};
+use crate::analysis::{Amount, Cutoff, FunctionCost, LabelId, Metric, Tree, functions as costs_of, natural};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -27,9 +27,10 @@ pub(super) fn functions(
     let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
     let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
     let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2).max(20);
+    let everything = fit_name(names, LabelId::EVERYTHING, room);
+    writeln!(out, "{}{}  {everything}", columns.row(columns.total), columns.single(Amount::ZERO))?;
     for cost in &costs[..shown] {
-        let label = escape(name(cost));
-        let label = style.paint(Role::Function, fit(&label, room));
+        let label = style.paint(Role::Function, fit_name(names, cost.label, room));
         writeln!(out, "{}{}  {label}", columns.row(cost.total), columns.single(cost.own))?;
     }
     match costs.len() - shown {

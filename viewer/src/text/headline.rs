@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::style::{Role, Style};
 use crate::analysis::Metric;
-use crate::format::{bytes, count, counted, duration};
+use crate::format::{bytes, counted, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -17,10 +17,10 @@ pub(super) fn headline(out: &mut dyn Write, loaded: &Loaded, metric: Metric, sty
             let blocks = counted(amount.blocks, "block");
             format!("{size} in {blocks}, held at the peak after {}", duration(profile.peak.time))
         }
-        Metric::Leaked => format!("{size} in {}, {}", counted(amount.blocks, "block"), metric.phrase()),
+        Metric::Leaked => format!("{size} in {}, still allocated at exit", counted(amount.blocks, "block")),
         Metric::Bytes => format!("{size} in {}", counted(amount.blocks, "allocation")),
         Metric::Allocations => format!("{} of {size}", counted(amount.blocks, "allocation")),
-        Metric::Temporary => format!("{} {} of {size}", count(amount.blocks), metric.phrase()),
+        Metric::Temporary => format!("{} of {size}", counted(amount.blocks, "temporary allocation")),
     };
     let file = escape(&loaded.source.file);
     writeln!(out, "{}", style.paint(Role::Heading, format!("{file}: {numbers}")))?;

@@ -61,7 +61,11 @@ fn recording(loaded: &Loaded) -> Facts {
     if !metadata.command.is_empty() {
         facts.push(fact("command", escape(&metadata.command.join(" "))));
     }
-    facts.push(fact("recorded by", format!("version {}", escape(&metadata.tool_version))));
+    let version = match metadata.tool_version.as_str() {
+        "" => "an unknown version".to_owned(),
+        version => format!("version {}", escape(version)),
+    };
+    facts.push(fact("recorded by", version));
     facts.push(fact("duration", duration(loaded.duration_ns())));
     facts.push(fact("clock", clock));
     facts.push(fact("events", count(loaded.profile.events)));
@@ -102,7 +106,7 @@ fn stacks(loaded: &Loaded) -> Facts {
     let complete = percent(share.complete_allocations, share.allocations);
     vec![
         fact("different", count(share.distinct)),
-        fact("complete", format!("{}, of {complete} of the allocations", count(share.complete))),
+        fact("complete", format!("{}, {complete} of the allocations", count(share.complete))),
         fact("truncated", count(share.truncated)),
         fact("incomplete", count(share.incomplete)),
     ]

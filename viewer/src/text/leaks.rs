@@ -1,8 +1,8 @@
 //! `leaks`: what was still allocated at the end, stack by stack, and what only looks so.
 
-use super::escape::{columns, escape, fit};
+use super::escape::{columns, escape};
 use super::headline::headline;
-use super::place::detail;
+use super::place::{detail, fit_name};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, call_of, functions_of, process_name, rows};
 use crate::format::{bytes, counted, percent};
@@ -10,7 +10,7 @@ use crate::loaded::Loaded;
 use capture::{Ended, NodeId};
 use std::io::{self, Write};
 
-/// Functions shown of one stack.
+/// Functions shown of one stack; one that calls itself from the same place counts once.
 const DEPTH: usize = 40;
 
 /// Writes the stacks that hold most at the end, at most `limit`.
@@ -89,13 +89,19 @@ fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> i
     if steps.peek().is_none() {
         return writeln!(out, "    [no stack]");
     }
-    for (_, step) in steps.by_ref().take(DEPTH) {
-        let name = escape(&loaded.names.label(step.label).name);
+    for _ in 0..DEPTH {
+        let Some((_, step)) = steps.next() else { return Ok(()) };
+        let mut times = 1;
+        while steps.next_if(|(_, next)| *next == step).is_some() {
+            times += 1;
+        }
+        let times = if times > 1 { format!(" ×{times}") } else { String::new() };
         let inlined = if step.inlined { " (inlined)" } else { "" };
-        let place = format!("{inlined}{}", detail(loaded, &step).map_or(String::new(), |place| format!("  {place}")));
+        let place = detail(loaded, &step).map_or(String::new(), |place| format!("  {place}"));
+        let place = format!("{times}{inlined}{place}");
         let room = style.width.saturating_sub(4 + columns(&place)).max(20);
-        let place = style.paint(Role::Detail, place);
-        writeln!(out, "    {}{place}", style.paint(Role::Function, fit(&name, room)))?;
+        let name = fit_name(&loaded.names, step.label, room);
+        writeln!(out, "    {}{}", style.paint(Role::Function, name), style.paint(Role::Detail, place))?;
     }
     match steps.count() {
         0 => Ok(()),

@@ -15,7 +15,7 @@ mod style;
 mod summary;
 mod tree;
 
-pub use dump::{Dump, DumpOptions};
+pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use info::info;
 pub use leaks::leaks;

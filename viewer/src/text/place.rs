@@ -1,13 +1,23 @@
 //! Functions and places in a line.
 
-use super::escape::escape;
-use crate::analysis::{Kind, Step, meaningful, short_name};
+use super::escape::{columns, escape, fit};
+use crate::analysis::{Kind, LabelId, Names, Step, meaningful};
 use crate::loaded::Loaded;
 use capture::NodeId;
 
-/// A function's name for a column: short, harmless.
-pub(super) fn function(loaded: &Loaded, step: &Step) -> String {
-    escape(&short_name(&loaded.names.label(step.label).name)).into_owned()
+/// A function's name for a line of several: short, harmless.
+pub(super) fn function(names: &Names, step: &Step) -> String {
+    escape(&names.label(step.label).short()).into_owned()
+}
+
+/// A name for a column of this width: in full, else the short one, else the beginning of that.
+pub(super) fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
+    let label = names.label(label);
+    let full = escape(&label.name);
+    if columns(&full) <= room {
+        return full.into_owned();
+    }
+    fit(&escape(&label.short()), room).into_owned()
 }
 
 /// `parse.c:12`, as far as it is known; the folder is left out.
@@ -45,7 +55,7 @@ pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -
             break;
         }
         previous = Some(step.label);
-        parts.push((function(loaded, &step), 1));
+        parts.push((function(&loaded.names, &step), 1));
     }
     let parts = parts.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name });
     let mut text = parts.collect::<Vec<_>>().join(" < ");

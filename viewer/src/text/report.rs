@@ -2,7 +2,7 @@
 
 use super::style::Style;
 use super::{functions, headline, stacks, tree};
-use crate::analysis::{Cutoff, Tree};
+use crate::analysis::Tree;
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions, sty
     if total.is_zero() {
         return writeln!(out, "Nothing to show: this capture has no {}.", metric.what());
     }
-    let cutoff = Cutoff { least: options.min.least(metric.rank(total)), limit: options.limit.max(1) };
+    let cutoff = options.cutoff_for_text(total);
     writeln!(out)?;
     let Loaded { profile, tables, names, .. } = loaded;
     match options.shape {

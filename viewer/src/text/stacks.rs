@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!     bytes    share      blocks  function
+//!     350 B    100 %           4  [Everything]
 //!     300 B   85.7 %           3  b (b.c:11)
 //!                                 < a < main
 //! ```
@@ -10,7 +11,7 @@ use super::columns::Columns;
 use super::escape::fit;
 use super::place::{chain, detail, function};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Cutoff, Group, Metric, Row, groups, meaningful, rows};
+use crate::analysis::{Amount, Cutoff, Group, LabelId, Metric, Row, groups, meaningful, rows};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -34,6 +35,7 @@ pub(super) fn stacks(
     let groups = groups(&rows(&loaded.profile, metric), &loaded.tables, &loaded.names, metric);
     let is_shown = |group: &Group| metric.rank(metric.of(&group.cost)) >= cutoff.least;
     let shown = groups.iter().take_while(|group| is_shown(group)).take(cutoff.limit).count();
+    writeln!(out, "{}{}", columns.row(columns.total), loaded.names.label(LabelId::EVERYTHING).name)?;
     for group in &groups[..shown] {
         one_group(out, loaded, group, &columns)?;
     }
@@ -66,7 +68,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
 fn group_name(loaded: &Loaded, group: &Group, room: usize) -> String {
     let mut steps = group.rows.iter().map(|row| meaningful(&loaded.tables, &loaded.names, row.node).next());
     let Some(Some((_, first))) = steps.next() else { return "[no stack]".to_owned() };
-    let name = function(loaded, &first);
+    let name = function(&loaded.names, &first);
     let agree = steps.all(|step| step.is_some_and(|(_, step)| (step.file, step.line) == (first.file, first.line)));
     match detail(loaded, &first).filter(|_| agree) {
         Some(detail) => {

@@ -15,8 +15,9 @@
 //! What is left out stands in a row of its own, so that the rows below a function and its own part add up to it.
 
 use super::columns::Columns;
-use super::escape::{columns, escape, fit};
+use super::escape::columns;
 use super::lead::{Branch, Lead};
+use super::place::fit_name;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Cutoff, Metric, Shown, Tree};
 use crate::format::counted;
@@ -46,9 +47,9 @@ pub(super) fn tree(
                 writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total))?;
             }
             What::Node(id) => {
-                let name = escape(&loaded.names.label(tree.node(id).label).name);
                 let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead));
-                let name = style.paint(Role::Function, fit(&name, room.max(20)));
+                let name = fit_name(&loaded.names, tree.node(id).label, room.max(20));
+                let name = style.paint(Role::Function, name);
                 let own = numbers.single(tree.own(id));
                 writeln!(out, "{}{own}  {lead}{name}", numbers.row(tree.node(id).total))?;
                 push_below(&mut rows, &row, Shown::of(tree, id, &loaded.names, metric, cutoff));

@@ -1,5 +1,9 @@
 //! Captures made by hand, for tests.
+
 #![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod fixtures;
+pub(crate) mod golden;
 
 use capture::{
     Action, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo,

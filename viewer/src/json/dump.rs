@@ -1,0 +1,168 @@
+//! `dump --json`: one document per line; the first says what the others are.
+
+use super::SCHEMA;
+use crate::analysis::{Names, call_kind, call_of, functions_of};
+use crate::options::DumpOptions;
+use capture::{Action, Event, NodeId, Pseudo, ReallocOutcome, Tables};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes events as they come.
+pub struct Dump<'a> {
+    out: &'a mut dyn Write,
+    tables: &'a Tables,
+    names: &'a Names,
+    options: DumpOptions,
+}
+
+#[derive(Serialize)]
+struct First<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+}
+
+#[derive(Default, Serialize)]
+struct EventFields<'a> {
+    time_ns: u64,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alignment: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serial: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_hook: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocations: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frees: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stack: Option<Vec<&'a str>>,
+}
+
+impl<'a> Dump<'a> {
+    /// Writes the first line. `options` limits the functions of a stack.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn new(
+        out: &'a mut dyn Write,
+        tables: &'a Tables,
+        names: &'a Names,
+        options: DumpOptions,
+        file: &str,
+    ) -> io::Result<Self> {
+        write_line(out, &First { schema: SCHEMA, document: "dump", file })?;
+        Ok(Self { out, tables, names, options })
+    }
+
+    /// Writes one line.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+        let thread = self.tables.threads.get(event.thread.index());
+        let process = thread.and_then(|thread| self.tables.processes.get(thread.process.index()));
+        let fields = EventFields {
+            time_ns: event.time,
+            pid: process.map(|process| process.pid),
+            tid: thread.map(|thread| thread.tid),
+            ..self.describe(&event.action)
+        };
+        write_line(self.out, &fields)
+    }
+
+    fn describe(&self, action: &Action) -> EventFields<'a> {
+        let hex = |address: u64| Some(format!("{address:#x}"));
+        let kind = |kind| EventFields { kind, ..EventFields::default() };
+        let with_stack = |stack, fields| EventFields { stack: self.stack(stack), ..fields };
+        match *action {
+            Action::Alloc { address, size, alignment, stack } => {
+                let alignment = Some(alignment).filter(|&alignment| alignment != 0);
+                let call = Some(call_of(self.tables, stack));
+                let fields = EventFields { call, address: hex(address), size: Some(size), alignment, ..kind("alloc") };
+                with_stack(stack, fields)
+            }
+            Action::Free { address, stack } => {
+                let fields = EventFields { address: hex(address), ..kind("free") };
+                if stack == NodeId::ROOT { fields } else { with_stack(stack, fields) }
+            }
+            Action::ReallocBegin { address, serial } => {
+                EventFields { address: hex(address), serial: Some(serial), ..kind("realloc_begin") }
+            }
+            Action::ReallocEnd { serial, outcome } => match outcome {
+                ReallocOutcome::Block { address, size, stack } => {
+                    let (call, serial) = (Some(call_of(self.tables, stack)), Some(serial));
+                    let fields =
+                        EventFields { call, serial, address: hex(address), size: Some(size), ..kind("realloc_end") };
+                    with_stack(stack, fields)
+                }
+                ReallocOutcome::Failed => EventFields { serial: Some(serial), ..kind("realloc_failed") },
+                ReallocOutcome::Freed => EventFields { serial: Some(serial), ..kind("realloc_freed") },
+            },
+            Action::Map { address, length, stack, in_hook } => {
+                let (size, in_hook) = (Some(length), Some(in_hook));
+                let fields = EventFields { address: hex(address), size, in_hook, ..self.page_call(stack, "mmap") };
+                with_stack(stack, fields)
+            }
+            Action::Unmap { address, length } => {
+                EventFields { address: hex(address), size: Some(length), ..kind("munmap") }
+            }
+            Action::UnmapFailed { address, length } => {
+                EventFields { address: hex(address), size: Some(length), ..kind("munmap_failed") }
+            }
+            Action::Remap { old_address, old_length, address, length, stack } => {
+                let fields = EventFields {
+                    old_address: hex(old_address),
+                    old_size: Some(old_length),
+                    address: hex(address),
+                    size: Some(length),
+                    ..self.page_call(stack, "mremap")
+                };
+                with_stack(stack, fields)
+            }
+            Action::Break { address, stack } => {
+                let fields = EventFields { address: hex(address), ..self.page_call(stack, "brk") };
+                with_stack(stack, fields)
+            }
+            Action::ProcessStart { process } => EventFields { process: Some(process.0), ..kind("process_start") },
+            Action::ProcessEnd { process } => EventFields { process: Some(process.0), ..kind("process_end") },
+            Action::ThreadStart => kind("thread_start"),
+            Action::ThreadEnd => kind("thread_end"),
+            Action::GapBegin => kind("gap_begin"),
+            Action::GapEnd { allocations, frees } => {
+                EventFields { allocations: Some(allocations), frees: Some(frees), ..kind("gap_end") }
+            }
+        }
+    }
+
+    fn page_call(&self, stack: NodeId, plain: &'static str) -> EventFields<'a> {
+        let call = Some(call_kind(self.tables, stack).map_or(plain, Pseudo::label));
+        EventFields { call, kind: plain, ..EventFields::default() }
+    }
+
+    fn stack(&self, stack: NodeId) -> Option<Vec<&'a str>> {
+        let (tables, names) = (self.tables, self.names);
+        let steps = functions_of(tables, names, stack).take(self.options.frames);
+        (self.options.frames > 0).then(|| steps.map(|(_, step)| names.label(step.label).name.as_str()).collect())
+    }
+}
+
+fn write_line(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    writeln!(out)
+}

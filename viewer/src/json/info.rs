@@ -1,0 +1,320 @@
+//! `info --json`: what a capture is, and the totals of its processes.
+
+use super::{SCHEMA, write_document};
+use crate::analysis::{
+    Anomalies, GapTotals, Mappings, ProcessProfile, process_name, stack_states, state_share,
+};
+use crate::ended::ended_word;
+use crate::loaded::Loaded;
+use capture::{Clock, Ended, Overhead, Process};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    unknown_chunks: u64,
+    command: &'a [String],
+    tool_version: &'a str,
+    started_unix_ns: u64,
+    boot_id: &'a str,
+    clock: &'static str,
+    options: BTreeMap<&'a str, &'a str>,
+    duration_ns: u64,
+    events: u64,
+    threads: usize,
+    totals: Totals,
+    lost: Lost<'a>,
+    stacks: Stacks,
+    mappings: Pages,
+    overhead: Option<Cost>,
+    processes: Vec<ProcessFields<'a>>,
+    unrecorded: &'a [String],
+    remarks: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Totals {
+    allocations: i64,
+    allocated_bytes: i64,
+    frees: i64,
+    freed_bytes: i64,
+    temporary: i64,
+    temporary_bytes: i64,
+    peak_bytes: i64,
+    peak_blocks: i64,
+    peak_time_ns: u64,
+    leaked_blocks: i64,
+    leaked_bytes: i64,
+    running_blocks: i64,
+    running_bytes: i64,
+    uncertain_blocks: i64,
+    uncertain_bytes: i64,
+    exec_blocks: i64,
+    exec_bytes: i64,
+    #[serde(flatten)]
+    anomalies: AnomalyFields,
+    stray_events: u64,
+}
+
+#[derive(Serialize)]
+struct AnomalyFields {
+    unmatched_frees: u64,
+    inherited_frees: u64,
+    lost_allocations: u64,
+    lost_frees: u64,
+    conflicts: u64,
+}
+
+#[derive(Serialize)]
+struct Lost<'a> {
+    events: u64,
+    by_reason: Vec<LostFields<'a>>,
+    #[serde(flatten)]
+    gaps: GapFields,
+}
+
+#[derive(Serialize)]
+struct LostFields<'a> {
+    reason: &'a str,
+    events: u64,
+    advice: &'a str,
+}
+
+#[derive(Serialize)]
+struct GapFields {
+    gaps: u64,
+    gap_allocations: u64,
+    gap_frees: u64,
+}
+
+#[derive(Serialize)]
+struct Stacks {
+    distinct: u64,
+    complete: u64,
+    truncated: u64,
+    incomplete: u64,
+    complete_allocations: i64,
+}
+
+#[derive(Serialize)]
+struct Pages {
+    mmap_calls: i64,
+    mmap_bytes: i64,
+    allocator_mmap_calls: i64,
+    allocator_mmap_bytes: i64,
+    munmap_calls: i64,
+    munmap_bytes: i64,
+    mremap_calls: i64,
+    mremap_growth_bytes: i64,
+    brk_calls: i64,
+    brk_growth_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct Cost {
+    agent_cpu_ns: u64,
+    collector_cpu_ns: u64,
+    wait_ns: u64,
+    collector_peak_rss: u64,
+    shared_memory: u64,
+    agent_allocations: u64,
+}
+
+#[derive(Serialize)]
+struct ProcessFields<'a> {
+    pid: u32,
+    ppid: u32,
+    image: u32,
+    forked: bool,
+    name: String,
+    executable: &'a str,
+    command: &'a [String],
+    ended: &'static str,
+    exit: Option<i32>,
+    signal: Option<i32>,
+    end_time_ns: Option<u64>,
+    recorded: bool,
+    allocations: i64,
+    allocated_bytes: i64,
+    frees: i64,
+    temporary: i64,
+    peak_bytes: i64,
+    peak_blocks: i64,
+    peak_time_ns: u64,
+    bytes_at_capture_peak: i64,
+    leaked_blocks: i64,
+    leaked_bytes: i64,
+    in_realloc_blocks: i64,
+    uncertain_blocks: i64,
+    uncertain_bytes: i64,
+    exec_blocks: i64,
+    exec_bytes: i64,
+    #[serde(flatten)]
+    anomalies: AnomalyFields,
+    #[serde(flatten)]
+    gaps: GapFields,
+}
+
+/// Writes the document.
+///
+/// # Errors
+/// Those of the writer.
+pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let Loaded { tables, profile, source, .. } = loaded;
+    let metadata = &tables.metadata;
+    let summary = tables.summary.as_ref();
+    let document = Document {
+        schema: SCHEMA,
+        document: "info",
+        file: &source.file,
+        cut: source.cut.as_deref(),
+        unknown_chunks: source.unknown_chunks,
+        command: &metadata.command,
+        tool_version: &metadata.tool_version,
+        started_unix_ns: metadata.started_unix_ns,
+        boot_id: &metadata.boot_id,
+        clock: match metadata.clock {
+            Clock::Tsc => "tsc",
+            Clock::MonotonicRaw => "monotonic_raw",
+        },
+        options: metadata.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        duration_ns: loaded.duration_ns(),
+        events: profile.events,
+        threads: tables.threads.len(),
+        totals: totals(loaded),
+        lost: lost(loaded),
+        stacks: stacks(loaded),
+        mappings: profile.mappings().into(),
+        overhead: summary.map(|summary| summary.overhead.into()),
+        processes: tables.processes.iter().zip(&profile.processes).map(process).collect(),
+        unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
+        remarks: summary.map_or(&[], |summary| &summary.remarks),
+    };
+    write_document(out, &document)
+}
+
+fn totals(loaded: &Loaded) -> Totals {
+    let profile = &loaded.profile;
+    let total = &profile.total;
+    let running = profile.still_running();
+    Totals {
+        allocations: total.allocated.blocks,
+        allocated_bytes: total.allocated.bytes,
+        frees: total.freed.blocks,
+        freed_bytes: total.freed.bytes,
+        temporary: total.temporary.blocks,
+        temporary_bytes: total.temporary.bytes,
+        peak_bytes: profile.peak.held.bytes,
+        peak_blocks: profile.peak.held.blocks,
+        peak_time_ns: profile.peak.time,
+        leaked_blocks: total.leaked.blocks,
+        leaked_bytes: total.leaked.bytes,
+        running_blocks: running.blocks,
+        running_bytes: running.bytes,
+        uncertain_blocks: total.uncertain.blocks,
+        uncertain_bytes: total.uncertain.bytes,
+        exec_blocks: total.at_exec.blocks,
+        exec_bytes: total.at_exec.bytes,
+        anomalies: profile.anomalies().into(),
+        stray_events: profile.stray_events,
+    }
+}
+
+fn lost(loaded: &Loaded) -> Lost<'_> {
+    let by_reason = loaded.tables.summary.iter().flat_map(|summary| &summary.lost);
+    let by_reason = by_reason.map(|lost| LostFields { reason: &lost.reason, events: lost.events, advice: &lost.advice });
+    Lost { events: loaded.lost_events(), by_reason: by_reason.collect(), gaps: loaded.profile.gaps().into() }
+}
+
+fn stacks(loaded: &Loaded) -> Stacks {
+    let share = state_share(&loaded.profile, &stack_states(&loaded.tables));
+    Stacks {
+        distinct: share.distinct,
+        complete: share.complete,
+        truncated: share.truncated,
+        incomplete: share.incomplete,
+        complete_allocations: share.complete_allocations,
+    }
+}
+
+fn process<'a>((row, profile): (&'a Process, &ProcessProfile)) -> ProcessFields<'a> {
+    let cost = &profile.cost;
+    let (exit, signal) = match profile.ended {
+        Ended::Exited(code) => (Some(code), None),
+        Ended::Signaled(signal) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    ProcessFields {
+        pid: row.pid,
+        ppid: row.parent_pid,
+        image: row.image,
+        forked: row.forked,
+        name: process_name(row),
+        executable: &row.executable,
+        command: &row.command,
+        ended: ended_word(profile.ended),
+        exit,
+        signal,
+        end_time_ns: row.end.as_ref().map(|end| end.time),
+        recorded: profile.seen,
+        allocations: cost.allocated.blocks,
+        allocated_bytes: cost.allocated.bytes,
+        frees: cost.freed.blocks,
+        temporary: cost.temporary.blocks,
+        peak_bytes: profile.peak.held.bytes,
+        peak_blocks: profile.peak.held.blocks,
+        peak_time_ns: profile.peak.time,
+        bytes_at_capture_peak: cost.peak.bytes,
+        leaked_blocks: cost.leaked.blocks,
+        leaked_bytes: cost.leaked.bytes,
+        in_realloc_blocks: profile.in_realloc.blocks,
+        uncertain_blocks: cost.uncertain.blocks,
+        uncertain_bytes: cost.uncertain.bytes,
+        exec_blocks: cost.at_exec.blocks,
+        exec_bytes: cost.at_exec.bytes,
+        anomalies: profile.anomalies.into(),
+        gaps: profile.gaps.into(),
+    }
+}
+
+impl From<Anomalies> for AnomalyFields {
+    fn from(anomalies: Anomalies) -> Self {
+        let Anomalies { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts } = anomalies;
+        Self { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts }
+    }
+}
+
+impl From<GapTotals> for GapFields {
+    fn from(totals: GapTotals) -> Self {
+        Self { gaps: totals.gaps, gap_allocations: totals.allocations, gap_frees: totals.frees }
+    }
+}
+
+impl From<Mappings> for Pages {
+    fn from(totals: Mappings) -> Self {
+        Self {
+            mmap_calls: totals.mapped.blocks,
+            mmap_bytes: totals.mapped.bytes,
+            allocator_mmap_calls: totals.in_hook.blocks,
+            allocator_mmap_bytes: totals.in_hook.bytes,
+            munmap_calls: totals.unmapped.blocks,
+            munmap_bytes: totals.unmapped.bytes,
+            mremap_calls: totals.remapped.blocks,
+            mremap_growth_bytes: totals.remapped.bytes,
+            brk_calls: totals.breaks.blocks,
+            brk_growth_bytes: totals.breaks.bytes,
+        }
+    }
+}
+
+impl From<Overhead> for Cost {
+    fn from(cost: Overhead) -> Self {
+        let Overhead { agent_cpu_ns, collector_cpu_ns, wait_ns, collector_peak_rss, shared_memory, agent_allocations } = cost;
+        Self { agent_cpu_ns, collector_cpu_ns, wait_ns, collector_peak_rss, shared_memory, agent_allocations }
+    }
+}

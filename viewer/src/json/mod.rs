@@ -1,0 +1,26 @@
+//! Views for programs. Every document begins with `"schema": 1`; `JSON.md` describes each field.
+//!
+//! Within one schema, fields are added and never change their meaning. Numbers are exact, times are nanoseconds
+//! since the start of the recording, unknown names are null with a `reason`.
+
+mod cost;
+mod dump;
+mod info;
+mod report;
+mod stack;
+mod tree;
+
+pub use dump::Dump;
+pub use info::info;
+pub use report::report;
+
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Version of the documents.
+pub const SCHEMA: u32 = 1;
+
+fn write_document(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    writeln!(out)
+}

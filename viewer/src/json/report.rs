@@ -1,0 +1,139 @@
+//! `report --json`: rows of stacks, of functions, or the nodes of a tree.
+
+use super::cost::CostFields;
+use super::stack::{FrameFields, Who, stack, who};
+use super::tree::{NodeFields, nodes};
+use super::{SCHEMA, write_document};
+use crate::analysis::{
+    Amount, Cost, Cutoff, FunctionCost, Row, StackState, Tree, call_of, functions as costs_of, natural, rows,
+    stack_states,
+};
+use crate::loaded::Loaded;
+use crate::options::{ReportOptions, Shape};
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    by: &'static str,
+    peak_time_ns: u64,
+    total: CostFields,
+    #[serde(flatten)]
+    body: Body<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Body<'a> {
+    Stacks { rows: Vec<StackFields<'a>>, hidden: Hidden },
+    Functions { functions: Vec<FunctionFields<'a>>, hidden_functions: usize },
+    Nodes { nodes: Vec<NodeFields<'a>> },
+}
+
+#[derive(Serialize)]
+struct StackFields<'a> {
+    stack: Vec<FrameFields<'a>>,
+    call: &'static str,
+    state: &'static str,
+    #[serde(flatten)]
+    cost: CostFields,
+}
+
+/// The rows left out, together.
+#[derive(Serialize)]
+struct Hidden {
+    rows: usize,
+    #[serde(flatten)]
+    cost: CostFields,
+}
+
+#[derive(Serialize)]
+struct FunctionFields<'a> {
+    #[serde(flatten)]
+    who: Who<'a>,
+    total_blocks: i64,
+    total_bytes: i64,
+    self_blocks: i64,
+    self_bytes: i64,
+}
+
+/// Writes the document that the options ask for.
+///
+/// # Errors
+/// Those of the writer.
+pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> io::Result<()> {
+    let total = options.metric.of(&loaded.profile.total);
+    let cutoff = options.cutoff_for_json(total);
+    let document = Document {
+        schema: SCHEMA,
+        document: "report",
+        file: &loaded.source.file,
+        cut: loaded.source.cut.as_deref(),
+        by: options.metric.name(),
+        peak_time_ns: loaded.profile.peak.time,
+        total: CostFields::from(&loaded.profile.total),
+        body: body(loaded, options, cutoff),
+    };
+    write_document(out, &document)
+}
+
+fn body<'a>(loaded: &'a Loaded, options: &ReportOptions, cutoff: Cutoff) -> Body<'a> {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let metric = options.metric;
+    match options.shape {
+        Shape::Stacks => stacks(loaded, rows(profile, metric), |row| {
+            metric.rank(metric.of(&row.cost)) >= cutoff.least
+        }, cutoff.limit),
+        Shape::Functions => {
+            let costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
+            functions(loaded, costs, |amount| metric.rank(amount), cutoff)
+        }
+        Shape::Tree => {
+            let tree = Tree::top_down(profile, tables, names, metric);
+            Body::Nodes { nodes: nodes(loaded, &tree, metric, cutoff) }
+        }
+        Shape::Inverted => {
+            let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
+            Body::Nodes { nodes: nodes(loaded, &tree, metric, cutoff) }
+        }
+    }
+}
+
+fn stacks(loaded: &Loaded, rows: Vec<Row>, is_shown: impl Fn(&Row) -> bool, limit: usize) -> Body<'_> {
+    let states = stack_states(&loaded.tables);
+    let shown = rows.iter().take_while(|row| is_shown(row)).take(limit).count();
+    let mut rest = Cost::default();
+    rows[shown..].iter().for_each(|row| rest += row.cost);
+    let fields = rows[..shown].iter().map(|row| StackFields {
+        stack: stack(&loaded.tables, &loaded.names, row.node),
+        call: call_of(&loaded.tables, row.node),
+        state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
+        cost: CostFields::from(&row.cost),
+    });
+    Body::Stacks { rows: fields.collect(), hidden: Hidden { rows: rows.len() - shown, cost: CostFields::from(&rest) } }
+}
+
+fn functions(
+    loaded: &Loaded,
+    mut costs: Vec<FunctionCost>,
+    rank: impl Fn(Amount) -> i64,
+    cutoff: Cutoff,
+) -> Body<'_> {
+    let names = &loaded.names;
+    let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
+    let key = |cost: &FunctionCost| (rank(cost.total), rank(cost.own));
+    costs.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| natural(name(a), name(b))));
+    let shown = costs.iter().take_while(|cost| rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
+    let fields = costs[..shown].iter().map(|cost| FunctionFields {
+        who: who(&loaded.tables, names, cost.label),
+        total_blocks: cost.total.blocks,
+        total_bytes: cost.total.bytes,
+        self_blocks: cost.own.blocks,
+        self_bytes: cost.own.bytes,
+    });
+    Body::Functions { functions: fields.collect(), hidden_functions: costs.len() - shown }
+}

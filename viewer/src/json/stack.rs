@@ -1,0 +1,79 @@
+//! Stacks and functions.
+
+use crate::analysis::{Kind, Names, Step, functions_of};
+use capture::{Frame, FrameId, NodeId, StringId, Tables};
+use serde::Serialize;
+
+/// One function of a stack.
+#[derive(Serialize)]
+pub(super) struct FrameFields<'a> {
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    module: Option<&'a str>,
+    /// Hexadecimal text: half of all programs that read JSON keep 53 bits of a number.
+    address: Option<String>,
+    inlined: bool,
+    reason: Option<&'a str>,
+}
+
+/// Who a row of a table or a node of a tree is.
+#[derive(Serialize)]
+pub(super) struct Who<'a> {
+    name: &'a str,
+    kind: &'static str,
+    function: Option<&'a str>,
+    module: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+/// The functions of a stack, innermost first. Kinds of calls and markers of its end are no functions.
+pub(super) fn stack<'a>(tables: &'a Tables, names: &'a Names, node: NodeId) -> Vec<FrameFields<'a>> {
+    functions_of(tables, names, node)
+        .filter(|(_, step)| !matches!(names.label(step.label).kind, Kind::Marker(_)))
+        .map(|(frame, step)| frame_fields(tables, names, frame, &step))
+        .collect()
+}
+
+fn frame_fields<'a>(tables: &'a Tables, names: &'a Names, frame: FrameId, step: &Step) -> FrameFields<'a> {
+    let Who { function, .. } = who(tables, names, step.label);
+    let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
+    let (module, address) = match tables.frames.get(frame.index()) {
+        Some(Frame::Code { module, address, .. }) => (*module, Some(format!("{address:#x}"))),
+        _ => (None, None),
+    };
+    let reason = || {
+        let stored = tables.symbol(frame).and_then(|symbol| symbol.reason);
+        text(stored).unwrap_or(NOT_STORED)
+    };
+    FrameFields {
+        function,
+        file: text(step.file),
+        line: step.line,
+        module: module.and_then(|module| tables.modules.get(module.index())).map(|module| module.path.as_str()),
+        address,
+        inlined: step.inlined,
+        reason: function.is_none().then(reason),
+    }
+}
+
+const NOT_STORED: &str = "no name was stored";
+
+/// What a label stands for.
+pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analysis::LabelId) -> Who<'a> {
+    let label = names.label(label);
+    let path = |module: capture::ModuleId| tables.modules.get(module.index()).map(|module| module.path.as_str());
+    let (kind, function, module, reason) = match label.kind {
+        Kind::Everything => ("everything", None, None, None),
+        Kind::Process => ("process", None, None, None),
+        Kind::Function(function, module) => {
+            ("function", Some(tables.string(function)), module.and_then(path), None)
+        }
+        Kind::InModule(module) => ("module", None, path(module), Some(NOT_STORED)),
+        Kind::Unknown(reason) => {
+            ("unknown", None, None, Some(reason.map_or(NOT_STORED, |reason| tables.string(reason))))
+        }
+        Kind::Marker(pseudo) => ("marker", None, None, Some(pseudo.label())),
+    };
+    Who { name: &label.name, kind, function, module, reason }
+}

@@ -1,0 +1,46 @@
+//! A call tree as a list: nesting would need a reader that recurses, and stacks may be 10,000 deep.
+
+use super::stack::{Who, who};
+use crate::analysis::{Cutoff, Metric, Shown, Tree};
+use crate::loaded::Loaded;
+use serde::Serialize;
+
+/// One node. `parent` is the position of another one in the list, always an earlier one.
+#[derive(Serialize)]
+pub(super) struct NodeFields<'a> {
+    parent: Option<usize>,
+    #[serde(flatten)]
+    who: Who<'a>,
+    total_blocks: i64,
+    total_bytes: i64,
+    self_blocks: i64,
+    self_bytes: i64,
+    hidden_nodes: usize,
+    hidden_blocks: i64,
+    hidden_bytes: i64,
+}
+
+/// The nodes that are large enough, each after its parent and in the order of their rank.
+pub(super) fn nodes<'a>(loaded: &'a Loaded, tree: &Tree, metric: Metric, cutoff: Cutoff) -> Vec<NodeFields<'a>> {
+    let mut fields = Vec::new();
+    let mut walk = vec![(Tree::ROOT, None)];
+    while let Some((id, parent)) = walk.pop() {
+        let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
+        let node = tree.node(id);
+        let own = tree.own(id);
+        let place = fields.len();
+        fields.push(NodeFields {
+            parent,
+            who: who(&loaded.tables, &loaded.names, node.label),
+            total_blocks: node.total.blocks,
+            total_bytes: node.total.bytes,
+            self_blocks: own.blocks,
+            self_bytes: own.bytes,
+            hidden_nodes: shown.hidden,
+            hidden_blocks: shown.hidden_total.blocks,
+            hidden_bytes: shown.hidden_total.bytes,
+        });
+        walk.extend(shown.children.iter().rev().map(|&child| (child, Some(place))));
+    }
+    fields
+}

@@ -1,0 +1,97 @@
+//! From a file to a view: the only place of this crate that reads.
+
+use crate::analysis::{Load, Names};
+use crate::json;
+use crate::loaded::{Loaded, Source};
+use crate::options::DumpOptions;
+use crate::text::{Dump, Style};
+use capture::{Error as CaptureError, Event, Reader};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What can go wrong between a capture and its view.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The capture cannot be read. The text says where and what to do.
+    #[error("{file}: {error}")]
+    Capture {
+        /// The file, as the user named it.
+        file: String,
+        /// What is wrong with it.
+        #[source]
+        error: CaptureError,
+    },
+    /// The view cannot be written; a closed pipe is one reason.
+    #[error("cannot write: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Reads and counts a capture. Of a file that is cut off or damaged, what lies before is counted, and
+/// [`Source::cut`] says why there is no more.
+///
+/// # Errors
+/// [`Error::Capture`] when the file cannot be read or is none.
+pub fn open(path: &Path) -> Result<Loaded, Error> {
+    let (reader, mut source) = open_reader(path)?;
+    let mut load = Load::new(reader.tables());
+    let read = reader.for_each_batch(|events| events.iter().for_each(|event| load.event(event)));
+    let profile = load.finish();
+    note_damage(&mut source, read)?;
+    Ok(Loaded::new(reader.into_tables(), profile, source))
+}
+
+/// Writes every event of a capture as a line of text.
+///
+/// # Errors
+/// Those of the file and of the writer.
+pub fn dump(path: &Path, out: &mut dyn Write, options: DumpOptions, style: &Style) -> Result<(), Error> {
+    let (reader, source) = open_reader(path)?;
+    let names = Names::new(reader.tables());
+    let mut dump = Dump::new(out, reader.tables(), &names, options, *style);
+    each_event(&reader, &source, |event| dump.event(event))
+}
+
+/// Writes every event of a capture as a line of JSON.
+///
+/// # Errors
+/// Those of the file and of the writer.
+pub fn dump_json(path: &Path, out: &mut dyn Write, options: DumpOptions) -> Result<(), Error> {
+    let (reader, source) = open_reader(path)?;
+    let names = Names::new(reader.tables());
+    let mut dump = json::Dump::new(out, reader.tables(), &names, options, &source.file)?;
+    each_event(&reader, &source, |event| dump.event(event))
+}
+
+fn open_reader(path: &Path) -> Result<(Reader, Source), Error> {
+    let file = path.display().to_string();
+    let reader = Reader::open(path).map_err(|error| Error::Capture { file: file.clone(), error })?;
+    let cut = reader.cut().map(|cut| cut.to_string());
+    let source = Source { file, cut, unknown_chunks: reader.skipped() };
+    Ok((reader, source))
+}
+
+fn each_event(
+    reader: &Reader,
+    source: &Source,
+    mut visit: impl FnMut(&Event) -> io::Result<()>,
+) -> Result<(), Error> {
+    let unreadable = |error| Error::Capture { file: source.file.clone(), error };
+    let mut cursor = reader.cursor().map_err(unreadable)?;
+    while let Some(events) = cursor.next_batch().map_err(unreadable)? {
+        events.iter().try_for_each(&mut visit)?;
+    }
+    Ok(())
+}
+
+/// Damage between the events ends them early, as a cut does; anything else is an error.
+fn note_damage(source: &mut Source, read: Result<(), CaptureError>) -> Result<(), Error> {
+    match read {
+        Ok(()) => Ok(()),
+        Err(damage @ CaptureError::Damaged { .. }) => {
+            source.cut = Some(damage.to_string());
+            Ok(())
+        }
+        Err(error) => Err(Error::Capture { file: source.file.clone(), error }),
+    }
+}

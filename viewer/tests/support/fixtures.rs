@@ -1,0 +1,116 @@
+//! Captures that several tests look at.
+
+use super::Made;
+use capture::{
+    Action, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary,
+};
+use viewer::{Loaded, Source};
+
+impl Made {
+    /// Counted, under this file name.
+    pub(crate) fn loaded(self, file: &str) -> Loaded {
+        let profile = self.profile();
+        Loaded::new(self.tables, profile, Source { file: file.to_owned(), ..Source::default() })
+    }
+}
+
+/// Three blocks of 100 bytes by `a > b`, one of 50 by `a > c`.
+pub(crate) fn small() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (b, c) = (made.stack("main > a > b"), made.stack("main > a > c"));
+    for block in 0..3 {
+        made.alloc(thread, 0x1000 + block * 0x100, 100, b);
+    }
+    made.alloc(thread, 0x2000, 50, c);
+    made.free(thread, 0x1000);
+    made.end(process, thread, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: 7_000_000, ..Summary::default() });
+    made
+}
+
+/// Everything that a capture can hold: two processes of one name, one more that exec replaced, inlined, nameless
+/// and hostile functions, stacks without an end, plumbing of the standard library, a gap, a realloc that did not
+/// return, pages, losses and remarks.
+pub(crate) fn rich() -> Made {
+    let mut made = Made::new();
+    made.tables.metadata = Metadata {
+        tool_version: "0.1.0".to_owned(),
+        command: vec!["./server".to_owned(), "--data dir".to_owned()],
+        started_unix_ns: 1_700_000_000_000_000_000,
+        boot_id: "b00t".to_owned(),
+        options: vec![("on_full".to_owned(), "drop".to_owned())],
+        ..Metadata::default()
+    };
+    let (shell, first) = made.process("sh");
+    let start = made.stack("_start > main");
+    made.alloc(first, 0x10, 64, start);
+    made.end(shell, first, Ended::Exec);
+    let executable = "/opt/bin/server".to_owned();
+    let row = Process { parent: Some(shell), image: 1, name: "server".to_owned(), executable, ..Process::default() };
+    let (server, one) = made.process_row(row);
+    let (child, two) = made.fork(server);
+
+    let inlined = made.frame(Some("/opt/lib/libparse.so.1"), &["push", "grow", "parse"]);
+    let inlined = made.node(start, inlined);
+    made.alloc(one, 0x1000, 1 << 20, inlined);
+
+    let push = "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int*, int&&)";
+    let plumbing = made.stack(&format!("_start > main > fill(std::vector<int>&) > {push} > operator new"));
+    made.alloc(one, 0x2000, 300_000, plumbing);
+    let outcome = ReallocOutcome::Block { address: 0x3000, size: 600_000, stack: plumbing };
+    made.realloc(one, 1, 0x2000, outcome);
+
+    let nameless = made.frame(Some("/usr/lib/libx.so.1"), &[]);
+    made.reason(nameless, "No symbols in binary file");
+    let nowhere = made.frame(None, &[]);
+    made.reason(nowhere, "No mapping for address");
+    let nameless = made.node(start, nameless);
+    let nowhere = made.node(nameless, nowhere);
+    made.alloc(two, 0x1000, 5000, nowhere);
+
+    let here = made.frame(Some("/usr/lib/liba.so"), &["init"]);
+    let there = made.frame(Some("/usr/lib/libb.so"), &["init"]);
+    for (address, frame) in [(0x4000, here), (0x5000, there)] {
+        let node = made.node(start, frame);
+        let calloc = made.pseudo(Pseudo::Calloc);
+        let node = made.node(node, calloc);
+        made.alloc(one, address, 2048, node);
+    }
+    let evil = made.stack("_start > main > \u{1b}[31mevil\nname");
+    made.alloc(one, 0x6000, 512, evil);
+    made.free(one, 0x6000);
+    let deep = "[truncated stack]".to_owned() + &" > loop".repeat(30);
+    let deep = made.stack(&deep);
+    made.alloc(one, 0x7000, 4096, deep);
+    let broken = made.stack("[incomplete: broken stack] > callback");
+    made.alloc(one, 0x8000, 1000, broken);
+    made.alloc(one, 0x9000, 16, NodeId::ROOT);
+
+    made.event(one, Action::Map { address: 0x10000, length: 65536, stack: start, in_hook: true });
+    made.event(two, Action::GapBegin);
+    made.event(two, Action::GapEnd { allocations: 2, frees: 1 });
+    made.free(two, 0x4000);
+    made.event(one, Action::ReallocBegin { address: 0x8000, serial: 9 });
+    made.end(server, one, Ended::Signaled(11));
+    made.tables.processes[child.index()].pid = 2002;
+    made.tables.summary = Some(Summary {
+        duration_ns: 3_420_000_000,
+        lost: vec![Lost {
+            reason: "ring_full".to_owned(),
+            events: 3,
+            advice: "use --ring-size or --on-full block".to_owned(),
+        }],
+        overhead: Overhead {
+            agent_cpu_ns: 12_300_000,
+            collector_cpu_ns: 45_600_000,
+            wait_ns: 7_800,
+            collector_peak_rss: 9 << 20,
+            shared_memory: 33 << 20,
+            agent_allocations: 0,
+        },
+        unrecorded: vec!["2003 daemon".to_owned()],
+        remarks: vec!["The program calls mi_malloc, which is linked into it.".to_owned()],
+    });
+    made
+}

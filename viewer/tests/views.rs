@@ -1,0 +1,243 @@
+//! What people and programs see.
+
+mod support;
+
+use serde_json::Value;
+use support::Made;
+use support::fixtures::{rich, small};
+use support::golden::check_golden;
+use viewer::analysis::{Metric, Share};
+use viewer::text::Style;
+use viewer::{DumpOptions, Loaded, ReportOptions, Shape};
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const SHAPES: [(&str, Shape); 4] = [
+    ("stacks", Shape::Stacks),
+    ("functions", Shape::Functions),
+    ("tree", Shape::Tree),
+    ("inverted", Shape::Inverted),
+];
+
+/// Every view of a capture, by a name.
+fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String, String)> {
+    let loaded = made().loaded(file);
+    let mut views = vec![
+        ("summary.txt".to_owned(), written(|out| viewer::text::summary(out, &loaded, "sysprof-memprof", style))),
+        ("leaks.txt".to_owned(), written(|out| viewer::text::leaks(out, &loaded, 3, style))),
+        ("info.txt".to_owned(), written(|out| viewer::text::info(out, &loaded, style))),
+        ("info.json".to_owned(), written(|out| viewer::json::info(out, &loaded))),
+        ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
+        ("dump.json".to_owned(), dump_json(&made(), &loaded)),
+    ];
+    for (name, shape) in SHAPES {
+        for metric in Metric::ALL {
+            let options = ReportOptions { metric, shape, ..ReportOptions::default() };
+            let name = format!("{name}-{}", metric.name());
+            let text = written(|out| viewer::text::report(out, &loaded, &options, style));
+            views.push((format!("{name}.txt"), text));
+            views.push((format!("{name}.json"), written(|out| viewer::json::report(out, &loaded, &options))));
+        }
+    }
+    views
+}
+
+fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
+    written(|out| {
+        let options = DumpOptions { frames: 3 };
+        let mut dump = viewer::text::Dump::new(out, &loaded.tables, &loaded.names, options, *style);
+        made.events.iter().try_for_each(|event| dump.event(event))
+    })
+}
+
+fn dump_json(made: &Made, loaded: &Loaded) -> String {
+    written(|out| {
+        let options = DumpOptions::default();
+        let mut dump = viewer::json::Dump::new(out, &loaded.tables, &loaded.names, options, "app.memprof")?;
+        made.events.iter().try_for_each(|event| dump.event(event))
+    })
+}
+
+/// Check the views of a rich capture against the expected ones.
+#[test]
+fn views_are_as_expected() {
+    let views = all_views(rich, "server.1001.memprof", &Style { color: false, width: 100 });
+    for (name, text) in views {
+        let leaked = name.contains("-leaked.txt") || name == "stacks-temporary.txt";
+        if leaked || name.contains("-peak.json") || !name.contains('-') {
+            check_golden(&format!("rich/{name}"), &text);
+        }
+    }
+}
+
+/// Check names of every kind: namesakes with their module, unknown functions with the reason or the file, stacks
+/// without an end under their marker, and recursion written once.
+#[test]
+fn names_are_as_expected() {
+    let loaded = rich().loaded("server.1001.memprof");
+    let min = Some(Share::percent(0.0));
+    for (name, shape) in SHAPES {
+        let options = ReportOptions { metric: Metric::Allocations, shape, min, limit: Some(100) };
+        let text = written(|out| viewer::text::report(out, &loaded, &options, &Style::default()));
+        check_golden(&format!("rich/names-{name}.txt"), &text);
+    }
+}
+
+/// Check the views of the small capture, whose numbers can be taken in at a glance.
+#[test]
+fn small_views_are_as_expected() {
+    let views = all_views(small, "app.1000.memprof", &Style::default());
+    for (name, text) in views.iter().filter(|(name, _)| name.ends_with(".txt")) {
+        if name.contains("-bytes") || name.contains("-allocations") || !name.contains('-') {
+            check_golden(&format!("small/{name}"), text);
+        }
+    }
+}
+
+/// Check that every view of a capture without events is whole, says that there is nothing, and is valid JSON where
+/// it is JSON.
+#[test]
+fn empty_captures_have_views() {
+    for made in [Made::default, Made::new] {
+        for (name, text) in all_views(made, "empty.memprof", &Style::default()) {
+            if name.ends_with(".json") {
+                for line in documents(&name, &text) {
+                    serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+                }
+            } else if let "summary.txt" | "leaks.txt" | "info.txt" | "stacks-temporary.txt" = name.as_str() {
+                check_golden(&format!("empty/{name}"), &text);
+            } else if name != "dump.txt" {
+                assert!(text.starts_with("empty.memprof: 0") && text.ends_with('\n'), "{name}:\n{text}");
+            }
+        }
+    }
+}
+
+/// Check that nothing from a capture reaches the terminal as a control character, in any view, and that colours
+/// do when they are asked for.
+#[test]
+fn hostile_names_do_not_act() {
+    let control = |text: &str| text.chars().any(|char| char.is_control() && char != '\n');
+    for (name, text) in all_views(rich, "a\u{1b}[2J.memprof", &Style::default()) {
+        assert!(!control(&text), "{name}:\n{text}");
+    }
+    let style = Style { color: true, ..Style::default() };
+    let (_, summary) = all_views(rich, "a.memprof", &style).swap_remove(0);
+    assert!(summary.contains("\u{1b}[1m"), "{summary}");
+    assert!(!summary.contains("\u{1b}[31mevil"), "{summary}");
+}
+
+/// Check that lines keep to the width that they are given, names being cut, wherever a name decides it.
+#[test]
+fn lines_keep_to_the_width() {
+    for width in [80, 100, 160] {
+        let style = Style { color: false, width };
+        for (name, text) in all_views(rich, "server.memprof", &style) {
+            let table = SHAPES.iter().any(|(shape, _)| name.starts_with(shape)) && name.ends_with(".txt");
+            for line in text.lines().skip(4).filter(|_| table) {
+                assert!(viewer::text::columns(line) <= width, "{name} at {width}: {line}");
+            }
+        }
+    }
+}
+
+/// Check that each document begins with its schema, in every form.
+#[test]
+fn documents_begin_with_their_schema() {
+    for (name, text) in all_views(rich, "app.memprof", &Style::default()) {
+        if name.ends_with(".json") {
+            let start: String = text.split_whitespace().take(3).collect();
+            assert!(start.starts_with("{\"schema\":1,"), "{name}: {start}");
+        }
+    }
+}
+
+/// Check that the document of the formats names every field that is written, and that none is repeated.
+#[test]
+fn every_field_is_documented() {
+    let described = include_str!("../JSON.md");
+    for made in [rich, small] {
+        for (name, text) in all_views(made, "app.memprof", &Style::default()) {
+            for line in documents(&name, &text) {
+                walk(&serde_json::from_str(line).unwrap(), &mut |key| {
+                    assert!(described.contains(&format!("`{key}`")), "{name}: JSON.md does not name `{key}`");
+                });
+            }
+        }
+    }
+}
+
+/// The documents of a view: a dump has one per line.
+fn documents<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
+    match name {
+        "dump.json" => text.lines().collect(),
+        name if name.ends_with(".json") => vec![text],
+        _ => Vec::new(),
+    }
+}
+
+fn walk(value: &Value, visit: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                visit(key);
+                // The keys of the options are the recorder's.
+                if key != "options" {
+                    walk(value, visit);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| walk(value, visit)),
+        _ => {}
+    }
+}
+
+/// Check that what is hidden and what is shown add up to the whole, in every form and for every cut.
+#[test]
+fn hidden_and_shown_add_up() {
+    let loaded = rich().loaded("app.memprof");
+    for metric in Metric::ALL {
+        for (min, limit) in [(0.0, 1000), (1.0, 2), (5.0, 1), (60.0, 20), (100.0, 1)] {
+            let options = |shape| ReportOptions { metric, shape, min: Some(Share::percent(min)), limit: Some(limit) };
+            let document = |shape| -> Value {
+                serde_json::from_str(&written(|out| viewer::json::report(out, &loaded, &options(shape)))).unwrap()
+            };
+            let rows = document(Shape::Stacks);
+            let shown: i64 = rows["rows"].as_array().unwrap().iter().map(|row| row["bytes"].as_i64().unwrap()).sum();
+            let absent: i64 = loaded
+                .profile
+                .sites
+                .iter()
+                .filter(|site| metric.of(&site.cost).is_zero())
+                .map(|site| site.cost.allocated.bytes)
+                .sum();
+            let all = shown + rows["hidden"]["bytes"].as_i64().unwrap() + absent;
+            assert_eq!(all, rows["total"]["bytes"].as_i64().unwrap(), "{metric:?} {min} {limit}");
+            for shape in [Shape::Tree, Shape::Inverted] {
+                nodes_add_up(&document(shape), min == 0.0);
+            }
+        }
+    }
+}
+
+/// Each node is its own part, what is hidden below it, and its children.
+fn nodes_add_up(document: &Value, everything: bool) {
+    let nodes = document["nodes"].as_array().unwrap();
+    let number = |node: &Value, field: &str| node[field].as_i64().unwrap();
+    for (unit, total) in [("bytes", "total_bytes"), ("blocks", "total_blocks")] {
+        let mut rest: Vec<i64> = nodes.iter().map(|node| number(node, total)).collect();
+        for (index, node) in nodes.iter().enumerate() {
+            rest[index] -= number(node, &format!("self_{unit}")) + number(node, &format!("hidden_{unit}"));
+            if let Some(parent) = node["parent"].as_u64() {
+                assert!(usize::try_from(parent).unwrap() < index);
+                rest[usize::try_from(parent).unwrap()] -= number(node, total);
+            }
+        }
+        assert!(rest.iter().all(|&rest| rest == 0), "{unit}: {document:#}");
+        assert!(!everything || nodes.iter().all(|node| number(node, "hidden_nodes") == 0));
+    }
+}
