@@ -83,6 +83,13 @@ impl<'a> Elf<'a> {
         &self.segments
     }
 
+    /// The first address that holds code.
+    pub(crate) fn code_start(&self) -> u64 {
+        let sections = self.code_sections().map(|section| section.address);
+        let segments = self.segments.iter().map(|segment| segment.address);
+        sections.min().or(segments.min()).unwrap_or(0)
+    }
+
     /// Whether a section is there and has contents in this file.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.section(name).is_some_and(|section| !section.data.is_empty())

@@ -31,13 +31,13 @@ mod identity;
 mod lookup;
 mod reason;
 
-mod debug_bounds;
 mod debug_files;
 mod demangle;
 mod elf;
 mod lines;
 mod resolver;
 mod shift;
+mod survey;
 mod table;
 
 mod arena;

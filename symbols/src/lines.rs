@@ -1,8 +1,8 @@
 //! Lines and inlined functions from DWARF.
 
 use crate::arena::Arena;
-use crate::debug_bounds;
 use crate::elf::Elf;
+use crate::survey::{self, Survey};
 use gimli::{EndianSlice, RunTimeEndian, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use std::sync::Arc;
 pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Most frames of one address; debug information that nests deeper was refused before.
-const MOST_FRAMES: usize = debug_bounds::DEEPEST as usize;
+const MOST_FRAMES: usize = survey::DEEPEST as usize;
 
 /// The debug information of one file, in that file's addresses. Units are read when an address first needs them.
 pub(crate) struct Lines<'a> {
     context: addr2line::Context<Slice<'a>>,
+    survey: Survey,
 }
 
 /// A frame as DWARF has it.
@@ -28,14 +29,19 @@ pub(crate) struct LineFrame {
 
 impl<'a> Lines<'a> {
     /// Reads which units a file has. None when it has no debug information, or damaged one, or such that no
-    /// compiler writes, see [`debug_bounds`].
+    /// compiler writes, see [`survey`].
     pub(crate) fn load(elf: &Elf<'a>, alternate: Option<&Elf<'a>>, arena: &'a Arena) -> Option<Lines<'a>> {
         if !elf.has_debug_info() {
             return None;
         }
-        let mut dwarf = load(elf, arena)?;
-        dwarf.sup = alternate.and_then(|alternate| load(alternate, arena)).map(Arc::new);
-        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()? })
+        let (mut dwarf, survey) = load(elf, arena)?;
+        dwarf.sup = alternate.and_then(|alternate| load(alternate, arena)).map(|(dwarf, _)| Arc::new(dwarf));
+        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()?, survey })
+    }
+
+    /// Whether a function that was dropped by the linker seems to cover the address.
+    pub(crate) fn is_doubtful(&self, address: u64) -> bool {
+        address < self.survey.discarded_end
     }
 
     /// The frames at an address, innermost inlined function first.
@@ -63,7 +69,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Opens the sections that lines and functions need; the rest (variables' locations, macros) stays unread.
-fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<gimli::Dwarf<Slice<'a>>> {
+fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<(gimli::Dwarf<Slice<'a>>, Survey)> {
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let section = |id: SectionId| {
         let is_needed = matches!(
@@ -83,5 +89,6 @@ fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<gimli::Dwarf<Slice<'a>>> 
         Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), endian))
     };
     let Ok(mut dwarf) = gimli::Dwarf::load(section);
-    debug_bounds::check(&mut dwarf).then_some(dwarf)
+    let survey = survey::survey(&mut dwarf, elf.code_start())?;
+    Some((dwarf, survey))
 }

@@ -7,7 +7,7 @@ use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::lines::{LineFrame, Lines};
 use crate::shift::Shift;
-use crate::table::SymbolTable;
+use crate::table::{Covering, SymbolTable};
 use crate::{DebugFiles, Lookup, Options, Reason, SourceFrame};
 use std::path::Path;
 
@@ -71,12 +71,10 @@ impl<'a> Resolver<'a> {
     /// is the same whether or not debug information is installed, and captures of two machines compare. DWARF
     /// calls `malloc` of glibc `__libc_malloc`.
     pub(crate) fn lookup(&self, address: u64) -> Lookup {
-        let frames = match &self.lines {
-            Some((lines, shift)) => shift.apply(address).map(|moved| lines.frames(moved)).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let mut frames: Vec<SourceFrame> = frames.into_iter().map(|frame| self.source_frame(frame)).collect();
-        if let Some(symbol) = self.symbols.find(address) {
+        let symbol = self.symbols.find(address);
+        let mut frames: Vec<SourceFrame> =
+            self.line_frames(address, symbol).into_iter().map(|frame| self.source_frame(frame)).collect();
+        if let Some(symbol) = symbol {
             if frames.is_empty() {
                 frames.push(SourceFrame::default());
             }
@@ -88,6 +86,20 @@ impl<'a> Resolver<'a> {
         }
         let is_named = frames.last().is_some_and(|owner| owner.function.is_some());
         Lookup { frames, reason: (!is_named).then_some(self.nameless) }
+    }
+
+    /// What debug information says about an address, if that can be believed.
+    fn line_frames(&self, address: u64, symbol: Option<Covering<'_>>) -> Vec<LineFrame> {
+        let Some((lines, shift)) = &self.lines else { return Vec::new() };
+        let Some(moved) = shift.apply(address) else { return Vec::new() };
+        let frames = lines.frames(moved);
+        let function = frames.last().and_then(|owner| owner.function.as_deref());
+        let is_believed = match (symbol, function) {
+            _ if !lines.is_doubtful(moved) => true,
+            (Some(symbol), Some(function)) => is_same_function(symbol.name, function),
+            _ => false,
+        };
+        if is_believed { frames } else { Vec::new() }
     }
 
     fn source_frame(&self, frame: LineFrame) -> SourceFrame {
@@ -102,6 +114,16 @@ impl<'a> Resolver<'a> {
         let name = if self.demangle { demangle(name) } else { name.to_owned() };
         (!name.is_empty()).then(|| printable(&name))
     }
+}
+
+/// Whether a symbol is the function that debug information calls `function`, or a clone of it. Debug information
+/// has plain names where the producer wrote no linkage names.
+fn is_same_function(symbol: &[u8], function: &str) -> bool {
+    let symbol = String::from_utf8_lossy(symbol);
+    let base = symbol.split('.').next().unwrap_or_default();
+    let readable = demangle(base);
+    let plain = readable.split('(').next().unwrap_or_default();
+    base == function || plain == function || plain.ends_with(&format!("::{function}"))
 }
 
 /// A name that a hostile file cannot use to steer the terminal it is printed on.

@@ -32,7 +32,7 @@ impl Shift {
     }
 
     /// Pairs sections by name (and the n-th of a name with the n-th), or, in files without section headers, the
-    /// n-th executable segments.
+    /// n-th executable segments. What lies in no section goes nowhere, also from a file to itself.
     pub(crate) fn between(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
         let mut targets = HashMap::new();
         for_each_numbered(to.code_sections(), |name, section| {

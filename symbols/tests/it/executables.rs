@@ -1,6 +1,7 @@
 //! Kinds of executables and layouts of segments.
 
-use crate::toolchain::{PROGRAM, Workshop, symbol};
+use crate::toolchain::{PROGRAM, Workshop, section, symbol};
+use symbols::Reason;
 
 /// Check that each kind of executable, and a library, resolves its own functions, exported and static, from the
 /// first byte to the last.
@@ -61,4 +62,39 @@ fn image_in_memory_resolves() {
     let module = workshop.symbolizer().open_image(std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(module.lookup(address), workshop.lookup("program", &[address])[0]);
     assert_eq!(module.lookup(address).function(), Some("main"));
+}
+
+/// Check that a large function which the linker dropped, and whose debug information it moved to address 0, names
+/// neither the stubs at the start of the code nor the functions that are really there.
+#[test]
+fn dropped_function_names_nothing() {
+    let source = format!(
+        "{PROGRAM}
+        int puts(const char *);
+        void dropped(void) {{ sink = 1; puts(\"\"); asm volatile(\".fill 0x8000, 1, 0x90\"); sink = 2; }}
+        void *volatile keep_a_stub = puts;
+        __attribute__((noinline)) void caller(void) {{ puts(\"\"); }}
+        __attribute__((constructor)) void early(void) {{ caller(); }}"
+    );
+    for flags in ["-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -fuse-ld=gold"] {
+        let workshop = Workshop::new();
+        let flags = format!("-O1 {flags} -pie -fPIE -ffunction-sections -Wl,--gc-sections -Wl,-z,lazy");
+        if !workshop.try_compile("program", &source, &flags) {
+            println!("skipped: {flags}");
+            continue;
+        }
+        let path = workshop.path("program");
+        let (stubs, size) = section(&path, ".plt");
+        for address in stubs..stubs + size {
+            assert_eq!(
+                workshop.function("program", address),
+                Err(Reason::NoSymbolHere),
+                "{flags} {address:#x}"
+            );
+        }
+        for (name, line) in [("main", 5), ("global_function", 4), ("local_function", 3)] {
+            let lookup = workshop.lookup("program", &[symbol(&path, name).0]).remove(0);
+            assert_eq!((lookup.function(), lookup.frames[0].line), (Some(name), Some(line)), "{flags}");
+        }
+    }
 }
