@@ -16,12 +16,5 @@ mod table;
 pub use shared::{SharedRules, SharedSlot};
 pub use table::RuleTable;
 
-/// Spreads addresses over 2⁶⁴; the high bits are the good ones (Fibonacci hashing: 2⁶⁴ divided by the golden
-/// ratio).
-#[inline(always)]
-const fn hash(key: u64) -> u64 {
-    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,18 @@ impl Frame {
         self.bp
     }
 
+    /// The frame as loose words.
+    #[inline(always)]
+    pub(crate) const fn into_words(self) -> (u64, u64, u64, Option<SignalContext>) {
+        (self.code, self.sp, self.bp, self.context)
+    }
+
+    /// The frame of these words.
+    #[inline(always)]
+    pub(crate) const fn from_words(code: u64, sp: u64, bp: u64, context: Option<SignalContext>) -> Self {
+        Self { code, sp, bp, context }
+    }
+
     /// The saved registers of the frame, if a signal interrupted it.
     pub(crate) const fn context(&self) -> Option<SignalContext> {
         self.context

@@ -62,6 +62,9 @@ mod row;
 mod arch;
 pub mod module;
 
+#[cfg(test)]
+mod testing;
+
 pub use address::CodeAddress;
 pub use cache::{RuleTable, SharedRules, SharedSlot};
 pub use cfi::Scratch;

@@ -57,9 +57,9 @@ impl<'a> Row<'a> {
 
     /// Leaves `frame` by evaluating the row with the frame's registers.
     pub(crate) fn step(&self, frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
-        let mut live = Live { frame, memory, unreadable: false };
+        let mut live = Live { frame, memory, failure: None };
         let Some((cfa, returns, bp)) = self.evaluate(&mut live) else {
-            return Err(if live.unreadable { End::Unreadable } else { End::NoUnwindInfo });
+            return Err(live.failure.unwrap_or(End::NoUnwindInfo));
         };
         // A handler may run on a stack of its own, above or below the interrupted one.
         if !cfa.is_multiple_of(8) || (cfa <= frame.sp() && !self.signal) {
@@ -187,8 +187,8 @@ impl Machine for Symbols {
 struct Live<'a, M> {
     frame: &'a Frame,
     memory: &'a mut M,
-    /// Whether a word was wanted that could not be read.
-    unreadable: bool,
+    /// Why a word could not be read, if one was wanted that could not.
+    failure: Option<End>,
 }
 
 impl<M: Memory> Machine for Live<'_, M> {
@@ -209,10 +209,13 @@ impl<M: Memory> Machine for Live<'_, M> {
     fn load(&mut self, address: Value) -> Option<Value> {
         match word(self.memory, address.known()?) {
             Ok(value) => Some(Value::Known(value)),
-            Err(_) => {
-                self.unreadable = true;
+            Err(end) => {
+                self.failure = Some(end);
                 None
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,8 @@ pub enum Kind {
 }
 
 impl Rule {
+    /// What zeroed memory holds: no rule.
+    pub(crate) const NONE: Self = Self(0);
     /// The outermost frame.
     pub const END: Self = Self::new(Kind::End, 0, 0);
     /// A signal trampoline.

@@ -57,8 +57,8 @@ impl<'a, M: Modules> CachedRules<'a, M> {
                 }
             },
         };
-        let place = self.table.insert(address, rule);
-        self.table.get(place)
+        let hit = self.table.insert(address, rule);
+        Some((rule, self.table.tag(hit)?))
     }
 
     /// Works a rule out. The shared table gets it too, if it will stay true.
@@ -113,7 +113,7 @@ impl<M: Modules> Rules for CachedRules<'_, M> {
     #[inline(always)]
     fn rule(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)> {
         match self.table.find(address) {
-            Some(place) => self.table.get(place),
+            Some(hit) => Some((hit.rule, self.table.tag(hit)?)),
             None => self.fill(address),
         }
     }

@@ -44,12 +44,20 @@ pub fn walk<M: Memory, R: Rules>(
     if start.ip == CodeAddress::Return(0) {
         return End::Broken;
     }
-    let mut frame = Frame::innermost(start);
+    // Loose words instead of a frame: one whose address is passed anywhere could not stay in registers.
+    let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
     for _ in 0..max_depth {
-        let Some((rule, tag)) = rules.rule(frame.code()) else { return End::Broken };
-        visit(frame.code(), tag);
-        frame = match step(rule, &frame, memory, rules) {
-            Ok(caller) => caller,
+        let address = CodeAddress::from_bits(code);
+        let Some((rule, tag)) = rules.rule(address) else { return End::Broken };
+        visit(address, tag);
+        let caller = match ordinary(rule, sp, bp, memory) {
+            Some(caller) => caller.map(Frame::into_words),
+            None => {
+                unusual(rule, Frame::from_words(code, sp, bp, context), memory, rules).map(Frame::into_words)
+            }
+        };
+        (code, sp, bp, context) = match caller {
+            Ok(words) => words,
             Err(end) => return end,
         };
     }
@@ -61,25 +69,50 @@ pub fn walk<M: Memory, R: Rules>(
 /// # Errors
 ///
 /// Why there is no caller; [`End::Root`] is the good one.
-#[inline(always)]
+#[inline]
 pub fn step<M: Memory, R: Rules>(
     rule: Rule,
-    frame: &Frame,
+    frame: Frame,
     memory: &mut M,
     rules: &mut R,
 ) -> Result<Frame, End> {
+    match ordinary(rule, frame.sp(), frame.bp(), memory) {
+        Some(caller) => caller,
+        None => unusual(rule, frame, memory, rules),
+    }
+}
+
+/// The caller of a frame with these registers, if `rule` is of an ordinary kind.
+#[inline(always)]
+fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
     let (from, saves_bp) = match rule.kind() {
-        Some(Kind::Sp) => (frame.sp(), false),
-        Some(Kind::SpSavesBp) => (frame.sp(), true),
-        Some(Kind::Bp) => (frame.bp(), false),
-        Some(Kind::BpSavesBp) => (frame.bp(), true),
-        _ => return unusual(rule, frame, memory, rules),
+        Some(Kind::Sp) => (sp, false),
+        Some(Kind::SpSavesBp) => (sp, true),
+        Some(Kind::Bp) => (bp, false),
+        Some(Kind::BpSavesBp) => (bp, true),
+        _ => return None,
     };
     let cfa = from.wrapping_add_signed(rule.cfa_offset());
-    if cfa <= frame.sp() {
+    Some(caller_above(sp, cfa, saves_bp.then(|| cfa.wrapping_add_signed(rule.bp_offset())), bp, memory))
+}
+
+/// The caller of a frame with stack pointer `sp` whose own words end at `cfa`: the return address lies just below,
+/// rbp is as it was or saved at `bp_slot`.
+#[inline(always)]
+fn caller_above(
+    sp: u64,
+    cfa: u64,
+    bp_slot: Option<u64>,
+    bp: u64,
+    memory: &mut impl Memory,
+) -> Result<Frame, End> {
+    if cfa <= sp {
         return Err(End::Broken);
     }
-    let bp = if saves_bp { word(memory, cfa.wrapping_add_signed(rule.bp_offset()))? } else { frame.bp() };
+    let bp = match bp_slot {
+        Some(slot) => word(memory, slot)?,
+        None => bp,
+    };
     Frame::caller(word(memory, cfa.wrapping_sub(8))?, cfa, bp)
 }
 
@@ -88,23 +121,20 @@ pub fn step<M: Memory, R: Rules>(
 #[inline(never)]
 fn unusual<M: Memory, R: Rules>(
     rule: Rule,
-    frame: &Frame,
+    frame: Frame,
     memory: &mut M,
     rules: &mut R,
 ) -> Result<Frame, End> {
     match rule.kind() {
         Some(Kind::End) => Err(End::Root),
         Some(Kind::Deref) => {
-            let cfa = word(memory, frame.bp().wrapping_add_signed(rule.cfa_offset()))?;
-            if cfa <= frame.sp() {
-                return Err(End::Broken);
-            }
-            let bp = word(memory, frame.bp().wrapping_add_signed(rule.bp_offset()))?;
-            Frame::caller(word(memory, cfa.wrapping_sub(8))?, cfa, bp)
+            let bp = frame.bp();
+            let cfa = word(memory, bp.wrapping_add_signed(rule.cfa_offset()))?;
+            caller_above(frame.sp(), cfa, Some(bp.wrapping_add_signed(rule.bp_offset())), bp, memory)
         }
         Some(Kind::Signal) => interrupted(frame, memory),
-        Some(Kind::Slow) => rules.evaluate(frame, memory),
-        Some(Kind::NoInformation) => frame_pointer::step(frame, memory, rules),
+        Some(Kind::Slow) => rules.evaluate(&frame, memory),
+        Some(Kind::NoInformation) => frame_pointer::step(&frame, memory, rules),
         // The ordinary kinds do not come here, and a word that is no rule leads nowhere.
         Some(Kind::Sp | Kind::SpSavesBp | Kind::Bp | Kind::BpSavesBp) | None => Err(End::Broken),
     }
@@ -112,7 +142,7 @@ fn unusual<M: Memory, R: Rules>(
 
 /// The frame below a signal trampoline. Its stack pointer is not compared with the handler's, which may have run
 /// on an alternate stack.
-fn interrupted(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+fn interrupted(frame: Frame, memory: &mut impl Memory) -> Result<Frame, End> {
     let mut saved = |offset| word(memory, frame.sp().wrapping_add_signed(offset));
     let (ip, sp, bp) = (saved(arch::SAVED_IP)?, saved(arch::SAVED_SP)?, saved(arch::SAVED_BP)?);
     if !sp.is_multiple_of(8) {

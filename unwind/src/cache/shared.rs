@@ -1,12 +1,14 @@
 //! The second level: all rules of the process.
 
-use super::hash;
 use crate::{CodeAddress, Rule};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Places looked at before a table counts as full for a key.
 const PROBES: usize = 16;
+
+/// 2⁶⁴ divided by the golden ratio: multiplied by it, neighbouring keys land far apart, by their high bits.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One place of [`SharedRules`], 16 bytes.
 ///
@@ -116,8 +118,28 @@ impl<'a> SharedRules<'a> {
 
     /// The places where `key` may be, from its own on.
     fn probe(&self, key: u64) -> impl Iterator<Item = &'a SharedSlot> {
-        let start = hash(key).checked_shr(self.shift).unwrap_or(0) as usize;
+        let hash = key.wrapping_mul(SPREAD);
+        let start = hash.checked_shr(self.shift).unwrap_or(0) as usize;
         let (before, from) = self.slots.split_at_checked(start).unwrap_or((&[], self.slots));
         from.iter().chain(before).take(PROBES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SharedRules, SharedSlot};
+    use crate::{CodeAddress, Rule};
+    use std::boxed::Box;
+
+    /// Check that zeroed memory is an empty table that takes rules.
+    #[test]
+    fn zeroed_memory_is_an_empty_table() {
+        let memory = Box::<[SharedSlot]>::new_zeroed_slice(64);
+        // SAFETY: aligned, zeroed, as many slots as are named.
+        let shared = unsafe { SharedRules::from_raw(memory.as_ptr().cast(), memory.len()) };
+        let address = CodeAddress::Return(0x1000);
+        assert_eq!(shared.find(address), None);
+        assert!(shared.insert(address, Rule::END));
+        assert_eq!(shared.find(address), Some(Rule::END));
     }
 }

@@ -1,20 +1,19 @@
 //! The first level: a small table of one thread.
 
-use super::hash;
 use crate::{CodeAddress, Rule};
 
 /// Sets of two ways.
 const SETS: usize = 512;
-/// Leaves the bits of a hash that number a set.
-const SHIFT: u32 = u64::BITS - SETS.ilog2();
 
 /// One cached rule. The key is the compact form of the address; 0 is a free place.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Entry {
     key: u64,
-    rule: u64,
+    rule: Rule,
 }
+
+const FREE: Entry = Entry { key: 0, rule: Rule::NONE };
 
 /// Two entries in half a cache line, so that a look-up touches one line. The first is the newer one.
 #[derive(Clone, Copy)]
@@ -40,9 +39,10 @@ pub struct RuleTable {
 
 const _: () = assert!(size_of::<Entry>() == 16 && size_of::<RuleTable>() == 20 << 10);
 
-/// Where a rule lies in the table: set and way.
+/// A rule of the table and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Hit {
+    pub(crate) rule: Rule,
     set: usize,
     way: usize,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 impl RuleTable {
     /// An empty table.
     pub const fn new() -> Self {
-        Self { sets: [Set([Entry { key: 0, rule: 0 }; 2]); SETS], tags: [[0; 2]; SETS] }
+        Self { sets: [Set([FREE; 2]); SETS], tags: [[0; 2]; SETS] }
     }
 
     /// The table that lies in `memory`: an empty one if the memory is zeroed.
@@ -66,7 +66,7 @@ impl RuleTable {
 
     /// Forgets all rules and tags. Due when modules were unloaded.
     pub fn clear(&mut self) {
-        self.sets.fill(Set([Entry { key: 0, rule: 0 }; 2]));
+        self.sets.fill(Set([FREE; 2]));
         self.clear_tags();
     }
 
@@ -77,34 +77,32 @@ impl RuleTable {
 
     /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that is the mark of a free place.
     #[inline(always)]
-    pub(crate) fn find(&self, address: CodeAddress) -> Option<Place> {
+    pub(crate) fn find(&self, address: CodeAddress) -> Option<Hit> {
         let key = address.to_bits();
         let set = set_of(key);
         let Set([newer, older]) = self.sets.get(set)?;
         if newer.key == key {
-            return Some(Place { set, way: 0 });
+            return Some(Hit { rule: newer.rule, set, way: 0 });
         }
-        (older.key == key).then_some(Place { set, way: 1 })
+        (older.key == key).then_some(Hit { rule: older.rule, set, way: 1 })
     }
 
-    /// The rule at `place` and its tag.
+    /// The tag beside the rule.
     #[inline(always)]
-    pub(crate) fn get(&mut self, place: Place) -> Option<(Rule, &mut u32)> {
-        let entry = self.sets.get(place.set)?.0.get(place.way)?;
-        let tag = self.tags.get_mut(place.set)?.get_mut(place.way)?;
-        Some((Rule::from_bits(entry.rule)?, tag))
+    pub(crate) fn tag(&mut self, hit: Hit) -> Option<&mut u32> {
+        self.tags.get_mut(hit.set)?.get_mut(hit.way)
     }
 
     /// Keeps `rule` for `address` with tag 0, in place of the older rule of its set.
-    pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Place {
+    pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Hit {
         let key = address.to_bits();
         let set = set_of(key);
         if let (Some(Set(ways)), Some(tags)) = (self.sets.get_mut(set), self.tags.get_mut(set)) {
             let ([newer, older], [newer_tag, older_tag]) = (ways, tags);
             (*older, *older_tag) = (*newer, *newer_tag);
-            (*newer, *newer_tag) = (Entry { key, rule: rule.to_bits() }, 0);
+            (*newer, *newer_tag) = (Entry { key, rule }, 0);
         }
-        Place { set, way: 0 }
+        Hit { rule, set, way: 0 }
     }
 }
 
@@ -114,7 +112,26 @@ impl Default for RuleTable {
     }
 }
 
+/// Return addresses differ enough in their low bits; folding in the next ones parts functions that are a multiple of
+/// 512 bytes long. Every walk waits for this, and a multiplication would add a cycle or two to each frame.
 #[inline(always)]
 const fn set_of(key: u64) -> usize {
-    (hash(key) >> SHIFT) as usize
+    (key ^ (key >> SETS.ilog2())) as usize & (SETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RuleTable;
+    use crate::CodeAddress;
+    use std::boxed::Box;
+
+    /// Check that zeroed memory is an empty table.
+    #[test]
+    fn zeroed_memory_is_an_empty_table() {
+        let mut memory = Box::<RuleTable>::new_zeroed();
+        // SAFETY: aligned, zeroed, large enough and not used otherwise.
+        let table = unsafe { RuleTable::from_raw(memory.as_mut_ptr()) };
+        assert_eq!(table.find(CodeAddress::Return(0x1000)), None);
+        assert_eq!(table.find(CodeAddress::Exact(0)), None);
+    }
 }

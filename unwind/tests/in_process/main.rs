@@ -10,6 +10,7 @@ mod callbacks;
 #[expect(unsafe_code, reason = "functions in assembly")]
 mod handwritten;
 mod limits;
+mod modules;
 mod nested;
 mod second_opinion;
 #[expect(unsafe_code, reason = "installs signal handlers")]
