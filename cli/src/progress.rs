@@ -40,7 +40,7 @@ impl Progress {
             return;
         }
         let rate = state.events.saturating_sub(events) as f64 / passed.as_secs_f64();
-        let line: String = line(state, rate).chars().take(terminal::stderr_width() - 1).collect();
+        let line: String = line(state, rate).chars().take(terminal::width(stderr()) - 1).collect();
         // The cursor goes back to the line's beginning: what the target writes replaces it.
         let _ = write!(stderr().lock(), "\r{line}\x1b[K\r");
         self.drawn = true;

@@ -1,10 +1,13 @@
 //! What may be drawn where.
 
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
+use std::os::fd::AsFd;
 
 /// Columns assumed where there is no terminal.
 const DEFAULT_WIDTH: usize = 100;
+/// Columns below which nothing can be shown.
+const NARROWEST: usize = 20;
 
 /// True when a progress line on standard error disturbs nobody: it is a terminal, we are in its foreground, and it is
 /// in its ordinary mode. A target that draws itself (an editor, a pager) switches that off.
@@ -18,12 +21,11 @@ pub(crate) fn progress_is_welcome() -> bool {
     ordinary && tcgetpgrp(&stderr).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Columns of standard error's terminal.
-pub(crate) fn stderr_width() -> usize {
-    tcgetwinsize(stderr()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col).max(20))
-}
-
-/// Columns of standard output's terminal.
-pub(crate) fn stdout_width() -> usize {
-    tcgetwinsize(stdout()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col).max(20))
+/// Columns of a stream's terminal.
+pub(crate) fn width(stream: impl AsFd) -> usize {
+    // A terminal that nobody told its size says 0.
+    match tcgetwinsize(stream) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).max(NARROWEST),
+        _ => DEFAULT_WIDTH,
+    }
 }

@@ -6,7 +6,7 @@ mod private;
 
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use anyhow::{Context, anyhow};
 use check::{Check, Verdict};
 use clap::Args;
@@ -51,8 +51,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 fn show(checks: &[Check], out: &mut impl Write) -> io::Result<()> {
     for Check { verdict, name, finding } in checks {
         let style = match verdict {
-            Verdict::Good => Style::from(AnsiColor::Green.on_default()),
-            Verdict::Note => Style::from(AnsiColor::Yellow.on_default()),
+            Verdict::Good => AnsiColor::Green.on_default(),
+            Verdict::Note => AnsiColor::Yellow.on_default(),
             Verdict::Bad => AnsiColor::Red.on_default().bold(),
         };
         writeln!(out, "{style}{:4}{style:#} {name:18} {finding}", verdict.word())?;

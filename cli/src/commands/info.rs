@@ -18,9 +18,12 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = view::load(&arguments.file)?;
-    view::print(|out, style| match arguments.json {
-        true => json::info(out, &loaded),
-        false => text::info(out, &loaded, style),
+    let loaded = view::open(&arguments.file)?;
+    view::print(|out, style| {
+        match arguments.json {
+            true => json::info(out, &loaded)?,
+            false => text::info(out, &loaded, style)?,
+        }
+        Ok(())
     })
 }

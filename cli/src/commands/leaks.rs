@@ -18,6 +18,6 @@ pub(crate) struct Arguments {
 
 /// Prints the leaks.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = view::load(&arguments.file)?;
-    view::print(|out, style| text::leaks(out, &loaded, arguments.limit, style))
+    let loaded = view::open(&arguments.file)?;
+    view::print(|out, style| Ok(text::leaks(out, &loaded, arguments.limit, style)?))
 }

@@ -48,7 +48,7 @@ fn start_of(path: &Path) -> io::Result<Vec<u8>> {
 fn unclear(path: &Path, why: &str) -> Failure {
     let path = path.display();
     Failure::usage(anyhow!(
-        "what to do with {path}? {why}.\n  To record a program:    sysprof-memprof run -- {path}\n  \
+        "cannot tell what to do with {path}: {why}.\n  To record a program:    sysprof-memprof run -- {path}\n  \
          To look at a capture:   sysprof-memprof report {path}\n  To see all commands:    sysprof-memprof --help"
     ))
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-/// Print the path of the agent library, for LD_PRELOAD
+/// Print the path of the agent library, to preload it by hand
 ///
 /// The installed copy when there is one, see install-agent; otherwise a copy in a private folder, which is made when
 /// it is missing.

@@ -20,9 +20,13 @@ const ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
 
 /// Record programs that are started by hand with the agent preloaded
 ///
-/// Listens on a socket until ^C or SIGTERM. A program is recorded from its start when LD_PRELOAD has the agent and
-/// SYSPROF_MEMPROF_SOCKET this socket; when nobody listens there, it runs unrecorded.
+/// Listens on a socket until ^C or SIGTERM. A program that has the agent preloaded and this socket in its environment
+/// is recorded from its start; when nobody listens there, it runs unrecorded.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
+  LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service")]
 pub(crate) struct Arguments {
     /// Listen on this Unix socket
     #[arg(long, required = true, value_name = "SOCKET")]

@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
     /// Show a tree from the allocating functions outwards
     #[arg(long)]
     inverted: bool,
-    /// Sum up what is less than this share of the total
-    #[arg(long, value_name = "SHARE", default_value = "1%")]
-    min: Share,
-    /// Sum up what is beyond this number of rows, or of children in a tree
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    /// Sum up what is less than this share of the total [default: 1%; in JSON only --inverted has one]
+    #[arg(long, value_name = "SHARE")]
+    min: Option<Share>,
+    /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -42,8 +42,15 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// `report FILE` with nothing else said.
     pub(crate) fn of_file(file: PathBuf) -> Arguments {
-        let ReportOptions { metric, min, limit, .. } = ReportOptions::default();
-        Arguments { file, by: metric, tree: false, inverted: false, min, limit, json: false }
+        Arguments {
+            file,
+            by: Metric::default(),
+            tree: false,
+            inverted: false,
+            min: None,
+            limit: None,
+            json: false,
+        }
     }
 }
 
@@ -55,10 +62,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         _ => Shape::Stacks,
     };
     let options = ReportOptions { metric: arguments.by, shape, min: arguments.min, limit: arguments.limit };
-    let loaded = view::load(&arguments.file)?;
-    view::print(|out, style| match arguments.json {
-        true => json::report(out, &loaded, &options),
-        false => text::report(out, &loaded, &options, style),
+    let loaded = view::open(&arguments.file)?;
+    view::print(|out, style| {
+        match arguments.json {
+            true => json::report(out, &loaded, &options)?,
+            false => text::report(out, &loaded, &options, style)?,
+        }
+        Ok(())
     })
 }
 

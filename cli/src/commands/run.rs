@@ -37,6 +37,12 @@ const ON_FULL: (OnFull, Duration) = (OnFull::Block, Duration::from_secs(10));
 /// The capture goes to PROGRAM.PID.memprof unless --output says otherwise. The program has the terminal for itself:
 /// ^C reaches it and does not end the recording, which ends when the program does. The exit code is the program's.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof run -- ./app --flag
+  sysprof-memprof run -o build.memprof -- make -j4
+  sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
+  sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: Recording,
@@ -50,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     wait_children: bool,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

@@ -12,7 +12,9 @@ use crate::log::debug;
 use crate::message;
 use crate::progress::{PERIOD, Progress};
 use anyhow::Context;
-use collector::launch::{Child, Origin, Received, Signal, Signals, descendants, has_children, reap};
+use collector::launch::{
+    Child, Descendant, Origin, Received, Signal, Signals, descendants, has_children, reap,
+};
 use collector::{Error, Finished, Session};
 use std::io;
 use std::process::ExitStatus;
@@ -22,6 +24,8 @@ use std::time::Duration;
 
 /// Time between two looks when there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);
+/// Processes that are named on the terminal; the capture names them all.
+const NAMED: usize = 10;
 
 /// What ends a recording.
 #[derive(Clone, Copy, Debug)]

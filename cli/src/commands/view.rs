@@ -4,50 +4,26 @@ use crate::exit::{Failure, Outcome};
 use crate::log::debug;
 use crate::{message, terminal};
 use anstream::{AutoStream, ColorChoice};
-use anyhow::anyhow;
-use capture::Reader;
 use collector::Finished;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use viewer::analysis::Load;
-use viewer::text::{Style, summary};
-use viewer::{Loaded, Source};
+use viewer::text::{self, Style};
+use viewer::{Error, Loaded};
 
-/// Opens a capture. Its events are counted where a view needs numbers.
-pub(super) fn open(file: &Path) -> Result<Reader, Failure> {
-    Reader::open(file).map_err(|error| Failure::usage(anyhow!(error).context(file.display().to_string())))
-}
-
-/// Opens a capture and counts its events.
-pub(super) fn load(file: &Path) -> Result<Loaded, Failure> {
-    let reader = open(file)?;
-    let mut load = Load::new(reader.tables());
-    reader
-        .for_each_batch(|events| events.iter().for_each(|event| load.event(event)))
-        .map_err(|error| anyhow!(error).context(file.display().to_string()))?;
-    let profile = load.finish();
-    debug!("{}: {} events", file.display(), reader.event_count());
-    let source = source(&reader, file);
-    Ok(Loaded::new(reader.into_tables(), profile, source))
-}
-
-/// What there is to say about the file itself.
-pub(super) fn source(reader: &Reader, file: &Path) -> Source {
-    Source {
-        file: file.display().to_string(),
-        cut: reader.cut().map(|cut| cut.to_string()),
-        unknown_chunks: reader.skipped(),
-    }
+/// Reads and counts a capture.
+pub(super) fn open(file: &Path) -> Result<Loaded, Failure> {
+    debug!("reading {}", file.display());
+    viewer::open(file).map_err(failure)
 }
 
 /// Writes a view to standard output.
-pub(super) fn print(view: impl FnOnce(&mut dyn Write, &Style) -> io::Result<()>) -> Outcome {
-    let color = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-    let style = Style { color, width: terminal::stdout_width() };
-    let mut out = BufWriter::new(io::stdout().lock());
-    view(&mut out, &style)?;
-    out.flush()?;
+pub(super) fn print(view: impl FnOnce(&mut dyn Write, &Style) -> Result<(), Error>) -> Outcome {
+    let stdout = io::stdout();
+    let style =
+        Style { color: AutoStream::choice(&stdout) != ColorChoice::Never, width: terminal::width(&stdout) };
+    let mut out = BufWriter::new(stdout.lock());
+    view(&mut out, &style).and_then(|()| Ok(out.flush()?)).map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -60,18 +36,26 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
         }
         return;
     }
-    if let Err(failure) =
-        load(&finished.path).and_then(|loaded| print_summary(&loaded).map_err(Failure::from))
-    {
-        // The capture is there all the same.
+    if let Err(failure) = summarize(&finished.path) {
+        // The capture is there all the same, so the exit code stays the target's.
         failure.report();
     }
 }
 
-fn print_summary(loaded: &Loaded) -> io::Result<()> {
-    let color = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-    let style = Style { color, width: terminal::stderr_width() };
-    let mut out = BufWriter::new(io::stderr().lock());
-    summary(&mut out, loaded, "sysprof-memprof", &style)?;
-    out.flush()
+fn summarize(file: &Path) -> Result<(), Failure> {
+    let loaded = open(file)?;
+    let stderr = io::stderr();
+    let style =
+        Style { color: AutoStream::choice(&stderr) != ColorChoice::Never, width: terminal::width(&stderr) };
+    let mut out = BufWriter::new(stderr.lock());
+    text::summary(&mut out, &loaded, "sysprof-memprof", &style)?;
+    Ok(out.flush()?)
+}
+
+/// A file that cannot be shown was the wrong one to ask for; that a view cannot be written is nobody's fault.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Write(_) => Failure::from(error),
+        error => Failure::usage(error),
+    }
 }

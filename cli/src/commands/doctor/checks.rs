@@ -69,7 +69,11 @@ fn place(agent: &Available) -> Check {
 
 /// Preloads the agent into a program and looks into its memory map.
 fn loads(agent: &Available) -> Check {
-    let output = Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &agent.path).output();
+    let output = Command::new("cat")
+        .arg("/proc/self/maps")
+        .env("LD_PRELOAD", &agent.path)
+        .env_remove("SYSPROF_MEMPROF_SOCKET")
+        .output();
     let name = "preloading";
     match output {
         Ok(output) if String::from_utf8_lossy(&output.stdout).contains(&*agent.path.to_string_lossy()) => {

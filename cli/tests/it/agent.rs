@@ -1,0 +1,145 @@
+//! The agent inside of the command: private copies, installation, and the way back.
+
+use crate::support::{TOOL, World, chmod, ran};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Check that `preload-path` makes a private copy, prints nothing but its path, and warns of what private means.
+#[test]
+fn preload_path_makes_a_private_copy() {
+    let world = World::new();
+    let shown = world.run(["preload-path"]);
+    assert_eq!(shown.code, Some(0));
+    let path = PathBuf::from(shown.stdout.strip_suffix('\n').unwrap());
+    assert!(path.starts_with(world.path("run/sysprof-memprof")), "{}", path.display());
+    assert!(fs::read(&path).unwrap().starts_with(b"\x7fELF"));
+    assert!(shown.stderr.contains("private") && shown.stderr.contains("install-agent"), "{}", shown.stderr);
+    assert_eq!(world.run(["preload-path"]).stdout, shown.stdout, "the same again");
+}
+
+/// Check that the agent loads into an ordinary program by the printed path, and says nothing there.
+#[test]
+fn printed_path_can_be_preloaded() {
+    let world = World::new();
+    let path = world.run(["preload-path"]).stdout.trim().to_string();
+    let cat = ran(world.command("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output().unwrap());
+    assert_eq!((cat.code, cat.stderr.as_str()), (Some(0), ""));
+    assert!(cat.stdout.contains(&path));
+}
+
+/// Check that an installed agent is readable by all, found again, and leaves nothing when it is removed.
+#[test]
+fn installed_agent_is_found_and_removed() {
+    let world = World::new();
+    let prefix = world.path("prefix");
+    let at = prefix.join("lib/sysprof-memprof/libsysprof_memprof_preload.so");
+    let install = world.run(["install-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    assert_eq!((install.code, install.stdout.trim()), (Some(0), at.to_str().unwrap()), "{}", install.stderr);
+    for path in [at.as_path(), at.parent().unwrap(), prefix.as_path()] {
+        assert_eq!(fs::metadata(path).unwrap().mode() & 0o7777, 0o755, "{}", path.display());
+    }
+
+    let shown = world.run(["preload-path"]);
+    assert_eq!((shown.stdout.trim(), shown.stderr.as_str()), (at.to_str().unwrap(), ""));
+    let uninstall = world.run(["uninstall-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    assert_eq!(uninstall.code, Some(0), "{}", uninstall.stderr);
+    assert_eq!(fs::read_dir(&prefix).unwrap().count(), 0);
+    assert!(world.run(["preload-path"]).stdout.contains("/run/sysprof-memprof/"));
+    assert_eq!(fs::read_dir(world.path("home/.local/state")).unwrap().count(), 0, "nothing is remembered");
+    let again = world.run(["uninstall-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    assert_eq!(again.code, Some(2));
+}
+
+/// Check that installing twice, or over an older version, works, and that an older version is never used.
+#[test]
+fn older_agents_are_replaced_and_not_used() {
+    let world = World::new();
+    let prefix = world.path("prefix");
+    let install = || world.run(["install-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    let at = PathBuf::from(install().stdout.trim());
+    let agent = fs::read(&at).unwrap();
+    fs::write(&at, b"of last year").unwrap();
+    let shown = world.run(["preload-path"]);
+    assert!(shown.stdout.contains("/run/sysprof-memprof/"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("another version"), "{}", shown.stderr);
+    assert_eq!(install().code, Some(0));
+    assert_eq!(fs::read(&at).unwrap(), agent);
+    assert_eq!(world.run(["preload-path"]).stderr, "");
+}
+
+/// Check that a whole tree can be moved: the agent is found beside the command.
+#[test]
+fn moved_tree_finds_its_agent() {
+    let world = World::new();
+    fs::create_dir_all(world.path("one/bin")).unwrap();
+    fs::copy(TOOL, world.path("one/bin/sysprof-memprof")).unwrap();
+    let tool = |place: &str, command: &str| {
+        let program = world.path(place).join("bin/sysprof-memprof");
+        // Nothing is remembered: only the tree itself can tell.
+        ran(world.command(program).arg(command).env_remove("HOME").output().unwrap())
+    };
+    assert_eq!(tool("one", "install-agent").code, Some(0));
+    fs::rename(world.path("one"), world.path("two")).unwrap();
+    let shown = tool("two", "preload-path");
+    assert!(shown.stdout.starts_with(world.path("two/lib").to_str().unwrap()), "{shown:?}");
+    assert_eq!(tool("two", "uninstall-agent").code, Some(0));
+}
+
+/// Check that an output or prefix which cannot hold the agent is refused with the reason.
+#[test]
+fn prefixes_that_cannot_hold_the_agent_are_refused() {
+    let world = World::new();
+    let odd = world.run(["install-agent".as_ref(), "--prefix".as_ref(), world.path("a b").as_os_str()]);
+    assert_eq!(odd.code, Some(2));
+    assert!(odd.stderr.contains("LD_PRELOAD cannot hold"), "{}", odd.stderr);
+    fs::write(world.path("file"), "").unwrap();
+    let file = world.run(["install-agent".as_ref(), "--prefix".as_ref(), world.path("file").as_os_str()]);
+    assert_eq!(file.code, Some(1));
+    assert!(file.stderr.contains("cannot write"), "{}", file.stderr);
+}
+
+/// Check that a private folder which is not safe, or mounted noexec, is named and the next one taken.
+#[test]
+fn unusable_private_folders_are_named() {
+    let world = World::new();
+    let folder = world.path("run/sysprof-memprof");
+    fs::create_dir(&folder).unwrap();
+    chmod(&folder, 0o777);
+    fs::create_dir(world.path("tmp")).unwrap();
+    let shown = ran(world.tool(["preload-path"]).env("TMPDIR", world.path("tmp")).output().unwrap());
+    assert!(shown.stdout.starts_with(world.path("tmp").to_str().unwrap()), "{shown:?}");
+    assert!(
+        shown.stderr.contains("run/sysprof-memprof cannot hold the agent: it is not safe"),
+        "{}",
+        shown.stderr
+    );
+
+    let script = format!(
+        "mount -t tmpfs -o noexec,mode=700 tmpfs '{}' && exec {TOOL} preload-path",
+        world.path("run").display()
+    );
+    let unshare = ["--mount", "--map-root-user", "sh", "-c", &script];
+    let shown =
+        ran(world.command("unshare").args(unshare).env("TMPDIR", world.path("tmp")).output().unwrap());
+    if shown.code == Some(0) {
+        assert!(shown.stderr.contains("noexec") && shown.stderr.contains("Taking"), "{}", shown.stderr);
+        assert!(!shown.stdout.starts_with(world.path("run").to_str().unwrap()), "{}", shown.stdout);
+    } else {
+        println!("mounting is not allowed here: noexec was not tried");
+    }
+}
+
+/// Check that a folder of the user's choice is taken alone, and refused with a reason that says what to do.
+#[test]
+fn chosen_folder_is_taken_alone() {
+    let world = World::new();
+    let shown = |folder: &Path| {
+        ran(world.tool(["preload-path"]).env("SYSPROF_MEMPROF_DIR", folder).output().unwrap())
+    };
+    let chosen = world.path("chosen");
+    assert!(shown(&chosen).stdout.starts_with(chosen.to_str().unwrap()));
+    let refused = shown(Path::new("/no/such/place/chosen"));
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    assert!(refused.stderr.contains("SYSPROF_MEMPROF_DIR"), "{}", refused.stderr);
+}

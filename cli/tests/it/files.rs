@@ -1,0 +1,84 @@
+//! A file without a command: its content decides what is done with it.
+
+use crate::support::World;
+use std::fs;
+
+/// Check that a program is recorded, wherever it lies and whatever it is called.
+#[test]
+fn programs_are_recorded() {
+    let world = World::new();
+    let script = world.executable("work/app.memprof.old", "#!/bin/sh\necho \"$@\"; exit 5\n");
+    let ran = world.run([script.as_os_str(), "--flag".as_ref(), "x".as_ref()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(5), "--flag x\n"), "{}", ran.stderr);
+    let ran = world.run(["app.memprof.old", "run"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(5), "run\n"),
+        "a bare name that is a file here: {}",
+        ran.stderr
+    );
+    assert!(world.captures().len() == 2, "{:?}", world.captures());
+}
+
+/// Check that a capture is shown, whatever it is called, and by the same rules as `report` does.
+#[test]
+fn captures_are_shown() {
+    let world = World::new();
+    let file = world.path("work/no-extension");
+    capture::Writer::create(&file, capture::Create::New, &capture::Metadata::default())
+        .unwrap()
+        .finish(&capture::Summary::default())
+        .unwrap();
+    let (opened, reported) = (world.run(["no-extension"]), world.run(["report", "no-extension"]));
+    assert_eq!((opened.code, opened.stderr.as_str()), (Some(0), ""));
+    assert_eq!(opened.stdout, reported.stdout);
+    assert_ne!(opened.stdout, "");
+    for command in ["leaks", "info", "dump"] {
+        let ran = world.run([command, "no-extension"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command}");
+    }
+    for command in ["report", "info"] {
+        let json = world.run([command, "no-extension", "--json"]).stdout;
+        assert!(json.trim_start().starts_with('{') && json.contains("\"schema\": 1"), "{command}: {json}");
+    }
+}
+
+/// Check that what is neither is named, with both commands to choose from.
+#[test]
+fn unclear_files_get_both_commands() {
+    let world = World::new();
+    let cases: &[(&str, &[u8], &str)] = &[
+        ("text", b"hello\n", "unknown kind"),
+        ("empty", b"", "empty"),
+        ("zipped", &[0x1f, 0x8b, 8, 0], "gzip"),
+        ("syscap", &[0x5e, 0x97, 0xca, 0xfd], "Sysprof"),
+    ];
+    for (name, content, what) in cases {
+        fs::write(world.path("work").join(name), content).unwrap();
+        let ran = world.run([name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{name}");
+        let expected = [
+            what.to_string(),
+            format!("sysprof-memprof run -- {name}"),
+            format!("sysprof-memprof report {name}"),
+        ];
+        assert!(expected.iter().all(|text| ran.stderr.contains(text.as_str())), "{name}: {}", ran.stderr);
+    }
+    let ran = world.run(["ls"]);
+    assert_eq!(ran.code, Some(2), "a name that is no file here is not looked up in PATH");
+}
+
+/// Check that views of what is no capture exit with 2 and say what it is.
+#[test]
+fn views_of_other_files_exit_2() {
+    let world = World::new();
+    fs::write(world.path("work/text"), "hello\n").unwrap();
+    for command in ["report", "leaks", "info", "dump"] {
+        let ran = world.run([command, "text"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command}");
+        assert!(ran.stderr.contains("text: this is not a capture"), "{command}: {}", ran.stderr);
+        let ran = world.run([command, "nothing"]);
+        assert_eq!(ran.code, Some(2), "{command}");
+        assert!(ran.stderr.contains("nothing"), "{command}: {}", ran.stderr);
+    }
+}

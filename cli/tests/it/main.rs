@@ -1,0 +1,13 @@
+//! The built command, driven as users drive it.
+
+mod agent;
+mod doctor;
+mod family;
+mod files;
+mod help;
+mod launch;
+mod output;
+mod package;
+mod refusals;
+mod signals;
+mod support;

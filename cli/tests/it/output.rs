@@ -1,0 +1,60 @@
+//! Where captures go: checked before anything starts.
+
+use crate::support::World;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// Runs a program that leaves a mark with this output, and gives code and message. The mark must not be there.
+fn refused(world: &World, output: &Path, more: &[&str]) -> String {
+    let mark = world.path("mark");
+    let mut arguments = vec!["run".as_ref(), "-o".as_ref(), output.as_os_str()];
+    arguments.extend(more.iter().map(std::ffi::OsStr::new));
+    arguments.extend(["--".as_ref(), "touch".as_ref(), mark.as_os_str()]);
+    let ran = world.run(arguments);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    assert!(!mark.exists(), "the target was started");
+    ran.stderr
+}
+
+/// Check that an output that cannot be written ends `run` with 2 before the target starts, saying why.
+#[test]
+fn unwritable_output_exits_2_before_the_start() {
+    let world = World::new();
+    assert!(refused(&world, Path::new("/no/such/folder/x.memprof"), &[]).contains("No such file"));
+    assert!(refused(&world, &world.work(), &["--force"]).contains("is a directory"));
+    assert!(refused(&world, Path::new("/dev/null"), &["--force"]).contains("not a regular file"));
+    assert!(
+        Path::new("/dev/null").metadata().is_ok_and(|null| !null.is_file()),
+        "/dev/null is still a device"
+    );
+}
+
+/// Check that an existing file is kept unless --force says otherwise, a link in any case.
+#[test]
+fn existing_output_needs_force() {
+    let world = World::new();
+    let file = world.path("work/old.memprof");
+    fs::write(&file, "old").unwrap();
+    assert!(refused(&world, &file, &[]).contains("--force"));
+    assert_eq!(fs::read(&file).unwrap(), b"old");
+    let link = world.path("work/link.memprof");
+    symlink(&file, &link).unwrap();
+    assert!(refused(&world, &link, &["--force"]).contains("not a regular file"));
+    assert_eq!(fs::read(&file).unwrap(), b"old");
+    let ran = world.run(["run", "-o", "old.memprof", "--force", "--", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// Check that a folder without rights is refused beforehand, where rights count (root has them all).
+#[test]
+fn folder_without_rights_is_refused() {
+    if rustix::process::geteuid().is_root() {
+        println!("root may write everywhere: not tried");
+        return;
+    }
+    let world = World::new();
+    crate::support::chmod(&world.work(), 0o500);
+    assert!(refused(&world, &world.path("work/x.memprof"), &[]).contains("ermission"));
+    crate::support::chmod(&world.work(), 0o700);
+}
