@@ -4,6 +4,7 @@ use crate::Reason;
 use crate::arena::Arena;
 use crate::compression::inflate;
 use crate::image::Image;
+use crate::xz;
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
@@ -135,6 +136,13 @@ impl<'a> Elf<'a> {
             CompressionFormat::None => Some(raw.data),
             _ => Some(arena.keep(Image::Owned(inflate(&raw)?))),
         }
+    }
+
+    /// The file packed into `.gnu_debugdata`: a table of the functions that `.dynsym` does not have, which some
+    /// distributions leave in each stripped binary.
+    pub(crate) fn mini_debug_file(&self, arena: &'a Arena) -> Option<Elf<'a>> {
+        let packed = self.section(b".gnu_debugdata").filter(|section| !section.data.is_empty())?;
+        Elf::parse(arena.keep(Image::Owned(xz::unpack(packed.data)?))).ok()
     }
 
     /// Byte order of everything in the file.

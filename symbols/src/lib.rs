@@ -13,7 +13,7 @@
 //!   caller decides how many are open at once.
 //!
 //! Not done yet: split DWARF (`.dwo`, `.dwp`: names come from the symbol table, lines from the skeleton),
-//! `.gnu_debugdata`, debuginfod, and binaries whose section headers were removed.
+//! debuginfod, and binaries whose section headers were removed.
 //!
 //! ```no_run
 //! use symbols::{ModuleFile, Symbolizer};
@@ -44,6 +44,7 @@ mod arena;
 mod compression;
 #[expect(unsafe_code, reason = "maps files")]
 mod image;
+mod xz;
 
 pub use demangle::demangle;
 pub use identity::ModuleFile;

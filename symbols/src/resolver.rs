@@ -37,13 +37,16 @@ impl<'a> Resolver<'a> {
         // Either file may lack what the other has: symbols come from all, lines from the first that has any.
         let mut tables = vec![(&binary, Shift::none())];
         tables.extend(chain.iter().map(|file| (&file.elf, Shift::between(&file.elf, &binary))));
+        let has_table = tables.iter().any(|(elf, _)| elf.has(b".symtab"));
+        let mini = if has_table { None } else { binary.mini_debug_file(arena) };
+        tables.extend(mini.iter().map(|elf| (elf, Shift::between(elf, &binary))));
         let symbols = SymbolTable::of(&tables);
 
         let mut lines = None;
         let files = std::iter::once((&binary, path)).chain(chain.iter().map(|f| (&f.elf, f.path.as_path())));
         if let Some((elf, path)) = files.into_iter().find(|(elf, _)| elf.has_debug_info()) {
             let alternate = search.alternate(elf, path);
-            let shift = if std::ptr::eq(elf, &binary) { Shift::none() } else { Shift::between(&binary, elf) };
+            let shift = Shift::between(&binary, elf);
             lines =
                 Lines::load(elf, alternate.as_ref().map(|file| &file.elf), arena).map(|lines| (lines, shift));
         }

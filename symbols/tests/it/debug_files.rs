@@ -148,3 +148,20 @@ fn search_goes_on_after_a_refusal() {
     assert_eq!(module.debug_files().used, [workshop.path("program.debug")]);
     assert_eq!(module.lookup(address).function(), Some("main"));
 }
+
+/// Check that a stripped binary with a packed table of its static functions, as Fedora ships them, names them.
+#[test]
+fn packed_table_names_static_functions() {
+    let workshop = Workshop::new();
+    let path = workshop.compile("program", PROGRAM, "-O1 -g");
+    let (address, size) = symbol(&path, "local_function");
+    workshop.run("objcopy --strip-all --keep-symbol=local_function --keep-symbol=main program mini");
+    workshop.run("strip --strip-all program");
+    if std::process::Command::new("xz").arg("--version").output().is_err() {
+        return println!("skipped: no xz");
+    }
+    workshop.run("xz mini");
+    workshop.run("objcopy --add-section .gnu_debugdata=mini.xz program");
+    assert_eq!(workshop.function("program", address).as_deref(), Ok("local_function"));
+    assert_eq!(workshop.function("program", address + size), Err(Reason::NoSymbolHere));
+}
