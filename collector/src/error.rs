@@ -19,6 +19,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The capture could not be written.
+    #[error("cannot write the capture {path}: {source}. Choose another place with --output.")]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: capture::Error,
+    },
+    /// A thread of the collector ended by a panic: a defect of the collector.
+    #[error("the collector has failed; what it wrote until then can be opened. Please report this.")]
+    Crashed,
     /// The socket for agents could not be made.
     #[error("cannot listen for agents on {path}: {source}")]
     Listen {

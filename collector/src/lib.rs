@@ -1,4 +1,22 @@
 //! Drains the rings of recorded processes into one capture.
+//!
+//! # What it promises
+//!
+//! - What a recorded process committed is in the capture, whoever dies: the process, its threads, its children. What
+//!   could not be recorded is counted by reason.
+//! - Draining waits for no disk, terminal, network or `/proc`: other threads do.
+//! - Recorded processes are not trusted. A ring or table that cannot be is given up and counted.
+//!
+//! # Threads, and what each owns
+//!
+//! ```text
+//!  listener ── accepts agents, makes their memory ────────────► Image ─┐
+//!  watcher ─── pidfds: tells when processes are gone ─ flags ─► Image  │
+//!  drain ───── copies rings, decodes, merges by time ◄─────────────────┘
+//!     │ bounded queue of batches in merged order
+//!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
+//!  keeper ──── holds the robust futex by which agents see that we died
+//! ```
 
 pub mod agent_file;
 pub mod launch;
@@ -8,6 +26,31 @@ mod error;
 mod options;
 mod session;
 
+mod glob;
+mod image;
+#[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
+mod keeper;
+mod listener;
+#[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
+mod memory;
+mod watcher;
+
+mod drain;
+mod item;
+mod merge;
+
+#[expect(unsafe_code, reason = "reads the time stamp counter")]
+mod clock;
+mod live;
+mod modules;
+mod pipeline;
+mod process;
+mod processes;
+mod stacks;
+mod symbolize;
+
 pub use error::Error;
 pub use options::{OnFull, Options};
 pub use session::{Finished, Progress, Session};
+/// Version of the protocol between agent and collector.
+pub use shared_ring::PROTOCOL_VERSION;

@@ -1,14 +1,49 @@
 //! One recording from its start to the finished capture.
 
-use crate::{Error, Options};
+use crate::clock::Clock;
+use crate::drain::{Drain, Shared};
+use crate::item::Item;
+use crate::keeper::Keeper;
+use crate::listener::{Listener, Rules};
+use crate::memory::Policy;
+use crate::pipeline::Pipeline;
+use crate::{Error, OnFull, Options, symbolize, watcher};
+use capture::{Create, Metadata, Overhead, Summary, Writer};
+use shared_ring::Geometry;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Batches that may wait for the writer. When it falls further behind, the rings fill, and their policy holds.
+const QUEUE: usize = 64;
+/// How often whole chunks are written, so that readers of the growing file see it grow.
+const FLUSH: Duration = Duration::from_millis(900);
 
 /// One recording. Agents connect to its socket; everything they record goes to one capture.
+#[derive(Debug)]
 pub struct Session {
-    socket: PathBuf,
+    path: PathBuf,
+    symbolize: bool,
+    /// Dropped first when the recording ends: no agent is taken in any more.
+    listener: Listener,
+    shared: Arc<Shared>,
+    written: Arc<Written>,
+    drain: JoinHandle<()>,
+    writer: JoinHandle<Result<Pipeline, capture::Error>>,
+    watcher: JoinHandle<()>,
+    exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
+    started: Instant,
+}
+
+/// What the writer tells about its progress.
+#[derive(Debug, Default)]
+struct Written {
+    live_bytes: AtomicU64,
+    lost: AtomicU64,
+    processes: AtomicU32,
 }
 
 /// How a recording goes, for the progress line.
@@ -43,28 +78,195 @@ impl Session {
     /// # Errors
     /// When the capture or the socket cannot be made.
     pub fn start(options: Options) -> Result<Session, Error> {
-        Ok(Session { socket: options.socket.unwrap_or_default() })
+        let clock = Clock::start();
+        let writer = create(&options, &clock)?;
+        let system = |what| move |source| Error::System { what, source };
+        let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
+        let (to_watcher, watcher) = watcher::start().map_err(system("start a thread"))?;
+        let (to_drain, images) = mpsc::channel();
+        let (batches, queue) = mpsc::sync_channel(QUEUE);
+        let shared = Arc::new(Shared::default());
+        let rules = Rules {
+            geometry: Geometry::default().with_ring_bytes(options.ring_size),
+            policy: Policy {
+                block: options.on_full == OnFull::Block,
+                max_wait_ms: u32::try_from(options.max_wait.as_millis()).unwrap_or(u32::MAX),
+                max_depth: options.max_depth.max(1),
+                follow: options.follow,
+                tsc: clock.is_tsc(),
+            },
+            only: options.only,
+            skip: options.skip,
+        };
+        let listener =
+            Listener::start(options.socket.as_deref(), rules, keeper, to_drain, to_watcher.clone())?;
+        let drain = Drain { images, watcher: to_watcher, batches, shared: shared.clone(), clock };
+        let drain = spawn("drain", move || drain.run())?;
+        let written = Arc::new(Written::default());
+        let pipeline = Pipeline::new(writer, clock, options.store_command, options.live);
+        let out = written.clone();
+        let writer = spawn("writer", move || write(pipeline, &queue, &out))?;
+        Ok(Session {
+            path: options.output,
+            symbolize: options.symbolize,
+            listener,
+            shared,
+            written,
+            drain,
+            writer,
+            watcher,
+            exits: Arc::default(),
+            started: Instant::now(),
+        })
     }
 
     /// Where agents connect: the value of `SYSPROF_MEMPROF_SOCKET`.
     pub fn socket(&self) -> &Path {
-        &self.socket
+        self.listener.name()
     }
 
     /// How it goes.
     pub fn progress(&self) -> Progress {
-        Progress::default()
+        Progress {
+            events: self.shared.events.load(Ordering::Relaxed),
+            live_bytes: self.written.live_bytes.load(Ordering::Relaxed),
+            lost: self.written.lost.load(Ordering::Relaxed),
+            processes: self.written.processes.load(Ordering::Relaxed),
+            threads: self.shared.threads.load(Ordering::Relaxed),
+        }
     }
 
-    /// Tells how a process that the caller started has ended.
-    pub fn note_exit(&self, _pid: u32, _status: ExitStatus) {}
+    /// Tells how a process has ended that the caller started or waited for.
+    pub fn note_exit(&self, pid: u32, status: ExitStatus) {
+        if let Ok(mut exits) = self.exits.lock() {
+            exits.push((pid, status));
+        }
+    }
 
     /// Ends the recording and finishes the capture. `unrecorded` names the processes that go on unrecorded. When
     /// `cancel_symbols` becomes true, the capture is written without the names that are still missing.
     ///
     /// # Errors
     /// When the capture could not be written.
-    pub fn stop(self, _cancel_symbols: Arc<AtomicBool>, _unrecorded: Vec<String>) -> Result<Finished, Error> {
-        Ok(Finished::default())
+    pub fn stop(self, cancel_symbols: Arc<AtomicBool>, unrecorded: Vec<String>) -> Result<Finished, Error> {
+        let Session { path, symbolize, listener, shared, written: _, drain, writer, watcher, exits, started } =
+            self;
+        drop(listener);
+        // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
+        shared.stop.store(true, Ordering::Release);
+        let _ = drain.join();
+        let duration = started.elapsed();
+        let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
+        let mut pipeline = writer.join().map_err(|_| Error::Crashed)?.map_err(failed)?;
+        let _ = watcher.join();
+        for (pid, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
+            let Pipeline { processes, writer, .. } = &mut pipeline;
+            processes.note_exit(pid, status, writer).map_err(failed)?;
+        }
+        let mut summary = Summary {
+            duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+            lost: pipeline.losses(shared.corrupt.load(Ordering::Relaxed)),
+            overhead: overhead(&mut pipeline),
+            unrecorded: merged(unrecorded, pipeline.processes.running()),
+            remarks: pipeline.remarks(),
+        };
+        if symbolize {
+            symbolize::symbolize(&mut pipeline, &cancel_symbols).map_err(failed)?;
+            if cancel_symbols.load(Ordering::Relaxed) {
+                summary.remarks.push("Names are missing: looking them up was interrupted.".into());
+            }
+        }
+        let finished = Finished {
+            path: path.clone(),
+            lost: summary.lost.iter().map(|lost| lost.events).sum(),
+            remarks: summary.remarks.clone(),
+        };
+        pipeline.writer.finish(&summary).map_err(failed)?;
+        Ok(finished)
     }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(run)
+        .map_err(|source| Error::System { what: "start a thread", source })
+}
+
+fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let text =
+        |words: &[std::ffi::OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let metadata = Metadata {
+        tool_version: options.tool_version.clone(),
+        command: if options.store_command { text(&options.command) } else { Vec::new() },
+        started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|id| id.trim().to_owned())
+            .unwrap_or_default(),
+        clock: if clock.is_tsc() { capture::Clock::Tsc } else { capture::Clock::MonotonicRaw },
+        options: vec![
+            ("max_depth".into(), options.max_depth.to_string()),
+            ("ring_size".into(), options.ring_size.to_string()),
+            ("follow".into(), options.follow.to_string()),
+            ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
+        ],
+    };
+    let create = if options.replace { Create::Replace } else { Create::New };
+    Writer::create(&options.output, create, &metadata).map_err(|error| match error {
+        capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Error::OutputExists { path: options.output.clone() }
+        }
+        source => Error::Capture { path: options.output.clone(), source },
+    })
+}
+
+/// The writer's thread: takes batches until there are no more.
+fn write(
+    mut pipeline: Pipeline,
+    queue: &mpsc::Receiver<Vec<Item>>,
+    written: &Written,
+) -> Result<Pipeline, capture::Error> {
+    let mut flushed = Instant::now();
+    loop {
+        match queue.recv_timeout(FLUSH) {
+            Ok(batch) => batch.into_iter().try_for_each(|item| pipeline.take(item))?,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(pipeline),
+        }
+        if flushed.elapsed() >= FLUSH {
+            pipeline.refresh()?;
+            flushed = Instant::now();
+        }
+        written.live_bytes.store(pipeline.live.as_ref().map_or(0, |live| live.bytes()), Ordering::Relaxed);
+        written.lost.store(pipeline.lost(), Ordering::Relaxed);
+        written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
+    }
+}
+
+fn overhead(pipeline: &mut Pipeline) -> Overhead {
+    let usage = crate::clock::own_usage();
+    let sums = pipeline.sums;
+    Overhead {
+        agent_cpu_ns: pipeline.clock().duration(sums.agent_ticks),
+        collector_cpu_ns: usage.cpu_ns,
+        wait_ns: sums.counters.wait_ns,
+        collector_peak_rss: usage.peak_rss,
+        shared_memory: sums.shared_memory,
+        agent_allocations: sums.counters.agent_allocations,
+    }
+}
+
+/// Both lists, each process once.
+fn merged(mut names: Vec<String>, more: Vec<String>) -> Vec<String> {
+    let pid = |name: &str| name.split(' ').next().map(str::to_owned);
+    for name in more {
+        if !names.iter().any(|known| pid(known) == pid(&name)) {
+            names.push(name);
+        }
+    }
+    names
 }

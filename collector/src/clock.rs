@@ -1,0 +1,142 @@
+//! From ticks of the agents' clock to nanoseconds since the start of the recording.
+//!
+//! Agents read the time stamp counter where it is invariant, else `CLOCK_MONOTONIC_RAW`. The counter's rate is
+//! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second; each stretch between two measurements
+//! is a line that begins where the last one ended, so converted times never run backwards.
+
+use rustix::time::{ClockId, clock_gettime};
+use shared_ring::record::TIME_SHIFT;
+
+/// One conversion: a line through `(ticks, ns)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    tsc: bool,
+    /// First measurement.
+    origin: (u64, u64),
+    /// Where the present line begins: ticks, nanoseconds of the recording.
+    base: (u64, u64),
+    /// Nanoseconds per tick.
+    rate: f64,
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds.
+fn raw_ns() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicRaw);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// True when the counter runs at one rate on all processors, in all power states.
+fn tsc_is_invariant() -> bool {
+    cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
+            text.lines().find(|line| line.starts_with("flags")).is_some_and(|flags| {
+                let has = |flag| flags.split_whitespace().any(|word| word == flag);
+                has("constant_tsc") && has("nonstop_tsc")
+            })
+        })
+}
+
+fn ticks(tsc: bool) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if tsc {
+        // SAFETY: reads the counter, which the kernel allows us to: we are not under PR_TSC_SIGSEGV.
+        return unsafe { core::arch::x86_64::_rdtsc() };
+    }
+    let _ = tsc;
+    raw_ns()
+}
+
+impl Clock {
+    /// Chooses the clock and measures it for two milliseconds.
+    pub(crate) fn start() -> Clock {
+        let tsc = tsc_is_invariant();
+        let origin = (ticks(tsc), raw_ns());
+        let mut clock = Clock { tsc, origin, base: (origin.0, 0), rate: 1.0 };
+        if tsc {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            clock.measure();
+            clock.base = (origin.0, 0);
+        }
+        clock
+    }
+
+    /// Measures the rate again, over all of the recording. Called about once a second.
+    pub(crate) fn measure(&mut self) {
+        if !self.tsc {
+            return;
+        }
+        let now = (ticks(self.tsc), raw_ns());
+        self.base = (now.0, self.nanoseconds_of(now.0));
+        let elapsed = now.0.saturating_sub(self.origin.0);
+        if elapsed > 0 {
+            self.rate = now.1.saturating_sub(self.origin.1) as f64 / elapsed as f64;
+        }
+    }
+
+    /// True when the clock is the time stamp counter.
+    pub(crate) fn is_tsc(&self) -> bool {
+        self.tsc
+    }
+
+    /// Now, as records have it: in shifted ticks.
+    pub(crate) fn now(&self) -> u64 {
+        ticks(self.tsc) >> TIME_SHIFT
+    }
+
+    /// Nanoseconds since the start of the recording, of shifted ticks.
+    pub(crate) fn nanoseconds(&self, shifted: u64) -> u64 {
+        self.nanoseconds_of(shifted << TIME_SHIFT)
+    }
+
+    fn nanoseconds_of(&self, ticks: u64) -> u64 {
+        let distance = ticks.wrapping_sub(self.base.0).cast_signed() as f64 * self.rate;
+        self.base.1.saturating_add_signed(distance as i64)
+    }
+
+    /// Nanoseconds of a number of unshifted ticks.
+    pub(crate) fn duration(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.rate) as u64
+    }
+}
+
+/// What this process has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// User and system time, nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Peak resident memory, bytes.
+    pub(crate) peak_rss: u64,
+}
+
+/// Own use of processor and memory.
+pub(crate) fn own_usage() -> Usage {
+    // SAFETY: all bits of the struct may be zero.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the struct is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let ns =
+        |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
+    Usage { cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime), peak_rss: usage.ru_maxrss.unsigned_abs() * 1024 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Check that converted time goes forward at the rate of the system's clock.
+    #[test]
+    fn time_passes_at_the_right_rate() {
+        let mut clock = Clock::start();
+        let (started, from) = (Instant::now(), clock.nanoseconds(clock.now()));
+        std::thread::sleep(Duration::from_millis(20));
+        clock.measure();
+        let between = clock.nanoseconds(clock.now());
+        std::thread::sleep(Duration::from_millis(20));
+        let to = clock.nanoseconds(clock.now());
+        let real = started.elapsed().as_nanos() as f64;
+        assert!(from <= between && between <= to);
+        let measured = (to - from) as f64;
+        assert!((measured / real - 1.0).abs() < 0.05, "{measured} against {real}");
+    }
+}

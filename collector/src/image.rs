@@ -1,0 +1,96 @@
+//! One executed image of a process, with the children it forked: one segment.
+
+use crate::keeper::Keeper;
+use crate::memory::Memory;
+use crate::process::Info;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts images of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ImageId(pub(crate) u32);
+
+/// What ended a process, as the watcher or the listener saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The process is gone; the wait status, if it could still be read.
+    Gone(Option<i32>),
+    /// It executed another program.
+    Exec,
+    /// The recording ended before it.
+    Running,
+}
+
+/// One word per slot: 0 while its process lives.
+const GONE: u64 = 1;
+const EXEC: u64 = 2;
+
+/// An image. Shared by the threads of the session; the drain thread alone touches its rings.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub(crate) id: ImageId,
+    pub(crate) memory: Memory,
+    /// The process that connected.
+    pub(crate) info: Info,
+    keeper: Arc<Keeper>,
+    /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
+    ends: Vec<AtomicU64>,
+}
+
+impl Image {
+    pub(crate) fn new(id: ImageId, memory: Memory, info: Info, keeper: Arc<Keeper>) -> Arc<Image> {
+        let slots = memory.geometry().slot_count();
+        keeper.add(&memory.control());
+        Arc::new(Image { id, memory, info, keeper, ends: (0..slots).map(|_| AtomicU64::new(0)).collect() })
+    }
+
+    /// Tells that the process `pid` in a slot is gone.
+    pub(crate) fn gone(&self, slot: u32, pid: u32, status: Option<i32>) {
+        let entry = self.memory.segment().slots().get(slot as usize);
+        // After an exec the slot may be another process' by now.
+        if entry.and_then(|slot| slot.owner()).is_none_or(|(owner, _)| owner != pid) {
+            return;
+        }
+        let status = status.map_or(0, |status| 1 << 63 | u64::from(status as u32) << 8);
+        self.end(slot, GONE | status);
+    }
+
+    /// Tells that the process with this pid executed another program.
+    pub(crate) fn execed(&self, pid: u32) {
+        let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
+        for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
+            if slot.owner().is_some_and(|(owner, _)| owner == pid) {
+                self.end(index as u32, EXEC);
+            }
+        }
+    }
+
+    fn end(&self, slot: u32, word: u64) {
+        if let Some(end) = self.ends.get(slot as usize) {
+            // Release pairs with the Acquire swap in `take_end`: all that the process wrote is visible to whoever
+            // sees that it is gone. The first reason stays.
+            let _ = end.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    /// How the process in a slot ended, once.
+    pub(crate) fn take_end(&self, slot: u32) -> Option<End> {
+        let end = self.ends.get(slot as usize)?;
+        if end.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let word = end.swap(0, Ordering::Acquire);
+        match word & 0xFF {
+            GONE => Some(End::Gone((word >> 63 != 0).then_some((word >> 8) as u32 as i32))),
+            EXEC => Some(End::Exec),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // The kernel must not find the memory in its list when it is unmapped.
+        self.keeper.remove(&self.memory.control());
+    }
+}

@@ -1,0 +1,62 @@
+//! What the drain thread hands to the writer, in merged order.
+
+use crate::image::{End, Image, ImageId};
+use shared_ring::process_slot::{Loss, ProcessSlot};
+use shared_ring::record::Record;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// Shifted ticks.
+    pub(crate) time: u64,
+    /// Where.
+    pub(crate) image: ImageId,
+    /// What.
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A record of a ring.
+    Record(u32, Record),
+    /// An image was connected.
+    Image(Arc<Image>),
+    /// A process of the image has a slot: pid, slot of the process that forked it.
+    Started { slot: u32, pid: u32, parent: Option<u32> },
+    /// A process of the image ended.
+    Ended { slot: u32, end: End, counters: Box<Counters> },
+    /// Nothing of the image comes any more.
+    Finished,
+}
+
+/// Counters of a process slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Events lost, by [`Loss`].
+    pub(crate) lost: [u64; Loss::ALL.len()],
+    pub(crate) stash_full: u64,
+    pub(crate) agent_allocations: u64,
+    pub(crate) wait_ns: u64,
+    pub(crate) timed_ticks: u64,
+    pub(crate) timed_events: u64,
+}
+
+impl Counters {
+    pub(crate) fn read(slot: &ProcessSlot) -> Counters {
+        let mut lost = [0; Loss::ALL.len()];
+        for (to, from) in lost.iter_mut().zip(&slot.lost) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        Counters {
+            lost,
+            stash_full: slot.stash_full.load(Ordering::Relaxed),
+            agent_allocations: slot.agent_allocations.load(Ordering::Relaxed),
+            wait_ns: slot.wait_ns.load(Ordering::Relaxed),
+            timed_ticks: slot.timed_ticks.load(Ordering::Relaxed),
+            timed_events: slot.timed_events.load(Ordering::Relaxed),
+        }
+    }
+}

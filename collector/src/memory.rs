@@ -1,0 +1,138 @@
+//! The two memfds of an image, sealed and mapped.
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use shared_ring::control::MAGIC;
+use shared_ring::{Control, Geometry, Segment};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+
+/// What agents are told about the recording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    /// Wait on a full ring.
+    pub(crate) block: bool,
+    /// At most so long.
+    pub(crate) max_wait_ms: u32,
+    /// Most frames of a stack.
+    pub(crate) max_depth: u32,
+    /// Children are recorded.
+    pub(crate) follow: bool,
+    /// Time is the time stamp counter.
+    pub(crate) tsc: bool,
+}
+
+/// Mapped memory of one image. Views of it are valid as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    segment: MmapRaw,
+    control: MmapRaw,
+    geometry: Geometry,
+    /// Our own opening of the segment, which is a counted one: see [`Memory::is_orphaned`].
+    segment_fd: OwnedFd,
+    /// The agent's opening of the segment, until it was sent.
+    agent_fd: Option<OwnedFd>,
+    /// The control memory, until it was sent.
+    control_fd: Option<OwnedFd>,
+}
+
+impl Memory {
+    /// Makes and maps the memory of an image. `owner` is the thread id for the robust futex.
+    pub(crate) fn new(geometry: Geometry, policy: Policy, owner: u32) -> io::Result<Memory> {
+        let layout = geometry.layout();
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let segment_fd = reopen(&memfd_create("sysprof-memprof", flags)?)?;
+        ftruncate(&segment_fd, layout.length as u64)?;
+        let segment = MmapOptions::new().len(layout.length).no_reserve_swap().map_raw(&segment_fd)?;
+        fcntl_add_seals(&segment_fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+
+        let control_fd = memfd_create("sysprof-memprof-control", flags)?;
+        ftruncate(&control_fd, layout.control_length as u64)?;
+        let control = MmapOptions::new().len(layout.control_length).map_raw(&control_fd)?;
+        // Our writable mapping stays; no other can be made from now on.
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+        fcntl_add_seals(&control_fd, seals)?;
+
+        let agent_fd = Some(reopen(&segment_fd)?);
+        let memory =
+            Memory { segment, control, geometry, segment_fd, agent_fd, control_fd: Some(control_fd) };
+        memory.segment().initialize();
+        let header = memory.control().header();
+        header.block.store(u32::from(policy.block), Ordering::Relaxed);
+        header.max_wait_ms.store(policy.max_wait_ms, Ordering::Relaxed);
+        header.max_depth.store(policy.max_depth, Ordering::Relaxed);
+        header.follow.store(u32::from(policy.follow), Ordering::Relaxed);
+        header.tsc.store(u32::from(policy.tsc), Ordering::Relaxed);
+        header.owner.store(owner, Ordering::Relaxed);
+        header.recording.store(1, Ordering::Relaxed);
+        // Release: whoever sees the magic sees the rest; the handshake orders it anyway.
+        header.magic.store(MAGIC, Ordering::Release);
+        Ok(memory)
+    }
+
+    /// The view of the segment.
+    pub(crate) fn segment(&self) -> Segment {
+        // SAFETY: mapped with the geometry's length; views do not leave the image that owns this memory.
+        unsafe { Segment::new(self.segment.as_mut_ptr(), self.geometry) }
+    }
+
+    /// The view of the control words.
+    pub(crate) fn control(&self) -> Control {
+        // SAFETY: as above.
+        unsafe { Control::new(self.control.as_mut_ptr(), self.geometry) }
+    }
+
+    /// Sizes.
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Descriptors for the agent: segment, control. They can be taken once, and are to be closed when sent.
+    pub(crate) fn take_descriptors(&mut self) -> Option<[OwnedFd; 2]> {
+        Some([self.agent_fd.take()?, self.control_fd.take()?])
+    }
+
+    /// True when nobody but us has the segment mapped or open any more: no process can write into it again.
+    ///
+    /// The kernel grants a write lease on a file only to its one opener. What agents map is another opening than
+    /// ours, which lives in their mapping and in those of the children they forked.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        // SAFETY: asks for a lease on our own descriptor.
+        let granted =
+            unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) } == 0;
+        if granted {
+            // SAFETY: gives it back.
+            unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+        }
+        granted
+    }
+
+    /// Bytes of memory that the segment takes.
+    pub(crate) fn used(&self) -> u64 {
+        rustix::fs::fstat(&self.segment_fd).map_or(0, |stat| stat.st_blocks.unsigned_abs() * 512)
+    }
+
+    /// Gives the pages of a ring back to the system; its words read as zero afterwards.
+    pub(crate) fn punch_ring(&self, ring: usize) {
+        let bytes = (self.geometry.ring_length() * 8) as u64;
+        let offset = self.geometry.layout().rings.offset as u64 + ring as u64 * bytes;
+        let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+        // What cannot be given back stays until the image ends.
+        let _ = rustix::fs::fallocate(&self.segment_fd, flags, offset, bytes);
+    }
+}
+
+/// Another opening of a file, by way of the kernel's name for a descriptor.
+fn reopen(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+    Ok(std::fs::OpenOptions::new().read(true).write(true).open(path)?.into())
+}
+
+/// The low half of a position: what a futex can wait on.
+pub(crate) fn low_half(word: &std::sync::atomic::AtomicU64) -> &std::sync::atomic::AtomicU32 {
+    // SAFETY: an AtomicU64 is at least as large and aligned as an AtomicU32, and its first half is the low one on a
+    // little-endian machine.
+    unsafe { &*std::ptr::from_ref(word).cast() }
+}

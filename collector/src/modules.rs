@@ -1,0 +1,118 @@
+//! The modules of an image: from the agent's descriptions to the capture's table.
+
+use crate::process::Info;
+use crate::stacks::CodeFrame;
+use capture::{Error, Module, ModuleId, Writer};
+use rustc_hash::{FxHashMap, FxHashSet};
+use shared_ring::Segment;
+use shared_ring::module_log::ModuleLog;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use symbols::ModuleFile;
+
+/// The name under which captures know the kernel's own code in each process.
+pub(crate) const VDSO: &str = "[vdso]";
+
+/// Modules of one image by their serial, and the frames in them.
+#[derive(Debug)]
+pub(crate) struct Modules {
+    info: Info,
+    by_serial: FxHashMap<u32, Option<(ModuleId, u64)>>,
+    /// Next description that was not looked at.
+    next: u32,
+    frames: FxHashSet<u32>,
+    /// Code frames that are new since they were last taken.
+    pub(crate) new_frames: Vec<CodeFrame>,
+    /// Modules that are new since they were last taken, and where to open them.
+    pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
+}
+
+impl Modules {
+    pub(crate) fn new(info: Info) -> Modules {
+        Modules {
+            info,
+            by_serial: FxHashMap::default(),
+            next: ModuleLog::FIRST,
+            frames: FxHashSet::default(),
+            new_frames: Vec::new(),
+            new_files: Vec::new(),
+        }
+    }
+
+    /// The module with this serial and its load bias; `None` for code outside of modules.
+    pub(crate) fn find(
+        &mut self,
+        serial: u32,
+        segment: &Segment,
+        writer: &mut Writer,
+    ) -> Result<Option<(ModuleId, u64)>, Error> {
+        if serial == 0 {
+            return Ok(None);
+        }
+        if let Some(known) = self.by_serial.get(&serial) {
+            return Ok(*known);
+        }
+        let found = match segment.modules().read(serial) {
+            Ok(Some(entry)) => {
+                let module = entry.module();
+                Some((self.add(module.path, module.build_id, writer)?, module.bias))
+            }
+            // Not filled in, or impossible: the addresses stay without a module.
+            _ => None,
+        };
+        self.by_serial.insert(serial, found);
+        Ok(found)
+    }
+
+    /// Takes in all descriptions, those without frames too: what a process had mapped is part of its record.
+    pub(crate) fn find_all(&mut self, segment: &Segment, writer: &mut Writer) -> Result<(), Error> {
+        while let Ok(Some(entry)) = segment.modules().read(self.next) {
+            self.find(self.next, segment, writer)?;
+            self.next = entry.next;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &[u8], build_id: &[u8], writer: &mut Writer) -> Result<ModuleId, Error> {
+        let path = String::from_utf8_lossy(path).into_owned();
+        // The loader lists the vdso under the name that its own headers give.
+        if path.starts_with("linux-vdso") || path.starts_with("linux-gate") {
+            let module = Module { path: VDSO.into(), build_id: build_id.to_vec(), ..Module::default() };
+            let id = writer.module(module)?;
+            self.new_files.push((id, ModuleFile::at(VDSO)));
+            return Ok(id);
+        }
+        let path = path.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(path);
+        let absolute =
+            if Path::new(&path).is_absolute() { PathBuf::from(&path) } else { self.info.folder.join(&path) };
+        // In a container the same path means another file to us.
+        let inside = PathBuf::from(format!("/proc/{}/root{}", self.info.pid, absolute.display()));
+        let metadata = std::fs::metadata(&inside).or_else(|_| std::fs::metadata(&absolute)).ok();
+        let module = Module {
+            path: absolute.to_string_lossy().into_owned(),
+            build_id: build_id.to_vec(),
+            device: metadata.as_ref().map_or(0, MetadataExt::dev),
+            inode: metadata.as_ref().map_or(0, MetadataExt::ino),
+            modified_ns: metadata.as_ref().map_or(0, |metadata| {
+                (metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unsigned_abs()
+            }),
+        };
+        let file = ModuleFile {
+            path: absolute,
+            build_id: module.build_id.clone(),
+            device: module.device,
+            inode: module.inode,
+            modified_ns: module.modified_ns,
+        };
+        let id = writer.module(module)?;
+        self.new_files.push((id, file));
+        Ok(id)
+    }
+
+    /// Notes a frame that will want a name.
+    pub(crate) fn used(&mut self, frame: CodeFrame) {
+        if self.frames.insert(frame.frame.0) {
+            self.new_frames.push(frame);
+        }
+    }
+}

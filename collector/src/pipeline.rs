@@ -1,0 +1,353 @@
+//! Merged records to events of the capture: the only place where the wire and the file format meet.
+
+use crate::clock::Clock;
+use crate::image::{Image, ImageId};
+use crate::item::{Counters, Item, What};
+use crate::live::Live;
+use crate::modules::Modules;
+use crate::processes::Processes;
+use crate::stacks::{CodeFrame, Stacks};
+use capture::{Action, Error, Event, ModuleId, NodeId, ReallocOutcome, ThreadId, Writer};
+use rustc_hash::FxHashMap;
+use shared_ring::process_slot::Loss;
+use shared_ring::record::Record;
+use std::sync::Arc;
+use symbols::ModuleFile;
+
+/// What is known of one image.
+struct Known {
+    image: Arc<Image>,
+    stacks: Stacks,
+    modules: Modules,
+    /// By ring: the slot and the thread that write, and whether the thread has told its name.
+    rings: FxHashMap<u32, (u32, ThreadId)>,
+    /// A `realloc`'s old block by thread, for the live table.
+    reallocs: FxHashMap<(ThreadId, u16), u64>,
+}
+
+/// Sums over all processes that ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) counters: Counters,
+    /// Ids of agents that cannot be.
+    pub(crate) corrupt: u64,
+    /// Ticks of all hooks, estimated from those that were timed.
+    pub(crate) agent_ticks: u64,
+    /// Bytes of shared memory.
+    pub(crate) shared_memory: u64,
+}
+
+/// The translation, with the capture it writes.
+pub(crate) struct Pipeline {
+    pub(crate) writer: Writer,
+    clock: Clock,
+    images: FxHashMap<ImageId, Known>,
+    pub(crate) processes: Processes,
+    pub(crate) sums: Sums,
+    pub(crate) live: Option<Live>,
+    /// Records by process slot, for the estimate of the hooks' cost.
+    records: FxHashMap<(ImageId, u32), u64>,
+    /// Time of the last event: the order is the truth, so time never runs backwards.
+    last: u64,
+    /// Code frames that want a name.
+    pub(crate) frames: Vec<CodeFrame>,
+    /// Each module, and where to open it.
+    pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
+}
+
+impl Pipeline {
+    pub(crate) fn new(writer: Writer, clock: Clock, store_command: bool, live: bool) -> Pipeline {
+        Pipeline {
+            writer,
+            clock,
+            images: FxHashMap::default(),
+            processes: Processes::new(store_command),
+            sums: Sums::default(),
+            live: live.then(Live::default),
+            records: FxHashMap::default(),
+            last: 0,
+            frames: Vec::new(),
+            files: FxHashMap::default(),
+        }
+    }
+
+    /// The clock, to be measured again now and then.
+    pub(crate) fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// Takes one thing in.
+    pub(crate) fn take(&mut self, item: Item) -> Result<(), Error> {
+        self.last = self.clock.nanoseconds(item.time).max(self.last);
+        match item.what {
+            What::Record(ring, record) => self.record(item.image, ring, record),
+            What::Image(image) => {
+                let known = Known {
+                    modules: Modules::new(image.info.clone()),
+                    image,
+                    stacks: Stacks::default(),
+                    rings: FxHashMap::default(),
+                    reallocs: FxHashMap::default(),
+                };
+                self.images.insert(item.image, known);
+                Ok(())
+            }
+            What::Started { slot, pid, parent } => self.started(item.image, slot, pid, parent),
+            What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
+            What::Finished => self.finished(item.image),
+        }
+    }
+
+    fn started(&mut self, image: ImageId, slot: u32, pid: u32, parent: Option<u32>) -> Result<(), Error> {
+        let Some(known) = self.images.get_mut(&image) else { return Ok(()) };
+        let Some(process) = self.processes.start(&known.image, slot, pid, parent, &mut self.writer)? else {
+            return Ok(());
+        };
+        // The event needs a thread; the record that follows is of the same one.
+        let thread = self.processes.thread(process, pid, &mut self.writer)?;
+        known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
+        self.write(thread, Action::ProcessStart { process })
+    }
+
+    fn ended(
+        &mut self,
+        image: ImageId,
+        slot: u32,
+        end: crate::image::End,
+        counters: &Counters,
+    ) -> Result<(), Error> {
+        self.add(image, slot, counters);
+        let threads: Vec<ThreadId> = match self.images.get_mut(&image) {
+            Some(known) => {
+                known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
+                let threads =
+                    known.rings.values().filter(|(of, _)| *of == slot).map(|(_, thread)| *thread).collect();
+                known.rings.retain(|_, (of, _)| *of != slot);
+                threads
+            }
+            None => Vec::new(),
+        };
+        if let Some(live) = &mut self.live {
+            live.end(image, slot);
+        }
+        let time = self.last;
+        let Some(process) = self.processes.end(image, slot, end, time, &mut self.writer)? else {
+            return Ok(());
+        };
+        let thread = match threads.first() {
+            Some(thread) => *thread,
+            None => self.processes.thread(process, 0, &mut self.writer)?,
+        };
+        self.write(thread, Action::ProcessEnd { process })
+    }
+
+    /// Adds the counters of a process that ended to the sums.
+    fn add(&mut self, image: ImageId, slot: u32, counters: &Counters) {
+        let sums = &mut self.sums.counters;
+        for (sum, count) in sums.lost.iter_mut().zip(counters.lost) {
+            *sum += count;
+        }
+        sums.stash_full += counters.stash_full;
+        sums.agent_allocations += counters.agent_allocations;
+        sums.wait_ns += counters.wait_ns;
+        let records = self.records.remove(&(image, slot)).unwrap_or(0);
+        if let Some(each) = counters.timed_ticks.checked_div(counters.timed_events) {
+            self.sums.agent_ticks += each * records;
+        }
+    }
+
+    fn finished(&mut self, image: ImageId) -> Result<(), Error> {
+        if let Some(known) = self.images.remove(&image) {
+            self.sums.shared_memory += known.image.memory.used();
+            self.sums.corrupt += known.stacks.corrupt;
+            self.keep(known);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, mut known: Known) {
+        self.frames.append(&mut known.modules.new_frames);
+        self.files.extend(known.modules.new_files.drain(..));
+    }
+
+    fn record(&mut self, image: ImageId, ring: u32, record: Record) -> Result<(), Error> {
+        if let Record::Owner { slot, tid, .. } = record {
+            return self.owner(image, ring, slot, tid);
+        }
+        let Some(known) = self.images.get_mut(&image) else { return Ok(()) };
+        // Records before the first owner can only come from an agent gone mad.
+        let Some((slot, thread)) = known.rings.get(&ring).copied() else {
+            self.sums.corrupt += 1;
+            return Ok(());
+        };
+        *self.records.entry((image, slot)).or_default() += 1;
+        if !matches!(record, Record::Exec) {
+            self.processes.goes_on(image, slot, thread);
+        }
+        if let Some(live) = &mut self.live {
+            follow(live, &mut known.reallocs, (image, slot), thread, &record);
+        }
+        let segment = known.image.memory.segment();
+        let mut stack = |id: u32| known.stacks.node(id, &segment, &mut known.modules, &mut self.writer);
+        let action = match record {
+            Record::Alloc { address, size, alignment, stack: id } => {
+                Action::Alloc { address, size, alignment, stack: stack(id)? }
+            }
+            Record::Free { address } => Action::Free { address, stack: NodeId::ROOT },
+            Record::ReallocBegin { address, serial } => Action::ReallocBegin { address, serial },
+            Record::ReallocEnd { serial, address, size, stack: id } => {
+                let outcome = ReallocOutcome::Block { address, size, stack: stack(id)? };
+                Action::ReallocEnd { serial, outcome }
+            }
+            Record::ReallocFailed { serial } => {
+                Action::ReallocEnd { serial, outcome: ReallocOutcome::Failed }
+            }
+            Record::ReallocFreed { serial } => Action::ReallocEnd { serial, outcome: ReallocOutcome::Freed },
+            Record::Map { address, length, stack: id, in_hook } => {
+                Action::Map { address, length, stack: stack(id)?, in_hook }
+            }
+            Record::Unmap { address, length } => Action::Unmap { address, length },
+            Record::UnmapFailed { address, length } => Action::UnmapFailed { address, length },
+            Record::Remap { old_address, old_length, address, length, stack: id } => {
+                Action::Remap { old_address, old_length, address, length, stack: stack(id)? }
+            }
+            Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
+            Record::GapBegin => Action::GapBegin,
+            Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
+            Record::End => {
+                self.processes.rename(thread, &mut self.writer)?;
+                known.rings.remove(&ring);
+                Action::ThreadEnd
+            }
+            Record::Exec => {
+                self.processes.execing(image, slot, thread);
+                return Ok(());
+            }
+            Record::Exit { code } => {
+                self.processes.exiting(image, slot, code);
+                return Ok(());
+            }
+            Record::ExecFailed | Record::Time { .. } | Record::Owner { .. } => return Ok(()),
+        };
+        self.write(thread, action)
+    }
+
+    /// A thread takes a ring over.
+    fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
+        let Some(process) = self.processes.get(image, slot) else {
+            self.sums.corrupt += 1;
+            return Ok(());
+        };
+        let thread = self.processes.thread(process, tid, &mut self.writer)?;
+        if let Some(known) = self.images.get_mut(&image) {
+            known.rings.insert(ring, (slot, thread));
+        }
+        self.write(thread, Action::ThreadStart)
+    }
+
+    fn write(&mut self, thread: ThreadId, action: Action) -> Result<(), Error> {
+        self.writer.event(Event { time: self.last, thread, action })
+    }
+
+    /// Brings names of threads up to date and takes stock of frames: called about once a second.
+    pub(crate) fn refresh(&mut self) -> Result<(), Error> {
+        self.clock.measure();
+        for known in self.images.values_mut() {
+            for (_, thread) in known.rings.values() {
+                self.processes.rename(*thread, &mut self.writer)?;
+            }
+            self.frames.append(&mut known.modules.new_frames);
+            self.files.extend(known.modules.new_files.drain(..));
+        }
+        self.writer.flush()
+    }
+
+    /// Events lost so far, as far as processes that ended have told.
+    pub(crate) fn lost(&self) -> u64 {
+        self.sums.counters.lost.iter().sum()
+    }
+
+    /// What the user should know beside the losses.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let counters = &self.sums.counters;
+        if counters.stash_full > 0 {
+            remarks.push(format!(
+                "{} stacks could not be kept, their events show as [stash full]: a recording holds 16 million \
+                 different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
+                counters.stash_full
+            ));
+        }
+        if counters.agent_allocations > 0 {
+            remarks.push(format!(
+                "The agent made {} allocations of its own through its hooks. Please report this.",
+                counters.agent_allocations
+            ));
+        }
+        remarks
+    }
+
+    /// Losses by reason, with advice, for the capture.
+    pub(crate) fn losses(&self, corrupt_rings: u64) -> Vec<capture::Lost> {
+        let advice = |loss: Loss| match loss {
+            Loss::RingFull => {
+                "Make the rings larger with --ring-size, or let threads wait with --on-full block."
+            }
+            Loss::Nested => "These calls came from signal handlers that had interrupted a hook.",
+            Loss::NoRing => {
+                "More threads than rings: make the rings smaller with --ring-size, so that there are more."
+            }
+            Loss::ThreadGone => "These calls came from threads at their very end.",
+        };
+        let mut losses: Vec<capture::Lost> = Loss::ALL
+            .into_iter()
+            .zip(self.sums.counters.lost)
+            .filter(|(_, events)| *events > 0)
+            .map(|((loss, reason), events)| capture::Lost {
+                reason: reason.into(),
+                events,
+                advice: advice(loss).into(),
+            })
+            .collect();
+        if self.sums.corrupt + corrupt_rings > 0 {
+            losses.push(capture::Lost {
+                reason: "corrupt".into(),
+                events: self.sums.corrupt + corrupt_rings,
+                advice: "A recorded process has overwritten memory of the recording.".into(),
+            });
+        }
+        losses
+    }
+}
+
+/// Keeps the live table up to date.
+fn follow(
+    live: &mut Live,
+    reallocs: &mut FxHashMap<(ThreadId, u16), u64>,
+    (image, slot): (ImageId, u32),
+    thread: ThreadId,
+    record: &Record,
+) {
+    match *record {
+        Record::Alloc { address, size, .. } => live.add(image, slot, address, size),
+        Record::Free { address } => live.remove(image, slot, address),
+        Record::ReallocBegin { address, serial } => {
+            reallocs.insert((thread, serial), address);
+        }
+        Record::ReallocEnd { serial, address, size, .. } => {
+            if let Some(old) = reallocs.remove(&(thread, serial)) {
+                live.remove(image, slot, old);
+            }
+            live.add(image, slot, address, size);
+        }
+        Record::ReallocFreed { serial } => {
+            if let Some(old) = reallocs.remove(&(thread, serial)) {
+                live.remove(image, slot, old);
+            }
+        }
+        Record::ReallocFailed { serial } => {
+            reallocs.remove(&(thread, serial));
+        }
+        _ => {}
+    }
+}

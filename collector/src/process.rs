@@ -1,0 +1,70 @@
+//! What `/proc` says about a process, read while it waits for our answer and is certainly there.
+
+use procfs::process::Process;
+use std::path::PathBuf;
+
+/// A process as it was when it connected or was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Info {
+    /// Pid in our namespace.
+    pub(crate) pid: u32,
+    /// Pid of the parent.
+    pub(crate) parent_pid: u32,
+    /// Start in clock ticks since boot, which tells reused pids apart.
+    pub(crate) start_ticks: u64,
+    /// Path of the executable; empty where it could not be read.
+    pub(crate) executable: PathBuf,
+    /// Command line.
+    pub(crate) command: Vec<String>,
+    /// Working folder, for relative names of libraries.
+    pub(crate) folder: PathBuf,
+}
+
+impl Info {
+    /// Reads what is there; what is not stays empty.
+    pub(crate) fn read(pid: u32) -> Info {
+        let Ok(process) = Process::new(pid as i32) else { return Info { pid, ..Info::default() } };
+        let stat = process.stat().ok();
+        Info {
+            pid,
+            parent_pid: stat.as_ref().map_or(0, |stat| stat.ppid.unsigned_abs()),
+            start_ticks: stat.as_ref().map_or(0, |stat| stat.starttime),
+            executable: process.exe().unwrap_or_default(),
+            command: process.cmdline().unwrap_or_default(),
+            folder: process.cwd().unwrap_or_default(),
+        }
+    }
+
+    /// Name of the executable without folders; `[pid = N]` where there is none.
+    pub(crate) fn name(&self) -> String {
+        match self.executable.file_name() {
+            Some(name) => name.to_string_lossy().trim_end_matches(" (deleted)").to_owned(),
+            None => format!("[pid = {}]", self.pid),
+        }
+    }
+}
+
+/// Name of a thread, empty when it is gone.
+pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"))
+        .map(|name| name.trim_end().to_owned())
+        .unwrap_or_default()
+}
+
+/// Wait status of a process that has ended and was not waited for yet.
+pub(crate) fn zombie_status(pid: u32) -> Option<i32> {
+    let stat = Process::new(pid as i32).ok()?.stat().ok()?;
+    (stat.state == 'Z' || stat.state == 'X').then_some(stat.exit_code?)
+}
+
+/// Start of a process in clock ticks since boot.
+pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
+    Some(Process::new(pid as i32).ok()?.stat().ok()?.starttime)
+}
+
+/// True while the process has our memory mapped: an exec takes it away.
+pub(crate) fn maps_segment(pid: u32) -> bool {
+    // A process whose maps cannot be read is given the benefit of the doubt: its end will show by its pidfd.
+    std::fs::read(format!("/proc/{pid}/maps"))
+        .map_or(true, |maps| maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof "))
+}

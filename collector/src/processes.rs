@@ -1,0 +1,231 @@
+//! Process images and threads of the capture.
+
+use crate::image::{End, Image, ImageId};
+use crate::process::{self, Info};
+use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
+use rustc_hash::FxHashMap;
+use std::process::ExitStatus;
+
+/// A process that is alive as far as the merged records go.
+#[derive(Debug)]
+struct Alive {
+    process: ProcessId,
+    /// The thread that said it would exec, while it has said nothing since.
+    execing: Option<ThreadId>,
+    /// Code that it said it would exit with.
+    code: Option<i32>,
+}
+
+/// All images and threads seen.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    all: Vec<Process>,
+    threads: Vec<Thread>,
+    alive: FxHashMap<(ImageId, u32), Alive>,
+    /// Latest image by pid.
+    by_pid: FxHashMap<u32, ProcessId>,
+    store_command: bool,
+}
+
+impl Processes {
+    pub(crate) fn new(store_command: bool) -> Processes {
+        Processes { store_command, ..Processes::default() }
+    }
+
+    /// The process in a slot, `None` when it has not started.
+    pub(crate) fn get(&self, image: ImageId, slot: u32) -> Option<ProcessId> {
+        self.alive.get(&(image, slot)).map(|alive| alive.process)
+    }
+
+    /// A process has a slot: its image, unless it is known already.
+    pub(crate) fn start(
+        &mut self,
+        image: &Image,
+        slot: u32,
+        pid: u32,
+        parent_slot: Option<u32>,
+        writer: &mut Writer,
+    ) -> Result<Option<ProcessId>, Error> {
+        if self.alive.contains_key(&(image.id, slot)) {
+            return Ok(None);
+        }
+        let process = match parent_slot {
+            None => self.connected(&image.info),
+            Some(parent) => self.forked(image, parent, pid),
+        };
+        let pid = process.pid;
+        let id = writer.process(process.clone())?;
+        self.all.push(process);
+        self.by_pid.insert(pid, id);
+        self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None });
+        Ok(Some(id))
+    }
+
+    /// The image of a process that connected: perhaps after an exec.
+    fn connected(&self, info: &Info) -> Process {
+        let before = self.by_pid.get(&info.pid).and_then(|id| Some((*id, self.all.get(id.index())?)));
+        let before = before.filter(|(_, process)| process.start_ticks == info.start_ticks);
+        let parent = before.map(|(id, _)| id).or_else(|| self.by_pid.get(&info.parent_pid).copied());
+        Process {
+            pid: info.pid,
+            parent_pid: info.parent_pid,
+            parent,
+            image: before.map_or(0, |(_, process)| process.image + 1),
+            start_ticks: info.start_ticks,
+            forked: false,
+            name: info.name(),
+            executable: info.executable.to_string_lossy().into_owned(),
+            command: if self.store_command { info.command.clone() } else { Vec::new() },
+            end: None,
+        }
+    }
+
+    /// The image that fork made: in all but its pid a copy of its parent's.
+    fn forked(&self, image: &Image, parent_slot: u32, pid: u32) -> Process {
+        let parent = self.get(image.id, parent_slot);
+        let origin = parent.and_then(|id| self.all.get(id.index()));
+        let (name, executable, command) = match origin {
+            Some(origin) => (origin.name.clone(), origin.executable.clone(), origin.command.clone()),
+            None => {
+                let like = self.connected(&image.info);
+                (like.name, like.executable, like.command)
+            }
+        };
+        Process {
+            pid,
+            parent_pid: origin.map_or(image.info.pid, |origin| origin.pid),
+            parent,
+            image: 0,
+            start_ticks: process::start_ticks(pid).unwrap_or(0),
+            forked: true,
+            name,
+            executable,
+            command,
+            end: None,
+        }
+    }
+
+    /// A thread of the process in a slot.
+    pub(crate) fn thread(
+        &mut self,
+        process: ProcessId,
+        tid: u32,
+        writer: &mut Writer,
+    ) -> Result<ThreadId, Error> {
+        let pid = self.all.get(process.index()).map_or(0, |process| process.pid);
+        let thread = Thread { process, tid, name: process::thread_name(pid, tid) };
+        self.threads.push(thread.clone());
+        writer.thread(thread)
+    }
+
+    /// Reads a thread's name again: threads name themselves after they have started.
+    pub(crate) fn rename(&mut self, id: ThreadId, writer: &mut Writer) -> Result<(), Error> {
+        let Some(thread) = self.threads.get_mut(id.index()) else { return Ok(()) };
+        let pid = self.all.get(thread.process.index()).map_or(0, |process| process.pid);
+        let name = process::thread_name(pid, thread.tid);
+        if !name.is_empty() && name != thread.name {
+            thread.name = name;
+            writer.update_thread(id, thread.clone())?;
+        }
+        Ok(())
+    }
+
+    /// The process said that it is about to exec.
+    pub(crate) fn execing(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
+        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
+            alive.execing = Some(thread);
+        }
+    }
+
+    /// A thread said something else: if it was about to exec, that failed.
+    pub(crate) fn goes_on(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
+        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
+            if alive.execing == Some(thread) {
+                alive.execing = None;
+            }
+        }
+    }
+
+    /// The process said that it exits.
+    pub(crate) fn exiting(&mut self, image: ImageId, slot: u32, code: i32) {
+        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
+            alive.code = Some(code & 0xFF);
+        }
+    }
+
+    /// The process in a slot ended; its id, if it ever started.
+    pub(crate) fn end(
+        &mut self,
+        image: ImageId,
+        slot: u32,
+        end: End,
+        time: u64,
+        writer: &mut Writer,
+    ) -> Result<Option<ProcessId>, Error> {
+        let Some(alive) = self.alive.remove(&(image, slot)) else { return Ok(None) };
+        let ended = match (end, alive.code) {
+            (End::Exec, _) => Ended::Exec,
+            (End::Running, _) => Ended::Running,
+            (End::Gone(Some(status)), _) => of_wait_status(status),
+            (End::Gone(None), Some(code)) => Ended::Exited(code),
+            (End::Gone(None), None) if alive.execing.is_some() => Ended::Exec,
+            (End::Gone(None), None) => Ended::Unknown,
+        };
+        self.set_end(alive.process, ended, Some(time), writer)?;
+        Ok(Some(alive.process))
+    }
+
+    /// Whoever started a process knows best how it ended.
+    pub(crate) fn note_exit(
+        &mut self,
+        pid: u32,
+        status: ExitStatus,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        use std::os::unix::process::ExitStatusExt;
+        let Some(id) = self.by_pid.get(&pid).copied() else { return Ok(()) };
+        let is_exec = self
+            .all
+            .get(id.index())
+            .is_some_and(|process| process.end.as_ref().is_some_and(|end| end.ended == Ended::Exec));
+        if is_exec {
+            // It went on as a program that was not recorded.
+            return Ok(());
+        }
+        self.set_end(id, of_wait_status(status.into_raw()), None, writer)
+    }
+
+    fn set_end(
+        &mut self,
+        id: ProcessId,
+        ended: Ended,
+        time: Option<u64>,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let Some(process) = self.all.get_mut(id.index()) else { return Ok(()) };
+        let before = process.end.as_ref().map(|end| end.time);
+        process.end = Some(ProcessEnd { ended, time: before.or(time).unwrap_or(0) });
+        writer.update_process(id, process.clone())
+    }
+
+    /// Names of the processes that still run, as `pid name`.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.all
+            .iter()
+            .filter(|process| process.end.as_ref().is_some_and(|end| end.ended == Ended::Running))
+            .map(|process| format!("{} {}", process.pid, process.name))
+            .collect()
+    }
+
+    /// How many images there were.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+}
+
+fn of_wait_status(status: i32) -> Ended {
+    match status & 0x7F {
+        0 => Ended::Exited(status >> 8 & 0xFF),
+        signal => Ended::Signaled(signal),
+    }
+}

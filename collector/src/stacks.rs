@@ -1,0 +1,153 @@
+//! From stack ids of one segment to stacks of the capture.
+//!
+//! A stack is rebuilt from the collector's own mapping of the stash when a record first names it, from its innermost
+//! known ancestor inwards. What the agent wrote is checked on the way: ids within their tables, parents before their
+//! children.
+
+use crate::modules::Modules;
+use capture::{Error, Frame, FrameId, NodeId, Pseudo, Writer};
+use shared_ring::intern::Opened;
+use shared_ring::pc_table::Pc;
+use shared_ring::pseudo::FIRST_PC;
+use shared_ring::stash::{Node, ROOT};
+use shared_ring::{Corrupt, Segment};
+
+/// Deepest stack that is believed.
+const DEEPEST: usize = 1 << 17;
+
+/// What is translated already. Ids are dense, so vectors do.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    /// Capture's node plus one, by stash id.
+    nodes: Vec<u32>,
+    /// Capture's frame plus one, by pc id.
+    frames: Vec<u32>,
+    /// Ids that could not be, so far.
+    pub(crate) corrupt: u64,
+}
+
+/// A code frame that will want a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodeFrame {
+    pub(crate) frame: FrameId,
+    pub(crate) module: capture::ModuleId,
+    pub(crate) address: u64,
+    pub(crate) exact: bool,
+}
+
+impl Stacks {
+    /// The capture's stack for a stash id. One that cannot be is the stack `[incomplete: not taken]`, and counted.
+    pub(crate) fn node(
+        &mut self,
+        id: u32,
+        segment: &Segment,
+        modules: &mut Modules,
+        writer: &mut Writer,
+    ) -> Result<NodeId, Error> {
+        if let Some(known) = self.nodes.get(id as usize).and_then(|node| node.checked_sub(1)) {
+            return Ok(NodeId(known));
+        }
+        if id == ROOT {
+            return Ok(NodeId::ROOT);
+        }
+        match self.path(id, segment) {
+            Ok(path) => self.enter(&path, segment, modules, writer),
+            Err(_) => {
+                self.corrupt += 1;
+                let frame = writer.frame(Frame::Pseudo(Pseudo::NotTaken))?;
+                writer.node(NodeId::ROOT, frame)
+            }
+        }
+    }
+
+    /// The unknown nodes from `id` outwards, and what the last of them hangs on.
+    fn path(&self, id: u32, segment: &Segment) -> Result<Vec<(u32, Node)>, Corrupt> {
+        let stash = segment.stash(Opened);
+        let mut path = Vec::new();
+        let mut next = id;
+        while next != ROOT && self.nodes.get(next as usize).is_none_or(|node| *node == 0) {
+            let node = stash.node(next).ok_or(Corrupt::Id)?;
+            if node.parent >= next {
+                return Err(Corrupt::Parent);
+            }
+            path.push((next, node));
+            if path.len() > DEEPEST {
+                return Err(Corrupt::Parent);
+            }
+            next = node.parent;
+        }
+        Ok(path)
+    }
+
+    fn enter(
+        &mut self,
+        path: &[(u32, Node)],
+        segment: &Segment,
+        modules: &mut Modules,
+        writer: &mut Writer,
+    ) -> Result<NodeId, Error> {
+        let mut last = NodeId::ROOT;
+        for (id, node) in path.iter().rev() {
+            let parent = match self.nodes.get(node.parent as usize).and_then(|node| node.checked_sub(1)) {
+                Some(known) => NodeId(known),
+                None => NodeId::ROOT,
+            };
+            let frame = self.frame(node.pc, segment, modules, writer)?;
+            last = writer.node(parent, frame)?;
+            remember(&mut self.nodes, *id, last.0);
+        }
+        Ok(last)
+    }
+
+    fn frame(
+        &mut self,
+        id: u32,
+        segment: &Segment,
+        modules: &mut Modules,
+        writer: &mut Writer,
+    ) -> Result<FrameId, Error> {
+        if let Some(known) = self.frames.get(id as usize).and_then(|frame| frame.checked_sub(1)) {
+            return Ok(FrameId(known));
+        }
+        let frame = if id < FIRST_PC {
+            let pseudo = u8::try_from(id).ok().and_then(Pseudo::from_number).unwrap_or(Pseudo::NotTaken);
+            writer.frame(Frame::Pseudo(pseudo))?
+        } else {
+            match segment.pcs(Opened).pc(id) {
+                Some(pc) => self.code(pc, segment, modules, writer)?,
+                None => {
+                    self.corrupt += 1;
+                    writer.frame(Frame::Pseudo(Pseudo::NotTaken))?
+                }
+            }
+        };
+        remember(&mut self.frames, id, frame.0);
+        Ok(frame)
+    }
+
+    fn code(
+        &mut self,
+        pc: Pc,
+        segment: &Segment,
+        modules: &mut Modules,
+        writer: &mut Writer,
+    ) -> Result<FrameId, Error> {
+        let exact = pc.is_exact();
+        let Some((module, bias)) = modules.find(pc.module, segment, writer)? else {
+            return writer.frame(Frame::Code { module: None, address: pc.address(), exact });
+        };
+        let address = pc.address().wrapping_sub(bias);
+        let frame = writer.frame(Frame::Code { module: Some(module), address, exact })?;
+        modules.used(CodeFrame { frame, module, address, exact });
+        Ok(frame)
+    }
+}
+
+/// Sets `table[id]` to `value` plus one. Ids of a sound agent are dense; the tables bound those of any other.
+fn remember(table: &mut Vec<u32>, id: u32, value: u32) {
+    let index = id as usize;
+    if table.len() <= index {
+        table.resize(index + 1, 0);
+    }
+    table[index] = value.saturating_add(1);
+}
