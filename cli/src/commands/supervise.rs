@@ -82,17 +82,25 @@ pub(crate) fn until_end(
     progress.clear();
     let status = status.ok_or_else(|| io::Error::other("the target was lost from sight"))?;
     let left = if options.follow { descendants() } else { Vec::new() };
-    if !left.is_empty() {
-        let names: Vec<_> =
-            left.iter().map(|process| format!("{} ({})", process.pid, process.name)).collect();
-        message::note(&format!(
-            "{} of the target's processes go on unrecorded: {}. --wait-children waits for them.",
-            left.len(),
-            names.join(", ")
-        ));
-    }
+    name_left_behind(&left);
     let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
     Ok(Supervised { status, unrecorded })
+}
+
+fn name_left_behind(left: &[Descendant]) {
+    if left.is_empty() {
+        return;
+    }
+    let name = |process: &Descendant| format!("{} ({})", process.pid, process.name);
+    let mut names: Vec<_> = left.iter().take(NAMED).map(name).collect();
+    if left.len() > NAMED {
+        names.push("…".to_string());
+    }
+    message::note(&format!(
+        "{} of the target's processes go on unrecorded: {}. --wait-children waits for them.",
+        left.len(),
+        names.join(", ")
+    ));
 }
 
 /// Waits until the user ends a recording that has no target.
