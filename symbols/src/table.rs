@@ -41,7 +41,7 @@ pub(crate) struct Covering<'a> {
 }
 
 /// A symbol in the addresses of the main file.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Placed<'a> {
     start: u64,
     /// Exclusive. For a function without a size: the end of its section.
@@ -92,7 +92,7 @@ impl<'a> SymbolTable<'a> {
     /// Sweeps over all starts and ends once, `n log n`, however the symbols overlap.
     fn from_placed(mut symbols: Vec<Placed<'a>>) -> SymbolTable<'a> {
         symbols.sort_unstable_by(|a, b| a.start.cmp(&b.start).then_with(|| a.by_rank(b).reverse()));
-        symbols.dedup_by(|b, a| a.start == b.start && a.end == b.end && a.preference == b.preference);
+        symbols.dedup();
         let mut edges: Vec<u64> = symbols.iter().flat_map(|symbol| [symbol.start, symbol.end]).collect();
         edges.sort_unstable();
         edges.dedup();
@@ -287,6 +287,15 @@ mod tests {
             check(&aliases, &[(22, Some(expected))]);
             let [a, b] = aliases;
             check(&[b, a], &[(22, Some(expected))]);
+        }
+    }
+
+    /// Check that a function which one table gives a size and another none is found by its size.
+    #[test]
+    fn size_counts_whichever_table_gives_it() {
+        for symbols in [[symbol("f", 80, 0), symbol("f", 80, 10)], [symbol("f", 80, 10), symbol("f", 80, 0)]]
+        {
+            assert_eq!(table(&symbols).find(85), Some(Covering { name: b"f", is_exact: true }));
         }
     }
 
