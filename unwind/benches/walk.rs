@@ -19,9 +19,23 @@ mod second_opinion;
 #[allow(dead_code, unused_macros, reason = "shared with the tests, which use more of it")]
 mod support;
 
+#[expect(unsafe_code, reason = "asks the system for processor time")]
+mod clock {
+    use std::time::Duration;
+
+    /// The processor time that this process has used.
+    pub(crate) fn cpu_time() -> Duration {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: fills the time.
+        unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    }
+}
+
+use clock::cpu_time;
 use second_opinion::Framehop;
 use std::hint::black_box;
-use support::{Trace, Walker, cpu_time, this_stack_memory};
+use support::{Trace, Walker, this_stack_memory};
 use unwind::{End, Registers, StackMemory};
 
 /// One of the functions: a frame of its own size.
@@ -40,7 +54,10 @@ macro_rules! levels {
     ($($words:literal)*) => { [$(level::<$words>),*] };
 }
 
-static LEVELS: [fn(usize, &mut dyn FnMut()); 64] = levels!(
+/// Goes `depth` calls deeper and then runs the function.
+type Level = fn(usize, &mut dyn FnMut());
+
+static LEVELS: [Level; 64] = levels!(
     1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
     33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
 );

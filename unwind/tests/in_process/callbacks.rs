@@ -13,7 +13,9 @@ unsafe extern "C" fn compare(a: *const c_void, b: *const c_void) -> c_int {
         DEPTH.set(assert_walks_like_backtrace!());
     }
     // SAFETY: the callers below sort and search integers.
-    let (a, b) = unsafe { (a.cast::<c_int>().read(), b.cast::<c_int>().read()) };
+    let a = unsafe { a.cast::<c_int>().read() };
+    // SAFETY: the same.
+    let b = unsafe { b.cast::<c_int>().read() };
     a - b
 }
 

@@ -58,6 +58,27 @@ fn tags_are_kept() {
     assert_eq!(seen, (1..=next).collect::<Vec<_>>());
 }
 
+/// Check that a thread whose own table was emptied gets its rules back, and that tags are then unset.
+#[test]
+fn rules_come_back_and_tags_do_not() {
+    let mut walker = Walker::new();
+    let start = Registers::here();
+    let walk = |walker: &mut Walker| {
+        let mut frames = Vec::new();
+        walker.walk(start, &mut this_stack_memory(), 100, |code, tag| {
+            frames.push((code, std::mem::replace(tag, 7)))
+        });
+        frames
+    };
+    let first = walk(&mut walker);
+    let tagged: Vec<_> = first.iter().map(|&(code, _)| (code, 7)).collect();
+    assert_eq!(walk(&mut walker), tagged);
+    walker.clear_table();
+    assert_eq!(walk(&mut walker), first);
+    walker.clear();
+    assert_eq!(walk(&mut walker), first);
+}
+
 /// Check that a stack whose older part cannot be read is cut there, and says so.
 #[test]
 fn unreadable_memory_ends_the_walk() {

@@ -7,6 +7,7 @@ mod support;
 
 #[expect(unsafe_code, reason = "calls back through C")]
 mod callbacks;
+mod damaged;
 #[expect(unsafe_code, reason = "functions in assembly")]
 mod handwritten;
 mod limits;
@@ -19,3 +20,4 @@ mod signals;
 mod small_stack;
 #[expect(unsafe_code, reason = "installs signal handlers")]
 mod stepping;
+mod whole_modules;

@@ -1,15 +1,18 @@
 //! Plain calls.
 
+use crate::second_opinion::Framehop;
+use crate::support::{Walker, this_stack_memory};
 use std::hint::black_box;
+use unwind::{End, Registers};
 
 /// Recurses through frames of different sizes.
 #[inline(never)]
 fn descend<const WORDS: usize>(depth: u32) -> usize {
     let locals = black_box([u64::from(depth); WORDS]);
-    let result = match depth {
-        0 => assert_walks_like_backtrace!(),
-        _ if depth % 3 == 0 => descend::<1>(depth - 1),
-        _ if depth % 3 == 1 => descend::<70>(depth - 1),
+    let result = match (depth, depth % 3) {
+        (0, _) => assert_walks_like_backtrace!(),
+        (_, 0) => descend::<1>(depth - 1),
+        (_, 1) => descend::<70>(depth - 1),
         _ => descend::<200>(depth - 1),
     };
     black_box(locals);
@@ -27,8 +30,8 @@ fn nested_calls_agree_with_backtrace() {
 /// Check that calls through closures and trait objects give glibc's frames.
 #[test]
 fn dynamic_calls_agree_with_backtrace() {
-    let steps: Vec<Box<dyn Fn(&dyn Fn() -> usize) -> usize>> =
-        vec![Box::new(|next| next() + 1), Box::new(|next| black_box(next)() * 2)];
+    type Step = Box<dyn Fn(&dyn Fn() -> usize) -> usize>;
+    let steps: [Step; 2] = [Box::new(|next| next() + 1), Box::new(|next| black_box(next)() * 2)];
     let innermost = || assert_walks_like_backtrace!();
     assert!(steps[0](&|| steps[1](&innermost)) > 2);
 }
@@ -57,4 +60,31 @@ fn landing_pads_agree_with_backtrace() {
 fn thread_stacks_end_at_the_root() {
     let depth = std::thread::spawn(|| descend::<3>(5)).join();
     assert!(depth.expect("the thread's walk agrees") > 5);
+}
+
+/// Check that an unwinder with another implementation of the tables sees the same frames: framehop, on ordinary
+/// frames. It loses its way behind realigned stacks, so those are compared with glibc only.
+#[test]
+fn ordinary_frames_agree_with_framehop() {
+    let mut walker = Walker::new();
+    let mut framehop = Framehop::new(walker.process());
+    below(50, &mut || {
+        let start = Registers::here();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let end = walker.walk(start, &mut this_stack_memory(), 1000, |code, _| ours.push(code.address()));
+        framehop.walk(start, &mut this_stack_memory(), |address| theirs.push(address));
+        assert_eq!(end, End::Root);
+        assert!(ours.len() > 50);
+        assert_eq!(ours, theirs);
+    });
+}
+
+/// Runs `innermost` below `depth` frames.
+#[inline(never)]
+fn below(depth: u32, innermost: &mut dyn FnMut()) {
+    match depth {
+        0 => innermost(),
+        _ => below(depth - 1, innermost),
+    }
+    black_box(depth);
 }

@@ -33,10 +33,10 @@ extern "C" fn handle(_signal: c_int) {
 
 /// Raises `SIGUSR1` in a handler's setting and gives back what the handler saw.
 #[inline(never)]
-fn raise(flags: c_int, other_stacks: &[Range<u64>]) -> Handler {
+fn raise(flags: c_int, alternate_stack: Option<Range<u64>>) -> Handler {
     HANDLER.set(Some(Handler {
         walker: Walker::new(),
-        stacks: Stacks::of_this_thread(other_stacks),
+        stacks: Stacks::of_this_thread(alternate_stack),
         codes: Vec::new(),
         end: None,
         expected: Trace::new(),
@@ -75,7 +75,7 @@ fn assert_crosses_the_signal(seen: &Handler) {
 #[test]
 fn handlers_on_the_thread_stack_are_crossed() {
     let _turn = HANDLERS.lock();
-    assert_crosses_the_signal(&raise(0, &[]));
+    assert_crosses_the_signal(&raise(0, None));
 }
 
 /// Check that a handler on an alternate stack leads back to the stack it interrupted.
@@ -88,7 +88,7 @@ fn handlers_on_an_alternate_stack_are_crossed() {
     let mut before = stack;
     // SAFETY: the memory lives until the stack is given back below.
     unsafe { libc::sigaltstack(&raw const stack, &raw mut before) };
-    let seen = raise(libc::SA_ONSTACK, &[range.start as u64..range.end as u64]);
+    let seen = raise(libc::SA_ONSTACK, Some(range.start as u64..range.end as u64));
     // SAFETY: nothing runs on the alternate stack any more.
     unsafe { libc::sigaltstack(&raw const before, std::ptr::null_mut()) };
     assert_crosses_the_signal(&seen);

@@ -54,11 +54,11 @@ fn stack_used(bottom: *mut u64, mut function: impl FnMut()) -> u64 {
     let free = ((sp - RED_ZONE - bottom as u64) / 8) as usize;
     for index in 0..free {
         // SAFETY: the word lies in the stack, below everything that is in use.
-        unsafe { bottom.add(index).write_volatile(PAINT) };
+        unsafe { bottom.wrapping_add(index).write_volatile(PAINT) };
     }
     function();
     // SAFETY: the word lies in the stack.
-    let is_painted = |index: &usize| unsafe { bottom.add(*index).read_volatile() } == PAINT;
+    let is_painted = |index: &usize| unsafe { bottom.wrapping_add(*index).read_volatile() } == PAINT;
     let untouched = (0..free).take_while(is_painted).count();
     8 * (free - untouched) as u64
 }

@@ -135,7 +135,10 @@ fn every_instruction_of_odd_frames() {
 fn every_instruction_of_library_calls() {
     extern "C" fn compare(a: *const c_void, b: *const c_void) -> c_int {
         // SAFETY: the caller below sorts integers.
-        unsafe { a.cast::<c_int>().read() - b.cast::<c_int>().read() }
+        let a = unsafe { a.cast::<c_int>().read() };
+        // SAFETY: the same.
+        let b = unsafe { b.cast::<c_int>().read() };
+        a - b
     }
     let mut numbers = [5, 3, 9, 1, 7, 2, 8];
     let mut text = [0u8; 64];

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::time::Duration;
 use unwind::module::Image;
 use unwind::{
     CachedRules, CodeAddress, End, Memory, Modules, Registers, RuleTable, Scratch, Sections, SharedRules,
@@ -83,11 +82,11 @@ pub(crate) fn this_stack_memory() -> StackMemory {
 pub(crate) struct Stacks(Vec<StackMemory>);
 
 impl Stacks {
-    /// The stack of the current thread, and `others`, which stay mapped for the rest of the test.
-    pub(crate) fn of_this_thread(others: &[Range<u64>]) -> Self {
-        // SAFETY: the test keeps the ranges mapped.
-        let others = others.iter().map(|range| unsafe { StackMemory::new(range.clone()) });
-        Self(std::iter::once(this_stack_memory()).chain(others).collect())
+    /// The stack of the current thread, and its alternate one, which stays mapped for the rest of the test.
+    pub(crate) fn of_this_thread(alternate: Option<Range<u64>>) -> Self {
+        // SAFETY: the test keeps the range mapped.
+        let alternate = alternate.map(|range| unsafe { StackMemory::new(range) });
+        Self([this_stack_memory()].into_iter().chain(alternate).collect())
     }
 }
 
@@ -100,8 +99,10 @@ impl Memory for Stacks {
 /// The stack of the current thread.
 pub(crate) fn this_stack() -> Range<u64> {
     let mut attributes = std::mem::MaybeUninit::uninit();
-    // SAFETY: fills the attributes of the thread that calls.
-    let error = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
+    // SAFETY: names the thread that calls.
+    let thread = unsafe { libc::pthread_self() };
+    // SAFETY: fills the attributes of this thread.
+    let error = unsafe { libc::pthread_getattr_np(thread, attributes.as_mut_ptr()) };
     assert_eq!(error, 0, "pthread_getattr_np");
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
     // SAFETY: the attributes were filled.
@@ -155,9 +156,13 @@ impl Walker {
         max_depth: usize,
         visit: impl FnMut(CodeAddress, &mut u32),
     ) -> End {
+        self.with_rules(|rules| walk(start, memory, rules, max_depth, visit))
+    }
+
+    /// Lends the rules.
+    pub(crate) fn with_rules<T>(&mut self, function: impl FnOnce(&mut CachedRules<'_, Process>) -> T) -> T {
         let shared = SharedRules::new(&self.slots);
-        let mut rules = CachedRules::new(&mut self.table, shared, &self.process, &mut self.scratch);
-        walk(start, memory, &mut rules, max_depth, visit)
+        function(&mut CachedRules::new(&mut self.table, shared, &self.process, &mut self.scratch))
     }
 }
 
@@ -223,12 +228,4 @@ macro_rules! assert_walks_like_backtrace {
         crate::support::assert_same(unwind::Registers::here(), &expected);
         expected.frames().len()
     }};
-}
-
-/// The processor time that this process has used.
-pub(crate) fn cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
