@@ -1,26 +1,30 @@
 //! What the fuzzer and its replay in the tests both run.
 
-use crate::{Event, Reader, sniff};
+use crate::format::{ChunkHeader, Header, Trailer};
+use crate::{Event, Reader, Tables, sniff};
 
-/// Reads everything there is to read in `bytes`, by every way, and checks what must hold for any bytes.
+/// Reads `bytes` as they are, and again with right checksums, so that what lies behind the checksums is reached.
 ///
 /// # Panics
 /// When a reader breaks one of its promises.
-pub fn read_everything(bytes: &[u8]) {
+pub fn read_hostile(bytes: &[u8]) {
+    read_everything(bytes);
+    let mut sealed = bytes.to_vec();
+    seal(&mut sealed);
+    read_everything(&sealed);
+}
+
+/// Reads everything there is to read, by every way, and checks what must hold for any bytes.
+fn read_everything(bytes: &[u8]) {
     let _any = sniff(bytes);
     let Ok(mut reader) = Reader::from_source(bytes) else { return };
-    let tables = reader.tables();
-    for (position, node) in tables.nodes.iter().enumerate().skip(1) {
-        assert!(node.parent.index() < position, "a stack comes after its caller");
-        assert!(node.frame.index() < tables.frames.len(), "frames of stacks are in range");
-    }
-    assert!(tables.threads.iter().all(|thread| thread.process.index() < tables.processes.len()));
+    check_tables(reader.tables());
     let end = reader.index().last().map_or(0, |chunk| chunk.offset + chunk.length());
     assert!(end <= bytes.len() as u64, "chunks lie inside of the file");
     let mut count = 0;
     let read = reader.for_each_batch(|batch| {
         count += batch.len() as u64;
-        batch.iter().for_each(|event| check_event(event, tables.threads.len()));
+        batch.iter().for_each(|event| check_event(event, reader.tables()));
     });
     assert!(count <= reader.event_count(), "no event comes from nowhere");
     if let Ok(events) = reader.events() {
@@ -31,9 +35,56 @@ pub fn read_everything(bytes: &[u8]) {
         assert_eq!(good, count, "events one by one and in batches are the same");
         assert_eq!(bad, u32::from(read.is_err()), "an error ends the events");
     }
-    let _nothing_new = reader.refresh();
+    let chunks = reader.index().len();
+    assert!(matches!(reader.refresh(), Ok(false)), "the file did not change");
+    assert_eq!(reader.index().len(), chunks);
 }
 
-fn check_event(event: &Event, threads: usize) {
-    assert!(event.thread.index() < threads, "threads of events are in range");
+fn check_tables(tables: &Tables) {
+    for (position, node) in tables.nodes.iter().enumerate().skip(1) {
+        assert!(node.parent.index() < position, "a stack comes after its caller");
+        assert!(node.frame.index() < tables.frames.len(), "frames of stacks are in range");
+    }
+    for thread in &tables.threads {
+        assert!(thread.process.index() < tables.processes.len(), "processes of threads are in range");
+    }
+    assert_eq!(tables.symbols.len(), tables.frames.len(), "each frame has a place for its names");
+}
+
+fn check_event(event: &Event, tables: &Tables) {
+    use crate::Action::*;
+    use crate::ReallocOutcome::Block;
+    assert!(event.thread.index() < tables.threads.len(), "threads of events are in range");
+    match event.action {
+        Alloc { stack, .. }
+        | Free { stack, .. }
+        | ReallocEnd { outcome: Block { stack, .. }, .. }
+        | Map { stack, .. }
+        | Remap { stack, .. }
+        | Break { stack, .. } => assert!(stack.index() < tables.nodes.len(), "stacks of events are in range"),
+        ProcessStart { process } | ProcessEnd { process } => {
+            assert!(process.index() < tables.processes.len(), "processes of events are in range");
+        }
+        _ => {}
+    }
+}
+
+/// Puts right checksums into whatever looks like a header, a chunk or a trailer.
+fn seal(bytes: &mut [u8]) {
+    let Some(header) = bytes.get_mut(..Header::LENGTH) else { return };
+    let checksum = crc32fast::hash(&header[..60]);
+    header[60..].copy_from_slice(&checksum.to_le_bytes());
+    let mut rest = &mut bytes[Header::LENGTH..];
+    while let Some((start, after)) =
+        std::mem::take(&mut rest).split_first_chunk_mut::<{ ChunkHeader::LENGTH }>()
+    {
+        let Ok(header) = ChunkHeader::decode(start) else { break };
+        let Some((stored, after)) = after.split_at_mut_checked(header.stored_length as usize) else { break };
+        *start = header.encode(stored);
+        rest = after;
+    }
+    if let Some(trailer) = bytes.last_chunk_mut::<{ Trailer::LENGTH }>() {
+        let checksum = crc32fast::hash(&trailer[..20]);
+        trailer[20..].copy_from_slice(&checksum.to_le_bytes());
+    }
 }

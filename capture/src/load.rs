@@ -2,11 +2,13 @@
 
 use std::mem::size_of;
 
+use serde::de::DeserializeOwned;
+
 use crate::error::Malformed;
 use crate::format::{ChunkHeader, ChunkKind};
 use crate::ids::{FrameId, NodeId, ProcessId, ThreadId};
 use crate::meta;
-use crate::model::{Frame, Module, Node, Process, Symbolized, Tables, Thread};
+use crate::model::{Frame, Node, Process, Symbolized, Tables, Thread};
 use crate::stacks;
 
 /// Tables under construction. Whatever a chunk refers to must have come before it.
@@ -30,34 +32,22 @@ impl Loader {
         self.limit = file_length.saturating_mul(64).saturating_add(256 << 20);
     }
 
-    /// Adds what a chunk holds, if it holds rows of a table.
+    /// Adds what a chunk holds, if it holds rows of a table: all of it or, on an error, nothing.
     pub(crate) fn add(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
-        let count = header.records as usize;
         match ChunkKind::from_number(header.kind) {
             Some(ChunkKind::Metadata) => {
                 self.tables.metadata = meta::take(&mut &payload[..], &mut self.scratch)?
             }
             Some(ChunkKind::Summary) => {
-                self.tables.summary = Some(meta::take(&mut &payload[..], &mut self.scratch)?)
+                self.tables.summary = Some(meta::take(&mut &payload[..], &mut self.scratch)?);
             }
             Some(ChunkKind::Strings) => self.add_strings(header, payload)?,
             Some(ChunkKind::Modules) => self.add_modules(header, payload)?,
-            Some(ChunkKind::Frames) => {
-                continues(header, self.tables.frames.len())?;
-                self.charge(
-                    payload.len() + count.min(payload.len()) * size_of::<(Frame, Option<Symbolized>)>(),
-                )?;
-                stacks::take_frames(payload, count, self.tables.modules.len(), &mut self.tables.frames)?;
-                self.tables.symbols.resize(self.tables.frames.len(), None);
-            }
-            Some(ChunkKind::Nodes) => {
-                continues(header, self.tables.nodes.len())?;
-                self.charge(count.min(payload.len()) * size_of::<Node>())?;
-                stacks::take_nodes(payload, count, self.tables.frames.len(), &mut self.tables.nodes)?;
-            }
-            Some(ChunkKind::Processes) => self.add_processes(count, payload)?,
-            Some(ChunkKind::Threads) => self.add_threads(count, payload)?,
-            Some(ChunkKind::Symbols) => self.add_symbols(count, payload)?,
+            Some(ChunkKind::Frames) => self.add_frames(header, payload)?,
+            Some(ChunkKind::Nodes) => self.add_nodes(header, payload)?,
+            Some(ChunkKind::Processes) => self.add_processes(header, payload)?,
+            Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
+            Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
             Some(ChunkKind::Events | ChunkKind::Index) | None => {}
         }
         Ok(())
@@ -65,64 +55,90 @@ impl Loader {
 
     fn add_strings(&mut self, header: &ChunkHeader, mut payload: &[u8]) -> Result<(), Malformed> {
         continues(header, self.tables.strings.len())?;
+        let mut strings = Vec::new();
         for _ in 0..header.records {
             let text = meta::take_bytes(&mut payload)?;
             self.charge(size_of::<String>() + text.len())?;
             let text = str::from_utf8(text).map_err(|_| Malformed("a name is not UTF-8"))?;
-            self.tables.strings.push(text.to_owned());
+            strings.push(text.to_owned());
         }
+        self.tables.strings.append(&mut strings);
         Ok(())
     }
 
-    fn add_modules(&mut self, header: &ChunkHeader, mut payload: &[u8]) -> Result<(), Malformed> {
+    fn add_modules(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
         continues(header, self.tables.modules.len())?;
-        for _ in 0..header.records {
-            let module: Module = self.take(&mut payload)?;
-            self.tables.modules.push(module);
-        }
+        let mut modules = self.take_all(header, payload)?;
+        self.tables.modules.append(&mut modules);
         Ok(())
     }
 
-    fn add_processes(&mut self, count: usize, mut payload: &[u8]) -> Result<(), Malformed> {
-        for _ in 0..count {
-            let (id, process): (ProcessId, Process) = self.take(&mut payload)?;
-            if process.parent.is_some_and(|parent| parent >= id) {
-                return Err(Malformed("a process does not come after its parent"));
+    fn add_frames(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        continues(header, self.tables.frames.len())?;
+        let count = header.records as usize;
+        self.charge(count.min(payload.len()) * size_of::<(Frame, Option<Symbolized>)>())?;
+        let mut frames = stacks::take_frames(payload, count, self.tables.modules.len())?;
+        self.tables.frames.append(&mut frames);
+        self.tables.symbols.resize(self.tables.frames.len(), None);
+        Ok(())
+    }
+
+    fn add_nodes(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        let first = self.tables.nodes.len();
+        continues(header, first)?;
+        let count = header.records as usize;
+        self.charge(count.min(payload.len()) * size_of::<Node>())?;
+        let mut nodes = stacks::take_nodes(payload, count, first, self.tables.frames.len())?;
+        self.tables.nodes.append(&mut nodes);
+        Ok(())
+    }
+
+    fn add_processes(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        let rows: Vec<(ProcessId, Process)> = self.take_all(header, payload)?;
+        if rows.iter().any(|(id, process)| process.parent.is_some_and(|parent| parent >= *id)) {
+            return Err(Malformed("a process does not come after its parent"));
+        }
+        put_all(&mut self.tables.processes, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())
+    }
+
+    fn add_threads(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        let rows: Vec<(ThreadId, Thread)> = self.take_all(header, payload)?;
+        if rows.iter().any(|(_, thread)| thread.process.index() >= self.tables.processes.len()) {
+            return Err(Malformed("a thread refers to an unknown process"));
+        }
+        put_all(&mut self.tables.threads, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())
+    }
+
+    fn add_symbols(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        let rows: Vec<Symbolized> = self.take_all(header, payload)?;
+        let Tables { strings, frames, .. } = &self.tables;
+        for Symbolized { frame, names, reason } in &rows {
+            if frame.index() >= frames.len() {
+                return Err(Malformed("a symbol refers to an unknown frame"));
             }
-            put(&mut self.tables.processes, id.index(), process)?;
-        }
-        Ok(())
-    }
-
-    fn add_threads(&mut self, count: usize, mut payload: &[u8]) -> Result<(), Malformed> {
-        for _ in 0..count {
-            let (id, thread): (ThreadId, Thread) = self.take(&mut payload)?;
-            if thread.process.index() >= self.tables.processes.len() {
-                return Err(Malformed("a thread refers to an unknown process"));
-            }
-            put(&mut self.tables.threads, id.index(), thread)?;
-        }
-        Ok(())
-    }
-
-    fn add_symbols(&mut self, count: usize, mut payload: &[u8]) -> Result<(), Malformed> {
-        for _ in 0..count {
-            let symbolized: Symbolized = self.take(&mut payload)?;
-            let names = symbolized.names.iter().flat_map(|name| [name.function, name.file]);
-            let strings = self.tables.strings.len();
-            if names.chain([symbolized.reason]).flatten().any(|string| string.index() >= strings) {
+            let named = names.iter().flat_map(|name| [name.function, name.file]);
+            if named.chain([*reason]).flatten().any(|string| string.index() >= strings.len()) {
                 return Err(Malformed("a symbol refers to an unknown name"));
             }
-            match self.tables.symbols.get_mut(symbolized.frame.index()) {
-                Some(row) => *row = Some(symbolized),
-                None => return Err(Malformed("a symbol refers to an unknown frame")),
-            }
+        }
+        for row in rows {
+            let place = row.frame.index();
+            self.tables.symbols[place] = Some(row);
         }
         Ok(())
+    }
+
+    fn take_all<T: DeserializeOwned>(
+        &mut self,
+        header: &ChunkHeader,
+        payload: &[u8],
+    ) -> Result<Vec<T>, Malformed> {
+        let mut payload = payload;
+        (0..header.records).map(|_| self.take(&mut payload)).collect()
     }
 
     /// The next record. A record's lists take at most four times its bytes, plus the struct itself.
-    fn take<T: serde::de::DeserializeOwned>(&mut self, payload: &mut &[u8]) -> Result<T, Malformed> {
+    fn take<T: DeserializeOwned>(&mut self, payload: &mut &[u8]) -> Result<T, Malformed> {
         let before = payload.len();
         let record = meta::take(payload, &mut self.scratch)?;
         self.charge(size_of::<T>() + 4 * (before - payload.len()))?;
@@ -145,12 +161,18 @@ fn continues(header: &ChunkHeader, rows: usize) -> Result<(), Malformed> {
     if fits { Ok(()) } else { Err(Malformed("a chunk's rows do not continue their table")) }
 }
 
-/// Appends the row after the last, or replaces one.
-fn put<T>(rows: &mut Vec<T>, index: usize, row: T) -> Result<(), Malformed> {
-    match index {
-        _ if index < rows.len() => rows[index] = row,
-        _ if index == rows.len() => rows.push(row),
-        _ => return Err(Malformed("a chunk's rows do not continue their table")),
+/// Replaces rows, or appends each directly after the last, in order.
+fn put_all<T>(rows: &mut Vec<T>, changes: Vec<(usize, T)>) -> Result<(), Malformed> {
+    let mut length = rows.len();
+    for (index, _) in &changes {
+        match *index {
+            old if old < length => {}
+            new if new == length => length += 1,
+            _ => return Err(Malformed("a chunk's rows do not continue their table")),
+        }
+    }
+    for (index, row) in changes {
+        if index < rows.len() { rows[index] = row } else { rows.push(row) }
     }
     Ok(())
 }

@@ -42,14 +42,10 @@ pub(crate) fn put_frames(frames: &[Frame], payload: &mut Vec<u8>) {
     columns::join(&[modules, addresses], payload);
 }
 
-/// Appends the frames of a chunk to `frames`. Modules must be among the `modules` known.
-pub(crate) fn take_frames(
-    payload: &[u8],
-    count: usize,
-    modules: usize,
-    frames: &mut Vec<Frame>,
-) -> Result<(), Malformed> {
+/// The frames of a chunk. Modules must be among the `modules` known.
+pub(crate) fn take_frames(payload: &[u8], count: usize, modules: usize) -> Result<Vec<Frame>, Malformed> {
     let [mut tags, mut addresses] = columns::split(payload)?.map(|column| &payload[column]);
+    let mut frames = Vec::with_capacity(count.min(payload.len()));
     let mut before = 0;
     for _ in 0..count {
         let tag = varint::take(&mut tags)?;
@@ -68,7 +64,7 @@ pub(crate) fn take_frames(
         before = varint::take_delta(&mut addresses, before)?;
         frames.push(Frame::Code { module, address: before, exact: tag & 1 == 1 });
     }
-    Ok(())
+    Ok(frames)
 }
 
 /// Appends the payload of a node chunk: how far back the parent is, then the frame.
@@ -83,17 +79,17 @@ pub(crate) fn put_nodes(first: NodeId, nodes: &[Node], payload: &mut Vec<u8>) {
     columns::join(&[parents, frames], payload);
 }
 
-/// Appends the nodes of a chunk to `nodes`. Frames must be among the `frames` known.
+/// The nodes of a chunk, of which `first` is the id of the first. Frames must be among the `frames` known.
 pub(crate) fn take_nodes(
     payload: &[u8],
     count: usize,
+    first: usize,
     frames: usize,
-    nodes: &mut Vec<Node>,
-) -> Result<(), Malformed> {
+) -> Result<Vec<Node>, Malformed> {
     let [mut parents, mut ids] = columns::split(payload)?.map(|column| &payload[column]);
+    let mut nodes = Vec::with_capacity(count.min(payload.len()));
     let mut before = 0;
-    for _ in 0..count {
-        let id = nodes.len() as u64;
+    for id in (first as u64..).take(count) {
         let parent = match varint::take(&mut parents)? {
             back if (1..=id).contains(&back) => NodeId((id - back) as u32),
             _ => return Err(Malformed("a stack does not come after its caller")),
@@ -104,7 +100,7 @@ pub(crate) fn take_nodes(
         }
         nodes.push(Node { parent, frame: FrameId(before as u32) });
     }
-    Ok(())
+    Ok(nodes)
 }
 
 #[cfg(test)]
@@ -125,17 +121,14 @@ mod tests {
         /// Check that any frames come back.
         #[test]
         fn frames_come_back(frames in proptest::collection::vec(any_frame(), 0..50)) {
-            let (mut payload, mut found) = (Vec::new(), Vec::new());
+            let mut payload = Vec::new();
             put_frames(&frames, &mut payload);
-            prop_assert_eq!(take_frames(&payload, frames.len(), 5, &mut found), Ok(()));
-            prop_assert_eq!(found, frames);
+            prop_assert_eq!(take_frames(&payload, frames.len(), 5), Ok(frames));
         }
 
         /// Check that any nodes come back after those of earlier chunks.
         #[test]
         fn nodes_come_back(earlier in 1..9u32, picks in proptest::collection::vec((any::<u32>(), 0..20u32), 0..50)) {
-            let root = Node { parent: NodeId::ROOT, frame: FrameId(0) };
-            let mut found = vec![root; earlier as usize];
             let nodes: Vec<Node> = picks
                 .iter()
                 .zip(earlier..)
@@ -143,8 +136,7 @@ mod tests {
                 .collect();
             let mut payload = Vec::new();
             put_nodes(NodeId(earlier), &nodes, &mut payload);
-            prop_assert_eq!(take_nodes(&payload, nodes.len(), 20, &mut found), Ok(()));
-            prop_assert_eq!(&found[earlier as usize..], nodes);
+            prop_assert_eq!(take_nodes(&payload, nodes.len(), earlier as usize, 20), Ok(nodes));
         }
     }
 
@@ -155,9 +147,8 @@ mod tests {
             let (mut parents, mut payload) = (Vec::new(), Vec::new());
             varint::put(&mut parents, back);
             columns::join(&[parents, vec![0]], &mut payload);
-            let mut nodes = vec![Node { parent: NodeId::ROOT, frame: FrameId(0) }; 3];
             let expected = Malformed("a stack does not come after its caller");
-            assert_eq!(take_nodes(&payload, 1, 1, &mut nodes), Err(expected), "{back}");
+            assert_eq!(take_nodes(&payload, 1, 3, 1), Err(expected), "{back}");
         }
     }
 
@@ -166,8 +157,6 @@ mod tests {
     fn unknown_pseudo_frame_is_incomplete() {
         let mut payload = Vec::new();
         columns::join(&[vec![0], vec![99]], &mut payload);
-        let mut frames = Vec::new();
-        assert_eq!(take_frames(&payload, 1, 0, &mut frames), Ok(()));
-        assert_eq!(frames, [Frame::Pseudo(Pseudo::Broken)]);
+        assert_eq!(take_frames(&payload, 1, 0), Ok(vec![Frame::Pseudo(Pseudo::Broken)]));
     }
 }

@@ -8,6 +8,8 @@ mod concurrent;
 mod creation;
 mod follow;
 mod forward;
+mod fuzz_replay;
+
 mod golden;
 mod hostile;
 mod round_trip;

@@ -94,6 +94,8 @@ fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Eve
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// Check that any events come back in order, their times rounded down, and that a chunk does not depend on those
     /// that the same encoder and decoder had before.
     #[test]
