@@ -4,6 +4,7 @@
 //! walk ends with [`End::NoUnwindInfo`](crate::End::NoUnwindInfo).
 
 #[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "reading the current registers takes one asm block")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::*;
@@ -12,3 +13,13 @@ pub(crate) use x86_64::*;
 mod unsupported;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use unsupported::*;
+
+/// What ends at a return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "no call is recognised there"))]
+pub(crate) enum Call {
+    /// A call of a fixed address.
+    Direct(u64),
+    /// A call through a register or a word of memory.
+    Indirect,
+}

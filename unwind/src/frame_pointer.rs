@@ -12,7 +12,8 @@
 //! keeps something else in rbp, or leaves an older frame's pointer there, looks the same at first. So a step is
 //! taken only if everything about it is plausible:
 //!
-//! - the frame pointer is aligned and lies in this frame or above;
+//! - the frame pointer is aligned and lies in this frame or above; 0 marks the outermost frame, by the convention of
+//!   the ABI that musl's entry points rely on;
 //! - the return address is code and follows a call instruction;
 //! - if that call is a direct one, it does not lead to a function with a table: the frame it made could not be this
 //!   one, so the pointer must be an older frame's, and following it would skip frames silently;
@@ -30,8 +31,11 @@ use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
 #[cold]
 pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rules) -> Result<Frame, End> {
     let bp = frame.bp();
-    if bp < frame.sp() {
-        return Err(End::NoUnwindInfo);
+    match bp {
+        _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
+        0 => return Err(End::Root),
+        _ if bp < frame.sp() => return Err(End::NoUnwindInfo),
+        _ => {}
     }
     let mut slot = |offset| word(memory, bp.wrapping_add(offset)).map_err(|_| End::NoUnwindInfo);
     let (caller_bp, returns, caller_sp) = (slot(0)?, slot(8)?, bp.wrapping_add(16));
@@ -50,10 +54,9 @@ fn follows_a_call(returns: u64, rules: &mut impl Rules) -> bool {
     let Some(before) = rules.modules().code(returns.wrapping_sub(16)) else { return true };
     match arch::call_before(returns, &before) {
         Some(Call::Direct(target)) => {
-            let has_table =
-                rules.rule(CodeAddress::Exact(target)).is_some_and(|(rule, _)| rule != Rule::NO_INFORMATION);
+            let Some((rule, _)) = rules.rule(CodeAddress::Exact(target)) else { return false };
             // A linkage stub leads anywhere, with a table of its own or not.
-            !has_table || is_stub(target, rules.modules())
+            rule == Rule::NO_INFORMATION || is_stub(target, rules.modules())
         }
         Some(Call::Indirect) => true,
         None => false,

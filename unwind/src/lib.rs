@@ -58,7 +58,6 @@ mod expression;
 mod frame_pointer;
 mod row;
 
-#[expect(unsafe_code, reason = "reading the current registers takes one asm block")]
 mod arch;
 pub mod module;
 

@@ -1,5 +1,6 @@
 //! A machine whose frames we cannot unwind yet.
 
+use super::Call;
 use crate::{CodeAddress, Registers};
 use gimli::Register;
 
@@ -39,13 +40,6 @@ impl SignalContext {
 /// Whether `code` is a signal trampoline: never known.
 pub(crate) fn is_signal_trampoline(_code: &[u8; 16]) -> bool {
     false
-}
-
-/// What ends at a return address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// A call of a fixed address.
-    Direct(u64),
 }
 
 /// The call instruction that ends at `address`: none is known.

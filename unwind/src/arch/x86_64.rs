@@ -1,5 +1,6 @@
 //! x86-64, System V: DWARF register numbers and the kernel's signal frame.
 
+use super::Call;
 use crate::{CodeAddress, Registers};
 use gimli::{Register, X86_64};
 
@@ -63,15 +64,6 @@ pub(crate) fn is_signal_trampoline(code: &[u8; 16]) -> bool {
     const RAX: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
     const EAX: [u8; 7] = [0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05];
     code.starts_with(&RAX) || code.starts_with(&EAX)
-}
-
-/// What ends at a return address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// A call of a fixed address.
-    Direct(u64),
-    /// A call through a register or a word of memory.
-    Indirect,
 }
 
 /// The call instruction that ends at `address`, where `before` are the 16 bytes of code that end there.
@@ -141,7 +133,8 @@ impl Registers {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, call_before, is_signal_trampoline, stub_offset};
+    use super::{call_before, is_signal_trampoline, stub_offset};
+    use crate::arch::Call;
 
     /// Sixteen bytes that start with `code`.
     fn starting(code: &[u8]) -> [u8; 16] {

@@ -58,7 +58,8 @@ fn only_plausible_frames_are_left() {
         ("below the stack pointer", 0xff8, 0x1080, JIT, none),
         ("odd", 0x1044, 0x1080, JIT, none),
         ("not code", 0x1040, 0x1080, 0x1234, none),
-        ("outermost", 0x1040, 0, 0, Err(End::Root)),
+        ("outermost by its return address", 0x1040, 0, 0, Err(End::Root)),
+        ("outermost by its frame pointer", 0, 0x1080, JIT, Err(End::Root)),
         ("highest address", u64::MAX - 7, 0x1080, JIT, none),
     ] {
         let words = [(bp & !7, saved), ((bp & !7).wrapping_add(8), returns)];
@@ -81,5 +82,7 @@ fn return_addresses_follow_a_possible_call() {
     assert_eq!(leave(0x1040, words, &call(JIT + 64)), left);
     // The function there has a table, so its frame would not be this one.
     assert_eq!(leave(0x1040, words, &call(CODE)), Err(End::NoUnwindInfo));
+    // Not code at all.
+    assert_eq!(leave(0x1040, words, &call(CODE - 64)), Err(End::NoUnwindInfo));
     assert_eq!(leave(0x1040, words, b"\x90\x90"), Err(End::NoUnwindInfo));
 }
