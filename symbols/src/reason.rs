@@ -66,3 +66,23 @@ impl From<std::io::Error> for Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    /// Check what each error of the system means for the names of a file.
+    #[test]
+    fn system_errors_become_reasons() {
+        for (kind, expected) in [
+            (ErrorKind::NotFound, Reason::FileMissing),
+            (ErrorKind::NotADirectory, Reason::FileMissing),
+            (ErrorKind::PermissionDenied, Reason::PermissionDenied),
+            (ErrorKind::Other, Reason::FileUnreadable),
+            (ErrorKind::Interrupted, Reason::FileUnreadable),
+        ] {
+            assert_eq!(Reason::from(Error::from(kind)), expected, "{kind:?}");
+        }
+    }
+}
