@@ -167,9 +167,13 @@ mod tests {
     /// Check that groups of digits fall in the right places for any number.
     #[test]
     fn counts_are_grouped_from_the_right() {
-        for (value, expected) in
-            [(0_i64, "0"), (-1, "-1"), (999, "999"), (-1000, "-1,000"), (i64::MIN, "-9,223,372,036,854,775,808")]
-        {
+        for (value, expected) in [
+            (0_i64, "0"),
+            (-1, "-1"),
+            (999, "999"),
+            (-1000, "-1,000"),
+            (i64::MIN, "-9,223,372,036,854,775,808"),
+        ] {
             assert_eq!(count(value), expected);
         }
     }

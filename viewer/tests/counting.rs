@@ -212,8 +212,7 @@ fn gaps_make_uncertain() {
     let profile = made.profile();
     assert_eq!(profile.total.uncertain, amount(1, 1));
     assert_eq!(profile.total.leaked, amount(2, 20));
-    let expected =
-        Anomalies { lost_frees: 1, lost_allocations: 1, conflicts: 1, ..Anomalies::default() };
+    let expected = Anomalies { lost_frees: 1, lost_allocations: 1, conflicts: 1, ..Anomalies::default() };
     assert_eq!(profile.anomalies(), expected);
     let gaps = profile.gaps();
     assert_eq!((gaps.gaps, gaps.allocations, gaps.frees), (1, 3, 4));

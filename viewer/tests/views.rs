@@ -27,7 +27,10 @@ const SHAPES: [(&str, Shape); 4] = [
 fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String, String)> {
     let loaded = made().loaded(file);
     let mut views = vec![
-        ("summary.txt".to_owned(), written(|out| viewer::text::summary(out, &loaded, "sysprof-memprof", style))),
+        (
+            "summary.txt".to_owned(),
+            written(|out| viewer::text::summary(out, &loaded, "sysprof-memprof", style)),
+        ),
         ("leaks.txt".to_owned(), written(|out| viewer::text::leaks(out, &loaded, 3, style))),
         ("info.txt".to_owned(), written(|out| viewer::text::info(out, &loaded, style))),
         ("info.json".to_owned(), written(|out| viewer::json::info(out, &loaded))),
@@ -106,7 +109,8 @@ fn empty_captures_have_views() {
         for (name, text) in all_views(made, "empty.memprof", &Style::default()) {
             if name.ends_with(".json") {
                 for line in documents(&name, &text) {
-                    serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+                    serde_json::from_str::<Value>(line)
+                        .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
                 }
             } else if let "summary.txt" | "leaks.txt" | "info.txt" | "stacks-temporary.txt" = name.as_str() {
                 check_golden(&format!("empty/{name}"), &text);
@@ -202,12 +206,15 @@ fn hidden_and_shown_add_up() {
     let loaded = rich().loaded("app.memprof");
     for metric in Metric::ALL {
         for (min, limit) in [(0.0, 1000), (1.0, 2), (5.0, 1), (60.0, 20), (100.0, 1)] {
-            let options = |shape| ReportOptions { metric, shape, min: Some(Share::percent(min)), limit: Some(limit) };
+            let options =
+                |shape| ReportOptions { metric, shape, min: Some(Share::percent(min)), limit: Some(limit) };
             let document = |shape| -> Value {
-                serde_json::from_str(&written(|out| viewer::json::report(out, &loaded, &options(shape)))).unwrap()
+                serde_json::from_str(&written(|out| viewer::json::report(out, &loaded, &options(shape))))
+                    .unwrap()
             };
             let rows = document(Shape::Stacks);
-            let shown: i64 = rows["rows"].as_array().unwrap().iter().map(|row| row["bytes"].as_i64().unwrap()).sum();
+            let shown: i64 =
+                rows["rows"].as_array().unwrap().iter().map(|row| row["bytes"].as_i64().unwrap()).sum();
             let absent: i64 = loaded
                 .profile
                 .sites

@@ -9,7 +9,9 @@ pub fn functions_of<'a>(
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
-    tables.stack(stack).flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
+    tables
+        .stack(stack)
+        .flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
 }
 
 /// The same from the first function on that is not the standard library's plumbing. A stack of nothing else keeps
@@ -19,7 +21,8 @@ pub fn meaningful<'a>(
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
-    let plumbing = functions_of(tables, names, stack).take_while(|(_, step)| names.label(step.label).noise).count();
+    let plumbing =
+        functions_of(tables, names, stack).take_while(|(_, step)| names.label(step.label).noise).count();
     let beyond = functions_of(tables, names, stack).nth(plumbing);
     let all_of_it = beyond.is_none_or(|(_, step)| matches!(names.label(step.label).kind, Kind::Marker(_)));
     functions_of(tables, names, stack).skip(if all_of_it { 0 } else { plumbing })

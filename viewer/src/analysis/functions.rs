@@ -39,7 +39,8 @@ pub fn functions(tree: &Tree, names: &Names) -> Vec<FunctionCost> {
             }
         }
     }
-    let labels = (0..names.len()).map(|index| LabelId(u32::try_from(index).expect("labels are counted in u32")));
+    let labels =
+        (0..names.len()).map(|index| LabelId(u32::try_from(index).expect("labels are counted in u32")));
     labels
         .zip(costs)
         .filter(|(label, _)| present[label.index()])

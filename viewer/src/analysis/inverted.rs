@@ -32,13 +32,7 @@ struct Cursor {
 /// `step` of a cursor that has reached its process.
 const ENDED: u32 = u32::MAX;
 
-pub(super) fn build(
-    profile: &Profile,
-    tables: &Tables,
-    names: &Names,
-    metric: Metric,
-    least: i64,
-) -> Tree {
+pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Tree {
     let mut cursors: Vec<Cursor> = profile
         .sites
         .iter()

@@ -59,9 +59,14 @@ impl Metric {
         matches!(self, Metric::Allocations | Metric::Temporary)
     }
 
-    /// The number that rows are sorted by and percentages are taken of.
+    /// The number that percentages are taken of.
     pub fn rank(self, amount: Amount) -> i64 {
         if self.counts_blocks() { amount.blocks } else { amount.bytes }
+    }
+
+    /// What rows are ordered by: the rank, and the other number where that is equal.
+    pub fn order(self, amount: Amount) -> (i64, i64) {
+        if self.counts_blocks() { (amount.blocks, amount.bytes) } else { (amount.bytes, amount.blocks) }
     }
 }
 
@@ -69,7 +74,10 @@ impl FromStr for Metric {
     type Err = UnknownMetric;
 
     fn from_str(name: &str) -> Result<Self, UnknownMetric> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| UnknownMetric(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|metric| metric.name() == name)
+            .ok_or_else(|| UnknownMetric(name.to_owned()))
     }
 }
 

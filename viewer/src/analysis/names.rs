@@ -108,7 +108,8 @@ impl Names {
             builder.label(Key::Process(name), Kind::Process)
         });
         let processes = processes.collect();
-        let frames = (0..tables.frames.len()).map(|index| builder.frame(FrameId::from_index(index))).collect();
+        let frames =
+            (0..tables.frames.len()).map(|index| builder.frame(FrameId::from_index(index))).collect();
         let Builder { mut labels, steps, .. } = builder;
         super::namesakes::tell_apart(&mut labels, tables);
         Self { labels, steps, frames, processes }
@@ -205,7 +206,9 @@ impl<'a> Builder<'a> {
     fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
         let tables = self.tables;
         match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
-            Some((module, path)) if !path.is_empty() => self.label(Key::InModule(path), Kind::InModule(module)),
+            Some((module, path)) if !path.is_empty() => {
+                self.label(Key::InModule(path), Kind::InModule(module))
+            }
             _ => {
                 let text = reason.map_or("", |reason| tables.string(reason));
                 self.label(Key::Unknown(text), Kind::Unknown(reason))

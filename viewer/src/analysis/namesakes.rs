@@ -14,8 +14,7 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
     }
     let mut suffixes = Vec::new();
     for indices in namesakes.into_values().filter(|indices| indices.len() > 1) {
-        let paths: Vec<&str> =
-            indices.iter().filter_map(|&index| path_of(&labels[index], tables)).collect();
+        let paths: Vec<&str> = indices.iter().filter_map(|&index| path_of(&labels[index], tables)).collect();
         let files: HashSet<&str> = paths.iter().map(|path| file_name(path)).collect();
         let enough = files.len() == paths.len();
         for (index, path) in indices.into_iter().zip(paths).filter(|(_, path)| !path.is_empty()) {

@@ -78,7 +78,8 @@ mod tests {
         ] {
             assert!(is_noise(name), "{name}");
         }
-        for name in ["main", "parse", "standard::go", "my::std::thing()", "std_init", "malloc_tree(int)", ""] {
+        for name in ["main", "parse", "standard::go", "my::std::thing()", "std_init", "malloc_tree(int)", ""]
+        {
             assert!(!is_noise(name), "{name}");
         }
     }

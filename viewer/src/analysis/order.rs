@@ -58,8 +58,19 @@ mod tests {
     /// Check the order of a list that holds every rule.
     #[test]
     fn names_are_in_the_order_of_people() {
-        let expected =
-            ["", "007", "7", "7a", "10", "99999999999999999999998", "99999999999999999999999", "a1", "A2", "a10", "é"];
+        let expected = [
+            "",
+            "007",
+            "7",
+            "7a",
+            "10",
+            "99999999999999999999998",
+            "99999999999999999999999",
+            "a1",
+            "A2",
+            "a10",
+            "é",
+        ];
         let mut names = expected;
         names.reverse();
         names.sort_by(|a, b| natural(a, b));

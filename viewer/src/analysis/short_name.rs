@@ -31,7 +31,8 @@ fn without_brackets(name: &str) -> String {
     while let Some(next) = rest.chars().next() {
         let mut length = next.len_utf8();
         if depth == 0
-            && let Some(kept) = operator(rest).or_else(|| rest.starts_with(ANONYMOUS).then_some(ANONYMOUS.len()))
+            && let Some(kept) =
+                operator(rest).or_else(|| rest.starts_with(ANONYMOUS).then_some(ANONYMOUS.len()))
         {
             bare.push_str(&rest[..kept]);
             length = kept;
@@ -51,10 +52,26 @@ fn without_brackets(name: &str) -> String {
 /// The length of an operator's name at the beginning of `text`.
 fn operator(text: &str) -> Option<usize> {
     let symbol = text.strip_prefix("operator")?;
-    let length = ["()", "[]", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->*", "->", "<", ">", " new[]", " delete[]"]
-        .into_iter()
-        .find(|operator| symbol.starts_with(operator))?
-        .len();
+    let length = [
+        "()",
+        "[]",
+        "<=>",
+        "<<=",
+        ">>=",
+        "<<",
+        ">>",
+        "<=",
+        ">=",
+        "->*",
+        "->",
+        "<",
+        ">",
+        " new[]",
+        " delete[]",
+    ]
+    .into_iter()
+    .find(|operator| symbol.starts_with(operator))?
+    .len();
     Some("operator".len() + length)
 }
 

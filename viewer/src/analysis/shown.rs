@@ -5,7 +5,6 @@ use super::metric::Metric;
 use super::names::Names;
 use super::order::natural;
 use super::tree::Tree;
-use std::cmp::Reverse;
 
 /// What is small enough to be summed up.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +30,17 @@ impl Shown {
     /// Chooses among the children of a node.
     pub fn of(tree: &Tree, node: u32, names: &Names, metric: Metric, cutoff: Cutoff) -> Self {
         let rank = |id: u32| metric.rank(tree.node(id).total);
+        let order = |id: u32| metric.order(tree.node(id).total);
         let name = |id: u32| names.label(tree.node(id).label).name.as_str();
         let (mut children, small): (Vec<u32>, Vec<u32>) =
             tree.children(node).partition(|&child| rank(child) >= cutoff.least);
         children.sort_by(|&a, &b| {
             let by_name = || natural(name(a), name(b)).then(tree.node(a).label.cmp(&tree.node(b).label));
-            Reverse(rank(a)).cmp(&Reverse(rank(b))).then_with(by_name)
+            order(b).cmp(&order(a)).then_with(by_name)
         });
         let beyond = children.split_off(cutoff.limit.min(children.len()));
-        let hidden_total = small.iter().chain(&beyond).fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
+        let hidden_total =
+            small.iter().chain(&beyond).fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
         Self { children, hidden: small.len() + beyond.len(), hidden_total }
     }
 }

@@ -38,7 +38,7 @@ pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
     }
     let rows = by_node.into_iter().filter(|(_, cost)| !metric.of(cost).is_zero());
     let mut rows: Vec<Row> = rows.map(|(node, cost)| Row { node, cost }).collect();
-    rows.sort_unstable_by_key(|row| (Reverse(metric.rank(metric.of(&row.cost))), row.node));
+    rows.sort_unstable_by_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
     rows
 }
 
@@ -58,7 +58,7 @@ pub fn groups(rows: &[Row], tables: &Tables, names: &Names, metric: Metric) -> V
         groups[place].rows.push(*row);
     }
     groups.sort_by(|a, b| {
-        let rank = |group: &Group| metric.rank(metric.of(&group.cost));
+        let rank = |group: &Group| metric.order(metric.of(&group.cost));
         let name = |group: &Group| names.label(group.label).name.as_str();
         rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b)))
     });

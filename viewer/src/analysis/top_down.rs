@@ -11,7 +11,6 @@ use super::profile::{Profile, Site};
 use super::tree::{NONE, Tree};
 use capture::{Node, NodeId, Tables};
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
 pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Tree {
     let mut builder = Builder {
@@ -20,18 +19,22 @@ pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: M
         tree: Tree::new(),
         own: vec![Amount::ZERO],
         seed: Seed::random(),
-        children: HashTable::new(),
+        many: HashTable::new(),
         mapped: vec![NONE; tables.nodes.len().max(1)],
         touched: Vec::new(),
         path: Vec::new(),
     };
-    let mut sites: Vec<&Site> = profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()).collect();
+    let mut sites: Vec<&Site> =
+        profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()).collect();
     sites.sort_by_key(|site| (names.process(site.process), site.node));
     for of_process in sites.chunk_by(|a, b| names.process(a.process) == names.process(b.process)) {
         builder.process(of_process, metric);
     }
     builder.sum()
 }
+
+/// Children that are searched one by one.
+const LIST: usize = 8;
 
 struct Builder<'a> {
     tables: &'a Tables,
@@ -40,8 +43,8 @@ struct Builder<'a> {
     /// What each node costs beside its children.
     own: Vec<Amount>,
     seed: Seed,
-    /// Nodes by parent and label.
-    children: HashTable<u32>,
+    /// Nodes by parent and label, of parents with more than [`LIST`] children.
+    many: HashTable<u32>,
     /// Tree node of each stack within the present process, or [`NONE`].
     mapped: Vec<u32>,
     touched: Vec<NodeId>,
@@ -89,22 +92,56 @@ impl Builder<'_> {
         self.touched.push(stack);
     }
 
+    /// The child of a node that has this label, made if there is none.
+    // Cost: nodes have few children as a rule, so their list is searched; those that have many are in the table.
     fn child(&mut self, parent: u32, label: LabelId) -> u32 {
-        let Self { tree, seed, children, own, .. } = self;
-        let entry = children.entry(
-            seed.pair(parent, label.0),
-            |&id| tree.node(id).parent == parent && tree.node(id).label == label,
-            |&id| seed.pair(tree.node(id).parent, tree.node(id).label.0),
-        );
-        match entry {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                let id = tree.push(label, parent, Amount::ZERO);
-                own.push(Amount::ZERO);
-                entry.insert(id);
-                id
+        let mut next = self.tree.node(parent).first_child;
+        let mut length = 0;
+        while next != NONE && length < LIST {
+            let child = self.tree.node(next);
+            if child.label == label {
+                return next;
             }
+            next = child.next_sibling;
+            length += 1;
         }
+        if next != NONE {
+            return self.child_of_many(parent, label);
+        }
+        if length == LIST {
+            let children: Vec<u32> = self.tree.children(parent).collect();
+            children.into_iter().for_each(|child| self.tabulate(child));
+        }
+        let child = self.push(parent, label);
+        if length == LIST {
+            self.tabulate(child);
+        }
+        child
+    }
+
+    fn child_of_many(&mut self, parent: u32, label: LabelId) -> u32 {
+        let Self { tree, seed, many, .. } = self;
+        let found = many.find(seed.pair(parent, label.0), |&id| {
+            let node = tree.node(id);
+            node.parent == parent && node.label == label
+        });
+        if let Some(&child) = found {
+            return child;
+        }
+        let child = self.push(parent, label);
+        self.tabulate(child);
+        child
+    }
+
+    fn tabulate(&mut self, id: u32) {
+        let Self { tree, seed, many, .. } = self;
+        let hash = |id: u32| seed.pair(tree.node(id).parent, tree.node(id).label.0);
+        many.insert_unique(hash(id), id, |&id| hash(id));
+    }
+
+    fn push(&mut self, parent: u32, label: LabelId) -> u32 {
+        self.own.push(Amount::ZERO);
+        self.tree.push(label, parent, Amount::ZERO)
     }
 
     /// Totals, from the last node to the first: children come after their parents.

@@ -44,13 +44,7 @@ impl Tree {
 
     /// From the allocating functions outwards to their callers, and at last the process. Nodes whose rank is
     /// below `least` are leaves: what is too small to show is not taken apart.
-    pub fn inverted(
-        profile: &Profile,
-        tables: &Tables,
-        names: &Names,
-        metric: Metric,
-        least: i64,
-    ) -> Self {
+    pub fn inverted(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Self {
         super::inverted::build(profile, tables, names, metric, least)
     }
 
@@ -61,7 +55,8 @@ impl Tree {
     }
 
     pub(super) fn push(&mut self, label: LabelId, parent: u32, total: Amount) -> u32 {
-        let id = u32::try_from(self.nodes.len()).ok().filter(|&id| id != NONE).expect("fewer nodes than 2^32");
+        let id =
+            u32::try_from(self.nodes.len()).ok().filter(|&id| id != NONE).expect("fewer nodes than 2^32");
         let mut node = TreeNode { label, parent, first_child: NONE, next_sibling: NONE, total };
         if let Some(parent) = self.nodes.get_mut(parent as usize) {
             node.next_sibling = parent.first_child;

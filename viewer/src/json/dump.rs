@@ -94,7 +94,8 @@ impl<'a> Dump<'a> {
             Action::Alloc { address, size, alignment, stack } => {
                 let alignment = Some(alignment).filter(|&alignment| alignment != 0);
                 let call = Some(call_of(self.tables, stack));
-                let fields = EventFields { call, address: hex(address), size: Some(size), alignment, ..kind("alloc") };
+                let fields =
+                    EventFields { call, address: hex(address), size: Some(size), alignment, ..kind("alloc") };
                 with_stack(stack, fields)
             }
             Action::Free { address, stack } => {
@@ -107,8 +108,13 @@ impl<'a> Dump<'a> {
             Action::ReallocEnd { serial, outcome } => match outcome {
                 ReallocOutcome::Block { address, size, stack } => {
                     let (call, serial) = (Some(call_of(self.tables, stack)), Some(serial));
-                    let fields =
-                        EventFields { call, serial, address: hex(address), size: Some(size), ..kind("realloc_end") };
+                    let fields = EventFields {
+                        call,
+                        serial,
+                        address: hex(address),
+                        size: Some(size),
+                        ..kind("realloc_end")
+                    };
                     with_stack(stack, fields)
                 }
                 ReallocOutcome::Failed => EventFields { serial: Some(serial), ..kind("realloc_failed") },
@@ -116,7 +122,8 @@ impl<'a> Dump<'a> {
             },
             Action::Map { address, length, stack, in_hook } => {
                 let (size, in_hook) = (Some(length), Some(in_hook));
-                let fields = EventFields { address: hex(address), size, in_hook, ..self.page_call(stack, "mmap") };
+                let fields =
+                    EventFields { address: hex(address), size, in_hook, ..self.page_call(stack, "mmap") };
                 with_stack(stack, fields)
             }
             Action::Unmap { address, length } => {
@@ -139,7 +146,9 @@ impl<'a> Dump<'a> {
                 let fields = EventFields { address: hex(address), ..self.page_call(stack, "brk") };
                 with_stack(stack, fields)
             }
-            Action::ProcessStart { process } => EventFields { process: Some(process.0), ..kind("process_start") },
+            Action::ProcessStart { process } => {
+                EventFields { process: Some(process.0), ..kind("process_start") }
+            }
             Action::ProcessEnd { process } => EventFields { process: Some(process.0), ..kind("process_end") },
             Action::ThreadStart => kind("thread_start"),
             Action::ThreadEnd => kind("thread_end"),
@@ -158,7 +167,8 @@ impl<'a> Dump<'a> {
     fn stack(&self, stack: NodeId) -> Option<Vec<&'a str>> {
         let (tables, names) = (self.tables, self.names);
         let steps = functions_of(tables, names, stack).take(self.options.frames);
-        (self.options.frames > 0).then(|| steps.map(|(_, step)| names.label(step.label).name.as_str()).collect())
+        (self.options.frames > 0)
+            .then(|| steps.map(|(_, step)| names.label(step.label).name.as_str()).collect())
     }
 }
 

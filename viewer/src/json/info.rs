@@ -227,7 +227,8 @@ fn totals(loaded: &Loaded) -> Totals {
 
 fn lost(loaded: &Loaded) -> Lost<'_> {
     let by_reason = loaded.tables.summary.iter().flat_map(|summary| &summary.lost);
-    let by_reason = by_reason.map(|lost| LostFields { reason: &lost.reason, events: lost.events, advice: &lost.advice });
+    let by_reason =
+        by_reason.map(|lost| LostFields { reason: &lost.reason, events: lost.events, advice: &lost.advice });
     Lost { events: loaded.lost_events(), by_reason: by_reason.collect(), gaps: loaded.profile.gaps().into() }
 }
 
@@ -284,7 +285,8 @@ fn process<'a>((row, profile): (&'a Process, &ProcessProfile)) -> ProcessFields<
 
 impl From<Anomalies> for AnomalyFields {
     fn from(anomalies: Anomalies) -> Self {
-        let Anomalies { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts } = anomalies;
+        let Anomalies { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts } =
+            anomalies;
         Self { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts }
     }
 }
@@ -314,7 +316,14 @@ impl From<Mappings> for Pages {
 
 impl From<Overhead> for Cost {
     fn from(cost: Overhead) -> Self {
-        let Overhead { agent_cpu_ns, collector_cpu_ns, wait_ns, collector_peak_rss, shared_memory, agent_allocations } = cost;
+        let Overhead {
+            agent_cpu_ns,
+            collector_cpu_ns,
+            wait_ns,
+            collector_peak_rss,
+            shared_memory,
+            agent_allocations,
+        } = cost;
         Self { agent_cpu_ns, collector_cpu_ns, wait_ns, collector_peak_rss, shared_memory, agent_allocations }
     }
 }

@@ -5,7 +5,7 @@ use super::stack::{FrameFields, Who, stack, who};
 use super::tree::{NodeFields, nodes};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Amount, Cost, Cutoff, FunctionCost, Row, StackState, Tree, call_of, functions as costs_of, natural, rows,
+    Cost, Cutoff, FunctionCost, Metric, Row, StackState, Tree, call_of, functions as costs_of, natural, rows,
     stack_states,
 };
 use crate::loaded::Loaded;
@@ -85,12 +85,10 @@ fn body<'a>(loaded: &'a Loaded, options: &ReportOptions, cutoff: Cutoff) -> Body
     let Loaded { profile, tables, names, .. } = loaded;
     let metric = options.metric;
     match options.shape {
-        Shape::Stacks => stacks(loaded, rows(profile, metric), |row| {
-            metric.rank(metric.of(&row.cost)) >= cutoff.least
-        }, cutoff.limit),
+        Shape::Stacks => stacks(loaded, rows(profile, metric), metric, cutoff),
         Shape::Functions => {
             let costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
-            functions(loaded, costs, |amount| metric.rank(amount), cutoff)
+            functions(loaded, costs, metric, cutoff)
         }
         Shape::Tree => {
             let tree = Tree::top_down(profile, tables, names, metric);
@@ -103,9 +101,10 @@ fn body<'a>(loaded: &'a Loaded, options: &ReportOptions, cutoff: Cutoff) -> Body
     }
 }
 
-fn stacks(loaded: &Loaded, rows: Vec<Row>, is_shown: impl Fn(&Row) -> bool, limit: usize) -> Body<'_> {
+fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Body<'_> {
     let states = stack_states(&loaded.tables);
-    let shown = rows.iter().take_while(|row| is_shown(row)).take(limit).count();
+    let is_shown = |row: &Row| metric.rank(metric.of(&row.cost)) >= cutoff.least;
+    let shown = rows.iter().take_while(|row| is_shown(row)).take(cutoff.limit).count();
     let mut rest = Cost::default();
     rows[shown..].iter().for_each(|row| rest += row.cost);
     let fields = rows[..shown].iter().map(|row| StackFields {
@@ -114,20 +113,19 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, is_shown: impl Fn(&Row) -> bool, limi
         state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
         cost: CostFields::from(&row.cost),
     });
-    Body::Stacks { rows: fields.collect(), hidden: Hidden { rows: rows.len() - shown, cost: CostFields::from(&rest) } }
+    Body::Stacks {
+        rows: fields.collect(),
+        hidden: Hidden { rows: rows.len() - shown, cost: CostFields::from(&rest) },
+    }
 }
 
-fn functions(
-    loaded: &Loaded,
-    mut costs: Vec<FunctionCost>,
-    rank: impl Fn(Amount) -> i64,
-    cutoff: Cutoff,
-) -> Body<'_> {
+fn functions(loaded: &Loaded, mut costs: Vec<FunctionCost>, metric: Metric, cutoff: Cutoff) -> Body<'_> {
     let names = &loaded.names;
     let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
-    let key = |cost: &FunctionCost| (rank(cost.total), rank(cost.own));
+    let key = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
     costs.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| natural(name(a), name(b))));
-    let shown = costs.iter().take_while(|cost| rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
+    let shown =
+        costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
     let fields = costs[..shown].iter().map(|cost| FunctionFields {
         who: who(&loaded.tables, names, cost.label),
         total_blocks: cost.total.blocks,

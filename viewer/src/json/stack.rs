@@ -50,7 +50,9 @@ fn frame_fields<'a>(tables: &'a Tables, names: &'a Names, frame: FrameId, step: 
         function,
         file: text(step.file),
         line: step.line,
-        module: module.and_then(|module| tables.modules.get(module.index())).map(|module| module.path.as_str()),
+        module: module
+            .and_then(|module| tables.modules.get(module.index()))
+            .map(|module| module.path.as_str()),
         address,
         inlined: step.inlined,
         reason: function.is_none().then(reason),
@@ -62,7 +64,8 @@ const NOT_STORED: &str = "no name was stored";
 /// What a label stands for.
 pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analysis::LabelId) -> Who<'a> {
     let label = names.label(label);
-    let path = |module: capture::ModuleId| tables.modules.get(module.index()).map(|module| module.path.as_str());
+    let path =
+        |module: capture::ModuleId| tables.modules.get(module.index()).map(|module| module.path.as_str());
     let (kind, function, module, reason) = match label.kind {
         Kind::Everything => ("everything", None, None, None),
         Kind::Process => ("process", None, None, None),

@@ -21,7 +21,12 @@ pub(super) struct NodeFields<'a> {
 }
 
 /// The nodes that are large enough, each after its parent and in the order of their rank.
-pub(super) fn nodes<'a>(loaded: &'a Loaded, tree: &Tree, metric: Metric, cutoff: Cutoff) -> Vec<NodeFields<'a>> {
+pub(super) fn nodes<'a>(
+    loaded: &'a Loaded,
+    tree: &Tree,
+    metric: Metric,
+    cutoff: Cutoff,
+) -> Vec<NodeFields<'a>> {
     let mut fields = Vec::new();
     let mut walk = vec![(Tree::ROOT, None)];
     while let Some((id, parent)) = walk.pop() {

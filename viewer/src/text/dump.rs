@@ -73,7 +73,9 @@ impl<'a> Dump<'a> {
             Action::Free { address, stack } => {
                 ("free", format!("{address:#x}"), Some(stack).filter(|&stack| stack != NodeId::ROOT))
             }
-            Action::ReallocBegin { address, serial } => ("realloc begin", format!("{address:#x} #{serial}"), None),
+            Action::ReallocBegin { address, serial } => {
+                ("realloc begin", format!("{address:#x} #{serial}"), None)
+            }
             Action::ReallocEnd { serial, outcome } => match outcome {
                 ReallocOutcome::Block { address, size, stack } => {
                     ("realloc end", format!("{address:#x} {size} #{serial}"), Some(stack))
@@ -86,7 +88,9 @@ impl<'a> Dump<'a> {
                 (kind(stack, "mmap"), format!("{address:#x} {length}{who}"), Some(stack))
             }
             Action::Unmap { address, length } => ("munmap", format!("{address:#x} {length}"), None),
-            Action::UnmapFailed { address, length } => ("munmap failed", format!("{address:#x} {length}"), None),
+            Action::UnmapFailed { address, length } => {
+                ("munmap failed", format!("{address:#x} {length}"), None)
+            }
             Action::Remap { old_address, old_length, address, length, stack } => {
                 let text = format!("{old_address:#x} {old_length} -> {address:#x} {length}");
                 (kind(stack, "mremap"), text, Some(stack))
@@ -110,7 +114,8 @@ impl<'a> Dump<'a> {
             return String::new();
         }
         let mut steps = functions_of(self.tables, self.names, stack);
-        let mut text: Vec<String> = steps.by_ref().take(limit).map(|(_, step)| function(self.names, &step)).collect();
+        let mut text: Vec<String> =
+            steps.by_ref().take(limit).map(|(_, step)| function(self.names, &step)).collect();
         if steps.next().is_some() {
             text.push("…".to_owned());
         }

@@ -62,7 +62,10 @@ pub fn fit(text: &str, limit: usize) -> Cow<'_, str> {
 /// Unicode are enough for names of functions; a wrong guess only moves a column.
 fn width(char: char) -> usize {
     match char {
-        '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{300}'..='\u{36f}'
+        | '\u{1ab0}'..='\u{1aff}'
+        | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe00}'..='\u{fe0f}' => 0,
         '\u{1100}'..='\u{115f}'
         | '\u{2e80}'..='\u{303e}'
         | '\u{3041}'..='\u{a4cf}'
@@ -85,7 +88,8 @@ mod tests {
     /// Check that wide and combining characters are counted as they are shown.
     #[test]
     fn columns_are_those_of_a_terminal() {
-        for (text, expected) in [("", 0), ("abc", 3), ("Grüße", 5), ("e\u{301}", 1), ("関数", 4), ("한글", 4)] {
+        for (text, expected) in [("", 0), ("abc", 3), ("Grüße", 5), ("e\u{301}", 1), ("関数", 4), ("한글", 4)]
+        {
             assert_eq!(columns(text), expected, "{text}");
         }
     }
@@ -93,9 +97,13 @@ mod tests {
     /// Check that a cut text fills its columns and never exceeds them.
     #[test]
     fn texts_are_cut_to_columns() {
-        for (text, limit, expected) in
-            [("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("関数名", 5, "関数…"), ("関数名", 4, "関…"), ("ab", 0, "")]
-        {
+        for (text, limit, expected) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdef", 5, "abcd…"),
+            ("関数名", 5, "関数…"),
+            ("関数名", 4, "関…"),
+            ("ab", 0, ""),
+        ] {
             assert_eq!(fit(text, limit), expected, "{text} {limit}");
         }
     }

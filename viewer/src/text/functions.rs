@@ -22,7 +22,7 @@ pub(super) fn functions(
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
     let mut costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
     let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
-    let rank = |cost: &FunctionCost| (metric.rank(cost.total), metric.rank(cost.own));
+    let rank = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
     costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
     let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
     let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();

@@ -8,7 +8,12 @@ use crate::loaded::Loaded;
 use std::io::{self, Write};
 
 /// `app.memprof: 12.3 MiB in 4 blocks, held at the peak after 1.20 s`, and warnings.
-pub(super) fn headline(out: &mut dyn Write, loaded: &Loaded, metric: Metric, style: &Style) -> io::Result<()> {
+pub(super) fn headline(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    metric: Metric,
+    style: &Style,
+) -> io::Result<()> {
     let profile = &loaded.profile;
     let amount = metric.of(&profile.total);
     let size = bytes(amount.bytes);
@@ -42,13 +47,16 @@ fn warning_texts(loaded: &Loaded) -> Vec<String> {
     if let Some(cut) = &loaded.source.cut {
         warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
     }
-    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0) {
-        let advice = if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
+    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0)
+    {
+        let advice =
+            if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
         warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
     }
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
-        warnings.push(format!("{blocks} ended without a recorded free: the order of their events is ambiguous"));
+        warnings
+            .push(format!("{blocks} ended without a recorded free: the order of their events is ambiguous"));
     }
     if profile.stray_events > 0 {
         let events = counted(profile.stray_events, "event");

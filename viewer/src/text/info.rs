@@ -25,7 +25,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
-    let remarks = loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
+    let remarks =
+        loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
     for remark in remarks {
         writeln!(out, "remark: {}", escape(remark))?;
     }

@@ -36,7 +36,12 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
         let rest = rows[shown..].iter().fold(Amount::ZERO, |sum, row| sum + row.cost.leaked);
         let stacks = counted((rows.len() - shown) as u64, "more stack");
         let blocks = counted(rest.blocks, "block");
-        writeln!(out, "\n{} ({}) in {blocks} from {stacks} not shown", bytes(rest.bytes), percent(rest.bytes, total.bytes))?;
+        writeln!(
+            out,
+            "\n{} ({}) in {blocks} from {stacks} not shown",
+            bytes(rest.bytes),
+            percent(rest.bytes, total.bytes)
+        )?;
     }
     Ok(())
 }
@@ -54,7 +59,10 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     }
     if !profile.total.uncertain.is_zero() {
         let uncertain = held(profile.total.uncertain);
-        writeln!(out, "  beside it {uncertain} uncertain: alive across a gap, so their free may have been lost")?;
+        writeln!(
+            out,
+            "  beside it {uncertain} uncertain: alive across a gap, so their free may have been lost"
+        )?;
     }
     if !profile.total.at_exec.is_zero() {
         let at_exec = held(profile.total.at_exec);

@@ -15,6 +15,7 @@ mod style;
 mod summary;
 mod tree;
 
+pub use crate::options::DumpOptions;
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use info::info;

@@ -57,7 +57,8 @@ pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -
         previous = Some(step.label);
         parts.push((function(&loaded.names, &step), 1));
     }
-    let parts = parts.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name });
+    let parts =
+        parts.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name });
     let mut text = parts.collect::<Vec<_>>().join(" < ");
     if cut {
         text.push_str(" < …");

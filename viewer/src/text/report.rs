@@ -11,7 +11,12 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// Those of the writer.
-pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions, style: &Style) -> io::Result<()> {
+pub fn report(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    options: &ReportOptions,
+    style: &Style,
+) -> io::Result<()> {
     let metric = options.metric;
     headline::headline(out, loaded, metric, style)?;
     let total = metric.of(&loaded.profile.total);

@@ -39,7 +39,13 @@ pub(super) fn stacks(
     for group in &groups[..shown] {
         one_group(out, loaded, group, &columns)?;
     }
-    remainder(out, &columns, groups[shown..].iter().map(|group| metric.of(&group.cost)), "smaller function", "")
+    remainder(
+        out,
+        &columns,
+        groups[shown..].iter().map(|group| metric.of(&group.cost)),
+        "smaller function",
+        "",
+    )
 }
 
 fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Columns) -> io::Result<()> {
@@ -69,7 +75,8 @@ fn group_name(loaded: &Loaded, group: &Group, room: usize) -> String {
     let mut steps = group.rows.iter().map(|row| meaningful(&loaded.tables, &loaded.names, row.node).next());
     let Some(Some((_, first))) = steps.next() else { return "[no stack]".to_owned() };
     let name = function(&loaded.names, &first);
-    let agree = steps.all(|step| step.is_some_and(|(_, step)| (step.file, step.line) == (first.file, first.line)));
+    let agree =
+        steps.all(|step| step.is_some_and(|(_, step)| (step.file, step.line) == (first.file, first.line)));
     match detail(loaded, &first).filter(|_| agree) {
         Some(detail) => {
             let detail = format!(" ({detail})");

@@ -81,7 +81,9 @@ fn stacks(loaded: &Loaded) -> String {
     if share.distinct > 0 {
         text += &format!(", {} {}", percent_of(share.complete, share.distinct), StackState::Complete.name());
     }
-    for (number, state) in [(share.truncated, StackState::Truncated), (share.incomplete, StackState::Incomplete)] {
+    for (number, state) in
+        [(share.truncated, StackState::Truncated), (share.incomplete, StackState::Incomplete)]
+    {
         if number > 0 {
             text += &format!(", {} {}", count(number), state.name());
         }
@@ -143,7 +145,10 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     let file = shell_word(&loaded.source.file);
     writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
     let mut lines = vec![(format!("report {file}"), "who held the memory at the peak")];
-    lines.push((format!("report --tree --by allocations {file}"), "who allocates most often, from main inwards"));
+    lines.push((
+        format!("report --tree --by allocations {file}"),
+        "who allocates most often, from main inwards",
+    ));
     if !loaded.profile.total.leaked.is_zero() {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }

@@ -12,7 +12,7 @@
 //!      50 B   14.3 %           1        50 B  └─ c
 //! ```
 //!
-//! What is left out stands in a row of its own, so that the rows below a function and its own part add up to it.
+//! A function that only calls itself stands once, as `parse ×30`. What is left out stands in a row of its own, so that the rows below a function and its own part add up to it.
 
 use super::columns::Columns;
 use super::escape::columns;
@@ -47,16 +47,37 @@ pub(super) fn tree(
                 writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total))?;
             }
             What::Node(id) => {
-                let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead));
+                let (id, times, shown) =
+                    unroll(tree, id, |id| Shown::of(tree, id, &loaded.names, metric, cutoff));
+                let times = if times > 1 { format!(" ×{times}") } else { String::new() };
+                let room = style
+                    .width
+                    .saturating_sub(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead) + columns(&times));
                 let name = fit_name(&loaded.names, tree.node(id).label, room.max(20));
                 let name = style.paint(Role::Function, name);
                 let own = numbers.single(tree.own(id));
-                writeln!(out, "{}{own}  {lead}{name}", numbers.row(tree.node(id).total))?;
-                push_below(&mut rows, &row, Shown::of(tree, id, &loaded.names, metric, cutoff));
+                writeln!(out, "{}{own}  {lead}{name}{times}", numbers.row(tree.node(id).total))?;
+                push_below(&mut rows, &row, shown);
             }
         }
     }
     Ok(())
+}
+
+/// Follows a function that does nothing but call itself: the innermost such node, how many there are, and what is
+/// below it.
+fn unroll(tree: &Tree, mut id: u32, shown_of: impl Fn(u32) -> Shown) -> (u32, usize, Shown) {
+    let mut times = 1;
+    loop {
+        let shown = shown_of(id);
+        let next = shown.children.first().copied();
+        let next = next.filter(|_| shown.children.len() == 1 && shown.hidden == 0 && tree.own(id).is_zero());
+        match next.filter(|&child| tree.node(child).label == tree.node(id).label) {
+            Some(child) => id = child,
+            None => return (id, times, shown),
+        }
+        times += 1;
+    }
 }
 
 /// At most half of what the numbers leave is spent on lines.

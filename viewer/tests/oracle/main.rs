@@ -4,7 +4,9 @@ mod naive;
 #[path = "../support/mod.rs"]
 mod support;
 
-use capture::{Action, Ended, Event, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables, ThreadId};
+use capture::{
+    Action, Ended, Event, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables, ThreadId,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Made;
@@ -17,7 +19,8 @@ fn family() -> Tables {
     for name in ["main > f", "main > g", "main > f > h"] {
         made.stack(name);
     }
-    let forked = |parent: u32| Process { parent: Some(ProcessId(parent)), forked: true, ..Process::default() };
+    let forked =
+        |parent: u32| Process { parent: Some(ProcessId(parent)), forked: true, ..Process::default() };
     let end = |ended| Some(ProcessEnd { ended, time: 0 });
     for row in [
         Process { end: end(Ended::Exited(0)), ..Process::default() },

@@ -1,6 +1,7 @@
 //! A replay that is slow and plain: whole maps are copied, every sum is taken anew after each step.
 
 use capture::{Action, Ended, Event, NodeId, ReallocOutcome, Tables, ThreadId};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use viewer::analysis::{Amount, Anomalies, Cost};
 
@@ -86,7 +87,9 @@ impl Replay {
         self.processes[p].seen = true;
         let thread = event.thread;
         match event.action {
-            Action::Alloc { address, size, stack, .. } => self.alloc(p, thread, address, size, stack, event.time),
+            Action::Alloc { address, size, stack, .. } => {
+                self.alloc(p, thread, address, size, stack, event.time)
+            }
             Action::Free { address, .. } => match self.processes[p].live.remove(&address) {
                 Some(block) => {
                     let ordinal = self.ordinals.get(&thread).copied().unwrap_or(0);
@@ -98,9 +101,10 @@ impl Replay {
                 None => self.unknown(p, address),
             },
             Action::ReallocBegin { address, serial } => {
-                let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.processes[p].pending)
-                    .into_iter()
-                    .partition(|other| other.thread == thread && (other.serial == serial || other.thread_gapped));
+                let (gone, kept): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut self.processes[p].pending).into_iter().partition(|other| {
+                        other.thread == thread && (other.serial == serial || other.thread_gapped)
+                    });
                 self.processes[p].pending = kept;
                 for block in gone.into_iter().filter_map(|pending| pending.block) {
                     self.uncounted(p, &block);
@@ -112,7 +116,9 @@ impl Replay {
             Action::ReallocEnd { serial, outcome } => self.realloc_end(p, event, serial, outcome),
             Action::GapBegin => self.gap(p, thread, true, false),
             Action::GapEnd { .. } => self.gap(p, thread, false, true),
-            Action::ThreadEnd if self.processes[p].gaps_open.contains(&thread) => self.gap(p, thread, false, true),
+            Action::ThreadEnd if self.processes[p].gaps_open.contains(&thread) => {
+                self.gap(p, thread, false, true)
+            }
             _ => {}
         }
         self.look(event.time);
@@ -131,19 +137,21 @@ impl Replay {
     }
 
     fn realloc_end(&mut self, p: usize, event: &Event, serial: u16, outcome: ReallocOutcome) {
-        let place = self.processes[p].pending.iter().rposition(|pending| {
-            pending.thread == event.thread && pending.serial == serial
-        });
+        let place = self.processes[p]
+            .pending
+            .iter()
+            .rposition(|pending| pending.thread == event.thread && pending.serial == serial);
         let address = place.map(|place| self.processes[p].pending[place].address);
         match outcome {
             ReallocOutcome::Failed => {
                 let Some(place) = place else { return };
                 let pending = self.processes[p].pending.remove(place);
                 if let Some(block) = pending.block {
-                    if self.processes[p].live.contains_key(&pending.address) {
-                        self.uncounted(p, &block);
-                    } else {
-                        self.processes[p].live.insert(pending.address, block);
+                    match self.processes[p].live.entry(pending.address) {
+                        Entry::Occupied(_) => self.uncounted(p, &block),
+                        Entry::Vacant(place) => {
+                            place.insert(block);
+                        }
                     }
                 }
             }
@@ -194,7 +202,9 @@ impl Replay {
     fn gap(&mut self, p: usize, thread: ThreadId, begin: bool, end: bool) {
         let process = &mut self.processes[p];
         process.gapped = true;
-        for block in process.live.values_mut().chain(process.pending.iter_mut().filter_map(|p| p.block.as_mut())) {
+        for block in
+            process.live.values_mut().chain(process.pending.iter_mut().filter_map(|p| p.block.as_mut()))
+        {
             block.crossed = true;
         }
         let opens = !process.gaps_open.contains(&thread);
@@ -262,7 +272,8 @@ impl Replay {
             let pending = process.pending.iter().filter_map(|pending| pending.block.as_ref());
             for block in process.live.values().chain(pending) {
                 own += Amount::block(block.size);
-                *held.entry((u32::try_from(p).unwrap(), block.node.0)).or_default() += Amount::block(block.size);
+                *held.entry((u32::try_from(p).unwrap(), block.node.0)).or_default() +=
+                    Amount::block(block.size);
             }
             if own.bytes > self.out.process_peaks[p].0.bytes {
                 self.out.process_peaks[p] = (own, time);

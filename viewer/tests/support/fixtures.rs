@@ -1,9 +1,7 @@
 //! Captures that several tests look at.
 
 use super::Made;
-use capture::{
-    Action, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary,
-};
+use capture::{Action, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary};
 use viewer::{Loaded, Source};
 
 impl Made {
@@ -47,7 +45,13 @@ pub(crate) fn rich() -> Made {
     made.alloc(first, 0x10, 64, start);
     made.end(shell, first, Ended::Exec);
     let executable = "/opt/bin/server".to_owned();
-    let row = Process { parent: Some(shell), image: 1, name: "server".to_owned(), executable, ..Process::default() };
+    let row = Process {
+        parent: Some(shell),
+        image: 1,
+        name: "server".to_owned(),
+        executable,
+        ..Process::default()
+    };
     let (server, one) = made.process_row(row);
     let (child, two) = made.fork(server);
 

@@ -6,8 +6,8 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo,
-    ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId,
+    Action, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId,
+    Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId,
 };
 use viewer::analysis::{Load, Profile};
 
@@ -83,7 +83,11 @@ impl Made {
         });
         let names: Vec<SourceFrame> = names.collect();
         self.tables.symbols.resize(id.index(), None);
-        self.tables.symbols.push((!names.is_empty()).then_some(Symbolized { frame: id, names, reason: None }));
+        self.tables.symbols.push((!names.is_empty()).then_some(Symbolized {
+            frame: id,
+            names,
+            reason: None,
+        }));
         id
     }
 
@@ -94,9 +98,12 @@ impl Made {
     }
 
     pub(crate) fn pseudo(&mut self, pseudo: Pseudo) -> FrameId {
-        self.tables.frames.push(Frame::Pseudo(pseudo));
-        self.tables.symbols.push(None);
-        FrameId::from_index(self.tables.frames.len() - 1)
+        let known = self.tables.frames.iter().position(|frame| *frame == Frame::Pseudo(pseudo));
+        FrameId::from_index(known.unwrap_or_else(|| {
+            self.tables.frames.push(Frame::Pseudo(pseudo));
+            self.tables.symbols.push(None);
+            self.tables.frames.len() - 1
+        }))
     }
 
     pub(crate) fn node(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
@@ -119,8 +126,7 @@ impl Made {
 
     fn frame_of(&mut self, function: &str) -> FrameId {
         if let Some(pseudo) = Pseudo::ALL.into_iter().find(|pseudo| pseudo.label() == function) {
-            let known = self.tables.frames.iter().position(|frame| *frame == Frame::Pseudo(pseudo));
-            return known.map(FrameId::from_index).unwrap_or_else(|| self.pseudo(pseudo));
+            return self.pseudo(pseudo);
         }
         let known = self.tables.symbols.iter().position(|symbol| {
             let name = symbol.as_ref().and_then(|symbol| symbol.names.first()?.function);

@@ -1,0 +1,142 @@
+//! How fast a capture is counted and its trees are built. Run with `cargo bench -p viewer`; figures are CPU time of
+//! the machine it runs on. It fails when a tree takes longer than people would wait for.
+
+use capture::{Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
+use std::time::Duration;
+use viewer::analysis::{Load, Metric, Names, Profile, Tree, functions};
+
+const EVENTS: usize = 10_000_000;
+const BATCH: usize = 1 << 18;
+const TRACES: u32 = 1_000_000;
+const DEPTH: u32 = 100;
+const TREE_LIMIT: Duration = Duration::from_secs(2);
+
+fn main() {
+    for live in [1_000, 100_000, 1_000_000] {
+        let (elapsed, profile) = count(live);
+        let rate = EVENTS as f64 / elapsed.as_secs_f64() / 1e6;
+        println!("load: {rate:.1} M events/s with {live} live blocks, {} rows", profile.sites.len());
+    }
+    let (tables, profile) = traces();
+    let start = cpu_time();
+    let names = Names::new(&tables);
+    println!("names: {:.2} s for {} frames", (cpu_time() - start).as_secs_f64(), tables.frames.len());
+    let build = || {
+        let start = cpu_time();
+        (Tree::top_down(&profile, &tables, &names, Metric::Bytes), cpu_time() - start)
+    };
+    // The best of three: other programs of the machine only ever add to it.
+    let (tree, top_down) = (0..3).map(|_| build()).min_by_key(|(_, elapsed)| *elapsed).expect("three runs");
+    let (seconds, nodes) = (top_down.as_secs_f64(), tree.len());
+    println!("top-down: {seconds:.2} s for {TRACES} traces of depth {DEPTH}, {nodes} nodes");
+    let start = cpu_time();
+    let functions = functions(&tree, &names).len();
+    println!("functions: {:.2} s for {functions}", (cpu_time() - start).as_secs_f64());
+    let start = cpu_time();
+    let least = profile.total.allocated.bytes / 100;
+    let inverted = Tree::inverted(&profile, &tables, &names, Metric::Bytes, least);
+    println!("inverted from 1 %: {:.2} s, {} nodes", (cpu_time() - start).as_secs_f64(), inverted.len());
+    assert!(top_down < TREE_LIMIT, "a top-down tree took {top_down:?}");
+}
+
+/// Eight threads that allocate and free in random order, around so many live blocks.
+fn count(live: usize) -> (Duration, Profile) {
+    let mut tables = Tables::default();
+    tables.processes.push(Process::default());
+    tables.threads.extend((0..8).map(|tid| Thread { process: ProcessId(0), tid, ..Thread::default() }));
+    tables.nodes.extend((0..10_000).map(|_| Node { parent: NodeId::ROOT, frame: FrameId(0) }));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut blocks = vec![0_u64; live];
+    let mut load = Load::new(&tables);
+    let mut elapsed = Duration::ZERO;
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut next = 0x7f00_0000_0000_u64;
+    let mut free_list = Vec::new();
+    for time in 0..EVENTS {
+        let thread = ThreadId(random.below(8) as u32);
+        let slot = random.below(live);
+        let action = if blocks[slot] == 0 {
+            let address = free_list.pop().unwrap_or_else(|| {
+                next += 64;
+                next
+            });
+            blocks[slot] = address;
+            let stack = NodeId(random.below(10_000) as u32);
+            Action::Alloc { address, size: random.below(500) as u64, alignment: 0, stack }
+        } else {
+            free_list.push(blocks[slot]);
+            Action::Free { address: std::mem::take(&mut blocks[slot]), stack: NodeId::ROOT }
+        };
+        batch.push(Event { time: time as u64, thread, action });
+        if batch.len() == BATCH || time + 1 == EVENTS {
+            let start = cpu_time();
+            batch.iter().for_each(|event| load.event(event));
+            elapsed += cpu_time() - start;
+            batch.clear();
+        }
+    }
+    (elapsed, load.finish())
+}
+
+/// A million stacks of depth 100, which share their outer frames as those of programs do: each differs from the
+/// one before in its innermost two to four frames, and all of them in every fiftieth step.
+fn traces() -> (Tables, Profile) {
+    let mut tables = Tables::default();
+    tables.processes.push(Process { name: "app".to_owned(), ..Process::default() });
+    tables.threads.push(Thread::default());
+    tables.frames.extend((0..50_000).map(|address| Frame::Code { module: None, address, exact: false }));
+    symbolize(&mut tables);
+    tables.nodes.push(Node { parent: NodeId::ROOT, frame: FrameId(0) });
+    let mut random = Random(1);
+    let mut path = vec![NodeId::ROOT];
+    let mut leaves = Vec::new();
+    for trace in 0..TRACES {
+        let keep =
+            if trace % 50 == 0 { random.below(DEPTH as usize) } else { DEPTH as usize - 2 - random.below(3) };
+        path.truncate(keep + 1);
+        while path.len() <= DEPTH as usize {
+            let parent = *path.last().expect("the root stays");
+            tables.nodes.push(Node { parent, frame: FrameId(random.below(50_000) as u32) });
+            path.push(NodeId::from_index(tables.nodes.len() - 1));
+        }
+        leaves.push(*path.last().expect("the root stays"));
+    }
+    let mut load = Load::new(&tables);
+    for (index, stack) in leaves.into_iter().enumerate() {
+        let address = 0x1000 + index as u64 * 16;
+        let action = Action::Alloc { address, size: 16, alignment: 0, stack };
+        load.event(&Event { time: index as u64, thread: ThreadId(0), action });
+    }
+    let profile = load.finish();
+    (tables, profile)
+}
+
+/// Gives every frame a function; five frames share one.
+fn symbolize(tables: &mut Tables) {
+    for frame in 0..tables.frames.len() {
+        tables.strings.push(format!("function_{}", frame / 5));
+        let function = Some(capture::StringId::from_index(frame));
+        let names = vec![capture::SourceFrame { function, ..Default::default() }];
+        let frame = FrameId::from_index(frame);
+        tables.symbols.push(Some(capture::Symbolized { frame, names, reason: None }));
+    }
+}
+
+/// CPU time of this thread so far: what else runs on the machine should not count.
+fn cpu_time() -> Duration {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
+    let first = statistics.split_whitespace().next().expect("three numbers");
+    Duration::from_nanos(first.parse().expect("a number"))
+}
+
+/// xorshift64*: the same events on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+    }
+}

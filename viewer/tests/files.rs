@@ -1,0 +1,123 @@
+//! From a file to a view.
+
+mod support;
+
+use capture::{Create, Writer};
+use std::path::Path;
+use support::Made;
+use support::fixtures::rich;
+use viewer::text::Style;
+use viewer::{DumpOptions, Error};
+
+/// Writes a made capture to a file, with a flush between every few events.
+fn write(path: &Path, made: &Made) {
+    let tables = &made.tables;
+    let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
+    tables.strings.iter().for_each(|string| {
+        writer.string(string).unwrap();
+    });
+    tables.modules.iter().for_each(|module| {
+        writer.module(module.clone()).unwrap();
+    });
+    tables.processes.iter().for_each(|process| {
+        writer.process(process.clone()).unwrap();
+    });
+    tables.threads.iter().for_each(|thread| {
+        writer.thread(thread.clone()).unwrap();
+    });
+    tables.frames.iter().for_each(|frame| {
+        writer.frame(*frame).unwrap();
+    });
+    tables.nodes.iter().skip(1).for_each(|node| {
+        writer.node(node.parent, node.frame).unwrap();
+    });
+    tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
+    for events in made.events.chunks(5) {
+        events.iter().for_each(|event| writer.event(*event).unwrap());
+        writer.flush().unwrap();
+    }
+    writer.finish(&tables.summary.clone().unwrap_or_default()).unwrap();
+}
+
+/// Check that a capture read from its file has the numbers and names that it had in memory.
+#[test]
+fn file_has_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("server.memprof");
+    write(&path, &rich());
+    let read = viewer::open(&path).unwrap();
+    let made = rich().loaded(&path.display().to_string());
+    assert_eq!(read.source, made.source);
+    for style in [Style::default(), Style { color: true, width: 80 }] {
+        let text = |loaded: &viewer::Loaded| {
+            let mut out = Vec::new();
+            viewer::text::info(&mut out, loaded, &style).unwrap();
+            viewer::text::leaks(&mut out, loaded, 100, &style).unwrap();
+            viewer::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
+            viewer::json::report(&mut out, loaded, &Default::default()).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(&read), text(&made));
+    }
+}
+
+/// Check that a file without its end is counted up to there, and that every view says so.
+#[test]
+fn cut_file_is_counted_up_to_the_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.memprof");
+    write(&path, &rich());
+    let bytes = std::fs::read(&path).unwrap();
+    let whole = viewer::open(&path).unwrap().profile;
+    let mut before = 0;
+    for length in (0..bytes.len()).step_by(7) {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let Ok(loaded) = viewer::open(&path) else {
+            assert!(length < 200, "only a file without a header is refused, not one of {length} bytes");
+            continue;
+        };
+        assert!(loaded.source.cut.is_some(), "{length}");
+        assert!(loaded.profile.events >= before && loaded.profile.events <= whole.events, "{length}");
+        before = loaded.profile.events;
+        let mut out = Vec::new();
+        viewer::text::report(&mut out, &loaded, &Default::default(), &Style::default()).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("warning: the file is incomplete"), "{length}");
+        let mut out = Vec::new();
+        viewer::json::info(&mut out, &loaded).unwrap();
+        assert!(serde_json::from_slice::<serde_json::Value>(&out).unwrap()["cut"].is_string(), "{length}");
+    }
+    assert!(before > 0, "some cut left events");
+}
+
+/// Check that a file is dumped event by event, in text and in JSON, and that a closed pipe ends it with the
+/// writer's error.
+#[test]
+fn dump_streams_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("server.memprof");
+    write(&path, &rich());
+    let mut text = Vec::new();
+    viewer::dump(&path, &mut text, DumpOptions { frames: 0 }, &Style::default()).unwrap();
+    assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());
+    let mut json = Vec::new();
+    viewer::dump_json(&path, &mut json, DumpOptions::default()).unwrap();
+    assert_eq!(json.split(|&byte| byte == b'\n').count() - 1, rich().events.len() + 1);
+
+    let mut full = [0; 100];
+    let error = viewer::dump(&path, &mut full.as_mut_slice(), DumpOptions::default(), &Style::default());
+    assert!(matches!(error, Err(Error::Write(_))), "{error:?}");
+}
+
+/// Check that what is no capture is refused with the file's name in the message.
+#[test]
+fn other_files_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent.memprof");
+    let script = folder.path().join("script.sh");
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    for path in [absent, script, folder.path().to_owned()] {
+        let error = viewer::open(&path).unwrap_err();
+        assert!(matches!(error, Error::Capture { .. }));
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
+}

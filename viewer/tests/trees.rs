@@ -1,0 +1,235 @@
+//! Call trees and function tables, worked by hand.
+
+mod support;
+
+use capture::{FrameId, NodeId};
+use support::Made;
+use viewer::Loaded;
+use viewer::analysis::{Amount, Metric, Tree, functions};
+
+/// The paths of a tree with total and own part, as `a/b 300/3 own 300/3`, in order of the paths.
+fn paths(loaded: &Loaded, tree: &Tree) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut walk = vec![(Tree::ROOT, String::new())];
+    while let Some((id, above)) = walk.pop() {
+        let node = tree.node(id);
+        let path = format!("{above}/{}", loaded.names.label(node.label).name);
+        let own = tree.own(id);
+        let (total, calls) = (node.total.bytes, node.total.blocks);
+        paths.push(format!("{path} {total}/{calls} own {}/{}", own.bytes, own.blocks));
+        walk.extend(tree.children(id).map(|child| (child, path.clone())));
+    }
+    paths.sort();
+    paths
+}
+
+/// The functions of a tree, as `f total/calls own bytes/calls`.
+fn table(loaded: &Loaded, tree: &Tree) -> Vec<String> {
+    let mut table: Vec<String> = functions(tree, &loaded.names)
+        .into_iter()
+        .map(|cost| {
+            let name = &loaded.names.label(cost.label).name;
+            let (total, own) = (cost.total, cost.own);
+            format!("{name} {}/{} own {}/{}", total.bytes, total.blocks, own.bytes, own.blocks)
+        })
+        .collect();
+    table.sort();
+    table
+}
+
+fn made_of(calls: &[(&str, &str, u64)]) -> Loaded {
+    let mut made = Made::new();
+    let mut threads: Vec<(&str, capture::ThreadId)> = Vec::new();
+    for (index, &(process, stack, size)) in calls.iter().enumerate() {
+        let known = threads.iter().find(|(name, _)| *name == process).map(|(_, thread)| *thread);
+        let thread = known.unwrap_or_else(|| made.process(process).1);
+        if known.is_none() {
+            threads.push((process, thread));
+        }
+        let stack = made.stack(stack);
+        made.alloc(thread, 0x1000 + index as u64 * 0x1000, size, stack);
+    }
+    made.loaded("app.memprof")
+}
+
+fn top_down(loaded: &Loaded) -> Tree {
+    Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes)
+}
+
+fn inverted(loaded: &Loaded, least: i64) -> Tree {
+    Tree::inverted(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes, least)
+}
+
+/// Check totals and own parts where `a` calls `b` three times and `c` once.
+#[test]
+fn callers_have_the_sum_of_their_callees() {
+    let loaded =
+        made_of(&[("p", "a > b", 100), ("p", "a > b", 100), ("p", "a > b", 100), ("p", "a > c", 50)]);
+    let tree = top_down(&loaded);
+    let expected = [
+        "/[Everything] 350/4 own 0/0",
+        "/[Everything]/p 350/4 own 0/0",
+        "/[Everything]/p/a 350/4 own 0/0",
+        "/[Everything]/p/a/b 300/3 own 300/3",
+        "/[Everything]/p/a/c 50/1 own 50/1",
+    ];
+    assert_eq!(paths(&loaded, &tree), expected);
+    assert_eq!(table(&loaded, &tree), ["a 350/4 own 0/0", "b 300/3 own 300/3", "c 50/1 own 50/1"]);
+}
+
+/// Check that a function is charged once for each stack, however often it stands there, and that no total exceeds
+/// the capture's.
+#[test]
+fn recursion_is_charged_once() {
+    for (stack, expected) in [
+        ("f > f > f", vec!["f 10/1 own 10/1"]),
+        ("f > g > f > g", vec!["f 10/1 own 0/0", "g 10/1 own 10/1"]),
+        ("f > f > g", vec!["f 10/1 own 0/0", "g 10/1 own 10/1"]),
+    ] {
+        let loaded = made_of(&[("p", stack, 10)]);
+        let tree = top_down(&loaded);
+        assert_eq!(table(&loaded, &tree), expected, "{stack}");
+        assert_eq!(tree.len(), 2 + stack.split(" > ").count(), "a node for each call of {stack}");
+    }
+}
+
+/// Check that callers are attributed per process: what `foo` costs in one says nothing about the other.
+#[test]
+fn processes_keep_their_callers() {
+    let loaded = made_of(&[("a", "bar > foo", 80), ("b", "baz > foo", 1)]);
+    let expected = [
+        "/[Everything] 81/2 own 0/0",
+        "/[Everything]/foo 81/2 own 0/0",
+        "/[Everything]/foo/bar 80/1 own 0/0",
+        "/[Everything]/foo/bar/a 80/1 own 80/1",
+        "/[Everything]/foo/baz 1/1 own 0/0",
+        "/[Everything]/foo/baz/b 1/1 own 1/1",
+    ];
+    assert_eq!(paths(&loaded, &inverted(&loaded, 0)), expected);
+}
+
+/// Check that processes of one name stand under one node, and that all processes add up to the root.
+#[test]
+fn everything_is_the_sum_of_the_processes() {
+    let mut made = Made::new();
+    let stack = made.stack("main");
+    for (name, size) in [("cc1", 1), ("cc1", 2), ("ld", 4)] {
+        let (_, thread) = made.process(name);
+        made.alloc(thread, 0x10, size, stack);
+    }
+    let loaded = made.loaded("make.memprof");
+    let expected = [
+        "/[Everything] 7/3 own 0/0",
+        "/[Everything]/cc1 3/2 own 0/0",
+        "/[Everything]/cc1/main 3/2 own 3/2",
+        "/[Everything]/ld 4/1 own 0/0",
+        "/[Everything]/ld/main 4/1 own 4/1",
+    ];
+    assert_eq!(paths(&loaded, &top_down(&loaded)), expected);
+    assert_eq!(loaded.profile.total.allocated, Amount { blocks: 3, bytes: 7 });
+}
+
+/// Check that inlined functions are nodes of their own, and that two addresses of one function are one node.
+#[test]
+fn frames_become_functions() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("p");
+    let main = made.stack("main");
+    let one = made.frame(Some("/bin/app"), &["inner", "middle", "outer"]);
+    let two = made.frame(Some("/bin/app"), &["outer"]);
+    let (one, two) = (made.node(main, one), made.node(main, two));
+    made.alloc(thread, 0x10, 1, one);
+    made.alloc(thread, 0x20, 2, two);
+    let loaded = made.loaded("p.memprof");
+    let expected = [
+        "/[Everything] 3/2 own 0/0",
+        "/[Everything]/p 3/2 own 0/0",
+        "/[Everything]/p/main 3/2 own 0/0",
+        "/[Everything]/p/main/outer 3/2 own 2/1",
+        "/[Everything]/p/main/outer/middle 1/1 own 0/0",
+        "/[Everything]/p/main/outer/middle/inner 1/1 own 1/1",
+    ];
+    assert_eq!(paths(&loaded, &top_down(&loaded)), expected);
+}
+
+/// Check that truncated stacks stand under one node at the outer side, and never as roots of their own; kinds of
+/// calls stand nowhere.
+#[test]
+fn truncated_stacks_are_together() {
+    let loaded = made_of(&[
+        ("p", "[truncated stack] > f > f", 1),
+        ("p", "[truncated stack] > g > calloc", 2),
+        ("p", "[incomplete: broken stack] > h", 4),
+        ("p", "main > f", 8),
+    ]);
+    let expected = [
+        "/[Everything] 15/4 own 0/0",
+        "/[Everything]/p 15/4 own 0/0",
+        "/[Everything]/p/[incomplete: broken stack] 4/1 own 0/0",
+        "/[Everything]/p/[incomplete: broken stack]/h 4/1 own 4/1",
+        "/[Everything]/p/[truncated stack] 3/2 own 0/0",
+        "/[Everything]/p/[truncated stack]/f 1/1 own 0/0",
+        "/[Everything]/p/[truncated stack]/f/f 1/1 own 1/1",
+        "/[Everything]/p/[truncated stack]/g 2/1 own 2/1",
+        "/[Everything]/p/main 8/1 own 0/0",
+        "/[Everything]/p/main/f 8/1 own 8/1",
+    ];
+    assert_eq!(paths(&loaded, &top_down(&loaded)), expected);
+}
+
+/// Check that an inverted tree takes apart what is large, leaves what is small, and loses nothing.
+#[test]
+fn small_branches_stay_closed() {
+    let loaded = made_of(&[("p", "a > b", 99), ("p", "c > d", 1)]);
+    let expected = [
+        "/[Everything] 100/2 own 0/0",
+        "/[Everything]/b 99/1 own 0/0",
+        "/[Everything]/b/a 99/1 own 0/0",
+        "/[Everything]/b/a/p 99/1 own 99/1",
+        "/[Everything]/d 1/1 own 1/1",
+    ];
+    assert_eq!(paths(&loaded, &inverted(&loaded, 10)), expected);
+}
+
+/// Check that stacks of 10,000 frames are built, walked and written without recursion.
+#[test]
+fn deep_stacks_are_no_trouble() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("p");
+    let frames: Vec<FrameId> =
+        (0..4).map(|index| made.frame(Some("/bin/app"), &[["a", "b", "c", "d"][index]])).collect();
+    let mut node = NodeId::ROOT;
+    for depth in 0..10_000 {
+        let next = NodeId::from_index(made.tables.nodes.len());
+        made.tables.nodes.push(capture::Node { parent: node, frame: frames[depth % 4] });
+        node = next;
+        made.alloc(thread, 0x10 + depth as u64 * 16, 1, node);
+    }
+    let loaded = made.loaded("deep.memprof");
+    let tree = top_down(&loaded);
+    assert_eq!(tree.len(), 10_002);
+    assert_eq!(tree.node(Tree::ROOT).total.blocks, 10_000);
+    let table = functions(&tree, &loaded.names);
+    assert_eq!(table.iter().map(|cost| cost.own.blocks).sum::<i64>(), 10_000);
+    let mut out = Vec::new();
+    let options = viewer::ReportOptions { shape: viewer::Shape::Tree, ..Default::default() };
+    viewer::text::report(&mut out, &loaded, &options, &viewer::text::Style::default()).unwrap();
+    viewer::json::report(&mut out, &loaded, &options).unwrap();
+    assert_eq!(inverted(&loaded, 2000).node(Tree::ROOT).total.blocks, 10_000);
+}
+
+/// Check that a file whose tables refer to nothing, or to themselves, still has a tree.
+#[test]
+fn broken_tables_have_a_tree() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("p");
+    let node = |parent, frame| capture::Node { parent: NodeId(parent), frame: FrameId(frame) };
+    made.tables.nodes.extend([node(1, 0), node(77, 99), node(1, 5)]);
+    for (address, stack) in [(0x10, 1), (0x20, 2), (0x30, 3), (0x40, 4_000_000)] {
+        made.alloc(thread, address, 1, NodeId(stack));
+    }
+    let loaded = made.loaded("broken.memprof");
+    for tree in [top_down(&loaded), inverted(&loaded, 0)] {
+        assert_eq!(tree.node(Tree::ROOT).total.blocks, 4);
+    }
+}
