@@ -14,6 +14,9 @@ pub struct Event {
     pub action: Action,
 }
 
+// Readers hand out millions of them.
+const _: () = assert!(size_of::<Event>() <= 64);
+
 /// The kinds of events. Which function was called (`calloc`, `operator new` …) is the innermost frame of the
 /// stack, see [`crate::Pseudo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

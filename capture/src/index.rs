@@ -71,6 +71,7 @@ impl Chunk {
 
 /// One entry: the offset, then the chunk's header without marker and checksum.
 const ENTRY: usize = 8 + ChunkHeader::LENGTH - 8;
+const _: () = assert!(ENTRY == 40, "FORMAT.md says so");
 
 pub(crate) fn put(chunks: &[Chunk], payload: &mut Vec<u8>) {
     for Chunk { offset, header } in chunks {

@@ -3,25 +3,19 @@
 use std::ops::Range;
 
 use super::address::{IN_PLACE, Key, Model, address};
+use super::bounds::Bounds;
 use super::kind::{Kind, Run};
+use super::rare::Pages;
 use super::{COLUMNS, Column};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
-use crate::ids::{NodeId, ProcessId, ThreadId};
+use crate::ids::{NodeId, ThreadId};
 use crate::varint;
 
 /// Events of one batch: few enough that writer and reader of the batch share the second-level cache.
 const BATCH: usize = 4096;
-
-/// How many rows the tables have: an event that refers beyond them is an error, so that users of events may index.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) threads: usize,
-    pub(crate) nodes: usize,
-    pub(crate) processes: usize,
-}
 
 /// Reads one chunk after the other, in batches.
 pub(crate) struct Decoder {
@@ -35,7 +29,7 @@ pub(crate) struct Decoder {
     thread_left: u64,
     time: u64,
     time_left: u64,
-    page: u64,
+    pages: Pages,
     unknown: u64,
 }
 
@@ -53,7 +47,7 @@ impl Decoder {
             thread_left: 0,
             time: 0,
             time_left: 0,
-            page: 0,
+            pages: Pages::default(),
             unknown: 0,
         }
     }
@@ -74,7 +68,8 @@ impl Decoder {
         self.left = events;
         self.kinds = Run::START;
         (self.thread_left, self.time_left) = (0, 0);
-        (self.thread, self.time, self.page) = (0, 0, 0);
+        (self.thread, self.time) = (0, 0);
+        self.pages = Pages::default();
         Ok(())
     }
 
@@ -165,9 +160,7 @@ impl Decoder {
             let column = &mut columns[Column::Thread as usize];
             self.thread = varint::take_u32(column)?;
             self.thread_left = varint::take(column)?.saturating_add(1);
-            if self.thread as usize >= bounds.threads {
-                return Err(Malformed("an event refers to an unknown thread"));
-            }
+            bounds.thread(self.thread)?;
         }
         if self.time_left == 0 {
             let column = &mut columns[Column::Time as usize];
@@ -213,10 +206,8 @@ impl Decoder {
         };
         self.model.placed(thread, size, key, placement);
         let lane = self.model.lane(thread);
-        let stack = known_stack(
-            varint::take_delta(&mut columns[Column::Stack as usize], lane.stack.into())?,
-            bounds,
-        )?;
+        let stack = varint::take_delta(&mut columns[Column::Stack as usize], lane.stack.into())?;
+        let stack = bounds.stack(stack)?;
         lane.stack = stack.0;
         Ok((address(key), size, stack, placement))
     }
@@ -267,10 +258,9 @@ impl Decoder {
                 let (key, class) = self.freed(columns, thread)?;
                 self.model.freed(thread, key, class);
                 let lane = self.model.lane(thread);
-                let stack = known_stack(
-                    varint::take_delta(&mut columns[Column::FreeStack as usize], lane.free_stack.into())?,
-                    bounds,
-                )?;
+                let stack =
+                    varint::take_delta(&mut columns[Column::FreeStack as usize], lane.free_stack.into())?;
+                let stack = bounds.stack(stack)?;
                 lane.free_stack = stack.0;
                 Action::Free { address: address(key), stack }
             }
@@ -292,69 +282,12 @@ impl Decoder {
                 self.model.reallocated(thread, true);
                 Action::ReallocEnd { serial: self.serial(columns, thread)?, outcome: ReallocOutcome::Freed }
             }
-            rare => self.rare(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
+            rare => self.pages.take(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
         })
-    }
-
-    /// A rare event from its record, which may be longer in files of later versions.
-    fn rare(&mut self, kind: Kind, mut record: &[u8], bounds: Bounds) -> Result<Action, Malformed> {
-        let record = &mut record;
-        Ok(match kind {
-            Kind::Map | Kind::MapInHook => Action::Map {
-                address: self.page(record)?,
-                length: varint::take(record)?,
-                stack: known_stack(varint::take(record)?, bounds)?,
-                in_hook: kind == Kind::MapInHook,
-            },
-            Kind::Unmap => Action::Unmap { address: self.page(record)?, length: varint::take(record)? },
-            Kind::UnmapFailed => {
-                Action::UnmapFailed { address: self.page(record)?, length: varint::take(record)? }
-            }
-            Kind::Remap => Action::Remap {
-                old_address: self.page(record)?,
-                old_length: varint::take(record)?,
-                address: self.page(record)?,
-                length: varint::take(record)?,
-                stack: known_stack(varint::take(record)?, bounds)?,
-            },
-            Kind::Break => Action::Break {
-                address: self.page(record)?,
-                stack: known_stack(varint::take(record)?, bounds)?,
-            },
-            Kind::ProcessStart => Action::ProcessStart { process: take_process(record, bounds)? },
-            Kind::ProcessEnd => Action::ProcessEnd { process: take_process(record, bounds)? },
-            Kind::ThreadStart => Action::ThreadStart,
-            Kind::ThreadEnd => Action::ThreadEnd,
-            Kind::GapBegin => Action::GapBegin,
-            Kind::GapEnd => {
-                Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
-            }
-            _ => return Err(Malformed("an event has an impossible kind")),
-        })
-    }
-
-    fn page(&mut self, record: &mut &[u8]) -> Result<u64, Malformed> {
-        self.page = varint::take_delta(record, self.page)?;
-        Ok(self.page.rotate_left(12))
     }
 }
 
 fn take_record<'p>(column: &mut &'p [u8]) -> Result<&'p [u8], Malformed> {
     let length = usize::try_from(varint::take(column)?).unwrap_or(usize::MAX);
     column.split_off(..length).ok_or(Malformed("a record is longer than its column"))
-}
-
-#[inline(always)]
-fn known_stack(stack: u64, bounds: Bounds) -> Result<NodeId, Malformed> {
-    match usize::try_from(stack) {
-        Ok(index) if index < bounds.nodes => Ok(NodeId(stack as u32)),
-        _ => Err(Malformed("an event refers to an unknown stack")),
-    }
-}
-
-fn take_process(record: &mut &[u8], bounds: Bounds) -> Result<ProcessId, Malformed> {
-    match varint::take_u32(record)? {
-        process if (process as usize) < bounds.processes => Ok(ProcessId(process)),
-        _ => Err(Malformed("an event refers to an unknown process")),
-    }
 }

@@ -2,14 +2,17 @@
 //! allocator does most often costs one small number.
 
 mod address;
+mod bounds;
 mod decode;
 mod encode;
 mod kind;
+mod rare;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::{Bounds, Decoder};
+pub(crate) use bounds::Bounds;
+pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;
 
 /// The columns in file order. What each holds, with examples, is in `FORMAT.md`.

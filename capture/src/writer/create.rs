@@ -1,6 +1,6 @@
 //! Captures in files.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::Writer;
@@ -28,7 +28,10 @@ impl Writer<File> {
             Create::New => {
                 let file =
                     atomic::create_new(path).map_err(Error::io(format!("create {}", path.display())))?;
-                Writer::new(file, metadata)
+                Writer::new(file, metadata).inspect_err(|_| {
+                    // A file without a beginning is of no use to anyone; that it stays is no second error.
+                    let _stays = fs::remove_file(path);
+                })
             }
             Create::Replace => {
                 let file = AtomicFile::create(path)?;

@@ -1,0 +1,105 @@
+//! Events of the kinds that are too few to have columns: one record each.
+
+use std::mem;
+
+use super::bounds::Bounds;
+use super::kind::Kind;
+use crate::error::Malformed;
+use crate::event::Action;
+use crate::varint;
+
+/// The page that the last rare event was about. Addresses of mappings differ from each other by whole pages.
+#[derive(Default)]
+pub(super) struct Pages(u64);
+
+impl Pages {
+    /// Appends what an event has, to an empty record.
+    pub(super) fn put(&mut self, action: &Action, record: &mut Vec<u8>) {
+        match *action {
+            Action::Map { address, length, stack, .. } => {
+                self.put_page(record, address);
+                varint::put(record, length);
+                varint::put(record, stack.0.into());
+            }
+            Action::Unmap { address, length } | Action::UnmapFailed { address, length } => {
+                self.put_page(record, address);
+                varint::put(record, length);
+            }
+            Action::Remap { old_address, old_length, address, length, stack } => {
+                self.put_page(record, old_address);
+                varint::put(record, old_length);
+                self.put_page(record, address);
+                varint::put(record, length);
+                varint::put(record, stack.0.into());
+            }
+            Action::Break { address, stack } => {
+                self.put_page(record, address);
+                varint::put(record, stack.0.into());
+            }
+            Action::ProcessStart { process } | Action::ProcessEnd { process } => {
+                varint::put(record, process.0.into());
+            }
+            Action::GapEnd { allocations, frees } => {
+                varint::put(record, allocations);
+                varint::put(record, frees);
+            }
+            Action::ThreadStart | Action::ThreadEnd | Action::GapBegin => {}
+            Action::Alloc { .. }
+            | Action::Free { .. }
+            | Action::ReallocBegin { .. }
+            | Action::ReallocEnd { .. } => unreachable!("events of blocks have columns"),
+        }
+    }
+
+    /// Reads an event from its record, which may be longer in files of later versions.
+    pub(super) fn take(
+        &mut self,
+        kind: Kind,
+        mut record: &[u8],
+        bounds: Bounds,
+    ) -> Result<Action, Malformed> {
+        let record = &mut record;
+        Ok(match kind {
+            Kind::Map | Kind::MapInHook => Action::Map {
+                address: self.take_page(record)?,
+                length: varint::take(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+                in_hook: kind == Kind::MapInHook,
+            },
+            Kind::Unmap => Action::Unmap { address: self.take_page(record)?, length: varint::take(record)? },
+            Kind::UnmapFailed => {
+                Action::UnmapFailed { address: self.take_page(record)?, length: varint::take(record)? }
+            }
+            Kind::Remap => Action::Remap {
+                old_address: self.take_page(record)?,
+                old_length: varint::take(record)?,
+                address: self.take_page(record)?,
+                length: varint::take(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+            },
+            Kind::Break => Action::Break {
+                address: self.take_page(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+            },
+            Kind::ProcessStart => Action::ProcessStart { process: bounds.process(varint::take(record)?)? },
+            Kind::ProcessEnd => Action::ProcessEnd { process: bounds.process(varint::take(record)?)? },
+            Kind::ThreadStart => Action::ThreadStart,
+            Kind::ThreadEnd => Action::ThreadEnd,
+            Kind::GapBegin => Action::GapBegin,
+            Kind::GapEnd => {
+                Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
+            }
+            _ => return Err(Malformed("an event has an impossible kind")),
+        })
+    }
+
+    fn put_page(&mut self, record: &mut Vec<u8>, address: u64) {
+        let page = address.rotate_right(12);
+        varint::put_delta(record, mem::replace(&mut self.0, page), page);
+    }
+
+    fn take_page(&mut self, record: &mut &[u8]) -> Result<u64, Malformed> {
+        self.0 = varint::take_delta(record, self.0)?;
+        Ok(self.0.rotate_left(12))
+    }
+}
