@@ -280,3 +280,18 @@ fn running_processes_are_told_apart() {
     assert_eq!(profile.total.leaked, amount(2, 3));
     assert_eq!(profile.still_running(), amount(1, 2));
 }
+
+/// Check that a process whose end is recorded is not taken for a running one when the file was cut before the
+/// reason was written.
+#[test]
+fn end_without_a_reason_is_unknown() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    made.alloc(thread, 0x10, 1, NodeId::ROOT);
+    made.event(thread, Action::ProcessEnd { process });
+    made.free(thread, 0x10);
+    let profile = made.profile();
+    assert_eq!(profile.processes[0].ended, Ended::Unknown);
+    assert_eq!(profile.still_running(), Amount::ZERO);
+    assert_eq!((profile.total.leaked, profile.stray_events), (amount(1, 1), 1));
+}

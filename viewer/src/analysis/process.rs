@@ -7,7 +7,7 @@ use super::lineage::Lineage;
 use super::mappings::Mappings;
 use super::peak::Moment;
 use super::profile::{Anomalies, GapTotals};
-use capture::ThreadId;
+use capture::{Ended, Process, ThreadId};
 
 /// Where a process image stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct ProcessState {
     pub(super) phase: Phase,
+    /// How it ended, as far as the capture says.
+    pub(super) ended: Ended,
     pub(super) heap: Heap,
     pub(super) lineage: Lineage,
     /// Live now, in-flight `realloc`s included.
@@ -44,8 +46,9 @@ pub(super) struct ProcessState {
 }
 
 impl ProcessState {
-    pub(super) fn new(seed: Seed) -> Self {
+    pub(super) fn new(seed: Seed, row: &Process) -> Self {
         Self {
+            ended: row.end.as_ref().map_or(Ended::Running, |end| end.ended),
             phase: Phase::Unseen,
             heap: Heap::new(seed),
             lineage: Lineage::default(),

@@ -1,0 +1,161 @@
+//! One streaming pass over the events.
+//!
+//! Memory is bounded by live blocks and distinct stacks, never by events. The order of events is the truth: time
+//! is shown, never compared.
+
+mod calls;
+mod gaps;
+mod life;
+mod realloc;
+
+use super::cost::Amount;
+use super::hash::Seed;
+use super::heap::Block;
+use super::peak::Peak;
+use super::process::{Phase, ProcessState};
+use super::profile::{ProcessProfile, Profile, Site};
+use super::sites::{SiteId, Sites};
+use super::thread::ThreadState;
+use calls::Allocation;
+use capture::{Action, Ended, Event, ProcessId, Tables, ThreadId};
+
+/// Counts events.
+///
+/// ```
+/// # use capture::{Event, Tables};
+/// # let (tables, events): (Tables, Vec<Event>) = Default::default();
+/// let mut load = viewer::analysis::Load::new(&tables);
+/// for event in &events {
+///     load.event(event);
+/// }
+/// let profile = load.finish();
+/// assert_eq!(profile.total.allocated.blocks, 0);
+/// ```
+pub struct Load<'a> {
+    tables: &'a Tables,
+    sites: Sites,
+    peak: Peak,
+    processes: Vec<ProcessState>,
+    threads: Vec<ThreadState>,
+    events: u64,
+    stray_events: u64,
+    last_time: u64,
+}
+
+impl<'a> Load<'a> {
+    /// A pass over the events of the capture that these tables belong to.
+    pub fn new(tables: &'a Tables) -> Self {
+        let seed = Seed::random();
+        Self {
+            tables,
+            sites: Sites::new(seed, tables.nodes.len()),
+            peak: Peak::default(),
+            processes: tables.processes.iter().map(|row| ProcessState::new(seed, row)).collect(),
+            threads: vec![ThreadState::default(); tables.threads.len()],
+            events: 0,
+            stray_events: 0,
+            last_time: 0,
+        }
+    }
+
+    /// Counts the next event.
+    // Cost: about 50 ns for an allocation or a free of a heap that fits into the cache, 100 where it does not.
+    pub fn event(&mut self, event: &Event) {
+        self.events += 1;
+        self.last_time = self.last_time.max(event.time);
+        match event.action {
+            Action::ProcessStart { process } => self.start(process),
+            Action::ProcessEnd { process } => self.end(process, Ended::Unknown),
+            _ => match self.running(event.thread) {
+                Some(process) => self.thread_event(process, event),
+                None => self.stray_events += 1,
+            },
+        }
+    }
+
+    /// Ends the processes that still run and gives the result.
+    pub fn finish(mut self) -> Profile {
+        for index in 0..self.processes.len() {
+            if self.processes[index].phase == Phase::Running {
+                self.end(ProcessId::from_index(index), Ended::Running);
+            }
+        }
+        let top = self.peak.finish(&mut self.sites);
+        let mut profile = Profile {
+            peak: top,
+            events: self.events,
+            stray_events: self.stray_events,
+            last_time: self.last_time,
+            ..Profile::default()
+        };
+        for row in self.sites.into_rows() {
+            profile.total += row.cost;
+            self.processes[row.process.index()].cost += row.cost;
+            profile.sites.push(Site { process: row.process, node: row.node, cost: row.cost });
+        }
+        profile.processes = self.processes.iter().map(process_profile).collect();
+        profile
+    }
+
+    /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
+    /// is missing runs from the first one there is.
+    fn running(&mut self, thread: ThreadId) -> Option<ProcessId> {
+        let process = self.tables.threads.get(thread.index())?.process;
+        let state = self.processes.get_mut(process.index())?;
+        if state.phase == Phase::Unseen {
+            state.phase = Phase::Running;
+        }
+        (state.phase == Phase::Running).then_some(process)
+    }
+
+    fn thread_event(&mut self, process: ProcessId, event: &Event) {
+        let thread = event.thread;
+        match event.action {
+            Action::Alloc { address, size, stack, .. } => {
+                self.allocate(Allocation { process, thread, address, size, stack, time: event.time });
+            }
+            Action::Free { address, .. } => self.free(process, thread, address),
+            Action::ReallocBegin { address, serial } => self.realloc_begin(process, thread, address, serial),
+            Action::ReallocEnd { serial, outcome } => {
+                self.realloc_end(process, event, serial, outcome);
+            }
+            Action::GapBegin => self.gap_begin(process, thread),
+            Action::GapEnd { allocations, frees } => {
+                self.gap_end(process, thread);
+                let gaps = &mut self.processes[process.index()].gaps;
+                gaps.allocations = gaps.allocations.wrapping_add(allocations);
+                gaps.frees = gaps.frees.wrapping_add(frees);
+            }
+            Action::ThreadEnd if self.threads[thread.index()].in_gap => self.gap_end(process, thread),
+            Action::ThreadStart | Action::ThreadEnd => {}
+            mapping => self.processes[process.index()].mappings.note(&mapping),
+        }
+    }
+
+    fn hold(&mut self, process: ProcessId, site: SiteId, size: u64, time: u64) {
+        let block = Amount::block(size);
+        let state = &mut self.processes[process.index()];
+        state.held += block;
+        state.top.raise(state.held, time);
+        self.peak.hold(&mut self.sites, site, block, time);
+    }
+
+    fn release(&mut self, process: ProcessId, block: Block) {
+        let amount = Amount::block(block.size);
+        self.processes[process.index()].held -= amount;
+        self.peak.release(&mut self.sites, block.site, amount);
+    }
+}
+
+fn process_profile(state: &ProcessState) -> ProcessProfile {
+    ProcessProfile {
+        seen: state.phase != Phase::Unseen,
+        ended: state.ended,
+        cost: state.cost,
+        peak: state.top,
+        in_realloc: state.in_realloc,
+        anomalies: state.anomalies,
+        mappings: state.mappings,
+        gaps: state.gaps,
+    }
+}
