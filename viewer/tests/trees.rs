@@ -3,6 +3,8 @@
 mod support;
 
 use capture::{FrameId, NodeId};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use support::Made;
 use viewer::Loaded;
 use viewer::analysis::{Amount, Metric, Tree, functions};
@@ -231,5 +233,72 @@ fn broken_tables_have_a_tree() {
     let loaded = made.loaded("broken.memprof");
     for tree in [top_down(&loaded), inverted(&loaded, 0)] {
         assert_eq!(tree.node(Tree::ROOT).total.blocks, 4);
+    }
+}
+
+/// Sums by path of labels, the slow way: every stack is spelt out, every prefix gets its share.
+fn spelt_out(calls: &[(usize, Vec<usize>, u64)], outwards: bool) -> BTreeMap<Vec<String>, i64> {
+    let mut sums = BTreeMap::new();
+    for (process, functions, size) in calls {
+        let mut path: Vec<String> = functions.iter().map(|function| format!("f{function}")).collect();
+        path.insert(0, format!("p{process}"));
+        if outwards {
+            path.reverse();
+        }
+        for length in 0..=path.len() {
+            *sums.entry(path[..length].to_vec()).or_default() += size.cast_signed();
+        }
+    }
+    sums
+}
+
+/// The same of a tree.
+fn sums_of(loaded: &Loaded, tree: &Tree) -> BTreeMap<Vec<String>, i64> {
+    let mut sums = BTreeMap::new();
+    let mut walk = vec![(Tree::ROOT, Vec::new())];
+    while let Some((id, path)) = walk.pop() {
+        for child in tree.children(id) {
+            let mut below = path.clone();
+            below.push(loaded.names.label(tree.node(child).label).name.clone());
+            walk.push((child, below));
+        }
+        assert!(sums.insert(path, tree.node(id).total.bytes).is_none(), "two nodes of one path");
+    }
+    sums
+}
+
+proptest! {
+    /// Check that trees and function tables of random stacks, with recursion and many branches, are those that
+    /// spelling out every stack gives.
+    #[test]
+    fn trees_are_as_if_spelt_out(
+        calls in prop::collection::vec((0..3_usize, prop::collection::vec(0..14_usize, 1..6), 1..100_u64), 1..60)
+    ) {
+        let text = |functions: &[usize]| {
+            functions.iter().map(|function| format!("f{function}")).collect::<Vec<_>>().join(" > ")
+        };
+        let named: Vec<(String, String, u64)> = calls
+            .iter()
+            .map(|(process, functions, size)| (format!("p{process}"), text(functions), *size))
+            .collect();
+        let borrowed: Vec<(&str, &str, u64)> =
+            named.iter().map(|(process, stack, size)| (process.as_str(), stack.as_str(), *size)).collect();
+        let loaded = made_of(&borrowed);
+        let tree = top_down(&loaded);
+        prop_assert_eq!(sums_of(&loaded, &tree), spelt_out(&calls, false));
+        prop_assert_eq!(sums_of(&loaded, &inverted(&loaded, 0)), spelt_out(&calls, true));
+
+        let mut totals: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        for (_, functions, size) in &calls {
+            for function in functions.iter().collect::<BTreeSet<_>>() {
+                totals.entry(format!("f{function}")).or_default().0 += size.cast_signed();
+            }
+            totals.entry(format!("f{}", functions.last().unwrap())).or_default().1 += size.cast_signed();
+        }
+        let table: BTreeMap<String, (i64, i64)> = functions(&tree, &loaded.names)
+            .into_iter()
+            .map(|cost| (loaded.names.label(cost.label).name.clone(), (cost.total.bytes, cost.own.bytes)))
+            .collect();
+        prop_assert_eq!(table, totals);
     }
 }

@@ -40,3 +40,56 @@ fn path_of<'a>(label: &Label, tables: &'a Tables) -> Option<&'a str> {
 fn path(module: ModuleId, tables: &Tables) -> &str {
     tables.modules.get(module.index()).map_or("", |module| &module.path)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::Names;
+    use capture::{Frame, FrameId, Module, ModuleId, SourceFrame, StringId, Symbolized, Tables};
+
+    /// Check the names of functions called `function` in files with these paths, in none for `""`.
+    fn check(frames: &[(&str, &str)], expected: &[&str]) {
+        let mut tables = Tables::default();
+        for (index, (function, path)) in frames.iter().enumerate() {
+            tables.modules.push(Module { path: (*path).to_owned(), ..Module::default() });
+            tables.strings.push((*function).to_owned());
+            let module = Some(ModuleId::from_index(index)).filter(|_| !path.is_empty());
+            tables.frames.push(Frame::Code { module, address: 1, exact: false });
+            let function = Some(StringId::from_index(index)).filter(|_| !function.is_empty());
+            let names = vec![SourceFrame { function, ..SourceFrame::default() }];
+            tables.symbols.push(Some(Symbolized { frame: FrameId::from_index(index), names, reason: None }));
+        }
+        let names = Names::new(&tables);
+        let label = |index| names.label(names.steps(FrameId::from_index(index))[0].label);
+        let shown: Vec<&str> = (0..frames.len()).map(|index| label(index).name.as_str()).collect();
+        assert_eq!(shown, expected);
+    }
+
+    /// Check that namesakes get the shortest suffix that tells them apart, and nobody else gets one.
+    #[test]
+    fn namesakes_are_told_apart() {
+        check(&[("init", "/a/liba.so"), ("go", "/b/libb.so")], &["init", "go"]);
+        check(&[("init", "/a/liba.so"), ("init", "/b/libb.so")], &["init [liba.so]", "init [libb.so]"]);
+        check(&[("init", "/a/lib.so"), ("init", "/b/lib.so")], &["init [/a/lib.so]", "init [/b/lib.so]"]);
+        check(&[("init", "/a/lib.so"), ("init", "/a/lib.so")], &["init", "init"]);
+        check(&[("init", "/a/lib.so"), ("init", "")], &["init [lib.so]", "init"]);
+        check(
+            &[("", "/a/lib.so"), ("", "/b/lib.so")],
+            &["<in lib.so> [/a/lib.so]", "<in lib.so> [/b/lib.so]"],
+        );
+        check(&[("", ""), ("", "/a/lib.so")], &["???", "<in lib.so>"]);
+    }
+
+    /// Check that the suffix outlives the shortening of a name.
+    #[test]
+    fn short_names_keep_their_suffix() {
+        let mut labels = ["/a.so", "/b.so"].map(|path| {
+            let kind = super::Kind::Function(StringId(0), Some(ModuleId(u32::from(path == "/b.so"))));
+            super::Label { name: "T<int>::f(int)".to_owned(), suffix: 0, kind, noise: false }
+        });
+        let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };
+        let tables = Tables { modules: vec![module("/a.so"), module("/b.so")], ..Tables::default() };
+        super::tell_apart(&mut labels, &tables);
+        assert_eq!(labels[1].name, "T<int>::f(int) [b.so]");
+        assert_eq!(labels[1].short(), "T::f [b.so]");
+    }
+}
