@@ -12,6 +12,7 @@ fn check_cuts(file: &[u8], lengths: impl Iterator<Item = usize>) {
     let whole = Reader::from_source(file).unwrap();
     let (tables, events) = (whole.tables(), readable_events(&whole));
     let index = whole.index();
+    let mut read_with = None;
     for length in lengths {
         let reader = Reader::from_source(&file[..length]).unwrap();
         let cut = reader.cut().unwrap_or_else(|| panic!("{length} of {} bytes are not all", file.len()));
@@ -21,9 +22,12 @@ fn check_cuts(file: &[u8], lengths: impl Iterator<Item = usize>) {
         assert_eq!((cut.offset, cut.lost), (end, length as u64 - end));
         let expected = if cut.lost == 0 { CutReason::Unfinished } else { CutReason::Torn };
         assert_eq!(cut.reason, expected, "at {length}");
-        let found = readable_events(&reader);
-        assert_eq!(found.len() as u64, reader.event_count(), "each event of a whole chunk, at {length}");
-        assert_eq!(found, events[..found.len()], "at {length}");
+        // The same whole chunks have the same events.
+        if read_with.replace(whole_chunks) != Some(whole_chunks) {
+            let found = readable_events(&reader);
+            assert_eq!(found.len() as u64, reader.event_count(), "each event of a whole chunk, at {length}");
+            assert_eq!(found, events[..found.len()], "at {length}");
+        }
         let part = reader.tables();
         assert!(tables.strings.starts_with(&part.strings), "at {length}");
         assert!(tables.frames.starts_with(&part.frames), "at {length}");

@@ -120,8 +120,7 @@ impl Decoder {
                         this.other(kind, columns, thread, bounds)
                     })?
                 }
-                None if self.kinds.kind >= Kind::FIRST_RARE => self.skip(count, columns, bounds)?,
-                None => return Err(Malformed("an event has an impossible kind")),
+                None => self.skip(count, columns, bounds)?,
             }
         }
         Ok(())

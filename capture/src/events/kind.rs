@@ -11,8 +11,8 @@ use crate::error::Malformed;
 use crate::event::{Action, ReallocOutcome};
 use crate::varint;
 
-/// Number of a kind of event in files. Kinds from [`Kind::FIRST_RARE`] on keep everything they have in one
-/// length-prefixed record, so a reader skips those it does not know.
+/// Number of a kind of event in files. Kinds from 8 on keep everything they have in one length-prefixed record, and
+/// all that later versions add are such, so a reader skips those it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -39,8 +39,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const FIRST_RARE: u8 = 8;
-
     const ALL: [Kind; 20] = [
         Kind::Alloc,
         Kind::Free,
