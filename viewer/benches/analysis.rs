@@ -9,6 +9,8 @@ const EVENTS: usize = 10_000_000;
 const BATCH: usize = 1 << 18;
 const TRACES: u32 = 1_000_000;
 const DEPTH: u32 = 100;
+const FORKS: usize = 1_000;
+const HEAP: u64 = 100_000;
 const TREE_LIMIT: Duration = Duration::from_secs(2);
 
 fn main() {
@@ -17,6 +19,12 @@ fn main() {
         let rate = EVENTS as f64 / elapsed.as_secs_f64() / 1e6;
         println!("load: {rate:.1} M events/s with {live} live blocks, {} rows", profile.sites.len());
     }
+    let start = cpu_time();
+    let inherited = fork_often();
+    println!(
+        "forks: {:.2} s for {FORKS} living children of {HEAP} blocks, {inherited} inherited frees",
+        (cpu_time() - start).as_secs_f64()
+    );
     let (tables, profile) = traces();
     let start = cpu_time();
     let names = Names::new(&tables);
@@ -76,6 +84,37 @@ fn count(live: usize) -> (Duration, Profile) {
         }
     }
     (elapsed, load.finish())
+}
+
+/// A process that holds many blocks, changes a hundred of them between forks, and whose children all live to the
+/// end and free a few that they inherited.
+fn fork_often() -> u64 {
+    let mut tables = Tables::default();
+    tables.processes.push(Process::default());
+    let child = || Process { parent: Some(ProcessId(0)), forked: true, ..Process::default() };
+    tables.processes.extend((0..FORKS).map(|_| child()));
+    let thread = |process| Thread { process: ProcessId::from_index(process), ..Thread::default() };
+    tables.threads.extend((0..=FORKS).map(thread));
+    let mut load = Load::new(&tables);
+    let mut event = |thread: usize, action| {
+        load.event(&Event { time: 0, thread: ThreadId::from_index(thread), action });
+    };
+    let alloc =
+        |block: u64| Action::Alloc { address: block * 16, size: 16, alignment: 0, stack: NodeId::ROOT };
+    let free = |block: u64| Action::Free { address: block * 16, stack: NodeId::ROOT };
+    (1..=HEAP).for_each(|block| event(0, alloc(block)));
+    for fork in 1..=FORKS {
+        event(fork, Action::ProcessStart { process: ProcessId::from_index(fork) });
+        for block in 1..=100 {
+            let block = block * (fork as u64) % HEAP + 1;
+            event(0, free(block));
+            event(0, alloc(block));
+        }
+    }
+    for fork in 1..=FORKS {
+        (1..=100).for_each(|block| event(fork, free(block * 7)));
+    }
+    load.finish().anomalies().inherited_frees
 }
 
 /// A million stacks of depth 100, which share their outer frames as those of programs do: each differs from the
