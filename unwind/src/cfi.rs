@@ -47,7 +47,7 @@ const MAX_ENTRIES: usize = 1 << 16;
 
 /// The rule for a frame that executes at `address`.
 ///
-/// Cost: about half a microsecond, so callers keep the answer.
+/// Cost: a quarter to half a microsecond, so callers keep the answer.
 pub(crate) fn rule(sections: Sections<'_>, address: CodeAddress, scratch: &mut Scratch) -> Rule {
     match row(sections, address.lookup(), scratch) {
         Some(row) => row.rule(address.address()),

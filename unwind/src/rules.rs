@@ -131,3 +131,6 @@ impl<M: Modules> Rules for CachedRules<'_, M> {
         self.modules
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,7 +110,7 @@ impl<'a> SharedRules<'a> {
     pub fn invalidate(&self, range: Range<u64>) {
         for slot in self.slots {
             let key = slot.key.load(Ordering::Relaxed);
-            if key != 0 && range.contains(&CodeAddress::from_bits(key).lookup()) {
+            if range.contains(&CodeAddress::from_bits(key).lookup()) {
                 slot.rule.store(0, Ordering::Relaxed);
             }
         }

@@ -30,6 +30,9 @@ fn sets_keep_the_newest_two() {
         assert_eq!(hit.rule, rule(number as u64));
         assert_eq!(table.tag(hit), Some(&mut (10 + number as u32)));
     }
+    // A rule that comes back in the place of another does not inherit its tag.
+    let hit = table.insert(addresses[0], rule(0));
+    assert_eq!(table.tag(hit), Some(&mut 0));
     table.clear_tags();
     let hit = table.find(addresses[2]).expect("only tags were cleared");
     assert_eq!(table.tag(hit), Some(&mut 0));

@@ -56,6 +56,16 @@ fn rows_begin_where_they_are_advanced_to() {
     }
 }
 
+/// Check that a function's rows do not reach beyond its end, wherever its instructions advance to.
+#[test]
+fn rows_end_with_their_function() {
+    let function =
+        Function { start: 0, length: 16, instructions: &[0x0e, 16, 0x02, 100, 0x0e, 32], signal: false };
+    let segment = Segment::build(&[function], Layout::Indexed);
+    assert_eq!(rule_at(&segment, 15), sp(16));
+    assert_eq!(rule_at(&segment, 16), Rule::NO_INFORMATION);
+}
+
 /// Check that a return address behind the last byte of a function, after a call that does not return, is still that
 /// function's.
 #[test]

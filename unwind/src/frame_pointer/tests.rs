@@ -10,6 +10,8 @@ struct Coded {
     tables: Segment,
     /// The code before each return address ends with these bytes.
     before: [u8; 16],
+    /// The code at the target of a call.
+    at: [u8; 16],
 }
 
 impl Modules for Coded {
@@ -21,8 +23,8 @@ impl Modules for Coded {
         self.tables.is_code(address)
     }
 
-    fn code(&self, _address: u64) -> Option<[u8; 16]> {
-        Some(self.before)
+    fn code(&self, address: u64) -> Option<[u8; 16]> {
+        Some(if [JIT - 16, BARE - 16].contains(&address) { self.before } else { self.at })
     }
 }
 
@@ -33,9 +35,14 @@ const JIT: u64 = CODE + 0x1_8000;
 
 /// Leaves a frame with sp 0x1000 and this rbp.
 fn leave(bp: u64, words: [(u64, u64); 2], before: &[u8]) -> Result<Frame, End> {
+    leave_after(bp, words, before, [0x90; 16])
+}
+
+/// The same, where the code that is called begins with `at`.
+fn leave_after(bp: u64, words: [(u64, u64); 2], before: &[u8], at: [u8; 16]) -> Result<Frame, End> {
     let mut code = [0x90; 16];
     code[16 - before.len()..].copy_from_slice(before);
-    let modules = Coded { tables: Segment::of(b""), before: code };
+    let modules = Coded { tables: Segment::of(b""), before: code, at };
     let (mut table, mut scratch) = (Box::new(RuleTable::new()), Scratch::new());
     let mut rules = CachedRules::new(&mut table, SharedRules::new(&[]), &modules, &mut scratch);
     let frame = Frame::innermost(Registers { ip: CodeAddress::Return(JIT), sp: 0x1000, bp });
@@ -82,6 +89,9 @@ fn return_addresses_follow_a_possible_call() {
     assert_eq!(leave(0x1040, words, &call(JIT + 64)), left);
     // The function there has a table, so its frame would not be this one.
     assert_eq!(leave(0x1040, words, &call(CODE)), Err(End::NoUnwindInfo));
+    // Unless it is a linkage stub, which has one and leads anywhere.
+    let stub = core::array::from_fn(|i| if i < 2 { [0xff, 0x25][i] } else { 0 });
+    assert_eq!(leave_after(0x1040, words, &call(CODE), stub), left);
     // Not code at all.
     assert_eq!(leave(0x1040, words, &call(CODE - 64)), Err(End::NoUnwindInfo));
     assert_eq!(leave(0x1040, words, b"\x90\x90"), Err(End::NoUnwindInfo));
