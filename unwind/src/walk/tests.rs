@@ -36,6 +36,12 @@ fn each_kind_has_its_step() {
         ("end", Rule::END, &[], Err(End::Root)),
         ("signal", Rule::SIGNAL, &context(0x800), interrupted),
         ("signal, odd stack", Rule::SIGNAL, &context(0x804), Err(End::Broken)),
+        (
+            "signal, kernel address",
+            Rule::SIGNAL,
+            &[(0x1078, 9), (0x10a0, 0x800), (0x10a8, 1 << 63)],
+            Err(End::Broken),
+        ),
         ("signal, no context", Rule::SIGNAL, &[], Err(End::Unreadable)),
         ("not above", rule(Kind::Sp, 0, 0), &[(0xff8, 7)], Err(End::Broken)),
         ("below", rule(Kind::Bp, -0x200, 0), &[(0xef8, 7)], Err(End::Broken)),
