@@ -9,9 +9,11 @@ use gimli::{
     Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 
-/// Working memory of the table evaluation, about 4 KiB: too much for a stack that may have 16 KiB in all, so it
+/// Working memory of the table evaluation, not quite 4 KiB: too much for a stack that may have 16 KiB in all, so it
 /// is the caller's, one per thread.
 pub struct Scratch(UnwindContext<usize, Storage>);
+
+const _: () = assert!(size_of::<Scratch>() <= 4096);
 
 impl Scratch {
     /// Fresh working memory.
