@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, What};
 use crate::merge::{Pending, Rank, merge};
-use crate::watcher::Request;
+use crate::watcher::{Request, Watcher};
 use rustix::thread::futex;
 use shared_ring::Corrupt;
 use shared_ring::decode::decode;
@@ -28,6 +28,8 @@ const EPSILON: u64 = 256;
 /// Sleeps between rounds.
 const SHORTEST: Duration = Duration::from_micros(200);
 const LONGEST: Duration = Duration::from_millis(8);
+/// The same while there is nobody to record.
+const ALONE: Duration = Duration::from_millis(100);
 /// Most words copied from one ring in one round: rings take turns.
 const TURN: usize = 1 << 16;
 
@@ -86,7 +88,7 @@ struct Drained {
 /// Everything that the thread needs.
 pub(crate) struct Drain {
     pub(crate) images: mpsc::Receiver<Arc<Image>>,
-    pub(crate) watcher: mpsc::Sender<Request>,
+    pub(crate) watcher: Watcher,
     pub(crate) batches: mpsc::SyncSender<Vec<Item>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
@@ -134,7 +136,8 @@ impl Drain {
                 return;
             }
             // Under load the rings are looked at often, and when nothing comes less and less.
-            sleep = if moved > 0 { SHORTEST } else { (sleep * 3 / 2).min(LONGEST) };
+            let longest = if drained.is_empty() { ALONE } else { LONGEST };
+            sleep = if moved > 0 { SHORTEST } else { (sleep * 3 / 2).min(longest) };
             std::thread::sleep(sleep);
         }
     }
@@ -192,13 +195,7 @@ impl Drained {
     }
 
     /// Copies what the rings hold and decodes it; how many words there were.
-    fn sweep(
-        &mut self,
-        words: &mut Vec<u64>,
-        shared: &Shared,
-        watcher: &mpsc::Sender<Request>,
-        to_the_end: bool,
-    ) -> usize {
+    fn sweep(&mut self, words: &mut Vec<u64>, shared: &Shared, watcher: &Watcher, to_the_end: bool) -> usize {
         let (segment, control) = (self.image.memory.segment(), self.image.memory.control());
         let used = segment.header().rings_used.load(Ordering::Acquire) as usize;
         for ring in self.sources.len()..used.min(self.image.memory.geometry().ring_count()) {
@@ -251,7 +248,7 @@ impl Drained {
         ring: usize,
         mut words: &[u64],
         shared: &Shared,
-        watcher: &mpsc::Sender<Request>,
+        watcher: &Watcher,
     ) -> Result<(), Corrupt> {
         let mut events = 0;
         let result = loop {
@@ -270,14 +267,7 @@ impl Drained {
         result
     }
 
-    fn take(
-        &mut self,
-        ring: usize,
-        delta: u64,
-        record: Record,
-        shared: &Shared,
-        watcher: &mpsc::Sender<Request>,
-    ) {
+    fn take(&mut self, ring: usize, delta: u64, record: Record, shared: &Shared, watcher: &Watcher) {
         let Some(source) = self.sources.get_mut(ring) else { return };
         source.time = source.time.saturating_add(delta);
         match record {
@@ -294,12 +284,12 @@ impl Drained {
                 if let Some((pid, parent)) = owner {
                     source.pending.push_back((time, Entry::Other(What::Started { slot, pid, parent })));
                     if self.slots.insert(slot, time).is_none() && slot != 0 {
-                        let _ = watcher.send(Request::Watch { image: self.image.clone(), slot, pid });
+                        watcher.ask(Request::Watch { image: self.image.clone(), slot, pid });
                     }
                 }
             }
             Record::Exec => {
-                let _ = watcher.send(Request::Exec { image: self.image.id, slot: source.slot });
+                watcher.ask(Request::Exec { image: self.image.id, slot: source.slot });
             }
             _ => {}
         }

@@ -127,8 +127,10 @@ fn keep(inbox: &mpsc::Receiver<Command>) {
 /// # Safety
 /// `head` stays where it is until the thread ends or registers another.
 unsafe fn register(head: *mut Head) {
-    // SAFETY: the caller vouches for the head; an empty list points to itself.
-    unsafe { (*head).list.next = &raw const (*head).list };
+    // The list is the head's first field, and an empty one points to itself.
+    let list = head.cast::<Node>();
+    // SAFETY: the caller vouches for the head.
+    unsafe { list.write(Node { next: list }) };
     // SAFETY: as above. glibc's own list of this thread is replaced: the thread locks no robust mutex of libc's.
     let _ = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
 }
@@ -138,17 +140,16 @@ unsafe fn register(head: *mut Head) {
 /// # Safety
 /// `head` is the registered head, and the images' control memory is mapped and writable.
 unsafe fn link(head: *mut Head, images: &[usize]) {
-    // SAFETY: the head is alive, says the caller.
-    let end: *const Node = unsafe { &raw const (*head).list };
-    let mut next = end;
+    let list = head.cast::<Node>();
+    let mut next: *const Node = list;
     for image in images {
         let node = core::ptr::with_exposed_provenance_mut::<Node>(image + NODE);
         // SAFETY: the node lies in mapped control memory, aligned, and only this thread writes it.
-        unsafe { (*node).next = next };
+        unsafe { node.write(Node { next }) };
         next = node;
     }
     // SAFETY: as above. The kernel looks at the list only when this thread dies, so no order matters but the final.
-    unsafe { (*head).list.next = next };
+    unsafe { list.write(Node { next }) };
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::image::{Image, ImageId};
 use crate::keeper::Keeper;
 use crate::memory::{Memory, Policy};
 use crate::process::Info;
-use crate::watcher::Request;
+use crate::watcher::{Request, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
@@ -54,7 +54,7 @@ impl Listener {
         rules: Rules,
         keeper: Arc<Keeper>,
         images: mpsc::Sender<Arc<Image>>,
-        watcher: mpsc::Sender<Request>,
+        watcher: Watcher,
     ) -> Result<Listener, Error> {
         let (socket, name) = open(path)?;
         let over = Arc::new(AtomicBool::new(false));
@@ -136,7 +136,7 @@ struct Host {
     rules: Rules,
     keeper: Arc<Keeper>,
     images: mpsc::Sender<Arc<Image>>,
-    watcher: mpsc::Sender<Request>,
+    watcher: Watcher,
     /// Images that may still live, to notice an exec.
     known: Mutex<Vec<std::sync::Weak<Image>>>,
     next: AtomicU32,
@@ -195,7 +195,7 @@ impl Host {
         }
         let sent = accept(agent, image.memory.geometry(), descriptors);
         // The image goes on even when the answer did not arrive: its process is watched and ends soon or now.
-        let _ = self.watcher.send(Request::Watch { image: image.clone(), slot: 0, pid });
+        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
         let _ = self.images.send(image);
         sent
     }

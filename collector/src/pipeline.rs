@@ -78,7 +78,9 @@ impl Pipeline {
 
     /// Takes one thing in.
     pub(crate) fn take(&mut self, item: Item) -> Result<(), Error> {
-        self.last = self.clock.nanoseconds(item.time).max(self.last);
+        if !matches!(item.what, What::Image(_) | What::Finished) {
+            self.last = self.clock.nanoseconds(item.time).max(self.last);
+        }
         match item.what {
             What::Record(ring, record) => self.record(item.image, ring, record),
             What::Image(image) => {
@@ -100,13 +102,10 @@ impl Pipeline {
 
     fn started(&mut self, image: ImageId, slot: u32, pid: u32, parent: Option<u32>) -> Result<(), Error> {
         let Some(known) = self.images.get_mut(&image) else { return Ok(()) };
-        let Some(process) = self.processes.start(&known.image, slot, pid, parent, &mut self.writer)? else {
-            return Ok(());
-        };
-        // The event needs a thread; the record that follows is of the same one.
-        let thread = self.processes.thread(process, pid, &mut self.writer)?;
-        known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
-        self.write(thread, Action::ProcessStart { process })
+        if self.processes.start(&known.image, slot, pid, parent, &mut self.writer)? {
+            known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
+        }
+        Ok(())
     }
 
     fn ended(
@@ -134,11 +133,11 @@ impl Pipeline {
         let Some(process) = self.processes.end(image, slot, end, time, &mut self.writer)? else {
             return Ok(());
         };
-        let thread = match threads.first() {
-            Some(thread) => *thread,
-            None => self.processes.thread(process, 0, &mut self.writer)?,
-        };
-        self.write(thread, Action::ProcessEnd { process })
+        // One that never had a thread has no events either.
+        match threads.first().copied().or(self.processes.last_thread(process)) {
+            Some(thread) => self.write(thread, Action::ProcessEnd { process }),
+            None => Ok(()),
+        }
     }
 
     /// Adds the counters of a process that ended to the sums.
@@ -234,13 +233,16 @@ impl Pipeline {
 
     /// A thread takes a ring over.
     fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
-        let Some(process) = self.processes.get(image, slot) else {
+        let Some((process, is_first)) = self.processes.owner(image, slot) else {
             self.sums.corrupt += 1;
             return Ok(());
         };
         let thread = self.processes.thread(process, tid, &mut self.writer)?;
         if let Some(known) = self.images.get_mut(&image) {
             known.rings.insert(ring, (slot, thread));
+        }
+        if is_first {
+            self.write(thread, Action::ProcessStart { process })?;
         }
         self.write(thread, Action::ThreadStart)
     }

@@ -14,6 +14,8 @@ struct Alive {
     execing: Option<ThreadId>,
     /// Code that it said it would exit with.
     code: Option<i32>,
+    /// It has had a thread.
+    begun: bool,
 }
 
 /// All images and threads seen.
@@ -37,7 +39,18 @@ impl Processes {
         self.alive.get(&(image, slot)).map(|alive| alive.process)
     }
 
-    /// A process has a slot: its image, unless it is known already.
+    /// A thread of the process in a slot has a ring: the process, and whether this is its first thread.
+    pub(crate) fn owner(&mut self, image: ImageId, slot: u32) -> Option<(ProcessId, bool)> {
+        let alive = self.alive.get_mut(&(image, slot))?;
+        Some((alive.process, !std::mem::replace(&mut alive.begun, true)))
+    }
+
+    /// The latest thread of a process.
+    pub(crate) fn last_thread(&self, process: ProcessId) -> Option<ThreadId> {
+        self.threads.iter().rposition(|thread| thread.process == process).map(ThreadId::from_index)
+    }
+
+    /// A process has a slot: its image, unless it is known already; whether it is new.
     pub(crate) fn start(
         &mut self,
         image: &Image,
@@ -45,9 +58,9 @@ impl Processes {
         pid: u32,
         parent_slot: Option<u32>,
         writer: &mut Writer,
-    ) -> Result<Option<ProcessId>, Error> {
+    ) -> Result<bool, Error> {
         if self.alive.contains_key(&(image.id, slot)) {
-            return Ok(None);
+            return Ok(false);
         }
         let process = match parent_slot {
             None => self.connected(&image.info),
@@ -57,8 +70,8 @@ impl Processes {
         let id = writer.process(process.clone())?;
         self.all.push(process);
         self.by_pid.insert(pid, id);
-        self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None });
-        Ok(Some(id))
+        self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begun: false });
+        Ok(true)
     }
 
     /// The image of a process that connected: perhaps after an exec.
@@ -139,10 +152,10 @@ impl Processes {
 
     /// A thread said something else: if it was about to exec, that failed.
     pub(crate) fn goes_on(&mut self, image: ImageId, slot: u32, thread: ThreadId) {
-        if let Some(alive) = self.alive.get_mut(&(image, slot)) {
-            if alive.execing == Some(thread) {
-                alive.execing = None;
-            }
+        if let Some(alive) = self.alive.get_mut(&(image, slot))
+            && alive.execing == Some(thread)
+        {
+            alive.execing = None;
         }
     }
 

@@ -7,7 +7,8 @@ use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
 use crate::memory::Policy;
 use crate::pipeline::Pipeline;
-use crate::{Error, OnFull, Options, symbolize, watcher};
+use crate::watcher::Watcher;
+use crate::{Error, OnFull, Options, symbolize};
 use capture::{Create, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ impl Session {
         let writer = create(&options, &clock)?;
         let system = |what| move |source| Error::System { what, source };
         let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
-        let (to_watcher, watcher) = watcher::start().map_err(system("start a thread"))?;
+        let (to_watcher, watcher) = Watcher::start().map_err(system("start a thread"))?;
         let (to_drain, images) = mpsc::channel();
         let (batches, queue) = mpsc::sync_channel(QUEUE);
         let shared = Arc::new(Shared::default());

@@ -5,14 +5,14 @@
 
 use crate::image::{Image, ImageId};
 use crate::process;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// How often new requests and announced execs are looked at while no process ends.
-const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// How often announced execs are looked at; without one the thread sleeps until something happens.
+const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// What the watcher is asked.
 pub(crate) enum Request {
@@ -30,14 +30,53 @@ struct Watched {
     execing: bool,
 }
 
-/// The thread; it ends when all senders are dropped.
-pub(crate) fn start() -> std::io::Result<(mpsc::Sender<Request>, JoinHandle<()>)> {
-    let (sender, inbox) = mpsc::channel();
-    let thread = std::thread::Builder::new().name("watcher".into()).spawn(move || watch(&inbox))?;
-    Ok((sender, thread))
+/// Where requests go.
+#[derive(Clone, Debug)]
+pub(crate) struct Watcher {
+    requests: mpsc::Sender<Request>,
+    /// Wakes the thread: a request was sent, or this was the last sender.
+    bell: Arc<Bell>,
 }
 
-fn watch(inbox: &mpsc::Receiver<Request>) {
+#[derive(Debug)]
+struct Bell(OwnedFd);
+
+impl Bell {
+    fn ring(&self) {
+        // It can only fail when it has been rung already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl Watcher {
+    /// Starts the thread. It ends when all senders are gone.
+    pub(crate) fn start() -> std::io::Result<(Watcher, JoinHandle<()>)> {
+        let (requests, inbox) = mpsc::channel();
+        let bell = Arc::new(Bell(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
+        let heard = bell.clone();
+        let thread =
+            std::thread::Builder::new().name("watcher".into()).spawn(move || watch(&inbox, &heard))?;
+        Ok((Watcher { requests, bell }, thread))
+    }
+
+    /// Asks for something.
+    pub(crate) fn ask(&self, request: Request) {
+        // The thread outlives all who ask.
+        let _ = self.requests.send(request);
+        self.bell.ring();
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // The thread must look whether this was the last; our sender goes first.
+        let (nobody, _) = mpsc::channel();
+        drop(std::mem::replace(&mut self.requests, nobody));
+        self.bell.ring();
+    }
+}
+
+fn watch(inbox: &mpsc::Receiver<Request>, bell: &Bell) {
     let mut all: Vec<Watched> = Vec::new();
     loop {
         loop {
@@ -53,7 +92,7 @@ fn watch(inbox: &mpsc::Receiver<Request>) {
                 watched.execing = false;
             }
         }
-        wait(&mut all);
+        wait(&mut all, bell);
     }
 }
 
@@ -84,15 +123,23 @@ fn is_the_one(image: &Image, pid: u32) -> bool {
     pid == image.info.pid || process::maps_segment(pid)
 }
 
-fn wait(all: &mut Vec<Watched>) {
-    let mut descriptors: Vec<PollFd<'_>> =
-        all.iter().map(|watched| PollFd::new(&watched.pidfd, PollFlags::IN)).collect();
-    if descriptors.is_empty() || poll(&mut descriptors, Some(&ROUND)).is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(2));
+/// Waits until a process ends, somebody asks, or an announced exec is due to be looked at.
+fn wait(all: &mut Vec<Watched>, bell: &Bell) {
+    let timeout = all.iter().any(|watched| watched.execing).then_some(&ROUND);
+    let mut descriptors: Vec<PollFd<'_>> = all
+        .iter()
+        .map(|watched| &watched.pidfd)
+        .chain([&bell.0])
+        .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
+        .collect();
+    if poll(&mut descriptors, timeout).is_err() {
         return;
     }
     let ended: Vec<bool> = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty()).collect();
     drop(descriptors);
+    if ended.last() == Some(&true) {
+        let _ = rustix::io::read(&bell.0, &mut [0; 8]);
+    }
     let mut ended = ended.into_iter();
     all.retain(|watched| {
         let is_gone = ended.next().unwrap_or(false);

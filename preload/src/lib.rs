@@ -44,6 +44,7 @@ mod config;
 mod connect;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
+mod foreign;
 mod guard;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod interpose;

@@ -24,9 +24,7 @@ unsafe extern "C" {
 fn constructor() {
     real::resolve();
     if process::join() {
-        if let Some(session) = process::session() {
-            own_call(|| crate::modules::describe_loaded(&session));
-        }
+        own_call(crate::modules::describe_loaded);
     }
 }
 

@@ -6,7 +6,8 @@
 //! module that is loaded there later get new ids, since they belong to another description.
 
 use crate::arch;
-use crate::process::{self, Session};
+use crate::foreign;
+use crate::process;
 use crate::sys;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -45,16 +46,19 @@ static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 #[repr(C)]
 #[derive(Debug)]
 struct Entry {
-    /// 0 while unused or void.
+    /// First address of its code, 0 while unused or void.
     start: AtomicU64,
+    /// End of its code.
     end: AtomicU64,
     serial: AtomicU32,
     _pad: u32,
     hdr: AtomicU64,
     segment_start: AtomicU64,
     segment_end: AtomicU64,
-    code_start: AtomicU64,
-    code_end: AtomicU64,
+    /// The loader's description, by which another module at the same place is told apart.
+    link_map: AtomicU64,
+    map_start: AtomicU64,
+    map_end: AtomicU64,
 }
 
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
@@ -71,7 +75,7 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Counts `munmap`: what was known to be readable may be gone.
+/// Counts what may have made pages unreadable: what was known to be readable may be gone.
 #[inline(always)]
 pub(crate) fn unmappings() -> u32 {
     UNMAPPINGS.load(Ordering::Relaxed)
@@ -134,6 +138,9 @@ fn find_object_at(address: u64) -> Option<DlFindObject> {
 /// The entry of the module around `address`, described if need be.
 #[cold]
 fn entry(address: u64) -> Option<&'static Entry> {
+    if foreign::is_known(address) {
+        return None;
+    }
     let known = entries().iter().find(|entry| {
         let start = entry.start.load(Ordering::Acquire);
         start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
@@ -146,15 +153,16 @@ fn entry(address: u64) -> Option<&'static Entry> {
 #[inline(never)]
 fn describe(address: u64) -> Option<&'static Entry> {
     let found = find_object_at(address)?;
-    let start = found.map_start.addr() as u64;
-    let end = found.map_end.addr() as u64;
-    let image = Image::parse(start, |from, buffer| read_mapped(start..end, from, buffer)).ok()?;
+    let (load_address, image) = read_image(&found, address)?;
+    let code = image.code.as_slice();
+    let start = code.iter().map(|range| range.start).min()?;
+    let end = code.iter().map(|range| range.end).max()?;
     let session = process::session()?;
     let mut path = PathBuffer::default();
     path.set(&found);
     let serial = session.describe(module_log::Module {
-        start,
-        end,
+        start: load_address,
+        end: end.max(found.map_end.addr() as u64),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
@@ -174,12 +182,29 @@ fn describe(address: u64) -> Option<&'static Entry> {
         entry.segment_start.store(tables.segment.start, Ordering::Relaxed);
         entry.segment_end.store(tables.segment.end, Ordering::Relaxed);
     }
-    let code = image.code.as_slice();
-    entry.code_start.store(code.iter().map(|range| range.start).min().unwrap_or(0), Ordering::Relaxed);
-    entry.code_end.store(code.iter().map(|range| range.end).max().unwrap_or(0), Ordering::Relaxed);
+    entry.link_map.store(found.link_map.addr() as u64, Ordering::Relaxed);
+    entry.map_start.store(found.map_start.addr() as u64, Ordering::Relaxed);
+    entry.map_end.store(found.map_end.addr() as u64, Ordering::Relaxed);
     // Release pairs with the Acquire loads of `start`: whoever sees it sees the rest.
     entry.start.store(start, Ordering::Release);
     Some(entry)
+}
+
+/// The image whose code is at `address`, and where its first byte is mapped.
+///
+/// What the loader calls the start of a mapping is that of one segment where a module is mapped with holes. Then the
+/// image begins at the load bias, or, for a program at fixed addresses, at the page of its program headers.
+fn read_image(found: &DlFindObject, address: u64) -> Option<(u64, Image)> {
+    // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
+    let bias = unsafe { found.link_map.as_ref() }.map_or(0, |map| map.address);
+    // SAFETY: reads a word that the kernel gave at the start.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
+    [found.map_start.addr() as u64, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(
+        |start| {
+            let image = Image::parse(start, read_mapped).ok()?;
+            image.code.contains(address).then_some((start, image))
+        },
+    )
 }
 
 /// Serial of the module that an address belongs to, 0 for none.
@@ -188,12 +213,9 @@ pub(crate) fn serial(address: u64) -> u32 {
     entry(address).map_or(0, |entry| entry.serial.load(Ordering::Relaxed))
 }
 
-/// Copies mapped memory of a module, checked page by page.
-fn read_mapped(mapping: core::ops::Range<u64>, from: u64, buffer: &mut [u8]) -> bool {
+/// Copies memory of a module, checked page by page.
+fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
     let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
-    if from < mapping.start || end > mapping.end {
-        return false;
-    }
     let mut page = from & !4095;
     while page < end {
         if !arch::is_readable(page) {
@@ -256,8 +278,9 @@ pub(crate) fn forget_unloaded() {
             continue;
         }
         let there = find_object_at(start).is_some_and(|found| {
-            found.map_start.addr() as u64 == start
-                && found.map_end.addr() as u64 == entry.end.load(Ordering::Relaxed)
+            found.link_map.addr() as u64 == entry.link_map.load(Ordering::Relaxed)
+                && found.map_start.addr() as u64 == entry.map_start.load(Ordering::Relaxed)
+                && found.map_end.addr() as u64 == entry.map_end.load(Ordering::Relaxed)
         });
         if !there {
             shared_rules().invalidate(start..entry.end.load(Ordering::Relaxed));
@@ -268,8 +291,7 @@ pub(crate) fn forget_unloaded() {
 }
 
 /// Describes all modules that the loader has now, so that even a process which dies at once has left them.
-pub(crate) fn describe_loaded(session: &Session) {
-    let _ = session;
+pub(crate) fn describe_loaded() {
     extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, _data: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description.
         let info = unsafe { &*info };
@@ -313,17 +335,17 @@ impl Modules for Loaded {
 
     fn is_code(&self, address: u64) -> bool {
         match entry(address) {
-            Some(entry) => (entry.code_start.load(Ordering::Relaxed)..entry.code_end.load(Ordering::Relaxed))
-                .contains(&address),
+            Some(_) => true,
             // Code made at run time lies in no module; that it can be read is all that can be asked cheaply.
-            None => arch::is_readable(address & !7),
+            None => foreign::is_known(address) || foreign::learn(address),
         }
     }
 
     fn code(&self, address: u64) -> Option<[u8; 16]> {
         let mut bytes = [0; 16];
         let last = address.checked_add(15)?;
-        if !arch::is_readable(address & !7) || !arch::is_readable(last & !7) {
+        let is_readable = |address| foreign::is_known(address) || arch::is_readable(address & !7);
+        if !is_readable(address) || !is_readable(last) {
             return None;
         }
         // SAFETY: both ends were just found readable, and sixteen bytes touch at most two pages.

@@ -102,7 +102,7 @@ pub(crate) fn session() -> Option<Session> {
         return None;
     }
     // SAFETY: CONNECTED is stored after the session was written, and nothing writes it again.
-    Some(unsafe { (*SESSION.0.get()).assume_init_read() })
+    Some(unsafe { SESSION.0.get().cast::<Session>().read() })
 }
 
 /// False once it is certain that this process is not recorded.
@@ -139,7 +139,7 @@ pub(crate) fn start() {
     let next = match (connected, sys::map_wiped_on_fork(size_of::<Page>())) {
         (Some(session), page) if !page.is_null() => {
             // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
-            unsafe { (*SESSION.0.get()).write(session) };
+            unsafe { SESSION.0.get().cast::<Session>().write(session) };
             CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
             PAGE.store(page.cast(), Ordering::Relaxed);
             CONNECTED

@@ -157,6 +157,8 @@ next! {
     MUNMAP, munmap = c"munmap": fn(address: Pointer, length: usize) -> c_int;
     /// The next `mremap`, always with its fifth argument: it is ignored where the flags do not ask for it.
     MREMAP, mremap = c"mremap": fn(address: Pointer, old: usize, new: usize, flags: c_int, to: Pointer) -> Pointer;
+    /// The next `mprotect`.
+    MPROTECT, mprotect = c"mprotect": fn(address: Pointer, length: usize, protection: c_int) -> c_int;
     /// The next `brk`.
     BRK, brk = c"brk": fn(address: Pointer) -> c_int;
     /// The next `sbrk`.

@@ -20,6 +20,8 @@ use unwind::{RuleTable, Scratch};
 const SPARE: usize = 8;
 /// One in this many hooks is timed.
 const TIMED: u32 = 256;
+/// Ticks that a hook works at most, some 40 µs: a deep stack whose rules are all new.
+const LONGEST_HOOK: u64 = 100_000;
 /// Longest single wait on a full ring before the collector's life is looked at again.
 const WAIT_MS: u64 = 50;
 
@@ -109,7 +111,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         reader: StackReader::default(),
         // SAFETY: the table lies in our memory beside the state, and the state is its only user.
         rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
-        scratch: memory.scratch.write(Scratch::new()),
+        scratch: Scratch::init(&mut memory.scratch),
         // SAFETY: `memory` maps so many words after the struct, zeroed, aligned by the struct's own alignment.
         frames: unsafe { core::slice::from_raw_parts_mut(frames_start, depth) },
     });
@@ -184,16 +186,16 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
         let delta = time.saturating_sub(self.last);
-        if !self.in_gap && delta < DELTA_LIMIT && alignment == 0 {
-            if let Some([first, second]) = record::short_alloc(address, size, stack, delta) {
-                if let Some(mut room) = self.producer.reserve(2, SPARE) {
-                    room.push(first);
-                    room.push(second);
-                    drop(room);
-                    self.last += delta;
-                    return;
-                }
-            }
+        let is_short = !self.in_gap && delta < DELTA_LIMIT && alignment == 0;
+        if is_short
+            && let Some([first, second]) = record::short_alloc(address, size, stack, delta)
+            && let Some(mut room) = self.producer.reserve(2, SPARE)
+        {
+            room.push(first);
+            room.push(second);
+            drop(room);
+            self.last += delta;
+            return;
         }
         self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
     }
@@ -203,15 +205,15 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn free(&mut self, address: u64, time: u64) {
         let delta = time.saturating_sub(self.last);
-        if !self.in_gap && delta < DELTA_LIMIT {
-            if let Some(word) = record::short_free(address, delta) {
-                if let Some(mut room) = self.producer.reserve(1, SPARE) {
-                    room.push(word);
-                    drop(room);
-                    self.last += delta;
-                    return;
-                }
-            }
+        let is_short = !self.in_gap && delta < DELTA_LIMIT;
+        if is_short
+            && let Some(word) = record::short_free(address, delta)
+            && let Some(mut room) = self.producer.reserve(1, SPARE)
+        {
+            room.push(word);
+            drop(room);
+            self.last += delta;
+            return;
         }
         self.emit(Record::Free { address }, time, 0, 1);
     }
@@ -326,12 +328,13 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn is_timed(&mut self) -> bool {
         self.events = self.events.wrapping_add(1);
-        self.events % TIMED == 0
+        self.events.is_multiple_of(TIMED)
     }
 
-    /// Adds the ticks of a timed hook.
+    /// Adds the ticks of a timed hook. Long ones are cut: those were off the processor, not at work.
     #[cold]
     pub(crate) fn add_time(&mut self, ticks: u64) {
+        let ticks = ticks.min(LONGEST_HOOK);
         if let Some(slot) = process::slot() {
             slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
             slot.timed_events.fetch_add(1, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! | `malloc calloc realloc reallocarray free posix_memalign aligned_alloc memalign valloc pvalloc cfree malloc_usable_size free_sized free_aligned_sized` | `heap` | all but the size query |
 //! | all replaceable forms of `operator new` and `operator delete` | `cxx` | once: here, or by the `malloc` below |
 //! | `mmap mmap64 munmap mremap brk sbrk` | `pages` | as a heap of its own |
+//! | `mprotect` | `pages` | no: it tells which pages may still be read |
 //! | `exec* posix_spawn* vfork _exit _Exit dlclose` | `system` | ends of images; caches |
 //!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a

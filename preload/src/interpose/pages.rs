@@ -1,6 +1,7 @@
 //! `mmap` and its kin: a heap of its own, whose calls are rare enough to go without a shim.
 
 use super::heap::in_hook;
+use crate::modules;
 use crate::real;
 use crate::stack::Caller;
 use crate::tracker;
@@ -24,6 +25,9 @@ pub(crate) unsafe extern "C" fn mmap(
     descriptor: c_int,
     offset: i64,
 ) -> Pointer {
+    if flags & libc::MAP_FIXED != 0 {
+        modules::note_unmapping();
+    }
     // SAFETY: passed on as it came.
     let result = unsafe { real::mmap(address, length, protection, flags, descriptor, offset) };
     let result = result.unwrap_or_else(failed);
@@ -69,13 +73,24 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     to: Pointer,
 ) -> Pointer {
-    crate::modules::note_unmapping();
+    modules::note_unmapping();
     // SAFETY: passed on as it came.
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
     if result != FAILED {
         tracker::remapped((address.addr(), old), (result.addr(), new), Caller::here());
     }
     result
+}
+
+/// `int mprotect(void *address, size_t length, int protection)`: not recorded, but pages that can't be read any more
+/// must not be.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mprotect(address: Pointer, length: usize, protection: c_int) -> c_int {
+    if protection & libc::PROT_READ == 0 {
+        modules::note_unmapping();
+    }
+    // SAFETY: passed on as it came.
+    unsafe { real::mprotect(address, length, protection) }.unwrap_or(-1)
 }
 
 /// `int brk(void *address)`
