@@ -220,6 +220,25 @@ fn deep_stacks_are_no_trouble() {
     assert_eq!(inverted(&loaded, 2000).node(Tree::ROOT).total.blocks, 10_000);
 }
 
+/// Check that the allocating function is found in bounded time where a file claims endless plumbing: the innermost
+/// one, since there is nothing but plumbing.
+#[test]
+fn endless_plumbing_is_not_followed() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("p");
+    let noise = made.frame(Some("/bin/app"), &["std::f"]);
+    for depth in 0..30_000 {
+        let parent = NodeId::from_index(made.tables.nodes.len() - 1);
+        made.tables.nodes.push(capture::Node { parent, frame: noise });
+        made.alloc(thread, 0x10 + depth * 16, 1, NodeId(parent.0 + 1));
+    }
+    let loaded = made.loaded("deep.memprof");
+    let mut out = Vec::new();
+    viewer::text::report(&mut out, &loaded, &Default::default(), &Default::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("30,000  std::f"), "{text}");
+}
+
 /// Check that a file whose tables refer to nothing, or to themselves, still has a tree.
 #[test]
 fn broken_tables_have_a_tree() {

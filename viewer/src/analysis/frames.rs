@@ -14,6 +14,9 @@ pub fn functions_of<'a>(
         .flat_map(move |(_, node)| names.steps(node.frame).iter().map(move |&step| (node.frame, step)))
 }
 
+/// More functions of the standard library in a row than any container or adaptor needs.
+const MOST_PLUMBING: usize = 100;
+
 /// The same from the first function on that is not the standard library's plumbing. A stack of nothing else keeps
 /// all of it.
 pub fn meaningful<'a>(
@@ -21,10 +24,13 @@ pub fn meaningful<'a>(
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
-    let plumbing =
-        functions_of(tables, names, stack).take_while(|(_, step)| names.label(step.label).noise).count();
+    let noise = |(_, step): &(FrameId, Step)| names.label(step.label).noise;
+    let plumbing = functions_of(tables, names, stack).take(MOST_PLUMBING).take_while(noise).count();
     let beyond = functions_of(tables, names, stack).nth(plumbing);
-    let all_of_it = beyond.is_none_or(|(_, step)| matches!(names.label(step.label).kind, Kind::Marker(_)));
+    let all_of_it = beyond.is_none_or(|(_, step)| {
+        let label = names.label(step.label);
+        label.noise || matches!(label.kind, Kind::Marker(_))
+    });
     functions_of(tables, names, stack).skip(if all_of_it { 0 } else { plumbing })
 }
 

@@ -16,6 +16,7 @@ use super::names::{LabelId, Names};
 use super::profile::Profile;
 use super::tree::Tree;
 use capture::{NodeId, ProcessId, Tables};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 #[derive(Clone, Copy)]
@@ -29,33 +30,50 @@ struct Cursor {
     process: ProcessId,
 }
 
+/// Steps of all cursors together, some seconds and at most as many nodes. Stacks of a thousand frames come nowhere
+/// near; of a file that claims far more, the innermost part is shown.
+const MAX_STEPS: usize = 1 << 28;
+
 /// `step` of a cursor that has reached its process.
 const ENDED: u32 = u32::MAX;
 
 pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Tree {
-    let mut cursors: Vec<Cursor> = profile
-        .sites
-        .iter()
-        .map(|site| Cursor {
-            amount: metric.of(&site.cost),
-            label: LabelId::EVERYTHING,
-            stack: site.node,
-            step: 0,
-            process: site.process,
-        })
-        .filter(|cursor| !cursor.amount.is_zero())
-        .collect();
+    let cursors = cursors(profile, metric);
+    grow(cursors, tables, names, MAX_STEPS, |total| metric.rank(total) >= least)
+}
+
+fn cursors(profile: &Profile, metric: Metric) -> Vec<Cursor> {
+    let cursors = profile.sites.iter().map(|site| Cursor {
+        amount: metric.of(&site.cost),
+        label: LabelId::EVERYTHING,
+        stack: site.node,
+        step: 0,
+        process: site.process,
+    });
+    cursors.filter(|cursor| !cursor.amount.is_zero()).collect()
+}
+
+/// Opens nodes level by level, as long as they are large enough and steps are left.
+fn grow(
+    mut cursors: Vec<Cursor>,
+    tables: &Tables,
+    names: &Names,
+    mut steps: usize,
+    is_large: impl Fn(Amount) -> bool,
+) -> Tree {
     let mut tree = Tree::new();
     tree.nodes[0].total = sum(&cursors);
-    let mut open = vec![(Tree::ROOT, 0..cursors.len())];
-    while let Some((parent, range)) = open.pop() {
+    let mut open = VecDeque::from([(Tree::ROOT, 0..cursors.len())]);
+    while let Some((parent, range)) = open.pop_front() {
+        let Some(rest) = steps.checked_sub(range.len()) else { continue };
+        steps = rest;
         let start = partition(&mut cursors[range.clone()], tables, names) + range.start;
         for children in runs(&cursors, start..range.end) {
             let of_child = &cursors[children.clone()];
             let total = sum(of_child);
             let id = tree.push(of_child[0].label, parent, total);
-            if metric.rank(total) >= least {
-                open.push((id, children));
+            if is_large(total) {
+                open.push_back((id, children));
             }
         }
     }
@@ -108,4 +126,35 @@ fn runs(cursors: &[Cursor], range: Range<usize>) -> Vec<Range<usize>> {
 
 fn sum(cursors: &[Cursor]) -> Amount {
     cursors.iter().fold(Amount::ZERO, |sum, cursor| sum + cursor.amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Frame, FrameId, Node, Process};
+
+    /// Check that of a file which claims stacks of any depth, the innermost part is shown, within the steps that
+    /// are allowed, and nothing of the sum is lost.
+    #[test]
+    fn claimed_depth_is_bounded() {
+        let mut tables = Tables::default();
+        tables.processes.push(Process::default());
+        tables.frames.push(Frame::Code { module: None, address: 1, exact: false });
+        let node = |parent| Node { parent: NodeId::from_index(parent), frame: FrameId(0) };
+        tables.nodes.extend((0..=2000_usize).map(|parent| node(parent.saturating_sub(1))));
+        let names = Names::new(&tables);
+        let cursor = |stack| Cursor {
+            amount: Amount::block(1),
+            label: LabelId::EVERYTHING,
+            stack: NodeId::from_index(stack),
+            step: 0,
+            process: ProcessId(0),
+        };
+        let cursors: Vec<Cursor> = (1..=2000).map(cursor).collect();
+        let tree = grow(cursors.clone(), &tables, &names, 100_000, |_| true);
+        assert_eq!(tree.node(Tree::ROOT).total, Amount { blocks: 2000, bytes: 2000 });
+        assert!((50..500).contains(&tree.len()), "{} nodes", tree.len());
+        let whole = grow(cursors, &tables, &names, MAX_STEPS, |_| true);
+        assert_eq!(whole.len(), 1 + 2000 + 2000, "each depth has its function and its end in the process");
+    }
 }

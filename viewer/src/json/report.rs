@@ -1,7 +1,7 @@
 //! `report --json`: rows of stacks, of functions, or the nodes of a tree.
 
 use super::cost::CostFields;
-use super::stack::{FrameFields, Who, stack, who};
+use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
@@ -36,7 +36,7 @@ enum Body<'a> {
 
 #[derive(Serialize)]
 struct StackFields<'a> {
-    stack: Vec<FrameFields<'a>>,
+    stack: Stack<'a>,
     call: &'static str,
     state: &'static str,
     #[serde(flatten)]
@@ -108,7 +108,7 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Bo
     let mut rest = Cost::default();
     rows[shown..].iter().for_each(|row| rest += row.cost);
     let fields = rows[..shown].iter().map(|row| StackFields {
-        stack: stack(&loaded.tables, &loaded.names, row.node),
+        stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
         call: call_of(&loaded.tables, row.node),
         state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
         cost: CostFields::from(&row.cost),

@@ -2,11 +2,11 @@
 
 use crate::analysis::{Kind, Names, Step, functions_of};
 use capture::{Frame, FrameId, NodeId, StringId, Tables};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// One function of a stack.
 #[derive(Serialize)]
-pub(super) struct FrameFields<'a> {
+struct FrameFields<'a> {
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -27,12 +27,21 @@ pub(super) struct Who<'a> {
     reason: Option<&'a str>,
 }
 
-/// The functions of a stack, innermost first. Kinds of calls and markers of its end are no functions.
-pub(super) fn stack<'a>(tables: &'a Tables, names: &'a Names, node: NodeId) -> Vec<FrameFields<'a>> {
-    functions_of(tables, names, node)
-        .filter(|(_, step)| !matches!(names.label(step.label).kind, Kind::Marker(_)))
-        .map(|(frame, step)| frame_fields(tables, names, frame, &step))
-        .collect()
+/// The functions of a stack, innermost first. Kinds of calls and markers of its end are no functions. They are
+/// made while they are written: all stacks of a capture at once may not fit into memory.
+pub(super) struct Stack<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) names: &'a Names,
+    pub(super) node: NodeId,
+}
+
+impl Serialize for Stack<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let &Self { tables, names, node } = self;
+        let functions = functions_of(tables, names, node)
+            .filter(|(_, step)| !matches!(names.label(step.label).kind, Kind::Marker(_)));
+        serializer.collect_seq(functions.map(|(frame, step)| frame_fields(tables, names, frame, &step)))
+    }
 }
 
 fn frame_fields<'a>(tables: &'a Tables, names: &'a Names, frame: FrameId, step: &Step) -> FrameFields<'a> {

@@ -31,38 +31,31 @@ impl Load<'_> {
     /// Ends a heap: what is left of it is leaked, uncertain or left behind by exec. `unless_known` is how the
     /// process ended where its row does not say: the file was cut before that was written.
     pub(super) fn end(&mut self, process: ProcessId, unless_known: Ended) {
-        let Some(state) = self.processes.get_mut(process.index()) else {
+        let running = self.processes.get_mut(process.index()).filter(|state| state.phase != Phase::Ended);
+        let Some(state) = running else {
             self.stray_events += 1;
             return;
         };
-        if state.phase == Phase::Ended {
-            self.stray_events += 1;
-            return;
-        }
         state.phase = Phase::Ended;
         if self.tables.processes[process.index()].end.is_none() {
             state.ended = unless_known;
         }
-        let at_exec = state.ended == Ended::Exec;
-        let mut left: Vec<Block> = state.heap.iter().copied().collect();
-        for thread in std::mem::take(&mut state.reallocating) {
-            let pending = std::mem::take(&mut self.threads[thread.index()].pending);
-            for block in pending.into_iter().filter_map(|pending| pending.block) {
-                state.in_realloc += Amount::block(block.size);
-                left.push(block);
-            }
-        }
-        for block in left {
-            let amount = Amount::block(block.size);
-            let uncertain = self.processes[process.index()].lived_through_gap(&block);
+        let reallocating = std::mem::take(&mut state.reallocating);
+        let pending =
+            reallocating.iter().flat_map(|thread| std::mem::take(&mut self.threads[thread.index()].pending));
+        let in_realloc: Vec<Block> = pending.filter_map(|pending| pending.block).collect();
+        let amount = |block: &Block| Amount::block(block.size);
+        state.in_realloc = in_realloc.iter().fold(Amount::ZERO, |sum, block| sum + amount(block));
+        for block in in_realloc.iter().chain(state.heap.iter()) {
             let cost = &mut self.sites.get_mut(block.site).cost;
-            match (at_exec, uncertain) {
-                (true, _) => cost.at_exec += amount,
-                (false, true) => cost.uncertain += amount,
-                (false, false) => cost.leaked += amount,
+            match (state.ended, state.lived_through_gap(block)) {
+                (Ended::Exec, _) => cost.at_exec += amount(block),
+                (_, true) => cost.uncertain += amount(block),
+                (_, false) => cost.leaked += amount(block),
             }
-            self.release(process, block);
+            self.peak.release(&mut self.sites, block.site, amount(block));
         }
+        state.held = Amount::ZERO;
         lineage::let_go(&mut self.processes, process);
     }
 }
