@@ -54,7 +54,8 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
     let profile = profile(out);
     let target_dir = out.join("agent");
     let mut cargo = Command::new(variable("CARGO"));
-    cargo.args(["build", "--package", "preload", "--lib", "--profile", &profile, "--target", &target]);
+    cargo.args(["build", "--package", "preload", "--lib", "--features", "standalone"]);
+    cargo.args(["--profile", &profile, "--target", &target]);
     cargo.arg("--manifest-path").arg(workspace.join("Cargo.toml")).arg("--target-dir").arg(&target_dir);
     if workspace.join("Cargo.lock").exists() {
         cargo.arg("--locked");

@@ -147,12 +147,12 @@ pub(crate) fn fence() {
 }
 
 /// Ends the process at once.
-#[cfg(not(test))]
+#[cfg(feature = "standalone")]
 pub(crate) fn trap() -> ! {
     // SAFETY: never returns.
     unsafe { asm!("ud2", options(noreturn)) }
 }
 
 // The compiled core library names it, though nothing here unwinds.
-#[cfg(not(test))]
+#[cfg(feature = "standalone")]
 global_asm!(".globl rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ud2");

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! A `free` goes the same way the other way round: recorded and published first, freed then.
-#![cfg_attr(not(test), no_std)]
+#![cfg_attr(feature = "standalone", no_std)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
@@ -66,7 +66,7 @@ mod sys;
 mod thread;
 mod tracker;
 
-#[cfg(not(test))]
+#[cfg(feature = "standalone")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // Unreachable by construction; there is nothing to unwind into and nobody to tell.
