@@ -116,6 +116,30 @@ impl AgentFile {
     }
 }
 
+/// Removes all private copies of agents, of whichever version, and the folders that are empty then. Says which.
+///
+/// # Errors
+/// When one could not be removed.
+pub fn remove_private(candidates: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut removed = Vec::new();
+    for folder in candidates {
+        // A link is not followed: what it leads to was not made by us.
+        if !folder.symlink_metadata().is_ok_and(|folder| folder.is_dir()) {
+            continue;
+        }
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if is_private_name(&entry.file_name().to_string_lossy()) {
+                std::fs::remove_file(entry.path())?;
+                removed.push(entry.path());
+            }
+        }
+        // It stays when there is something else in it, as the sockets of recordings under way.
+        let _ = std::fs::remove_dir(folder);
+    }
+    Ok(removed)
+}
+
 /// The private folders of this user, best first; see the [module's picture](self).
 pub fn candidates() -> Vec<PathBuf> {
     candidates_in(|name| std::env::var_os(name), rustix::process::geteuid().as_raw())
@@ -150,6 +174,13 @@ fn private_name(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     FILE_NAME.replace(".so", &format!(".{:016x}.so", hasher.finish()))
+}
+
+/// True for names that [`private_name`] gives.
+fn is_private_name(name: &str) -> bool {
+    let (stem, end) = FILE_NAME.split_at(FILE_NAME.len() - ".so".len());
+    let hash = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(end));
+    hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Puts `bytes` into `candidate` unless they are there.

@@ -4,6 +4,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{agent, installed};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use collector::agent_file;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +26,9 @@ pub(crate) struct Uninstall {
     /// Remove it from below this folder [default: where this program is installed, or /usr/local]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
+    /// Remove the copies in private folders as well
+    #[arg(long)]
+    private: bool,
 }
 
 /// Installs the agent and prints where.
@@ -52,17 +56,28 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
 pub(crate) fn uninstall(arguments: &Uninstall) -> Outcome {
     let prefix = prefix(arguments.prefix.as_deref())?;
     let path = installed::path_in(&prefix);
-    match installed::uninstall(&prefix) {
-        Ok(path) => {
-            writeln!(std::io::stdout(), "removed {}", path.display())?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::usage(anyhow!(
-            "there is no agent at {}. Name the prefix it was installed to with --prefix.",
-            path.display()
-        ))),
-        Err(error) => Err(anyhow!(error).context(format!("cannot remove {}", path.display())).into()),
+    let mut removed = Vec::new();
+    if arguments.private {
+        let private = agent_file::remove_private(&agent_file::candidates());
+        removed.extend(private.context("cannot remove a private copy")?);
     }
+    match installed::uninstall(&prefix) {
+        Ok(path) => removed.push(path),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(anyhow!(error).context(format!("cannot remove {}", path.display())).into());
+        }
+        Err(_) if removed.is_empty() => {
+            return Err(Failure::usage(anyhow!(
+                "there is no agent at {}. Name the prefix it was installed to with --prefix.",
+                path.display()
+            )));
+        }
+        Err(_) => {}
+    }
+    for path in removed {
+        writeln!(std::io::stdout(), "removed {}", path.display())?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn prefix(given: Option<&Path>) -> anyhow::Result<PathBuf> {

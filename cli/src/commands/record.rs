@@ -9,7 +9,7 @@ use crate::{agent, message, output};
 use anyhow::Context;
 use clap::Args;
 use collector::OnFull;
-use collector::launch::Signals;
+use collector::launch::{Signal, Signals};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,7 +43,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     };
     output::check(&capture, arguments.recording.force)?;
     let agent = agent::provide().map_err(Failure::usage)?;
-    let signals = Signals::catch().context("cannot receive signals")?;
+    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let progress = Progress::new(arguments.recording.quiet);
     // Programs start in other folders than this one, so they need the whole path.
     let socket = std::path::absolute(&arguments.listen).context("cannot name the socket")?;

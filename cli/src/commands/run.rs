@@ -92,7 +92,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
 
     let launch = Launch::new(&target, &arguments.command).map_err(Failure::usage)?;
     let prepared = launch.prepare().context("cannot make a process")?;
-    let signals = Signals::catch().context("cannot receive signals")?;
+    let signals = Signals::catch(&[]).context("cannot receive signals")?;
     if let Err(error) = adopt_orphans() {
         debug!("orphans will not be found: {error}");
     }

@@ -154,10 +154,11 @@ fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8
             Ok(None | Some(Received { signal: Signal::Child, .. })) => {}
             // Acquire, for the Release in finish.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
+            // Relaxed: a flag; nothing is read on the strength of it.
             Ok(Some(_)) => {
-                message::note("finishing the capture without the names that are still missing");
-                // Relaxed: a flag; nothing is read on the strength of it.
-                cancel.store(true, Ordering::Relaxed);
+                if !cancel.swap(true, Ordering::Relaxed) {
+                    message::note("finishing the capture without the names that are still missing");
+                }
             }
             Err(_) => return,
         }

@@ -36,6 +36,7 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
         }
         return;
     }
+    message::plain(&format!("Wrote {}", finished.path.display()));
     if let Err(failure) = summarize(&finished.path) {
         // The capture is there all the same, so the exit code stays the target's.
         failure.report();

@@ -51,6 +51,21 @@ fn installed_agent_is_found_and_removed() {
     assert_eq!(again.code, Some(2));
 }
 
+/// Check that private copies go on demand, and that nothing is left then.
+#[test]
+fn private_copies_are_removed_on_demand() {
+    let world = World::new();
+    let path = world.run(["preload-path"]).stdout;
+    let uninstall = world.run(["uninstall-agent", "--private", "--prefix", "/no/such/prefix"]);
+    assert_eq!(
+        (uninstall.code, uninstall.stdout),
+        (Some(0), format!("removed {path}")),
+        "{}",
+        uninstall.stderr
+    );
+    assert_eq!(fs::read_dir(world.path("run")).unwrap().count(), 0);
+}
+
 /// Check that installing twice, or over an older version, works, and that an older version is never used.
 #[test]
 fn older_agents_are_replaced_and_not_used() {
@@ -106,8 +121,7 @@ fn unusable_private_folders_are_named() {
     let folder = world.path("run/sysprof-memprof");
     fs::create_dir(&folder).unwrap();
     chmod(&folder, 0o777);
-    fs::create_dir(world.path("tmp")).unwrap();
-    let shown = ran(world.tool(["preload-path"]).env("TMPDIR", world.path("tmp")).output().unwrap());
+    let shown = world.run(["preload-path"]);
     assert!(shown.stdout.starts_with(world.path("tmp").to_str().unwrap()), "{shown:?}");
     assert!(
         shown.stderr.contains("run/sysprof-memprof cannot hold the agent: it is not safe"),
@@ -120,8 +134,7 @@ fn unusable_private_folders_are_named() {
         world.path("run").display()
     );
     let unshare = ["--mount", "--map-root-user", "sh", "-c", &script];
-    let shown =
-        ran(world.command("unshare").args(unshare).env("TMPDIR", world.path("tmp")).output().unwrap());
+    let shown = ran(world.command("unshare").args(unshare).output().unwrap());
     if shown.code == Some(0) {
         assert!(shown.stderr.contains("noexec") && shown.stderr.contains("Taking"), "{}", shown.stderr);
         assert!(!shown.stdout.starts_with(world.path("run").to_str().unwrap()), "{}", shown.stdout);

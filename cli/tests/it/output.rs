@@ -58,3 +58,31 @@ fn folder_without_rights_is_refused() {
     assert!(refused(&world, &world.path("work/x.memprof"), &[]).contains("ermission"));
     crate::support::chmod(&world.work(), 0o700);
 }
+
+/// Check that a recording that fails does not fail the target: it runs to its end, the failure is told, and the exit
+/// code is 3 unless the target has one of its own.
+#[test]
+fn failed_recording_exits_3_after_the_target() {
+    let world = World::new();
+    // Random-like sizes from many places: more than the tiny file system can hold.
+    let target =
+        world.executable("target", "#!/bin/sh\nfor i in $(seq 300); do $(: $i); done; echo done; exit $1\n");
+    for (code, expected) in [("0", 3), ("5", 5)] {
+        let script = format!(
+            "mount -t tmpfs -o size=8k tmpfs work && exec {} run -o work/x.memprof -- {} {code}",
+            crate::support::TOOL,
+            target.display()
+        );
+        let mut unshare = world.command("unshare");
+        unshare.current_dir(world.path("")).args(["--mount", "--map-root-user", "sh", "-c", &script]);
+        let Ok(output) = unshare.output() else {
+            return println!("unshare is not there: a full disk was not tried");
+        };
+        let ran = crate::support::ran(output);
+        if ran.stderr.contains("unshare") || ran.stderr.contains("mount:") {
+            return println!("mounting is not allowed here: a full disk was not tried");
+        }
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(expected), "done\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("No space left"), "{}", ran.stderr);
+    }
+}

@@ -40,6 +40,30 @@ fn signals_from_processes_are_passed_on() {
     }
 }
 
+/// Check that a flood of signals, which goes on while the capture is finished, neither ends the recording nor harms
+/// it, and that the exit code stays the target's.
+#[test]
+fn flood_of_signals_is_survived() {
+    let world = World::new();
+    let target = "trap '' INT TERM HUP; echo ready; sleep 0.5; exit 6";
+    let mut run = world.tool(["run", "-o", "flood.memprof", "--", "sh", "-c", target]);
+    let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+    let mut sent = 0;
+    let status = loop {
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::CHILD] {
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            sent += 1;
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(6), "after {sent} signals");
+    let info = world.run(["info", "flood.memprof"]);
+    assert_eq!((info.code, info.stderr.as_str()), (Some(0), ""));
+}
+
 /// A terminal of our own, and a program in its foreground.
 struct Terminal {
     master: File,
@@ -143,7 +167,9 @@ fn progress_is_shown_on_terminals_in_ordinary_mode() {
 fn record_ends_on_interrupt_and_term() {
     for signal in [Signal::INT, Signal::TERM] {
         let world = World::new();
-        let mut record = world.tool(["record", "--listen", "socket", "-o", "all.memprof"]);
+        // As a shell starts it in the background.
+        let mut record = world.command("env");
+        record.args(["--ignore-signal=INT,QUIT", TOOL, "record", "--listen", "socket", "-o", "all.memprof"]);
         let mut child = record.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let stderr = child.stderr.as_mut().unwrap();

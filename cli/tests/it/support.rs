@@ -26,7 +26,7 @@ pub(crate) struct Ran {
 impl World {
     pub(crate) fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["home", "run", "work"] {
+        for name in ["home", "run", "tmp", "work"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         World { folder }
@@ -56,8 +56,8 @@ impl World {
             .current_dir(self.work())
             .env("HOME", self.path("home"))
             .env("XDG_RUNTIME_DIR", self.path("run"));
-        for name in ["XDG_CACHE_HOME", "XDG_STATE_HOME", "TMPDIR", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"]
-        {
+        command.env("TMPDIR", self.path("tmp"));
+        for name in ["XDG_CACHE_HOME", "XDG_STATE_HOME", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
         for (name, _) in

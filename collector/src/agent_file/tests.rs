@@ -115,6 +115,28 @@ fn noexec_is_seen_by_mapping() {
     assert_eq!(executable::check(&program), Ok(()));
 }
 
+/// Check that all private copies go, and nothing else does.
+#[test]
+fn private_copies_are_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let one = provide_in(&folder).unwrap().path;
+    let two = AgentFile::provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
+    fs::write(folder.join("socket"), "").unwrap();
+    fs::write(folder.join("libsysprof_memprof_preload.so"), "").unwrap();
+    let candidates = [root.path().join("no"), folder.clone()];
+    let mut removed = remove_private(&candidates).unwrap();
+    removed.sort();
+    let mut expected = [one, two];
+    expected.sort();
+    assert_eq!(removed, expected);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    fs::remove_file(folder.join("socket")).unwrap();
+    fs::remove_file(folder.join("libsysprof_memprof_preload.so")).unwrap();
+    assert_eq!(remove_private(&candidates).unwrap(), [""; 0].map(PathBuf::from));
+    assert!(!folder.exists());
+}
+
 /// Check that folders come in the documented order, and that relative ones count as not set.
 #[test]
 fn candidates_come_best_first() {

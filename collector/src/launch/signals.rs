@@ -65,22 +65,27 @@ impl Signal {
 impl Signals {
     /// From now on this thread, and those that it starts, no longer die of signals but leave them to
     /// [`Signals::next`]. So this comes before any thread is started, and after [`super::Launch::prepare`], whose
-    /// process keeps what was. Signals that were ignored, as by `nohup`, stay so.
+    /// process keeps what was. Signals that were ignored, as by `nohup`, stay so, but for those in `even_ignored`.
     ///
     /// # Errors
     /// When the system gives no descriptor.
-    pub fn catch() -> io::Result<Signals> {
+    pub fn catch(even_ignored: &[Signal]) -> io::Result<Signals> {
         let mut set = empty_set();
         for signal in Signal::ALL {
-            if signal == Signal::Child || !is_ignored(signal.number()) {
+            let wanted = signal == Signal::Child || even_ignored.contains(&signal);
+            if wanted || !is_ignored(signal.number()) {
                 add(&mut set, signal.number());
             }
         }
         // An ignored SIGCHLD would reap children unseen.
         // SAFETY: SIG_DFL is a valid action for SIGCHLD.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-        // SAFETY: `set` is initialised, and a null pointer asks for no old set.
-        let failed = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        let mut blocked = set;
+        // Blocked but never read: a file that outgrows its limit is an error of the write, not our death.
+        add(&mut blocked, libc::SIGXFSZ);
+        // SAFETY: `blocked` is initialised, and a null pointer asks for no old set.
+        let failed =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut()) };
         if failed != 0 {
             return Err(io::Error::from_raw_os_error(failed));
         }
