@@ -28,6 +28,7 @@
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
+#![cfg_attr(test, allow(dead_code, reason = "the test process keeps its own malloc: nothing is exported"))]
 #![allow(
     clippy::missing_safety_doc,
     reason = "exports have the contracts of the C functions they are named after"

@@ -58,6 +58,15 @@ static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::
 /// The next one of wrapped forms.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 
+/// The announced kind that a form leaves as it is: libstdc++'s array forms call the single ones.
+const fn array_form_of(kind: u32) -> u32 {
+    match kind {
+        pseudo::NEW => pseudo::NEW_ARRAY,
+        pseudo::NEW_ALIGNED => pseudo::NEW_ARRAY_ALIGNED,
+        kind => kind,
+    }
+}
+
 /// An export: announce the kind, jump to the target. Arguments (rdi, rsi, rdx) stay as they came.
 macro_rules! exports {
     ($($function:ident $name:literal $index:literal $kind:expr;)*) => {
@@ -67,7 +76,10 @@ macro_rules! exports {
             pub(crate) unsafe extern "C" fn $function() {
                 core::arch::naked_asm!(
                     "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+                    "cmp dword ptr fs:[rax + {hint}], {array}",
+                    "je 3f",
                     "mov dword ptr fs:[rax + {hint}], {kind}",
+                    "3:",
                     "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                     "test rax, rax",
                     "jz 2f",
@@ -84,6 +96,7 @@ macro_rules! exports {
                     "jmp rax",
                     hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
                     kind = const $kind,
+                    array = const array_form_of($kind),
                     index = const $index,
                     targets = sym TARGETS,
                     find = sym find,
