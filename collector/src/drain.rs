@@ -50,6 +50,8 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Source {
     consumer: Consumer<'static>,
+    /// The beginning of a record that the last turn cut.
+    rest: Vec<u64>,
     pending: Pending<Entry>,
     /// Shifted ticks of the last record.
     time: u64,
@@ -201,7 +203,14 @@ impl Drained {
         for ring in self.sources.len()..used.min(self.image.memory.geometry().ring_count()) {
             let Some(entry) = segment.directory().get(ring) else { break };
             let consumer = Consumer::new(segment.ring(ring), &entry.front.head, control.tail(ring), 0);
-            self.sources.push(Source { consumer, pending: Pending::new(), time: 0, slot: 0, dead: false });
+            self.sources.push(Source {
+                consumer,
+                rest: Vec::new(),
+                pending: Pending::new(),
+                time: 0,
+                slot: 0,
+                dead: false,
+            });
         }
         let mut moved = 0;
         for ring in 0..self.sources.len() {
@@ -211,13 +220,15 @@ impl Drained {
                 if source.dead {
                     break;
                 }
+                words.append(&mut source.rest);
                 let taken = source.consumer.take(TURN, |word| words.push(word));
                 self.wake(ring);
-                moved += words.len();
-                if let Err(error) = taken.and_then(|_| self.decode(ring, words, shared, watcher)) {
+                moved += taken.unwrap_or(0);
+                let is_cut = taken == Ok(TURN);
+                if let Err(error) = taken.and_then(|_| self.decode(ring, words, is_cut, shared, watcher)) {
                     self.give_up(ring, error, shared);
                 }
-                if words.len() < TURN || !to_the_end {
+                if !is_cut || !to_the_end {
                     break;
                 }
             }
@@ -243,10 +254,12 @@ impl Drained {
         }
     }
 
+    /// Takes in the records of a turn. One that the turn's limit has cut is kept for the next.
     fn decode(
         &mut self,
         ring: usize,
         mut words: &[u64],
+        is_cut: bool,
         shared: &Shared,
         watcher: &Watcher,
     ) -> Result<(), Corrupt> {
@@ -257,6 +270,12 @@ impl Drained {
             }
             let (delta, record, length) = match decode(words) {
                 Ok(decoded) => decoded,
+                Err(Corrupt::Length) if is_cut => {
+                    if let Some(source) = self.sources.get_mut(ring) {
+                        source.rest.extend_from_slice(words);
+                    }
+                    break Ok(());
+                }
                 Err(error) => break Err(error),
             };
             words = words.get(length..).unwrap_or(&[]);
