@@ -1,1 +1,14 @@
-//! End to end tests.
+//! End to end: the product as a user has it, beside programs that behave in one known way each.
+//!
+//! - Every program under test is a process, the product too: nothing of it is linked into these tests.
+//! - What a recording has to show is known independently: programs print the calls that they make, a counting
+//!   library counts them, glibc's `backtrace` says where they came from.
+//! - Nothing waits by sleeping, and no limit of time is near what is measured.
+//!
+//! `programs/` holds what is recorded, one behaviour each. `SYSPROF_MEMPROF_TEST_RUNS=100` repeats the tests that
+//! look for rare events.
+
+mod harness;
+
+mod calls;
+mod counts;

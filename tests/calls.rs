@@ -1,0 +1,69 @@
+//! Every call of an allocator is there: its kind, address, size and place in the order.
+
+use crate::harness::{Event, c, cpp, record};
+use std::path::Path;
+
+/// The line with which the program announces an event.
+fn line(event: &Event) -> String {
+    let Event { call, address, size, alignment, .. } = event;
+    match event.kind.as_str() {
+        "alloc" => format!("alloc {call} {address:#x} {size} {alignment}"),
+        "free" | "realloc_begin" => format!("{} {address:#x}", event.kind),
+        "realloc_end" => format!("realloc_end {call} {address:#x} {size}"),
+        kind => kind.to_string(),
+    }
+}
+
+/// Compares what the program says with what was recorded: from its first block on, line by line.
+fn check(program: &Path) {
+    let (ran, capture) = record(program).succeed();
+    let said: Vec<_> = ran.text().lines().map(str::to_string).collect();
+    let events = capture.events();
+    let calls = events.iter().filter(|event| {
+        !matches!(event.kind.as_str(), "mmap" | "munmap" | "brk" | "process_end" | "thread_end")
+    });
+    let recorded: Vec<_> = calls.map(line).skip_while(|line| *line != said[0]).collect();
+    assert!(recorded.len() >= said.len(), "said {said:#?}\nrecorded {recorded:#?}");
+    for (said, recorded) in said.iter().zip(&recorded) {
+        assert_eq!(said, recorded);
+    }
+    assert_eq!(said.len(), recorded.len(), "more than was said: {:?}", &recorded[said.len()..]);
+}
+
+/// Check that all calls of the C interface are recorded as they were made, and those that fail or do nothing are not.
+#[test]
+fn every_call_of_c_is_recorded() {
+    for level in ["-O0", "-O2"] {
+        check(&c("every_call").flags([level]).build());
+    }
+}
+
+/// Check that all forms of operator new and delete are recorded once, under the name that the program called.
+#[test]
+fn every_form_of_new_and_delete_is_recorded() {
+    for level in ["-O0", "-O2"] {
+        check(&cpp("every_new").flags([level]).build());
+    }
+}
+
+/// Check that allocations before `main` are recorded, with the constructor that made them.
+#[test]
+fn allocations_before_main_are_recorded() {
+    let (_, capture) = record(c("constructor").build()).with_names().succeed();
+    let row = capture.row_of_size(1234);
+    assert_eq!((row.number("allocations"), row.number("frees")), (1, 1));
+    assert_eq!(row.frames[0].function, "before_main", "{:?}", row.names());
+    assert_eq!(row.state, "complete");
+    assert_eq!(row.call, "malloc");
+}
+
+/// Check that times never run backwards in the merged order, and that all events carry the process and thread.
+#[test]
+fn events_are_in_order_and_have_owners() {
+    let (_, capture) = record(c("mixed_calls").build()).succeed();
+    let (events, info) = (capture.events(), capture.info());
+    let pid = info["processes"][0]["pid"].as_u64().unwrap_or_default();
+    assert!(events.len() > 40_000, "{}", events.len());
+    assert!(events.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert!(pid > 0 && events.iter().all(|event| event.pid == pid && event.tid == pid));
+}

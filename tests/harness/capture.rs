@@ -1,0 +1,140 @@
+//! A finished capture, as the product shows it.
+
+use super::{Event, Ran, World, event, wait};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A capture and the world it lies in.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    world: World,
+    file: PathBuf,
+}
+
+/// One row of a report: the allocations of one stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// From the innermost function outwards, inlined ones left out: they share an address with the next.
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) call: String,
+    pub(crate) state: String,
+    /// The whole row.
+    pub(crate) value: Value,
+}
+
+/// One frame of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) function: String,
+    pub(crate) module: String,
+    pub(crate) address: u64,
+}
+
+impl Capture {
+    pub(crate) fn new(world: World, file: PathBuf) -> Capture {
+        Capture { world, file }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Its world.
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What a command of the product prints about this capture.
+    pub(crate) fn show(&self, command: &[&str]) -> Ran {
+        let mut tool = self.world.tool(command);
+        tool.arg(&self.file);
+        wait(&self.world, tool)
+    }
+
+    fn document(&self, command: &[&str]) -> Value {
+        let ran = self.show(command);
+        assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
+        serde_json::from_str(ran.text()).unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+
+    /// `info --json`.
+    pub(crate) fn info(&self) -> Value {
+        self.document(&["info", "--json"])
+    }
+
+    /// `report --json` with these options.
+    pub(crate) fn report(&self, options: &[&str]) -> Value {
+        self.document(&[&["report", "--json"], options].concat())
+    }
+
+    /// All stacks that allocated.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.rows_by("allocations")
+    }
+
+    /// All stacks that cost something by this measure.
+    pub(crate) fn rows_by(&self, metric: &str) -> Vec<Row> {
+        let report = self.report(&["--by", metric]);
+        let rows = report["rows"].as_array().expect("a report has rows");
+        rows.iter().map(Row::from_json).collect()
+    }
+
+    /// The only stack that allocated blocks of this size.
+    pub(crate) fn row_of_size(&self, size: u64) -> Row {
+        let mut rows = self.rows();
+        rows.retain(|row| row.number("bytes") == size * row.number("allocations") && size > 0);
+        assert_eq!(rows.len(), 1, "stacks that allocated blocks of {size} bytes: {rows:#?}");
+        rows.remove(0)
+    }
+
+    /// All events, in merged order.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let ran = self.show(&["dump", "--json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.text().lines().skip(1).map(Event::from_json).collect()
+    }
+
+    /// Checks what holds for every recording that was not overloaded: nothing lost, nothing unexplained, no call of
+    /// the agent's own, and a file that is whole.
+    pub(crate) fn assert_sound(&self) {
+        let info = self.info();
+        assert_eq!(info["cut"], Value::Null);
+        assert_eq!(info["lost"]["events"], 0, "{}", info["lost"]);
+        assert_eq!(info["lost"]["gaps"], 0, "{}", info["lost"]);
+        for field in ["unmatched_frees", "lost_allocations", "lost_frees", "conflicts", "stray_events"] {
+            assert_eq!(info["totals"][field], 0, "{field}: {}", info["totals"]);
+        }
+        assert_eq!(info["overhead"]["agent_allocations"], 0);
+        assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0), "{}", info["remarks"]);
+    }
+}
+
+impl Row {
+    fn from_json(value: &Value) -> Row {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let frames = value["stack"].as_array().expect("a row has a stack");
+        let frames = frames.iter().filter(|frame| frame["inlined"] == false).map(|frame| Frame {
+            function: text(&frame["function"]),
+            module: text(&frame["module"]),
+            address: event::address(&text(&frame["address"])),
+        });
+        Row {
+            frames: frames.collect(),
+            call: text(&value["call"]),
+            state: text(&value["state"]),
+            value: value.clone(),
+        }
+    }
+
+    /// One of the row's costs.
+    pub(crate) fn number(&self, field: &str) -> u64 {
+        self.value[field].as_u64().unwrap_or_else(|| panic!("{field} of {}", self.value))
+    }
+
+    /// Names of all functions, inlined ones too, from the innermost outwards.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let frames = self.value["stack"].as_array().expect("a row has a stack");
+        frames.iter().map(|frame| frame["function"].as_str().unwrap_or("?").to_string()).collect()
+    }
+}

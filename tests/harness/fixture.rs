@@ -1,0 +1,115 @@
+//! The programs that are recorded: compiled once, under a folder named by what they are made of.
+//!
+//! ```text
+//!   TARGET/debug/end-to-end/9c1f0b…/nested_calls      tests/programs/c/nested_calls.c with one set of flags
+//! ```
+
+use super::product::build_folder;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A program, or a library, to be compiled.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Fixture {
+    compiler: &'static str,
+    source: PathBuf,
+    output: String,
+    flags: Vec<OsString>,
+}
+
+/// A program of `programs/c`.
+pub(crate) fn c(name: &str) -> Fixture {
+    Fixture::new("cc", &format!("c/{name}.c"), name).flags(["-g", "-fno-builtin", "-pthread"])
+}
+
+/// A library of `programs/c`.
+pub(crate) fn library(name: &str) -> Fixture {
+    let fixture = Fixture::new("cc", &format!("c/{name}.c"), &format!("lib{name}.so"));
+    fixture.flags(["-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-pthread"])
+}
+
+/// A program of `programs/cpp`.
+pub(crate) fn cpp(name: &str) -> Fixture {
+    Fixture::new("c++", &format!("cpp/{name}.cpp"), name).flags(["-g", "-std=c++17", "-pthread"])
+}
+
+/// A program of `programs/rust`.
+pub(crate) fn rust(name: &str) -> Fixture {
+    Fixture::new("rustc", &format!("rust/{name}.rs"), name).flags(["--edition=2024", "-g"])
+}
+
+impl Fixture {
+    fn new(compiler: &'static str, source: &str, output: &str) -> Fixture {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(source);
+        Fixture { compiler, source, output: output.to_string(), flags: Vec::new() }
+    }
+
+    /// With these flags of the compiler, too.
+    pub(crate) fn flags<S: Into<OsString>>(mut self, flags: impl IntoIterator<Item = S>) -> Fixture {
+        self.flags.extend(flags.into_iter().map(Into::into));
+        self
+    }
+
+    /// Linked with a library, which is found where it is now.
+    pub(crate) fn with(self, library: &Path) -> Fixture {
+        if self.compiler == "rustc" {
+            let flag = format!("link-arg={}", library.display());
+            return self.flags([OsString::from("-C"), flag.into()]);
+        }
+        self.flags([library])
+    }
+
+    /// Under another name.
+    pub(crate) fn named(mut self, name: &str) -> Fixture {
+        self.output = name.to_string();
+        self
+    }
+
+    /// Compiles it, unless that was done before, and gives its path.
+    pub(crate) fn build(&self) -> PathBuf {
+        let folder = build_folder().join(self.fingerprint());
+        let output = folder.join(&self.output);
+        if !output.exists() {
+            self.compile(&folder);
+        }
+        output
+    }
+
+    /// What it is made of, as the name of a folder.
+    fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        read(&self.source).hash(&mut hasher);
+        let header = self.source.with_file_name("say.h");
+        fs::read(header).unwrap_or_default().hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
+
+    /// Compiles into a folder of this thread's and renames it: tests run at the same time in threads and processes.
+    fn compile(&self, folder: &Path) {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let unique = folder.with_extension(format!("{}.{number}", std::process::id()));
+        fs::create_dir_all(&unique).expect("the target folder is writable");
+        let mut compiler = Command::new(self.compiler);
+        // Libraries come after what uses them.
+        compiler.arg(&self.source).args(&self.flags).arg("-o").arg(unique.join(&self.output));
+        let output = compiler.output();
+        let output = output.unwrap_or_else(|error| panic!("these tests need {}: {error}", self.compiler));
+        assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
+        if fs::rename(&unique, folder).is_err() {
+            // Another one was faster.
+            assert!(folder.join(&self.output).exists(), "{} cannot be made", folder.display());
+            let _ = fs::remove_dir_all(&unique);
+        }
+    }
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,46 @@
+//! What the tests share: the product, the programs to record, and what a recording says.
+//!
+//! Everything under test runs as a process, with a limit of time, in a folder and an environment of its own. Nothing
+//! is looked at but what a user sees: exit codes, streams, files, and the product's own documents.
+
+mod product;
+
+mod world;
+
+mod run;
+
+mod fixture;
+
+mod recording;
+
+mod capture;
+
+mod event;
+
+pub(crate) use capture::Capture;
+pub(crate) use event::Event;
+pub(crate) use fixture::{Fixture, c, cpp, library, rust};
+pub(crate) use product::product;
+pub(crate) use recording::{Recording, record};
+pub(crate) use run::{Ran, Running, start, wait};
+pub(crate) use world::World;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Tells on the terminal that a test cannot run here, and why: the test's own output is hidden when it passes.
+pub(crate) fn skip(what: &str, why: &str) {
+    // Nobody is worse off when there is no terminal.
+    let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
+}
+
+/// The path of a program, if it is installed.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,53 @@
+//! The product, built once by each process of tests.
+//!
+//! ```text
+//!   TARGET/debug/deps/end_to_end-HASH        this executable
+//!   TARGET/debug/sysprof-memprof             what it tests: same target folder, same profile
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The built command.
+pub(crate) fn product() -> &'static Path {
+    static PRODUCT: OnceLock<PathBuf> = OnceLock::new();
+    PRODUCT.get_or_init(build)
+}
+
+/// A folder for what is compiled for the tests, beside the product.
+pub(crate) fn build_folder() -> PathBuf {
+    profile_folder().join("end-to-end")
+}
+
+/// The folder of the profile that this executable was built with.
+fn profile_folder() -> PathBuf {
+    let executable = std::env::current_exe().expect("/proc is mounted");
+    let folder = executable.parent().and_then(Path::parent);
+    folder.expect("cargo puts tests two folders below the target folder").to_path_buf()
+}
+
+fn build() -> PathBuf {
+    let folder = profile_folder();
+    let name = |path: Option<&Path>| {
+        path.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
+    };
+    let profile = match name(Some(&folder)).as_str() {
+        "debug" => "dev".to_string(),
+        profile => profile.to_string(),
+    };
+    let above = folder.parent().expect("the profile has a folder of its own");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", "sysprof-memprof", "--profile", &profile]);
+    cargo.arg("--manifest-path").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml"));
+    // With --target there is a folder named after it in between.
+    let target = name(Some(above));
+    if target.ends_with("-linux-gnu") {
+        cargo.args(["--target", &target, "--target-dir"]).arg(above.parent().unwrap_or(above));
+    } else {
+        cargo.arg("--target-dir").arg(above);
+    }
+    let status = cargo.status().unwrap_or_else(|error| panic!("cannot run {cargo:?}: {error}"));
+    assert!(status.success(), "the product does not build: {cargo:?}");
+    folder.join("sysprof-memprof")
+}
