@@ -35,7 +35,7 @@ Exit codes:
 
 Environment:
   SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
-  SYSPROF_MEMPROF_FOLLOW   0 keeps programs that a recorded one starts from being recorded
+  SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
   SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
   NO_COLOR                 no colours; they are used on terminals only";
@@ -78,12 +78,17 @@ struct CommandLine {
 
 /// Reads the command line of this process. Help and errors are written here; what is left then is the exit code.
 pub(crate) fn parse() -> Result<Command, ExitCode> {
-    let parsed = definition().try_get_matches().and_then(|matches| CommandLine::from_arg_matches(&matches));
-    parsed.map(|line| line.command).map_err(|error| {
+    parse_words(std::env::args_os()).map_err(|error| {
         // A closed output needs no help.
         let _ = error.print();
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::exit::USAGE))
     })
+}
+
+/// Reads a command line, whose first word is the program's name.
+pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let matches = definition().try_get_matches_from(words)?;
+    CommandLine::from_arg_matches(&matches).map(|line| line.command)
 }
 
 /// The definition, for parsing and for completions.

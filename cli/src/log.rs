@@ -30,7 +30,7 @@ fn start() -> Option<Instant> {
     }
 }
 
-/// [`write`] with the arguments of `format!`.
+/// [`write()`] with the arguments of `format!`.
 macro_rules! debug {
     ($($text:tt)*) => { $crate::log::write(format_args!($($text)*)) };
 }

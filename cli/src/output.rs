@@ -35,6 +35,11 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
     check_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
 }
 
+/// Fails unless a capture can be written to the current folder, under a name that is known only later.
+pub(crate) fn check_default() -> Result<(), Failure> {
+    check_folder(Path::new(".")).map_err(|error| unwritable(Path::new("."), &error))
+}
+
 /// A name for the capture of process `pid` running `command`, in the current folder, that no file has.
 pub(crate) fn default_name(command: &OsStr, pid: u32) -> PathBuf {
     let name = Path::new(command).file_name().unwrap_or(OsStr::new("capture")).to_string_lossy();

@@ -28,19 +28,20 @@ impl Progress {
         self.last.is_some()
     }
 
-    /// Draws the line anew when it is time to.
-    pub(crate) fn show(&mut self, state: &State) {
+    /// Draws the line anew when it is time to, with the state as it is then.
+    pub(crate) fn show(&mut self, state: impl FnOnce() -> State) {
         let Some((when, events)) = self.last else { return };
         let passed = when.elapsed();
         if passed < PERIOD {
             return;
         }
+        let state = state();
         self.last = Some((Instant::now(), state.events));
         if !terminal::progress_is_welcome() {
             return;
         }
         let rate = state.events.saturating_sub(events) as f64 / passed.as_secs_f64();
-        let line: String = line(state, rate).chars().take(terminal::width(stderr()) - 1).collect();
+        let line: String = line(&state, rate).chars().take(terminal::width(stderr()) - 1).collect();
         // The cursor goes back to the line's beginning: what the target writes replaces it.
         let _ = write!(stderr().lock(), "\r{line}\x1b[K\r");
         self.drawn = true;

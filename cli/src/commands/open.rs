@@ -1,6 +1,6 @@
 //! A file without a command: a capture is shown, a program recorded. Its content decides, never its name.
 
-use super::{report, run};
+use crate::args;
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use capture::Sniff;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Opens the first word, a file, with the others as its arguments.
+/// Does with the first word, a file, and its arguments what the whole command would.
 pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     let Some(first) = words.first() else { return Err(Failure::usage(anyhow!("there is nothing to open"))) };
     let path = PathBuf::from(first);
@@ -17,26 +17,20 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
         Ok(start) => start,
         Err(error) => return Err(unclear(&path, &format!("it is no command, and as a file: {error}"))),
     };
-    match capture::sniff(&start) {
-        // An error of the reader says what there is to say about other versions.
-        Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => {
-            report::execute(&report::Arguments::of_file(path))
-        }
-        Sniff::Elf | Sniff::Script => {
-            let mut command = words;
-            // A bare name that is a file here must not be looked up in PATH.
-            if let Some(program) = command.first_mut()
-                && !program.to_string_lossy().contains('/')
-            {
-                *program = Path::new(".").join(&path).into_os_string();
-            }
-            match run::Arguments::of_command(command) {
-                Some(arguments) => run::execute(arguments),
-                None => Err(unclear(&path, "its arguments cannot be told from ours")),
-            }
-        }
-        other => Err(unclear(&path, &format!("it is {other}"))),
-    }
+    let (command, file) = match capture::sniff(&start) {
+        // What there is to say about other versions, the reader says.
+        Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => ("report", path),
+        // A bare name that is a file here must not be looked up in PATH.
+        Sniff::Elf | Sniff::Script if path.components().count() == 1 => ("run", Path::new(".").join(path)),
+        Sniff::Elf | Sniff::Script => ("run", path),
+        other => return Err(unclear(&path, &format!("it is {other}"))),
+    };
+    let mut line: Vec<OsString> = ["sysprof-memprof", command, "--"].map(OsString::from).into();
+    line.push(file.into_os_string());
+    line.extend(words.into_iter().skip(1));
+    // What is left to go wrong are words after a capture.
+    let command = args::parse_words(line).map_err(Failure::usage)?;
+    super::execute(command)
 }
 
 fn start_of(path: &Path) -> io::Result<Vec<u8>> {

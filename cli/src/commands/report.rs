@@ -39,21 +39,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-impl Arguments {
-    /// `report FILE` with nothing else said.
-    pub(crate) fn of_file(file: PathBuf) -> Arguments {
-        Arguments {
-            file,
-            by: Metric::default(),
-            tree: false,
-            inverted: false,
-            min: None,
-            limit: None,
-            json: false,
-        }
-    }
-}
-
 /// Prints the report.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let shape = match (arguments.tree, arguments.inverted) {

@@ -60,20 +60,6 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-impl Arguments {
-    /// `run -- COMMAND` with nothing else said.
-    pub(crate) fn of_command(command: Vec<OsString>) -> Option<Arguments> {
-        use clap::Parser;
-        #[derive(Parser)]
-        struct Line {
-            #[command(flatten)]
-            arguments: Arguments,
-        }
-        let words = ["run", "--"].map(OsString::from).into_iter().chain(command);
-        Line::try_parse_from(words).ok().map(|line| line.arguments)
-    }
-}
-
 /// Records the command and gives its exit code.
 pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let [program, ..] = arguments.command.as_slice() else {
@@ -81,10 +67,10 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     };
     let target = target::inspect(Path::new(program)).map_err(exit::refused)?;
     debug!("target: {target:?}");
-    // Without --output the name is known only later, but not the folder.
-    output::check(arguments.recording.output.as_deref().unwrap_or(Path::new("capture.memprof")), {
-        arguments.recording.force || arguments.recording.output.is_none()
-    })?;
+    match &arguments.recording.output {
+        Some(path) => output::check(path, arguments.recording.force)?,
+        None => output::check_default()?,
+    }
     let agent = agent::provide().map_err(Failure::usage)?;
     for remark in &target.remarks {
         message::warning(remark);
@@ -111,7 +97,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     })?;
     debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());
 
-    let environment = Environment::new(&agent.path, session.socket(), !arguments.no_follow);
+    let environment = Environment::new(&agent.path, session.socket());
     let child = match prepared.go(&environment) {
         Ok(child) => child,
         Err(error) => {
@@ -119,8 +105,10 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             return Err(exit::not_executed(&program.to_string_lossy(), error));
         }
     };
+    let supervision =
+        supervise::Options { wait_children: arguments.wait_children, follow: !arguments.no_follow };
     let Supervised { status, unrecorded } =
-        supervise::until_end(child, &session, &signals, progress, &arguments.supervision())?;
+        supervise::until_end(child, &session, &signals, progress, &supervision)?;
     let code = exit::of_target(status);
     match supervise::finish(session, signals, unrecorded, code) {
         Ok(finished) => {
@@ -129,12 +117,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         }
         Err(error) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
         Err(error) => Err(Failure::new(code, error)),
-    }
-}
-
-impl Arguments {
-    fn supervision(&self) -> supervise::Options {
-        supervise::Options { wait_children: self.wait_children, follow: !self.no_follow }
     }
 }
 

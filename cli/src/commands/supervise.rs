@@ -73,8 +73,9 @@ pub(crate) fn until_end(
                 debug!("passing {signal:?} on");
                 child.signal(signal);
             }
-            None => progress.show(&session.progress()),
+            None => {}
         }
+        progress.show(|| session.progress());
         if status.is_some() && !(options.wait_children && has_children()) {
             break;
         }
@@ -120,8 +121,9 @@ pub(crate) fn until_interrupted(
                 progress.clear();
                 return Ok(());
             }
-            None => progress.show(&session.progress()),
+            None => {}
         }
+        progress.show(|| session.progress());
     }
 }
 
@@ -142,7 +144,9 @@ pub(crate) fn finish(
         // Nobody joins it: it ends with the process.
         std::thread::spawn(move || watch(&signals, &cancel, &finished, code));
     }
+    debug!("ending the recording: {:?}", session.progress());
     let result = session.stop(cancel, unrecorded);
+    debug!("ended: {result:?}");
     // Release, for the Acquire in watch: whoever sees it also sees the capture finished.
     finished.store(true, Ordering::Release);
     result

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::agent_file::FILE_NAME;
 
 /// The variables that [`Environment`] decides over; what the caller has under these names is not passed on.
-const OURS: [&str; 3] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET", "SYSPROF_MEMPROF_FOLLOW"];
+const OURS: [&str; 2] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET"];
 
 /// Longest message to a process that waits; the dynamic loader's own limit for one variable is twice that.
 pub(super) const MAX_MESSAGE: usize = 64 << 10;
@@ -20,21 +20,19 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The variables for a recording: `agent` is the library, `socket` where the recording listens. With `follow`
-    /// off, the agent keeps the programs that the target starts from being recorded.
+    /// The variables for a recording: `agent` is the library, `socket` where the recording listens. Everything else
+    /// the agent is told there, so that all processes of a recording are told the same.
     ///
     /// Libraries that are preloaded already stay, behind the agent: its malloc has to win, and then finds theirs as
     /// the next one.
-    pub fn new(agent: &Path, socket: &Path, follow: bool) -> Environment {
+    pub fn new(agent: &Path, socket: &Path) -> Environment {
         let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-        let mut variables = vec![
-            ("LD_PRELOAD", preload(agent, &preloaded)),
-            ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
-        ];
-        if !follow {
-            variables.push(("SYSPROF_MEMPROF_FOLLOW", "0".into()));
+        Environment {
+            variables: vec![
+                ("LD_PRELOAD", preload(agent, &preloaded)),
+                ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
+            ],
         }
-        Environment { variables }
     }
 
     /// The variables as the waiting process reads them: the length, then `NAME=VALUE` with a NUL each.

@@ -4,10 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const FOLLOW: bool = true;
-
 fn environment() -> Environment {
-    Environment::new(Path::new("/no/agent.so"), Path::new("/no/socket"), !FOLLOW)
+    Environment::new(Path::new("/no/agent.so"), Path::new("/no/socket"))
 }
 
 /// A launch of the shell with a script.
@@ -71,8 +69,7 @@ fn only_our_variables_are_added() {
     };
     let (ours, others) = (sorted(output("env", run_by_us)), sorted(output("env", run_by_std)));
     let added: Vec<_> = ours.iter().filter(|line| !others.contains(line)).collect();
-    let expected =
-        ["LD_PRELOAD=/no/agent.so", "SYSPROF_MEMPROF_FOLLOW=0", "SYSPROF_MEMPROF_SOCKET=/no/socket"];
+    let expected = ["LD_PRELOAD=/no/agent.so", "SYSPROF_MEMPROF_SOCKET=/no/socket"];
     assert_eq!(added, expected);
     assert!(others.iter().all(|line| ours.contains(line)));
 }

@@ -139,7 +139,7 @@ fn file_size() -> Check {
 /// Whether a capture could be written to the current folder.
 fn captures() -> Check {
     let name = "current folder";
-    if output::check(Path::new("sysprof-memprof-doctor.memprof"), true).is_err() {
+    if output::check_default().is_err() {
         return Check::note(name, "captures cannot be written here; choose another place with --output");
     }
     match statvfs(".") {
