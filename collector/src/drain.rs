@@ -80,6 +80,7 @@ impl Rank for Entry {
 /// An image as this thread sees it.
 struct Drained {
     image: Arc<Image>,
+    turn: usize,
     sources: Vec<Source>,
     /// Last time by slot of the processes that live.
     slots: BTreeMap<u32, u64>,
@@ -149,12 +150,7 @@ impl Drain {
         for image in self.images.try_iter() {
             let time = self.clock.now();
             batch.push(Item { time, image: image.id, what: What::Image(image.clone()) });
-            drained.push(Drained {
-                image,
-                sources: Vec::new(),
-                slots: BTreeMap::new(),
-                ends: Pending::new(),
-            });
+            drained.push(Drained::new(image, TURN));
         }
     }
 
@@ -189,6 +185,11 @@ fn emit(drained: &mut [Drained], watermark: u64, batch: &mut Vec<Item>) {
 }
 
 impl Drained {
+    /// `turn` is the most words that are copied from one ring at once.
+    fn new(image: Arc<Image>, turn: usize) -> Drained {
+        Drained { image, turn, sources: Vec::new(), slots: BTreeMap::new(), ends: Pending::new() }
+    }
+
     /// Ends that the watcher told of.
     fn take_ends(&self) -> Vec<(u32, crate::image::End)> {
         let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
@@ -218,13 +219,16 @@ impl Drained {
                 words.clear();
                 let Some(source) = self.sources.get_mut(ring) else { break };
                 if source.dead {
+                    // Nothing in there can be believed any more, but whoever writes must not wait for room.
+                    let _ = source.consumer.take(usize::MAX, |_| {});
+                    self.wake(ring);
                     break;
                 }
                 words.append(&mut source.rest);
-                let taken = source.consumer.take(TURN, |word| words.push(word));
+                let taken = source.consumer.take(self.turn, |word| words.push(word));
                 self.wake(ring);
                 moved += taken.unwrap_or(0);
-                let is_cut = taken == Ok(TURN);
+                let is_cut = taken == Ok(self.turn);
                 if let Err(error) = taken.and_then(|_| self.decode(ring, words, is_cut, shared, watcher)) {
                     self.give_up(ring, error, shared);
                 }
@@ -355,3 +359,8 @@ impl Drained {
             && self.image.memory.is_orphaned()
     }
 }
+
+#[cfg(test)]
+#[path = "hostile.rs"]
+#[expect(unsafe_code, reason = "writes into the shared memory as a mad agent would")]
+mod hostile;

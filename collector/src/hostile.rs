@@ -1,0 +1,161 @@
+//! The drain thread and the translation against agents gone mad.
+
+use super::*;
+use crate::keeper::Keeper;
+use crate::memory::{Memory, Policy};
+use crate::pipeline::Pipeline;
+use crate::process::Info;
+use capture::{Create, Metadata, Reader, Summary, Writer};
+use proptest::prelude::*;
+use shared_ring::Geometry;
+use shared_ring::record::encode;
+
+const GEOMETRY: Geometry =
+    Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
+
+/// A session without threads, over one image whose memory the test writes like an agent would.
+struct Bench {
+    image: Arc<Image>,
+    drained: Vec<Drained>,
+    pipeline: Pipeline,
+    shared: Shared,
+    watcher: Watcher,
+    clock: Clock,
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let keeper = Arc::new(Keeper::start().unwrap());
+        let policy = Policy { block: true, max_wait_ms: 10, max_depth: 10, follow: true, tsc: true };
+        let memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
+        let info = Info { pid: std::process::id(), ..Info::default() };
+        let image = Image::new(ImageId(0), memory, info, keeper);
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::start();
+        let writer =
+            Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
+        let mut pipeline = Pipeline::new(writer, clock, true, true);
+        pipeline.take(Item { time: 0, image: image.id, what: What::Image(image.clone()) }).unwrap();
+        let drained = vec![Drained::new(image.clone(), 7)];
+        let (watcher, _) = Watcher::start().unwrap();
+        Bench { image, drained, pipeline, shared: Shared::default(), watcher, clock, folder }
+    }
+
+    /// Writes words into a ring as if they had been committed.
+    fn commit(&self, ring: usize, words: &[u64]) {
+        let segment = self.image.memory.segment();
+        segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::Relaxed);
+        let head = &segment.directory()[ring].front.head;
+        let at = head.load(Ordering::Relaxed);
+        let slots = segment.ring(ring);
+        for (index, word) in words.iter().enumerate() {
+            slots[(at as usize + index) % slots.len()].store(*word, Ordering::Relaxed);
+        }
+        head.store(at + words.len() as u64, Ordering::Release);
+    }
+
+    /// One round of draining and translating.
+    fn round(&mut self) {
+        let mut words = Vec::new();
+        for image in &mut self.drained {
+            let ended = image.take_ends();
+            image.sweep(&mut words, &self.shared, &self.watcher, true);
+            image.finish(ended);
+        }
+        let mut batch = Vec::new();
+        emit(&mut self.drained, u64::MAX, &mut batch);
+        for item in batch {
+            self.pipeline.take(item).unwrap();
+        }
+    }
+
+    /// Finishes the capture and reads it back: how many events it has.
+    fn events(mut self) -> u64 {
+        let time = self.clock.now();
+        self.pipeline.take(Item { time, image: self.image.id, what: What::Finished }).unwrap();
+        self.pipeline.writer.finish(&Summary::default()).unwrap();
+        let reader = Reader::open(self.folder.path().join("x.memprof")).unwrap();
+        assert!(reader.cut().is_none());
+        reader.event_count()
+    }
+}
+
+fn words() -> impl Strategy<Value = Vec<u64>> {
+    let word = prop_oneof![any::<u64>(), 0u64..1 << 33, (0u64..25).prop_map(|opcode| opcode << 20)];
+    proptest::collection::vec(word, 0..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Check that whatever lies in the rings, the tables and the heads, draining ends and the capture is sound.
+    #[test]
+    fn any_memory_gives_a_sound_capture(
+        ring in words(),
+        head in prop_oneof![0u64..600, any::<u64>()],
+        nodes in proptest::collection::vec(any::<u64>(), 0..100),
+        modules in words(),
+    ) {
+        let mut bench = Bench::new();
+        let segment = bench.image.memory.segment();
+        let fill = |offset: usize, words: &[u64]| {
+            for (index, word) in words.iter().enumerate() {
+                let place = segment.base().wrapping_add(offset + index * 8).cast::<AtomicU64>();
+                // SAFETY: the offsets are those of parts that are larger than any of the lists.
+                unsafe { &*place }.store(*word, Ordering::Relaxed);
+            }
+        };
+        let layout = *segment.layout();
+        fill(layout.nodes.offset, &nodes);
+        fill(layout.pcs.offset, &nodes);
+        fill(layout.modules.offset, &modules);
+        segment.slots()[0].claim(std::process::id(), None);
+        let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
+        bench.commit(0, &owner.0[..owner.1]);
+        bench.commit(0, &ring);
+        bench.commit(1, &ring);
+        bench.round();
+        segment.directory()[2].front.head.store(head, Ordering::Release);
+        segment.header().rings_used.store(head as u32, Ordering::Release);
+        segment.header().slots_used.store(head as u32, Ordering::Release);
+        bench.round();
+        bench.events();
+    }
+}
+
+/// Check that a record which lies across two turns of draining, and across the end of the ring, comes out whole.
+#[test]
+fn records_survive_any_cut() {
+    let mut bench = Bench::new();
+    bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
+    let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    let mut committed = 0;
+    for round in 0..100u64 {
+        for index in 0..40 {
+            let address = 0x10_0000 + (round * 40 + index) * 16;
+            let (words, length) = encode(Record::Alloc { address, size: 8, alignment: 0, stack: 0 }, 1);
+            bench.commit(0, &words[..length]);
+            committed += 1;
+        }
+        bench.round();
+    }
+    assert_eq!(bench.shared.corrupt.load(Ordering::Relaxed), 0);
+    // Process start and thread start beside the allocations.
+    assert_eq!(bench.events(), committed + 2);
+}
+
+/// Check that a thread is never held up by a ring that was given up.
+#[test]
+fn given_up_ring_is_still_emptied() {
+    let mut bench = Bench::new();
+    let unknown = [4000u64 << 20];
+    bench.commit(0, &unknown);
+    bench.round();
+    assert_eq!(bench.shared.corrupt.load(Ordering::Relaxed), 1);
+    bench.commit(0, &[0; 300]);
+    bench.round();
+    let tail = bench.image.memory.control().tail(0).load(Ordering::Relaxed);
+    assert_eq!(tail, bench.image.memory.segment().directory()[0].front.head.load(Ordering::Relaxed));
+}
