@@ -50,6 +50,18 @@ fn split(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Check that a size is read as it was written, in every unit, and that nothing makes the readers panic.
+        #[test]
+        fn written_sizes_are_read_back(value in 0..1usize << 32, unit in 0..3u32, odd in ".{0,12}") {
+            let suffix = ["", "K", "MiB"][unit as usize];
+            prop_assert_eq!(size(&format!("{value}{suffix}")), Ok(value << (10 * unit)));
+            prop_assert_eq!(duration(&format!("{value}ms")).map(|time| time.as_millis()), Ok(value as u128));
+            let _ = (size(&odd), ring_size(&odd), duration(&odd));
+        }
+    }
 
     /// Check that sizes are read in powers of 1024, and that what is no size or too large is refused.
     #[test]

@@ -1,7 +1,23 @@
 //! A file without a command: its content decides what is done with it.
 
 use crate::support::World;
+use capture::{Action, Create, Event, Metadata, NodeId, Process, Summary, Thread, Writer};
 use std::fs;
+use std::path::Path;
+
+/// Writes a capture of this many allocations.
+pub(crate) fn capture_of(allocations: u64, file: &Path) {
+    let mut writer = Writer::create(file, Create::New, &Metadata::default()).unwrap();
+    let process = writer.process(Process { pid: 7, ..Process::default() }).unwrap();
+    let thread = writer.thread(Thread { process, tid: 7, name: "main".into() }).unwrap();
+    writer.event(Event { time: 0, thread, action: Action::ProcessStart { process } }).unwrap();
+    for number in 0..allocations {
+        let action =
+            Action::Alloc { address: 0x1000 + 16 * number, size: 8, alignment: 0, stack: NodeId::ROOT };
+        writer.event(Event { time: 1000 * number, thread, action }).unwrap();
+    }
+    writer.finish(&Summary::default()).unwrap();
+}
 
 /// Check that a program is recorded, wherever it lies and whatever it is called.
 #[test]
@@ -24,15 +40,15 @@ fn programs_are_recorded() {
 #[test]
 fn captures_are_shown() {
     let world = World::new();
-    let file = world.path("work/no-extension");
-    capture::Writer::create(&file, capture::Create::New, &capture::Metadata::default())
-        .unwrap()
-        .finish(&capture::Summary::default())
-        .unwrap();
+    capture_of(3, &world.path("work/no-extension"));
     let (opened, reported) = (world.run(["no-extension"]), world.run(["report", "no-extension"]));
     assert_eq!((opened.code, opened.stderr.as_str()), (Some(0), ""));
     assert_eq!(opened.stdout, reported.stdout);
-    assert_ne!(opened.stdout, "");
+    assert!(opened.stdout.contains("24 B in 3 blocks"), "{}", opened.stdout);
+    assert_eq!(
+        world.run(["dump", "no-extension"]).stdout.lines().filter(|line| line.contains("malloc")).count(),
+        3
+    );
     for command in ["leaks", "info", "dump"] {
         let ran = world.run([command, "no-extension"]);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command}");

@@ -122,7 +122,11 @@ fn completions_are_given_for_every_shell() {
 #[test]
 fn closed_output_is_silent() {
     let world = World::new();
-    for arguments in [&["--help"][..], &["completions", "bash"], &["doctor"]] {
+    crate::files::capture_of(20_000, &world.path("work/x.memprof"));
+    let view = |command| [command, "x.memprof"];
+    let views = ["report", "leaks", "info", "dump"].map(view);
+    let others: [&[&str]; 3] = [&["--help"], &["completions", "bash"], &["doctor"]];
+    for arguments in views.iter().map(|view| &view[..]).chain(others) {
         let mut child = world.tool(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let ran = ran(child.wait_with_output().unwrap());

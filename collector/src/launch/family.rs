@@ -123,6 +123,17 @@ fn number(pid: Pid) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Check that any name is read whole, whatever parentheses it has, and that no bytes make the reading panic.
+        #[test]
+        fn any_name_is_read_whole(name in "[ -~]{0,15}", parent in any::<u32>(), odd in any::<Vec<u8>>()) {
+            let stat = format!("7 ({name}) S {parent} 7 7 0 -1");
+            prop_assert_eq!(parse_stat(stat.as_bytes()), Some(row(&name, parent, false)));
+            parse_stat(&odd);
+        }
+    }
 
     fn row(name: &str, parent: u32, ended: bool) -> Row {
         Row { name: name.to_string(), parent, ended }

@@ -71,6 +71,20 @@ fn interpreter(line: &[u8], whole: bool) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Check that an interpreter is found between any blanks and arguments, and that no bytes make it panic.
+        #[test]
+        fn interpreter_is_found_among_blanks(
+            path in "/[a-z/]{1,40}", before in "[ \t]{0,5}", after in "([ \t][a-z -]{0,20})?", odd in any::<Vec<u8>>(),
+        ) {
+            let line = format!("#!{before}{path}{after}\n");
+            prop_assert_eq!(judge(line.as_bytes()), FirstBytes::Script(PathBuf::from(path)));
+            judge(&odd);
+            judge(&[b"#!".as_slice(), &odd].concat());
+        }
+    }
 
     /// Check that the kernel's rules for `#!` lines, and the shells' for everything else, are followed.
     #[test]

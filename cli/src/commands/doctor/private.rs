@@ -66,6 +66,17 @@ impl Scrubber {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Check that a private word is nowhere in what is left of a text that has it anywhere.
+        #[test]
+        fn private_words_never_survive(before in "[a-z/ ;.-]{0,20}", after in "[a-z/ ;.-]{0,20}") {
+            let scrubber = Scrubber::new(["alice".to_string()], 1000);
+            let scrubbed = scrubber.scrub(&format!("{before}alice{after}"));
+            prop_assert!(!scrubbed.contains("alice"), "{}", scrubbed);
+        }
+    }
 
     /// Check that users, hosts and their folders do not get into a report, and everything else does.
     #[test]
