@@ -72,6 +72,8 @@ impl Rank for Entry {
     fn rank(&self) -> u8 {
         match self {
             Entry::Record(_, record) => record.rank(),
+            // Behind all that the process did at that time.
+            Entry::Other(What::Ended { .. }) => 3,
             Entry::Other(_) => 1,
         }
     }
@@ -306,7 +308,10 @@ impl Drained {
                     self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
                 if let Some((pid, parent)) = owner {
                     source.pending.push_back((time, Entry::Other(What::Started { slot, pid, parent })));
-                    if self.slots.insert(slot, time).is_none() && slot != 0 {
+                    // Another thread's ring, read before, may have got further than this one's beginning.
+                    let known = self.slots.get(&slot).copied();
+                    self.slots.insert(slot, known.unwrap_or(0).max(time));
+                    if known.is_none() && slot != 0 {
                         watcher.ask(Request::Watch { image: self.image.clone(), slot, pid });
                     }
                 }

@@ -21,9 +21,11 @@ pub(crate) enum End {
     Running,
 }
 
-/// One word per slot: 0 while its process lives.
+// One word per slot, 0 while nothing is known: the pid above, the wait status in bits 8 to 23, flags below. The pid is
+// in it because a slot passes on: what is told about the last owner must not end the next.
 const GONE: u64 = 1;
 const EXEC: u64 = 2;
+const HAS_STATUS: u64 = 4;
 
 /// An image. Shared by the threads of the session; the drain thread alone touches its rings.
 #[derive(Debug)]
@@ -46,13 +48,8 @@ impl Image {
 
     /// Tells that the process `pid` in a slot is gone.
     pub(crate) fn gone(&self, slot: u32, pid: u32, status: Option<i32>) {
-        let entry = self.memory.segment().slots().get(slot as usize);
-        // After an exec the slot may be another process' by now.
-        if entry.and_then(|slot| slot.owner()).is_none_or(|(owner, _)| owner != pid) {
-            return;
-        }
-        let status = status.map_or(0, |status| 1 << 63 | u64::from(status as u32) << 8);
-        self.end(slot, GONE | status);
+        let status = status.map_or(0, |status| HAS_STATUS | u64::from(status as u16) << 8);
+        self.end(slot, u64::from(pid) << 32 | status | GONE);
     }
 
     /// Tells that the process with this pid executed another program.
@@ -60,17 +57,18 @@ impl Image {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
             if slot.owner().is_some_and(|(owner, _)| owner == pid) {
-                self.end(index as u32, EXEC);
+                self.end(index as u32, u64::from(pid) << 32 | EXEC);
             }
         }
     }
 
     fn end(&self, slot: u32, word: u64) {
-        if let Some(end) = self.ends.get(slot as usize) {
-            // Release pairs with the Acquire swap in `take_end`: all that the process wrote is visible to whoever
-            // sees that it is gone. The first reason stays.
-            let _ = end.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed);
-        }
+        let Some(end) = self.ends.get(slot as usize) else { return };
+        // Release pairs with the Acquire swap in `take_end`: all that the process wrote is visible to whoever sees
+        // that it is gone. The first reason stays, unless it is of an earlier owner.
+        let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
+            (known >> 32 != word >> 32).then_some(word)
+        });
     }
 
     /// How the process in a slot ended, once.
@@ -80,8 +78,12 @@ impl Image {
             return None;
         }
         let word = end.swap(0, Ordering::Acquire);
-        match word & 0xFF {
-            GONE => Some(End::Gone((word >> 63 != 0).then_some((word >> 8) as u32 as i32))),
+        let (owner, _) = self.memory.segment().slots().get(slot as usize)?.owner()?;
+        if u64::from(owner) != word >> 32 {
+            return None;
+        }
+        match word & 3 {
+            GONE => Some(End::Gone((word & HAS_STATUS != 0).then_some((word >> 8 & 0xFFFF) as i32))),
             EXEC => Some(End::Exec),
             _ => None,
         }
