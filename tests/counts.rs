@@ -89,7 +89,13 @@ fn totals_equal_those_of_an_independent_count() {
 fn totals_of_real_programs_are_exact() {
     let programs: [(&str, &[&str]); 6] = [
         ("perl", &["-e", "my %seen; $seen{$_ % 97} .= $_ for 1..20000; print join ',', sort keys %seen"]),
-        ("sqlite3", &[":memory:", "create table t(a); with recursive n(i) as (select 1 union all select i+1 from n limit 500) insert into t select hex(randomblob(20)) from n; select count(distinct a) from t"]),
+        (
+            "sqlite3",
+            &[
+                ":memory:",
+                "create table t(a); with recursive n(i) as (select 1 union all select i+1 from n limit 500) insert into t select hex(randomblob(20)) from n; select count(distinct a) from t",
+            ],
+        ),
         ("xz", &["--stdout", "--keep", "--threads=1", "--force", "/proc/self/maps"]),
         ("bash", &["-c", "for i in {1..200}; do x+=$i; done; (echo child $x); ls / | sort | wc -l"]),
         ("git", &["--version"]),

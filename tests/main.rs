@@ -12,3 +12,5 @@ mod harness;
 
 mod calls;
 mod counts;
+
+mod stacks;

@@ -83,7 +83,7 @@ impl Capture {
     /// The only stack that allocated blocks of this size.
     pub(crate) fn row_of_size(&self, size: u64) -> Row {
         let mut rows = self.rows();
-        rows.retain(|row| row.number("bytes") == size * row.number("allocations") && size > 0);
+        rows.retain(|row| row.is_of(row.number("allocations"), size * row.number("allocations")));
         assert_eq!(rows.len(), 1, "stacks that allocated blocks of {size} bytes: {rows:#?}");
         rows.remove(0)
     }
@@ -125,6 +125,11 @@ impl Row {
             state: text(&value["state"]),
             value: value.clone(),
         }
+    }
+
+    /// True of exactly so many allocations with so many bytes in all.
+    pub(crate) fn is_of(&self, allocations: u64, bytes: u64) -> bool {
+        self.number("allocations") == allocations && self.number("bytes") == bytes
     }
 
     /// One of the row's costs.

@@ -17,9 +17,12 @@ mod capture;
 
 mod event;
 
-pub(crate) use capture::Capture;
+mod probe;
+
+pub(crate) use capture::{Capture, Row};
 pub(crate) use event::Event;
 pub(crate) use fixture::{Fixture, c, cpp, library, rust};
+pub(crate) use probe::{probe_library, record_probes};
 pub(crate) use product::product;
 pub(crate) use recording::{Recording, record};
 pub(crate) use run::{Ran, Running, start, wait};

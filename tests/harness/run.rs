@@ -68,7 +68,11 @@ impl Running {
         let read = |path| std::fs::read(path).expect("streams are files of ours");
         let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
-        assert!(ended == Ok(1), "took too long, or cannot be waited for ({ended:?}): {}\n{stderr}", self.command);
+        assert!(
+            ended == Ok(1),
+            "took too long, or cannot be waited for ({ended:?}): {}\n{stderr}",
+            self.command
+        );
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         Ran { code: code.expect("a process that ended has exited or was killed"), stdout, stderr }
     }

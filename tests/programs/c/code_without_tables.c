@@ -1,0 +1,34 @@
+/* Calls through code that was made at run time, for which no tables exist: once with a frame pointer, once without. */
+#define _GNU_SOURCE
+#include "probe.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+__attribute__((noinline)) static void called_with_frame(void) {
+  probe(70001);
+  STAY();
+}
+
+__attribute__((noinline)) static void called_without_frame(void) {
+  probe(70002);
+  STAY();
+}
+
+static void run(const unsigned char *code, size_t length, void (*function)(void)) {
+  unsigned char *place =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(place, code, length);
+  ((void (*)(void (*)(void)))place)(function);
+  STAY();
+}
+
+int main(void) {
+  /* push rbp; mov rbp, rsp; call rdi; pop rbp; ret */
+  static const unsigned char with_frame[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+  /* sub rsp, 8; call rdi; add rsp, 8; ret */
+  static const unsigned char without_frame[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  run(with_frame, sizeof with_frame, called_with_frame);
+  run(without_frame, sizeof without_frame, called_without_frame);
+  return 0;
+}
