@@ -77,7 +77,11 @@ impl Processes {
     /// The image of a process that connected: perhaps after an exec.
     fn connected(&self, info: &Info) -> Process {
         let before = self.by_pid.get(&info.pid).and_then(|id| Some((*id, self.all.get(id.index())?)));
-        let before = before.filter(|(_, process)| process.start_ticks == info.start_ticks);
+        // The start of a process that was gone before we could look is not known, but then its end is.
+        let before = before.filter(|(_, process)| {
+            let is_over = process.end.as_ref().is_some_and(|end| end.ended != Ended::Exec);
+            process.start_ticks == info.start_ticks || (process.start_ticks == 0 && !is_over)
+        });
         let parent = before.map(|(id, _)| id).or_else(|| self.by_pid.get(&info.parent_pid).copied());
         Process {
             pid: info.pid,
