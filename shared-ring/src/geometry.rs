@@ -187,6 +187,7 @@ pub fn index_slots(entries: u32) -> usize {
 }
 
 /// log₂ of the slots of the last level.
+#[inline]
 pub(crate) fn last_level_log2(entries: u32) -> u32 {
     (entries + 1).max(FIRST_LEVEL)
 }
