@@ -39,10 +39,32 @@ pub(crate) struct Rules {
     pub(crate) skip: Vec<String>,
 }
 
+/// Agents that could not be recorded though they should have been.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Mutex<(u64, String)>);
+
+impl Failures {
+    fn add(&self, error: &std::io::Error) {
+        if let Ok(mut failures) = self.0.lock() {
+            failures.0 += 1;
+            failures.1 = error.to_string();
+        }
+    }
+
+    /// One sentence for the user, when there were any.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let failures = self.0.lock().ok()?;
+        let (count, last) = &*failures;
+        (*count > 0)
+            .then(|| format!("{count} processes could not be recorded, the last one because of: {last}."))
+    }
+}
+
 /// Where agents connect.
 #[derive(Debug)]
 pub(crate) struct Listener {
     name: PathBuf,
+    failures: Arc<Failures>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,14 +80,27 @@ impl Listener {
     ) -> Result<Listener, Error> {
         let (socket, name) = open(path)?;
         let over = Arc::new(AtomicBool::new(false));
-        let host =
-            Host { rules, keeper, images, watcher, known: Mutex::new(Vec::new()), next: AtomicU32::new(0) };
+        let failures = Arc::new(Failures::default());
+        let host = Host {
+            rules,
+            keeper,
+            images,
+            watcher,
+            known: Mutex::new(Vec::new()),
+            next: AtomicU32::new(0),
+            failures: failures.clone(),
+        };
         let ended = over.clone();
         let thread = std::thread::Builder::new()
             .name("listener".into())
             .spawn(move || host.serve(&socket, &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
-        Ok(Listener { name, over, thread: Some(thread) })
+        Ok(Listener { name, failures, over, thread: Some(thread) })
+    }
+
+    /// What went wrong, to be read at the end.
+    pub(crate) fn failures(&self) -> Arc<Failures> {
+        self.failures.clone()
     }
 
     /// The name for `SYSPROF_MEMPROF_SOCKET`.
@@ -133,6 +168,7 @@ fn random() -> u64 {
 }
 
 struct Host {
+    failures: Arc<Failures>,
     rules: Rules,
     keeper: Arc<Keeper>,
     images: mpsc::Sender<Arc<Image>>,
@@ -149,9 +185,11 @@ impl Host {
             if poll(&mut ready, Some(&ROUND)).unwrap_or(0) == 0 {
                 continue;
             }
-            if let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) {
-                // One that misbehaves is dropped; there is nobody to tell.
-                let _ = self.answer(&agent);
+            let answered = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)
+                .map_err(std::io::Error::from)
+                .and_then(|agent| self.answer(&agent));
+            if let Err(error) = answered {
+                self.failures.add(&error);
             }
         }
         // Those that still wait are told that it is over.

@@ -272,6 +272,13 @@ impl Pipeline {
     /// What the user should know beside the losses.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
+        if self.processes.count() == 0 {
+            remarks.push(
+                "No process was recorded: the agent was not loaded, or none was chosen (--only, --skip). \
+                 `sysprof-memprof doctor` shows what is wrong with this machine."
+                    .into(),
+            );
+        }
         let counters = &self.sums.counters;
         if counters.stash_full > 0 {
             remarks.push(format!(

@@ -152,6 +152,7 @@ impl Session {
     pub fn stop(self, cancel_symbols: Arc<AtomicBool>, unrecorded: Vec<String>) -> Result<Finished, Error> {
         let Session { path, symbolize, listener, shared, written: _, drain, writer, watcher, exits, started } =
             self;
+        let failures = listener.failures();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
@@ -171,6 +172,7 @@ impl Session {
             unrecorded: merged(unrecorded, pipeline.processes.running()),
             remarks: pipeline.remarks(),
         };
+        summary.remarks.extend(failures.remark());
         if symbolize {
             symbolize::symbolize(&mut pipeline, &cancel_symbols).map_err(failed)?;
             if cancel_symbols.load(Ordering::Relaxed) {
