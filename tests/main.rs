@@ -13,4 +13,7 @@ mod harness;
 mod calls;
 mod counts;
 
+mod leaks;
+mod processes;
 mod stacks;
+mod threads;

@@ -80,10 +80,16 @@ impl Capture {
         rows.iter().map(Row::from_json).collect()
     }
 
-    /// The only stack that allocated blocks of this size.
-    pub(crate) fn row_of_size(&self, size: u64) -> Row {
+    /// The stacks that allocated blocks of this size.
+    pub(crate) fn rows_of_size(&self, size: u64) -> Vec<Row> {
         let mut rows = self.rows();
         rows.retain(|row| row.is_of(row.number("allocations"), size * row.number("allocations")));
+        rows
+    }
+
+    /// The only stack that allocated blocks of this size.
+    pub(crate) fn row_of_size(&self, size: u64) -> Row {
+        let mut rows = self.rows_of_size(size);
         assert_eq!(rows.len(), 1, "stacks that allocated blocks of {size} bytes: {rows:#?}");
         rows.remove(0)
     }

@@ -19,12 +19,15 @@ mod event;
 
 mod probe;
 
+mod repeat;
+
 pub(crate) use capture::{Capture, Row};
 pub(crate) use event::Event;
 pub(crate) use fixture::{Fixture, c, cpp, library, rust};
 pub(crate) use probe::{probe_library, record_probes};
 pub(crate) use product::product;
 pub(crate) use recording::{Recording, record};
+pub(crate) use repeat::repeat;
 pub(crate) use run::{Ran, Running, start, wait};
 pub(crate) use world::World;
 

@@ -1,0 +1,134 @@
+//! Every process of a tree is in the capture, named, with its own counts, however it was started.
+
+use crate::harness::{Capture, c, record};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The processes of a capture.
+fn processes(capture: &Capture) -> Vec<Value> {
+    capture.info()["processes"].as_array().cloned().unwrap_or_default()
+}
+
+/// Check that a forked child is counted for itself, with its parent's stacks, and that blocks which it inherited are
+/// not unknown to it.
+#[test]
+fn both_sides_of_a_fork_are_exact() {
+    let (ran, capture) = record(c("forks_once").build()).with_names().succeed();
+    let words: Vec<u64> = ran.text().split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
+    let [parent, child, 7] = words[..] else { panic!("{}", ran.text()) };
+    for (size, function) in [(501, "in_parent"), (502, "in_child")] {
+        let row = capture.row_of_size(size);
+        assert_eq!((row.number("allocations"), row.number("frees")), (10_000, 10_000));
+        assert_eq!(row.names()[..2], [function, "main"]);
+        assert_eq!(row.state, "complete");
+    }
+    let all = processes(&capture);
+    let of = |pid: u64| all.iter().find(|process| process["pid"] == pid).cloned().unwrap_or_default();
+    let (parent_info, child_info) = (of(parent), of(child));
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert_eq!(parent_info["allocations"], 10_050);
+    assert_eq!(parent_info["inherited_frees"], 0);
+    assert_eq!(child_info["allocations"], 10_000);
+    assert_eq!(child_info["inherited_frees"], 50);
+    assert_eq!((&child_info["ppid"], &child_info["forked"]), (&parent.into(), &true.into()));
+    assert_eq!((&child_info["ended"], &child_info["exit"]), (&"exited".into(), &7.into()));
+    for process in [&parent_info, &child_info] {
+        assert_eq!(process["name"], "forks_once");
+        assert_eq!((&process["unmatched_frees"], &process["leaked_blocks"]), (&0.into(), &0.into()));
+    }
+}
+
+/// Check that hundreds of children, one after the other, are all there with their own counts and ends.
+#[test]
+fn hundreds_of_forks_are_exact() {
+    let (_, capture) = record(c("forks_often").build()).succeed();
+    let all = processes(&capture);
+    assert_eq!(all.len(), 1 + 200 + 20);
+    let sum = |exit: u64| all.iter().filter(|process| process["exit"] == exit).count();
+    // The first, 67 children and all grandchildren end with 0.
+    assert_eq!((sum(0), sum(1), sum(2)), (1 + 67 + 20, 67, 66));
+    let row = capture.row_of_size(600);
+    assert_eq!(row.number("allocations"), (0..200).map(|child| 10 + child).sum::<u64>());
+    assert_eq!(capture.row_of_size(601).number("allocations"), 20);
+}
+
+/// Check that a child of one thread has nothing of what the others were doing.
+#[test]
+fn fork_from_one_of_several_threads_is_exact() {
+    let (_, capture) = record(c("forks_from_a_thread").build()).succeed();
+    assert_eq!(capture.row_of_size(701).number("allocations"), 50 * 20);
+    let busy = capture.row_of_size(700);
+    assert_eq!(busy.number("allocations"), busy.number("frees"));
+    for process in processes(&capture).iter().filter(|process| process["forked"] == true) {
+        assert_eq!(process["allocations"], 20, "{process:#}");
+    }
+}
+
+/// Check that exec ends an image and begins the next, by every function of the family: what was alive then is not
+/// leaked, and what failed has changed nothing.
+#[test]
+fn exec_chains_keep_their_images_apart() {
+    let (ran, capture) = record(c("becomes_itself").build()).args(["8"]).run();
+    assert_eq!(ran.code, 9, "{}", ran.stderr);
+    capture.assert_sound();
+    let mut all = processes(&capture);
+    all.sort_by_key(|process| process["image"].as_u64());
+    assert_eq!(all.len(), 9, "{all:#?}");
+    let pids: BTreeSet<_> = all.iter().map(|process| process["pid"].as_u64()).collect();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+    for (number, process) in all.iter().enumerate() {
+        let is_last = number == 8;
+        assert_eq!(process["image"], number);
+        assert_eq!(process["allocations"], 1, "{process:#}");
+        assert_eq!(process["allocated_bytes"], 808 - number);
+        assert_eq!(process["exec_blocks"], u64::from(!is_last), "{process:#}");
+        assert_eq!(process["leaked_blocks"], 0, "{process:#}");
+        assert_eq!(process["ended"], if is_last { "exited" } else { "exec" }, "{process:#}");
+    }
+    assert_eq!(all[8]["exit"], 9);
+}
+
+/// Check that programs are followed however they are started, also where the environment is empty, and that one
+/// which lives but for a moment has its stacks named.
+#[test]
+fn started_programs_are_followed() {
+    let short = c("allocates_once").build();
+    let (_, capture) = record(c("starts_programs").build()).args([&short]).with_names().succeed();
+    let all = processes(&capture);
+    let started = all.iter().filter(|process| process["name"] == "allocates_once");
+    let ways: Vec<_> = started.map(|process| process["command"][1].as_str().unwrap_or("?")).collect();
+    let expected = ["fork", "vfork", "spawn", "spawn-empty", "spawn-own", "exec-empty", "system", "popen"];
+    assert_eq!(ways, expected);
+    let row = capture.row_of_size(1001);
+    assert_eq!(row.number("allocations"), expected.len() as u64);
+    assert_eq!(row.names()[..2], ["only_place", "main"]);
+    let between: u64 = capture.rows_of_size(900).iter().map(|row| row.number("allocations")).sum();
+    assert_eq!(between, 7, "the starter is recorded in between");
+    let starter = &all[0];
+    assert!(
+        all.iter()
+            .filter(|process| process["forked"] == true)
+            .all(|process| process["ppid"] == starter["pid"])
+    );
+}
+
+/// Check that a compiler's whole family of processes is there, with names, parents and command lines.
+#[test]
+fn a_compiler_and_what_it_starts_are_recorded() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cpp/templates.cpp");
+    let recording = record("c++").args(["-O1", "-o", "templates"]).args([&source]);
+    let (_, capture) = recording.succeed();
+    let all = processes(&capture);
+    for name in ["cc1plus", "as", "ld"] {
+        let is_it = |process: &&Value| {
+            process["name"].as_str().is_some_and(|found| found.ends_with(name) || found.contains("ld"))
+        };
+        let process = all.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {all:#?}"));
+        assert!(process["allocations"].as_u64() > Some(0) && process["exit"] == 0, "{process:#}");
+        assert!(process["command"].as_array().is_some_and(|command| !command.is_empty()));
+        assert!(all.iter().any(|parent| parent["pid"] == process["ppid"]), "{process:#}");
+    }
+    // What was compiled under recording works.
+    let command = capture.world().command(capture.world().path("templates"));
+    assert_eq!(crate::harness::wait(capture.world(), command).text(), "5050\n");
+}

@@ -1,0 +1,33 @@
+//! Threads that come and go, many at a time, to their very last destructor.
+
+use crate::harness::{c, record};
+use std::collections::BTreeSet;
+
+/// Check that all that threads do is recorded, in destructors of thread-local values too, and that their rings are
+/// used again: the memory is that of the threads that live at the same time.
+#[test]
+fn threads_are_recorded_to_their_last_destructor() {
+    let (_, capture) = record(c("many_threads").build()).succeed();
+    for size in [300, 301, 302, 303] {
+        let row = capture.row_of_size(size);
+        assert_eq!((row.number("allocations"), row.number("frees")), (2000, 2000), "blocks of {size} bytes");
+    }
+    let events = capture.events();
+    let tids = |kind: &str| -> BTreeSet<u64> {
+        events.iter().filter(|event| event.kind == kind).map(|event| event.tid).collect()
+    };
+    assert!(tids("thread_start").is_superset(&tids("alloc")), "who allocates has started");
+    let info = capture.info();
+    assert!(info["threads"].as_u64() >= Some(2001), "{}", info["threads"]);
+    let shared = info["overhead"]["shared_memory"].as_u64().unwrap_or(u64::MAX);
+    // 8 threads, main, and those that end while others begin, with rings of a mebibyte; and the tables.
+    assert!(shared < 40 << 20, "{shared} bytes of shared memory");
+}
+
+/// Check that hundreds of threads at the same time are all recorded.
+#[test]
+fn hundreds_of_threads_at_once_are_recorded() {
+    let (_, capture) = record(c("threads_at_once").build()).args(["300"]).succeed();
+    let row = capture.row_of_size(400);
+    assert_eq!((row.number("allocations"), row.number("frees")), (300, 300));
+}
