@@ -8,26 +8,45 @@
 //! The rest of the policy comes from the collector, so that one recording has one. The environment is read from the
 //! process' own block and not through `getenv`: shells bring their own.
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 
 /// The variable that names the collector's socket.
 pub(crate) const SOCKET: &[u8] = b"SYSPROF_MEMPROF_SOCKET";
 const DISABLE: &[u8] = b"SYSPROF_MEMPROF_DISABLE";
 
-/// What was asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Config {
-    /// Where the collector listens.
-    pub(crate) socket: &'static [u8],
-}
+/// Longest name of a socket, as `sockaddr_un` has it.
+const LONGEST: usize = 108;
 
-/// Reads the environment; `None` when the agent is to stay dormant.
-pub(crate) fn read() -> Option<Config> {
+/// The socket's name, kept for the programs that this one executes: a program may clear or overwrite its own
+/// environment before it does.
+struct Kept(UnsafeCell<[u8; LONGEST]>);
+
+// SAFETY: written once, by the only thread that starts the session, before anybody reads.
+unsafe impl Sync for Kept {}
+
+static KEPT: Kept = Kept(UnsafeCell::new([0; LONGEST]));
+
+/// Reads the environment: where the collector listens, `None` when the agent is to stay dormant. Called once.
+pub(crate) fn read() -> Option<&'static [u8]> {
     if variable(DISABLE).is_some_and(|value| !value.is_empty() && value != b"0") {
         return None;
     }
-    let socket = variable(SOCKET).filter(|value| !value.is_empty())?;
-    Some(Config { socket })
+    let value = variable(SOCKET).filter(|value| !value.is_empty() && value.len() < LONGEST)?;
+    let mut name = [0; LONGEST];
+    for (to, from) in name.iter_mut().zip(value) {
+        *to = *from;
+    }
+    // SAFETY: only the thread that starts the session is here, and it has not published anything yet.
+    unsafe { KEPT.0.get().write(name) };
+    Some(socket())
+}
+
+/// What [`read`] found; empty when that was nothing.
+pub(crate) fn socket() -> &'static [u8] {
+    // SAFETY: nobody writes it after `read`, which came first.
+    let name = unsafe { &*KEPT.0.get() };
+    name.split(|byte| *byte == 0).next().unwrap_or(&[])
 }
 
 /// The value of a variable of the process' environment.

@@ -1,6 +1,5 @@
 //! The one conversation with the collector: at most a second, one socket, closed before anything is recorded.
 
-use crate::config::Config;
 use crate::process::Session;
 use crate::sys;
 use core::mem::MaybeUninit;
@@ -25,8 +24,8 @@ const HIGH: i32 = 500;
 
 /// Asks the collector for a session and maps it; `None` leaves the process unrecorded.
 #[cold]
-pub(crate) fn connect(config: &Config) -> Option<Session> {
-    let socket = open(config.socket)?;
+pub(crate) fn connect(name: &[u8]) -> Option<Session> {
+    let socket = open(name)?;
     let hello = Hello {
         version: PROTOCOL_VERSION,
         pid: sys::process_id(),

@@ -37,7 +37,7 @@ impl Environment {
             return None;
         }
         let agent = agent_path()?;
-        let ours = config::variable(config::SOCKET)?;
+        let ours = config::socket();
         let preload = config::value_in(given, PRELOAD);
         let has_agent =
             preload.is_some_and(|list| list.split(|byte| matches!(byte, b':' | b' ')).any(|x| x == agent));
