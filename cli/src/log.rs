@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// The variable that turns it on; the agent reads it as well.
+/// The variable that turns it on.
 const VARIABLE: &str = "SYSPROF_MEMPROF_LOG";
 
 /// Start of the clock that lines are stamped with; none when nothing is logged.

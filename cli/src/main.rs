@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
+    collector::log_to(log::write);
     match commands::execute(arguments) {
         Ok(code) => code,
         Err(failure) => failure.report(),

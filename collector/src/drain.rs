@@ -11,6 +11,7 @@
 use crate::clock::Clock;
 use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, What};
+use crate::log::debug;
 use crate::merge::{Pending, Rank, merge};
 use crate::watcher::{Request, Watcher};
 use rustix::thread::futex;
@@ -129,6 +130,7 @@ impl Drain {
             drained.retain(|image| {
                 let over = stopping || image.is_over();
                 if over {
+                    debug!("image {} is over", image.image.id.0);
                     let (time, id) = (self.clock.now(), image.image.id);
                     batch.push(Item { time, image: id, what: What::Finished });
                 }
@@ -253,7 +255,7 @@ impl Drained {
     }
 
     fn give_up(&mut self, ring: usize, error: Corrupt, shared: &Shared) {
-        let _ = error;
+        debug!("image {}, ring {ring} is given up: {error}", self.image.id.0);
         shared.corrupt.fetch_add(1, Ordering::Relaxed);
         if let Some(source) = self.sources.get_mut(ring) {
             source.dead = true;
@@ -334,6 +336,7 @@ impl Drained {
             // A process that never had a ring has said nothing.
             let last = self.slots.remove(&slot).unwrap_or(0);
             let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
+            debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
             let what = What::Ended { slot, end, counters: Box::new(counters) };
             self.ends.push_back((last, Entry::Other(what)));
             for (ring, entry) in segment.directory().iter().enumerate().take(self.sources.len()) {

@@ -23,6 +23,7 @@ pub mod launch;
 pub mod target;
 
 mod error;
+mod log;
 mod options;
 mod session;
 
@@ -50,6 +51,7 @@ mod stacks;
 mod symbolize;
 
 pub use error::Error;
+pub use log::{Sink, log_to};
 pub use options::{OnFull, Options};
 pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.

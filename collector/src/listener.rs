@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
 use crate::keeper::Keeper;
+use crate::log::debug;
 use crate::memory::{Memory, Policy};
 use crate::process::Info;
 use crate::watcher::{Request, Watcher};
@@ -189,6 +190,7 @@ impl Host {
                 .map_err(std::io::Error::from)
                 .and_then(|agent| self.answer(&agent));
             if let Err(error) = answered {
+                debug!("an agent could not be answered: {error}");
                 self.failures.add(&error);
             }
         }
@@ -212,6 +214,7 @@ impl Host {
         let (length, _) = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT)?;
         let Some(hello) = Hello::from_bytes(&message).filter(|_| length == MESSAGE) else { return Ok(()) };
         if hello.version != PROTOCOL_VERSION {
+            debug!("an agent speaks version {}, not {PROTOCOL_VERSION}", hello.version);
             return refuse(agent, Verdict::Version);
         }
         let pid = peer.pid.as_raw_nonzero().get().cast_unsigned();
@@ -220,7 +223,9 @@ impl Host {
         self.forget(pid);
         let is_first = self.next.load(Ordering::Relaxed) == 0;
         let follows = self.rules.policy.follow || is_first;
+        debug!("pid {pid} ({}) connects", info.name());
         if !follows || !glob::is_chosen(&info.name(), &self.rules.only, &self.rules.skip) {
+            debug!("pid {pid} is not chosen");
             return refuse(agent, Verdict::NotChosen);
         }
         let geometry = self.rules.geometry.within(hello.address_space);

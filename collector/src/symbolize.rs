@@ -3,6 +3,7 @@
 //! Modules are taken by as many threads as there are processors, the ones with most frames first; each has one
 //! module's tables in memory at a time. Names that are missing when the user gives up stay missing.
 
+use crate::log::debug;
 use crate::modules::VDSO;
 use crate::pipeline::Pipeline;
 use crate::stacks::CodeFrame;
@@ -69,6 +70,9 @@ fn look_up(
         Some(file) => symbolizer.open(file),
         None => Err(Reason::FileMissing),
     };
+    if let (Some(file), Err(reason)) = (&work.file, &module) {
+        debug!("no names from {}: {reason}", file.path.display());
+    }
     for frame in &work.frames {
         if cancel.load(Ordering::Relaxed) {
             return false;
