@@ -18,8 +18,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Batches that may wait for the writer. When it falls further behind, the rings fill, and their policy holds.
-const QUEUE: usize = 64;
+/// Batches that may wait for the writer, some ten megabytes each under load. When it falls further behind, the rings
+/// fill, and their policy holds.
+const QUEUE: usize = 4;
 /// How often whole chunks are written, so that readers of the growing file see it grow.
 const FLUSH: Duration = Duration::from_millis(900);
 
