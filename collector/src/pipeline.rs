@@ -9,18 +9,32 @@ use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
 use capture::{Action, Error, Event, ModuleId, NodeId, ReallocOutcome, ThreadId, Writer};
 use rustc_hash::FxHashMap;
+use shared_ring::Segment;
 use shared_ring::process_slot::Loss;
 use shared_ring::record::Record;
 use std::sync::Arc;
 use symbols::ModuleFile;
 
+/// Who writes into a ring.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    slot: u32,
+    thread: ThreadId,
+    /// Records of this thread so far.
+    records: u64,
+    /// The thread said that it is about to exec, and nothing since.
+    execing: bool,
+}
+
 /// What is known of one image.
 struct Known {
     image: Arc<Image>,
+    /// The view of its memory.
+    segment: Segment,
     stacks: Stacks,
     modules: Modules,
     /// By ring: the slot and the thread that write, and whether the thread has told its name.
-    rings: FxHashMap<u32, (u32, ThreadId)>,
+    rings: Vec<Option<Writing>>,
     /// A `realloc`'s old block by thread, for the live table.
     reallocs: FxHashMap<(ThreadId, u16), u64>,
 }
@@ -41,7 +55,8 @@ pub(crate) struct Sums {
 pub(crate) struct Pipeline {
     pub(crate) writer: Writer,
     clock: Clock,
-    images: FxHashMap<ImageId, Known>,
+    /// By image id; images are few, records are many.
+    images: Vec<Option<Box<Known>>>,
     pub(crate) processes: Processes,
     pub(crate) sums: Sums,
     pub(crate) live: Option<Live>,
@@ -60,7 +75,7 @@ impl Pipeline {
         Pipeline {
             writer,
             clock,
-            images: FxHashMap::default(),
+            images: Vec::new(),
             processes: Processes::new(store_command),
             sums: Sums::default(),
             live: live.then(Live::default),
@@ -86,12 +101,17 @@ impl Pipeline {
             What::Image(image) => {
                 let known = Known {
                     modules: Modules::new(image.info.clone()),
+                    segment: image.memory.segment(),
                     image,
                     stacks: Stacks::default(),
-                    rings: FxHashMap::default(),
+                    rings: Vec::new(),
                     reallocs: FxHashMap::default(),
                 };
-                self.images.insert(item.image, known);
+                let index = item.image.0 as usize;
+                if self.images.len() <= index {
+                    self.images.resize_with(index + 1, || None);
+                }
+                self.images[index] = Some(Box::new(known));
                 Ok(())
             }
             What::Started { slot, pid, parent } => self.started(item.image, slot, pid, parent),
@@ -101,9 +121,9 @@ impl Pipeline {
     }
 
     fn started(&mut self, image: ImageId, slot: u32, pid: u32, parent: Option<u32>) -> Result<(), Error> {
-        let Some(known) = self.images.get_mut(&image) else { return Ok(()) };
+        let Some(known) = known(&mut self.images, image) else { return Ok(()) };
         if self.processes.start(&known.image, slot, pid, parent, &mut self.writer)? {
-            known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
+            known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())
     }
@@ -115,17 +135,21 @@ impl Pipeline {
         end: crate::image::End,
         counters: &Counters,
     ) -> Result<(), Error> {
-        self.add(image, slot, counters);
-        let threads: Vec<ThreadId> = match self.images.get_mut(&image) {
+        let threads: Vec<ThreadId> = match known(&mut self.images, image) {
             Some(known) => {
-                known.modules.find_all(&known.image.memory.segment(), &mut self.writer)?;
-                let threads =
-                    known.rings.values().filter(|(of, _)| *of == slot).map(|(_, thread)| *thread).collect();
-                known.rings.retain(|_, (of, _)| *of != slot);
-                threads
+                known.modules.find_all(&known.segment, &mut self.writer)?;
+                let rings = known.rings.iter_mut();
+                let of_slot = rings.filter_map(|ring| ring.take_if(|writing| writing.slot == slot));
+                of_slot
+                    .map(|writing| {
+                        *self.records.entry((image, slot)).or_default() += writing.records;
+                        writing.thread
+                    })
+                    .collect()
             }
             None => Vec::new(),
         };
+        self.add(image, slot, counters);
         if let Some(live) = &mut self.live {
             live.end(image, slot);
         }
@@ -156,10 +180,10 @@ impl Pipeline {
     }
 
     fn finished(&mut self, image: ImageId) -> Result<(), Error> {
-        if let Some(known) = self.images.remove(&image) {
+        if let Some(known) = self.images.get_mut(image.0 as usize).and_then(Option::take) {
             self.sums.shared_memory += known.image.memory.used();
             self.sums.corrupt += known.stacks.corrupt;
-            self.keep(known);
+            self.keep(*known);
         }
         Ok(())
     }
@@ -173,21 +197,22 @@ impl Pipeline {
         if let Record::Owner { slot, tid, .. } = record {
             return self.owner(image, ring, slot, tid);
         }
-        let Some(known) = self.images.get_mut(&image) else { return Ok(()) };
+        let Some(known) = known(&mut self.images, image) else { return Ok(()) };
         // Records before the first owner can only come from an agent gone mad.
-        let Some((slot, thread)) = known.rings.get(&ring).copied() else {
+        let Some(Some(writing)) = known.rings.get_mut(ring as usize) else {
             self.sums.corrupt += 1;
             return Ok(());
         };
-        *self.records.entry((image, slot)).or_default() += 1;
-        if !matches!(record, Record::Exec) {
+        writing.records += 1;
+        let Writing { slot, thread, .. } = *writing;
+        if std::mem::replace(&mut writing.execing, matches!(record, Record::Exec)) {
+            // It said something else: the exec failed.
             self.processes.goes_on(image, slot, thread);
         }
         if let Some(live) = &mut self.live {
             follow(live, &mut known.reallocs, (image, slot), thread, &record);
         }
-        let segment = known.image.memory.segment();
-        let mut stack = |id: u32| known.stacks.node(id, &segment, &mut known.modules, &mut self.writer);
+        let mut stack = |id: u32| known.stacks.node(id, &known.segment, &mut known.modules, &mut self.writer);
         let action = match record {
             Record::Alloc { address, size, alignment, stack: id } => {
                 Action::Alloc { address, size, alignment, stack: stack(id)? }
@@ -215,7 +240,10 @@ impl Pipeline {
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
             Record::End => {
                 self.processes.rename(thread, &mut self.writer)?;
-                known.rings.remove(&ring);
+                *self.records.entry((image, slot)).or_default() += writing.records;
+                if let Some(ring) = known.rings.get_mut(ring as usize) {
+                    *ring = None;
+                }
                 Action::ThreadEnd
             }
             Record::Exec => {
@@ -238,8 +266,15 @@ impl Pipeline {
             return Ok(());
         };
         let thread = self.processes.thread(process, tid, &mut self.writer)?;
-        if let Some(known) = self.images.get_mut(&image) {
-            known.rings.insert(ring, (slot, thread));
+        if let Some(known) = known(&mut self.images, image) {
+            let index = ring as usize;
+            if known.rings.len() <= index {
+                known.rings.resize(index + 1, None);
+            }
+            let before = known.rings[index].replace(Writing { slot, thread, records: 0, execing: false });
+            if let Some(before) = before {
+                *self.records.entry((image, before.slot)).or_default() += before.records;
+            }
         }
         if is_first {
             self.write(thread, Action::ProcessStart { process })?;
@@ -254,9 +289,9 @@ impl Pipeline {
     /// Brings names of threads up to date and takes stock of frames: called about once a second.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         self.clock.measure();
-        for known in self.images.values_mut() {
-            for (_, thread) in known.rings.values() {
-                self.processes.rename(*thread, &mut self.writer)?;
+        for known in self.images.iter_mut().flatten() {
+            for writing in known.rings.iter().flatten() {
+                self.processes.rename(writing.thread, &mut self.writer)?;
             }
             self.frames.append(&mut known.modules.new_frames);
             self.files.extend(known.modules.new_files.drain(..));
@@ -327,6 +362,11 @@ impl Pipeline {
         }
         losses
     }
+}
+
+/// What is known of an image, while it is not finished.
+fn known(images: &mut [Option<Box<Known>>], image: ImageId) -> Option<&mut Known> {
+    images.get_mut(image.0 as usize)?.as_deref_mut()
 }
 
 /// Keeps the live table up to date.
