@@ -56,6 +56,8 @@ struct Source {
     pending: Pending<Entry>,
     /// Shifted ticks of the last record.
     time: u64,
+    /// The ring holds more than its turn: what comes next is later than `time`, but perhaps not than the watermark.
+    is_behind: bool,
     /// Slot of the process that writes.
     slot: u32,
     /// Given up: it held something impossible.
@@ -125,7 +127,8 @@ impl Drain {
                     image.finish_running();
                 }
             }
-            let watermark = if stopping { u64::MAX } else { watermark };
+            let behind = drained.iter().filter_map(Drained::behind);
+            let watermark = if stopping { u64::MAX } else { behind.fold(watermark, u64::min) };
             emit(&mut drained, watermark, &mut batch);
             drained.retain(|image| {
                 let over = stopping || image.is_over();
@@ -213,6 +216,7 @@ impl Drained {
                 rest: Vec::new(),
                 pending: Pending::new(),
                 time: 0,
+                is_behind: false,
                 slot: 0,
                 dead: false,
             });
@@ -236,12 +240,22 @@ impl Drained {
                 if let Err(error) = taken.and_then(|_| self.decode(ring, words, is_cut, shared, watcher)) {
                     self.give_up(ring, error, shared);
                 }
+                if let Some(source) = self.sources.get_mut(ring) {
+                    source.is_behind = is_cut && !to_the_end;
+                }
                 if !is_cut || !to_the_end {
                     break;
                 }
             }
         }
         moved
+    }
+
+    /// The time before which everything was read, when some ring holds more than that: nothing later may be merged,
+    /// or what is read next would come too late.
+    fn behind(&self) -> Option<u64> {
+        let behind = self.sources.iter().filter(|source| source.is_behind && !source.dead);
+        behind.map(|source| source.time.saturating_sub(1)).min()
     }
 
     /// Wakes a thread that waits for room in this ring.
