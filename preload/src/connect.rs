@@ -1,13 +1,12 @@
 //! The one conversation with the collector: at most a second, one socket, closed before anything is recorded.
 
-use crate::process::Session;
+use crate::process::{self, Session};
 use crate::sys;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
-use rustix::io::FdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -36,10 +35,14 @@ pub(crate) fn connect(name: &[u8]) -> Option<Session> {
     if poll(&mut ready, Some(&ANSWER)).ok()? == 0 {
         return None;
     }
-    let (reply, segment, control) = receive(socket.as_fd())?;
+    let (reply, descriptors) = receive(socket.as_fd())?;
+    if reply.verdict == Verdict::NotChosen {
+        process::stay_aside();
+    }
     if reply.verdict != Verdict::Accepted || reply.version != PROTOCOL_VERSION {
         return None;
     }
+    let (segment, control) = descriptors?;
     let layout = reply.geometry.layout();
     check(segment.as_fd(), layout.length)?;
     check(control.as_fd(), layout.control_length)?;
@@ -80,7 +83,8 @@ fn raise(descriptor: OwnedFd) -> OwnedFd {
     rustix::io::fcntl_dupfd_cloexec(&descriptor, HIGH).unwrap_or(descriptor)
 }
 
-fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, OwnedFd, OwnedFd)> {
+/// The answer, and the descriptors of the memory when they come with it.
+fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(OwnedFd, OwnedFd)>)> {
     let mut message = [0u8; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -95,13 +99,11 @@ fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, OwnedFd, OwnedFd)> {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let mut descriptors = descriptors.next()?;
-    let (segment, control) = (raise(descriptors.next()?), raise(descriptors.next()?));
+    let both = descriptors.next().and_then(|mut both| Some((raise(both.next()?), raise(both.next()?))));
     if received.bytes != MESSAGE {
         return None;
     }
-    let _ = rustix::io::fcntl_setfd(&segment, FdFlags::CLOEXEC);
-    Some((Reply::from_bytes(&message)?, segment, control))
+    Some((Reply::from_bytes(&message)?, both))
 }
 
 /// Memory that could shrink under us would kill the host.

@@ -79,9 +79,10 @@ impl Environment {
 }
 
 fn follows() -> bool {
-    process::is_recording()
-        && process::session()
-            .is_some_and(|session| session.control.header().follow.load(Ordering::Relaxed) == 1)
+    process::is_aside()
+        || process::is_recording()
+            && process::session()
+                .is_some_and(|session| session.control.header().follow.load(Ordering::Relaxed) == 1)
 }
 
 /// Writes the parts one after the other, and a zero; `None` when they do not fit.

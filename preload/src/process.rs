@@ -13,7 +13,7 @@
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use shared_ring::control::ControlHeader;
 use shared_ring::geometry::{FIRST_LEVEL, Part};
 use shared_ring::intern::Pieces;
@@ -103,6 +103,20 @@ pub(crate) fn session() -> Option<Session> {
     }
     // SAFETY: CONNECTED is stored after the session was written, and nothing writes it again.
     Some(unsafe { SESSION.0.get().cast::<Session>().read() })
+}
+
+/// The recording did not choose this process.
+static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the recording did not choose this process; it may choose those that this one starts.
+#[cold]
+pub(crate) fn stay_aside() {
+    IS_ASIDE.store(true, Ordering::Relaxed);
+}
+
+/// True when the recording did not choose this process.
+pub(crate) fn is_aside() -> bool {
+    IS_ASIDE.load(Ordering::Relaxed)
 }
 
 /// False once it is certain that this process is not recorded.
