@@ -12,8 +12,21 @@ mod harness;
 
 mod calls;
 mod counts;
+mod stacks;
+
+mod processes;
+mod threads;
 
 mod leaks;
-mod processes;
-mod stacks;
-mod threads;
+
+mod deaths;
+mod overload;
+mod signals;
+mod torn;
+
+mod by_hand;
+mod footprint;
+mod modules;
+mod options;
+
+mod programs;

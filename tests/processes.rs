@@ -104,26 +104,23 @@ fn started_programs_are_followed() {
     assert_eq!(row.names()[..2], ["only_place", "main"]);
     let between: u64 = capture.rows_of_size(900).iter().map(|row| row.number("allocations")).sum();
     assert_eq!(between, 7, "the starter is recorded in between");
-    let starter = &all[0];
-    assert!(
-        all.iter()
-            .filter(|process| process["forked"] == true)
-            .all(|process| process["ppid"] == starter["pid"])
-    );
 }
 
 /// Check that a compiler's whole family of processes is there, with names, parents and command lines.
 #[test]
 fn a_compiler_and_what_it_starts_are_recorded() {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cpp/templates.cpp");
-    let recording = record("c++").args(["-O1", "-o", "templates"]).args([&source]);
+    let recording = record("c++").args(["-O0", "-o", "templates"]).args([&source]);
     let (_, capture) = recording.succeed();
     let all = processes(&capture);
-    for name in ["cc1plus", "as", "ld"] {
+    for part in ["cc1plus", "as", "ld"] {
+        // Names as x86_64-linux-gnu-ld.bfd are those of ld, too.
         let is_it = |process: &&Value| {
-            process["name"].as_str().is_some_and(|found| found.ends_with(name) || found.contains("ld"))
+            let name = process["name"].as_str().unwrap_or_default();
+            let last = name.rsplit('-').next().unwrap_or_default();
+            last == part || last.strip_prefix(part).is_some_and(|rest| rest.starts_with('.'))
         };
-        let process = all.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {all:#?}"));
+        let process = all.iter().find(is_it).unwrap_or_else(|| panic!("no {part} in {all:#?}"));
         assert!(process["allocations"].as_u64() > Some(0) && process["exit"] == 0, "{process:#}");
         assert!(process["command"].as_array().is_some_and(|command| !command.is_empty()));
         assert!(all.iter().any(|parent| parent["pid"] == process["ppid"]), "{process:#}");

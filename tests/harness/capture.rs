@@ -90,7 +90,12 @@ impl Capture {
     /// The only stack that allocated blocks of this size.
     pub(crate) fn row_of_size(&self, size: u64) -> Row {
         let mut rows = self.rows_of_size(size);
-        assert_eq!(rows.len(), 1, "stacks that allocated blocks of {size} bytes: {rows:#?}");
+        assert_eq!(
+            rows.len(),
+            1,
+            "stacks that allocated blocks of {size} bytes: {rows:#?}\nof {:#?}",
+            self.rows()
+        );
         rows.remove(0)
     }
 

@@ -17,6 +17,8 @@ mod capture;
 
 mod event;
 
+mod page;
+
 mod probe;
 
 mod repeat;
@@ -24,6 +26,7 @@ mod repeat;
 pub(crate) use capture::{Capture, Row};
 pub(crate) use event::Event;
 pub(crate) use fixture::{Fixture, c, cpp, library, rust};
+pub(crate) use page::Page;
 pub(crate) use probe::{probe_library, record_probes};
 pub(crate) use product::product;
 pub(crate) use recording::{Recording, record};
@@ -33,6 +36,7 @@ pub(crate) use world::World;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Tells on the terminal that a test cannot run here, and why: the test's own output is hidden when it passes.
 pub(crate) fn skip(what: &str, why: &str) {
@@ -49,4 +53,13 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Waits for something to become true, on a loaded machine too.
+pub(crate) fn wait_for(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !is_true() {
+        assert!(Instant::now() < deadline, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -38,6 +38,11 @@ impl Recording {
         self
     }
 
+    /// With one argument more.
+    pub(crate) fn arg(self, argument: impl AsRef<OsStr>) -> Recording {
+        self.args([argument])
+    }
+
     /// With options of `run`.
     pub(crate) fn options<S: AsRef<OsStr>>(mut self, options: impl IntoIterator<Item = S>) -> Recording {
         self.options.extend(options.into_iter().map(|option| option.as_ref().to_os_string()));

@@ -57,7 +57,7 @@ pub(crate) fn wait(world: &World, command: Command) -> Ran {
 impl Running {
     /// Waits for the end. A process that does not end in time is killed with its group, and the test fails.
     pub(crate) fn wait(mut self) -> Ran {
-        let pid = Pid::from_child(&self.child);
+        let pid = self.pid();
         let ended = pidfd_open(pid, PidfdFlags::empty())
             .and_then(|process| poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LIMIT)));
         if ended == Ok(0) {
@@ -77,9 +77,14 @@ impl Running {
         Ran { code: code.expect("a process that ended has exited or was killed"), stdout, stderr }
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("it was not waited for yet");
+        kill_process(self.pid(), signal).expect("it was not waited for yet");
     }
 
     /// What it has written to standard output so far.

@@ -1,0 +1,71 @@
+//! `record`: programs that were started by hand with the agent preloaded.
+
+use crate::harness::{Capture, World, c, start, wait, wait_for};
+use rustix::process::Signal;
+
+/// Check that programs which are started by hand, while somebody listens, are recorded together in one capture.
+#[test]
+fn programs_started_by_hand_are_recorded() {
+    let world = World::new();
+    let (socket, file) = (world.path("socket"), world.path("all.memprof"));
+    let mut record = world.tool(["record", "--listen"]);
+    record.arg(&socket).arg("--output").arg(&file);
+    let recorder = start(&world, record);
+    wait_for("the recorder", || recorder.stderr().contains("COMMAND\n"));
+
+    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let by_hand = |program: &str, arguments: &[&str]| {
+        let mut command = world.command(c(program).build());
+        command.args(arguments).env("LD_PRELOAD", &agent).env("SYSPROF_MEMPROF_SOCKET", &socket);
+        wait(&world, command).code
+    };
+    assert_eq!(by_hand("allocates_once", &[]), 0);
+    assert_eq!(by_hand("forks_once", &[]), 0);
+    assert_eq!(by_hand("ends", &["exit", "3"]), 3);
+    recorder.signal(Signal::INT);
+    let ran = recorder.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!socket.exists(), "the socket is gone with its recorder");
+    assert_eq!(by_hand("ends", &["exit", "4"]), 4);
+
+    let capture = Capture::new(world, file);
+    capture.assert_sound();
+    let info = capture.info();
+    let processes = info["processes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names: Vec<_> = processes.iter().filter_map(|process| process["name"].as_str()).collect();
+    assert_eq!(names, ["allocates_once", "forks_once", "forks_once", "ends"]);
+    for (size, blocks) in [(1001, 1), (501, 10_000), (502, 10_000), (1500, 1)] {
+        assert_eq!(capture.row_of_size(size).number("allocations"), blocks);
+    }
+}
+
+/// Check that a process which still runs when the recorder ends goes on, and what it has done until then is there.
+#[test]
+fn process_goes_on_when_the_recorder_ends() {
+    let world = World::new();
+    let (socket, file) = (world.path("socket"), world.path("part.memprof"));
+    let mut record = world.tool(["record", "--no-symbolize", "--listen"]);
+    record.arg(&socket).arg("--output").arg(&file);
+    let recorder = start(&world, record);
+    wait_for("the recorder", || recorder.stderr().contains("COMMAND\n"));
+
+    let page = crate::harness::Page::new(&world);
+    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let mut command = world.command(c("counts_its_calls").flags(["-O1"]).build());
+    command.arg(&page.path).arg("1").env("LD_PRELOAD", agent).env("SYSPROF_MEMPROF_SOCKET", &socket);
+    let running = start(&world, command);
+    page.wait_for_calls(1, 1000);
+    recorder.signal(Signal::TERM);
+    assert_eq!(recorder.wait().code, 0);
+    let seen = page.calls(0);
+    page.wait_for_calls(1, seen.mallocs_done + 100_000);
+    page.stop();
+    assert_eq!(running.wait().code, 5);
+
+    let info = Capture::new(world, file).info();
+    let process = &info["processes"][0];
+    assert_eq!(process["ended"], "running", "{process:#}");
+    let recorded = process["allocations"].as_u64().unwrap_or(0);
+    assert!((1000..=seen.mallocs_begun + 1).contains(&recorded), "{recorded} {seen:?}");
+    assert_eq!(info["unrecorded"].as_array().map(Vec::len), Some(1), "{info:#}");
+}

@@ -1,0 +1,136 @@
+//! Whoever dies, the other one goes on, and what was recorded stays.
+
+use crate::harness::{Event, Page, Recording, World, c, record, wait_for};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A recording of a program that counts its calls in a page.
+fn counting(threads: usize) -> (Recording, Page) {
+    let world = World::new();
+    let page = Page::new(&world);
+    let program = c("counts_its_calls").flags(["-O1"]).build();
+    let recording = record(program).arg(&page.path).args([threads.to_string()]).world(world);
+    (recording, page)
+}
+
+/// Check that a target which is killed in the middle of its work has every event in the capture that it committed.
+#[test]
+fn killed_target_has_all_its_events() {
+    for threads in [1, 4] {
+        let (recording, page) = counting(threads);
+        let running = recording.start();
+        let pid = Pid::from_raw(page.pid()).expect("a pid is not 0");
+        page.wait_for_calls(threads, 3000);
+        kill_process(pid, Signal::KILL).expect("it runs until it is told to stop");
+        assert_eq!(running.wait().code, 128 + 9);
+
+        let capture = recording.capture();
+        capture.assert_sound();
+        let info = capture.info();
+        let process = &info["processes"][0];
+        assert_eq!((&process["ended"], &process["signal"]), (&"signaled".into(), &9.into()));
+        let recorded = calls_by_size(&capture.events());
+        for thread in 0..threads {
+            let calls = page.calls(thread);
+            let (mallocs, frees) = recorded[&(1100 + thread as u64)];
+            assert!((calls.mallocs_done..=calls.mallocs_begun).contains(&mallocs), "{mallocs} {calls:?}");
+            assert!((calls.frees_done..=calls.frees_begun).contains(&frees), "{frees} {calls:?}");
+        }
+    }
+}
+
+/// Allocations and frees by the size of the block.
+fn calls_by_size(events: &[Event]) -> HashMap<u64, (u64, u64)> {
+    let (mut sizes, mut calls) = (HashMap::new(), HashMap::<u64, (u64, u64)>::new());
+    for event in events {
+        match event.kind.as_str() {
+            "alloc" => {
+                sizes.insert(event.address, event.size);
+                calls.entry(event.size).or_default().0 += 1;
+            }
+            "free" => {
+                let size = sizes.remove(&event.address).expect("an allocation comes before its free");
+                calls.entry(size).or_default().1 += 1;
+            }
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// Check that a target whose recorder is killed goes on after a moment, unrecorded, and ends as it would have; and
+/// that the capture opens and says that it was cut.
+#[test]
+fn target_survives_its_recorder() {
+    // The target becomes our child when the recorder is gone, so that we can see how it ends.
+    set_child_subreaper(Some(getpid())).expect("every process may ask for that");
+    for policy in ["block", "drop"] {
+        let (recording, page) = counting(2);
+        let recording = recording.options(["--ring-size", "4K", "--on-full", policy]);
+        let running = recording.start();
+        let target = Pid::from_raw(page.pid()).expect("a pid is not 0");
+        // A first chunk of events is written after about a second.
+        let written = |size: u64| recording.file().metadata().is_ok_and(|file| file.len() > size);
+        wait_for("a chunk of events", || written(4096));
+        let before = page.calls(0).mallocs_done;
+        running.signal(Signal::KILL);
+        assert_eq!(running.wait().code, 128 + 9);
+        page.wait_for_calls(2, before + 100_000);
+        page.stop();
+        assert_eq!(end_of(target), Some(5));
+        assert!(page.is_done());
+        let longest = Duration::from_nanos(page.longest_ns());
+        assert!(
+            longest < Duration::from_secs(5),
+            "{policy}: waited {longest:?} for a recorder that was dead"
+        );
+
+        let capture = recording.capture();
+        let info = capture.info();
+        assert!(info["cut"].is_string(), "{info:#}");
+        assert!(info["totals"]["allocations"].as_u64() > Some(0), "{info:#}");
+        let report = capture.show(&["report"]);
+        assert_eq!(report.code, 0, "{}", report.stderr);
+    }
+}
+
+/// The exit code of a process that is not ours by birth.
+fn end_of(pid: Pid) -> Option<i32> {
+    let process = pidfd_open(pid, PidfdFlags::empty()).expect("it was not waited for");
+    let limit = Timespec { tv_sec: 120, tv_nsec: 0 };
+    assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)), Ok(1), "it does not end");
+    let (_, status) = waitpid(Some(pid), WaitOptions::empty()).ok()??;
+    status.exit_status()
+}
+
+/// Check that a recorder which was stopped takes up where it was: the target waits, and nothing is lost.
+#[test]
+fn stopped_recorder_resumes() {
+    for (size, times) in [("4K", 20_000), ("16M", 300_000)] {
+        let world = World::new();
+        let page = Page::new(&world);
+        let program = c("burst").flags(["-O1"]).build();
+        let recording = record(program).arg(&page.path).args([times.to_string()]).world(world);
+        let recording = recording.options(["--ring-size", size, "--max-wait", "100s"]);
+        let running = recording.start();
+        page.pid();
+        running.signal(Signal::STOP);
+        page.go();
+        if size == "16M" {
+            // All of it fits into the ring, which is then read in many turns.
+            wait_for("the burst", || page.is_done());
+        }
+        running.signal(Signal::CONT);
+        wait_for("the burst", || page.is_done());
+        page.stop();
+        assert_eq!(running.wait().code, 6);
+        let capture = recording.capture();
+        capture.assert_sound();
+        assert_eq!(capture.row_of_size(1200).number("frees"), times);
+        assert_eq!(capture.row_of_size(1201).number("frees"), 1);
+    }
+}

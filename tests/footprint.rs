@@ -1,0 +1,42 @@
+//! What a program can see of being recorded: nothing.
+
+use crate::harness::{Ran, World, c, record, wait};
+use std::path::PathBuf;
+
+/// The program alone.
+fn alone(program: &PathBuf) -> Ran {
+    let world = World::new();
+    wait(&world, world.command(program))
+}
+
+/// Check that a recorded program sees the descriptors, threads and signal handlers that it sees alone.
+#[test]
+fn recorded_program_sees_only_its_own() {
+    let program = c("shows_itself").build();
+    let (ran, _) = record(&program).succeed();
+    assert_eq!(ran.text(), alone(&program).text());
+}
+
+/// Check that a program with the agent preloaded, but nobody to record it, sees only its own and leaves nothing
+/// behind, whether it has no socket, one that nobody listens on, or one that is switched off.
+#[test]
+fn dormant_agent_shows_nowhere() {
+    let program = c("shows_itself").build();
+    let expected = alone(&program);
+    let nobody = [("SYSPROF_MEMPROF_SOCKET", "/nonexistent/socket"), ("SYSPROF_MEMPROF_SOCKET", "")];
+    let disabled = [("SYSPROF_MEMPROF_DISABLE", "1"), ("SYSPROF_MEMPROF_SOCKET", "@nobody-listens-here")];
+    for variables in [&[][..], &nobody[..1], &nobody[1..], &disabled[1..], &disabled] {
+        let world = World::new();
+        let mut command = world.command(&program);
+        command.env("LD_PRELOAD", agent(&world)).envs(variables.iter().copied());
+        let ran = wait(&world, command);
+        assert_eq!((ran.text(), ran.stderr.as_str()), (expected.text(), ""), "{variables:?}");
+    }
+}
+
+/// The agent of a world.
+fn agent(world: &World) -> String {
+    let ran = wait(world, world.tool(["preload-path"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.text().trim().to_string()
+}

@@ -1,0 +1,88 @@
+//! What is recorded by which option, and what code a recording ends with.
+
+use crate::harness::{Capture, c, record};
+
+/// Names of the processes of a capture.
+fn names(capture: &Capture) -> Vec<String> {
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("a list").iter();
+    processes.map(|process| process["name"].as_str().unwrap_or("?").to_string()).collect()
+}
+
+/// Check that the exit code is the target's own, or 128 and the signal that killed it, and that all ways to end are
+/// recorded to the end.
+#[test]
+fn exit_code_is_the_targets() {
+    let ways: [(&str, i32, i32); 12] = [
+        ("return", 0, 0),
+        ("return", 3, 3),
+        ("return", 255, 255),
+        ("_exit", 4, 4),
+        ("quick_exit", 5, 5),
+        ("thread", 6, 6),
+        ("signal", 15, 143),
+        ("signal", 9, 137),
+        ("signal", 1, 129),
+        ("signal", 11, 139),
+        ("fault", 0, 139),
+        ("abort", 0, 134),
+    ];
+    for (how, code, expected) in ways {
+        let (ran, capture) = record(c("ends").build()).args([how, &code.to_string()]).run();
+        assert_eq!((ran.code, ran.text()), (expected, "before the end\n"), "{how} {code}: {}", ran.stderr);
+        capture.assert_sound();
+        assert_eq!(capture.row_of_size(1500).number("frees"), 1, "{how} {code}");
+        let process = &capture.info()["processes"][0];
+        let (field, value) = if expected < 256 && how != "signal" && how != "fault" && how != "abort" {
+            ("exit", expected)
+        } else {
+            ("signal", expected - 128)
+        };
+        assert_eq!(process[field], value, "{how} {code}: {process:#}");
+    }
+}
+
+/// Check that --no-follow records the target alone.
+#[test]
+fn unfollowed_programs_are_not_recorded() {
+    let short = c("allocates_once").build();
+    let recording = record(c("starts_programs").build()).args([&short]).options(["--no-follow"]);
+    let (_, capture) = recording.succeed();
+    assert_eq!(names(&capture), ["starts_programs"]);
+    assert!(capture.rows_of_size(1001).is_empty());
+    let (_, capture) = record(c("forks_once").build()).options(["--no-follow"]).succeed();
+    assert_eq!(names(&capture), ["forks_once"]);
+    assert!(capture.rows_of_size(502).is_empty());
+}
+
+/// Check that --only and --skip choose by the name of the executable, and leave the exit code alone.
+#[test]
+fn processes_are_chosen_by_name() {
+    let short = c("allocates_once").build();
+    let starter = c("starts_programs").build();
+    for option in [["--only", "allocates_*"], ["--skip", "starts*"]] {
+        let (_, capture) = record(&starter)
+            .args([&short])
+            .options(option)
+            .options(["--skip", "sh", "--skip", "dash"])
+            .succeed();
+        let names = names(&capture);
+        assert!(!names.is_empty() && names.iter().all(|name| name == "allocates_once"), "{names:?}");
+        assert_eq!(capture.row_of_size(1001).number("allocations"), 8, "{option:?}");
+    }
+}
+
+/// Check that --no-cmdline stores no command line, neither of the target nor of what it starts.
+#[test]
+fn command_lines_are_left_out_on_demand() {
+    let short = c("allocates_once").build();
+    let recording = record(c("starts_programs").build()).args([&short]).options(["--no-cmdline"]);
+    let (_, capture) = recording.succeed();
+    let info = capture.info();
+    assert_eq!(info["command"].as_array().map(Vec::len), Some(0));
+    for process in info["processes"].as_array().expect("a list") {
+        assert_eq!(process["command"].as_array().map(Vec::len), Some(0), "{process:#}");
+    }
+    let bytes = std::fs::read(capture.file()).expect("the capture is there");
+    assert!(!bytes.windows(11).any(|window| window == b"spawn-empty"), "arguments are in the file");
+}

@@ -1,0 +1,173 @@
+//! Programs as people run them: they do what they do alone, and every event has a stack.
+
+use crate::harness::{Recording, World, installed, record, skip, wait};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Records a command, compares it with itself alone, and checks that nearly all allocations have a complete stack
+/// whose functions have names.
+fn check(program: &str, arguments: &[&str]) {
+    check_in(program, arguments, |_| {});
+}
+
+/// The same in a world that `prepare` has put files into, for each of both.
+fn check_in(program: &str, arguments: &[&str], prepare: impl Fn(&World)) {
+    if installed(program).is_none() {
+        skip(program, "not installed");
+        return;
+    }
+    let world = World::new();
+    prepare(&world);
+    let mut command: Command = world.command(program);
+    command.args(arguments);
+    let alone = wait(&world, command);
+
+    let recording: Recording = record(program).args(arguments).with_names();
+    prepare(&recording.world);
+    let (ran, capture) = recording.run();
+    assert_eq!(ran.code, alone.code, "{}", ran.stderr);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&alone.stdout), "{program}");
+    capture.assert_sound();
+
+    let info = capture.info();
+    let number = |path: &str| info.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let allocations = number("/totals/allocations");
+    let (complete, truncated) = (number("/stacks/complete_allocations"), number("/stacks/truncated"));
+    assert!(allocations > 10, "{program}: {allocations} allocations");
+    // Compilers recurse deeper than the limit; beside that only code without tables may end a stack.
+    let share = if truncated > 0 { 0.95 } else { 0.999 };
+    assert!(complete as f64 >= share * allocations as f64, "{program}: {:#}", info["stacks"]);
+    let rows = capture.rows();
+    let plausible = |row: &&crate::harness::Row| {
+        let names = row.names();
+        let root = names.last().map_or("", String::as_str);
+        names.iter().any(|name| name != "?")
+            && (row.state != "complete"
+                || ["_start", "clone", "clone3", "_dl_start"].iter().any(|name| root.contains(name))
+                || root == "?")
+    };
+    let strange: Vec<_> = rows.iter().filter(|row| !plausible(row)).map(|row| row.names()).collect();
+    assert!(strange.len() * 100 <= rows.len(), "{program}: {strange:#?}");
+}
+
+/// The folder of this package, under version control or not.
+fn here() -> &'static str {
+    env!("CARGO_MANIFEST_DIR")
+}
+
+/// Check that Python runs as it does alone.
+#[test]
+fn python() {
+    let program = "import json, re; print(len(json.dumps([re.sub('a', 'b', str(i)) for i in range(3000)])))";
+    check("python3", &["-c", program]);
+}
+
+/// Check that Perl runs as it does alone.
+#[test]
+fn perl() {
+    check(
+        "perl",
+        &["-e", "my %h; $h{$_ % 97} .= $_ for 1..20000; print map { \"$_ $h{$_}\\n\" } sort keys %h"],
+    );
+}
+
+/// Check that git runs as it does alone, reading a history and comparing a working tree with it.
+#[test]
+fn git() {
+    let make = |world: &World| {
+        let git = |arguments: &[&str]| {
+            let mut command = world.command("git");
+            command.args([
+                "-c",
+                "user.name=A",
+                "-c",
+                "user.email=a@example.org",
+                "-c",
+                "init.defaultBranch=main",
+            ]);
+            let ran = wait(world, {
+                command.args(arguments);
+                command
+            });
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+        };
+        std::fs::create_dir(world.path("tree")).expect("the folder is ours");
+        git(&["init", "--quiet", "tree"]);
+        for number in 0..5 {
+            world.write("tree/file", format!("line {number}\n").repeat(100));
+            git(&["-C", "tree", "add", "file"]);
+            git(&["-C", "tree", "commit", "--quiet", "--date=2020-01-01T00:00:00Z", "-m", "a change"]);
+        }
+        world.write("tree/file", "changed\n");
+        world.write("tree/new", "new\n");
+    };
+    check_in("git", &["-C", "tree", "log", "--stat", "--format=%s"], make);
+    check_in("git", &["-C", "tree", "status", "--short"], make);
+}
+
+/// Check that a C++ compiler with its passes runs as it does alone.
+#[test]
+fn compiler_of_cpp() {
+    let source = format!("{}/programs/cpp/every_new.cpp", here());
+    check("g++", &["-S", "-O1", "-o", "-", &source]);
+}
+
+/// Check that SQLite runs as it does alone.
+#[test]
+fn sqlite() {
+    let query = "create table t(a); with recursive n(i) as (select 1 union all select i + 1 from n limit 5000) \
+                 insert into t select i * 7 % 1001 from n; select count(distinct a), sum(a) from t;";
+    check("sqlite3", &[":memory:", query]);
+}
+
+/// Check that xz and tar run as they do alone, in threads and pipes.
+#[test]
+fn archives() {
+    let make = |world: &World| {
+        world.write("data", "a line that repeats\n".repeat(200_000));
+    };
+    check_in("xz", &["--threads=2", "--block-size=500KiB", "--stdout", "data"], make);
+    let reproducible = ["--sort=name", "--mtime=2020-01-01", "-cf", "-", "-C", here(), "programs"];
+    check("tar", &reproducible);
+    check_in("bash", &["-c", "tar --mtime=2020-01-01 -c data | xz -1 | xz -dc | tar -t"], make);
+}
+
+/// Check that node runs as it does alone: a JIT compiler, threads, an allocator of its own for most objects.
+#[test]
+fn node() {
+    let program =
+        "let a = []; for (let i = 0; i < 50000; i++) a.push({ i }); console.log(JSON.stringify(a).length)";
+    check("node", &["-e", program]);
+}
+
+/// Check that rustc and cargo run as they do alone, building a small crate.
+#[test]
+fn rust() {
+    let make = |world: &World| {
+        std::fs::create_dir_all(world.path("crate/src")).expect("the folder is ours");
+        world.write("crate/Cargo.toml", "[package]\nname = \"small\"\nedition = \"2021\"\n[workspace]\n");
+        world.write("crate/src/main.rs", "fn main() { println!(\"{}\", (1..=10).sum::<i32>()); }\n");
+    };
+    check_in("cargo", &["build", "--quiet", "--offline", "--manifest-path", "crate/Cargo.toml"], make);
+    check_in(
+        "rustc",
+        &["--edition=2021", "--crate-name=small", "--emit=metadata", "crate/src/main.rs"],
+        make,
+    );
+}
+
+/// Check that gdb runs as it does alone.
+#[test]
+fn gdb() {
+    let program: PathBuf = crate::harness::c("nested_calls").with(&crate::harness::probe_library()).build();
+    let program = program.to_string_lossy().into_owned();
+    check("gdb", &["--batch", "-nx", "-ex", "info line main", "-ex", "list main", &program]);
+}
+
+/// Check that shell scripts with subshells, pipes and background jobs run as they do alone.
+#[test]
+fn shell() {
+    let script = "for i in 1 2 3; do (echo sub $i | cat); done; x=$(printf '%s\\n' c a b | sort); echo $x; \
+                  sleep 0 & wait $!; echo $?; exit 9";
+    check("bash", &["-c", script]);
+}

@@ -1,0 +1,28 @@
+//! Hooks behave in signal handlers, which may interrupt a hook.
+
+use crate::harness::{Capture, c, library, record};
+
+/// Allocations of this size.
+fn count(capture: &Capture, size: u64) -> u64 {
+    capture.rows_of_size(size).iter().map(|row| row.number("allocations")).sum()
+}
+
+/// Check that a program whose signal handler allocates a thousand times a second runs on, and that every call is
+/// recorded, or counted as lost where the handler had interrupted a hook.
+#[test]
+fn handlers_that_allocate_are_recorded_or_counted() {
+    let allocator = library("signal_safe_allocator").build();
+    let program = c("signal_storm").flags(["-O1"]).with(&allocator).build();
+    let (ran, capture) = record(program).args(["1000"]).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said: Vec<u64> = ran.text().split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
+    let [in_main, in_handler] = said[..] else { panic!("{}", ran.text()) };
+    let info = capture.info();
+    let lost = info["lost"]["gap_allocations"].as_u64().unwrap_or(0);
+    assert_eq!(count(&capture, 1300), in_main);
+    assert_eq!(count(&capture, 1301) + lost, in_handler, "{:#}", info["lost"]);
+    assert_eq!(info["overhead"]["agent_allocations"], 0);
+    let reasons = info["lost"]["by_reason"].as_array().map_or(0, Vec::len);
+    assert_eq!(reasons, usize::from(lost > 0), "{:#}", info["lost"]);
+    assert!(capture.rows().iter().all(|row| row.state == "complete"));
+}
