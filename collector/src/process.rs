@@ -64,7 +64,9 @@ pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
 
 /// True while the process has our memory mapped: an exec takes it away.
 pub(crate) fn maps_segment(pid: u32) -> bool {
-    // A process whose maps cannot be read is given the benefit of the doubt: its end will show by its pidfd.
-    std::fs::read(format!("/proc/{pid}/maps"))
-        .map_or(true, |maps| maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof "))
+    // A process whose maps cannot be read is given the benefit of the doubt, and one that is about to exit has none:
+    // its end will show by its pidfd.
+    std::fs::read(format!("/proc/{pid}/maps")).map_or(true, |maps| {
+        maps.is_empty() || maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof ")
+    })
 }
