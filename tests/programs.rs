@@ -112,7 +112,7 @@ fn compiler_of_cpp() {
     check("g++", &["-S", "-O1", "-o", "-", &source]);
 }
 
-/// Check that SQLite runs as it does alone.
+/// Check that `sqlite3` runs as it does alone.
 #[test]
 fn sqlite() {
     let query = "create table t(a); with recursive n(i) as (select 1 union all select i + 1 from n limit 5000) \
