@@ -5,7 +5,8 @@
 //! is told as a gap with the thread's next record.
 //!
 //! While the *next allocator* works (`inside`), hooks that it calls itself (its own `mmap`, glibc's `reallocarray`
-//! calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. The mark is the
+//! calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. Those of a
+//! signal handler that has interrupted it are recorded as any other: the stack tells both apart. The mark is the
 //! stack pointer of the outer hook: when a handler leaves by `longjmp`, a later hook finds itself above the mark and
 //! takes it for stale.
 
@@ -88,7 +89,8 @@ impl Drop for Busy {
 fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.busy.get() == 0 {
         if arch::stack_pointer() < local.inside.get() {
-            return None;
+            let mut busy = Busy::begin(local);
+            return busy.state().is_in_handler().then_some(busy);
         }
         // The outer hook is gone: a handler left it by longjmp.
         local.inside.set(0);

@@ -65,6 +65,24 @@ impl ThreadState {
         }
     }
 
+    /// True when a signal handler has interrupted the next allocator and calls us: an interrupted frame lies between
+    /// here and the hook that called the allocator. Its own calls have none there.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_in_handler(&mut self) -> bool {
+        let caller = Caller::here();
+        self.reader.begin(caller.registers.sp);
+        let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
+        let (mut has_left, mut is_over, mut is_interrupted) = (false, false, false);
+        let _ = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
+            is_interrupted |= has_left && !is_over && matches!(address, CodeAddress::Exact(_));
+            let is_own = modules::is_own(address.lookup());
+            is_over |= is_own && has_left;
+            has_left |= !is_own;
+        });
+        is_interrupted
+    }
+
     /// Notes the pc ids of the caller's frames, innermost first: how many, and why they end.
     fn walk(&mut self, caller: Caller) -> (usize, Option<End>) {
         self.reader.begin(caller.registers.sp);
@@ -113,6 +131,9 @@ impl ThreadState {
         self.session.stash().stack(Node { parent, pc }, &mut self.nodes)
     }
 }
+
+/// Most frames between a hook and one that it has interrupted.
+const NESTED: usize = 256;
 
 /// Tag of the agent's own code, below all ids of the pc table.
 const OWN: u32 = 1;
