@@ -1,6 +1,6 @@
 //! Every call of an allocator is there: its kind, address, size and place in the order.
 
-use crate::harness::{Event, c, cpp, record};
+use crate::harness::{Event, c, cpp, cpp_library, library, record};
 use std::path::Path;
 
 /// The line with which the program announces an event.
@@ -38,12 +38,26 @@ fn every_call_of_c_is_recorded() {
     }
 }
 
+/// Check that an allocator whose functions call one another is recorded once for each call of the program.
+#[test]
+fn calls_between_functions_of_an_allocator_are_one() {
+    let allocator = library("allocator_that_calls_itself").build();
+    check(&c("every_call").with(&allocator).build());
+}
+
 /// Check that all forms of operator new and delete are recorded once, under the name that the program called.
 #[test]
 fn every_form_of_new_and_delete_is_recorded() {
     for level in ["-O0", "-O2"] {
         check(&cpp("every_new").flags([level]).build());
     }
+}
+
+/// Check the same of an allocator that brings forms of its own, which do not go through its malloc.
+#[test]
+fn forms_of_an_allocators_own_are_recorded() {
+    let allocator = cpp_library("allocator_with_new").build();
+    check(&cpp("every_new").with(&allocator).build());
 }
 
 /// Check that allocations before `main` are recorded, with the constructor that made them.

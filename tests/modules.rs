@@ -1,6 +1,6 @@
 //! Code that comes and goes keeps its names.
 
-use crate::harness::{c, library, record};
+use crate::harness::{World, c, library, record};
 
 /// Check that two libraries which were loaded one after the other at the same address are told apart.
 #[test]
@@ -23,4 +23,18 @@ fn libraries_at_the_same_address_are_told_apart() {
         let blocks: u64 = capture.rows_of_size(size).iter().map(|row| row.number("allocations")).sum();
         assert!(blocks > 0, "no block of {size} bytes");
     }
+}
+
+/// Check that a library is found by the RUNPATH of the program that opens it, as it is without us.
+#[test]
+fn libraries_are_found_beside_the_program() {
+    let world = World::new();
+    let program = c("opens_beside_itself").flags(["-Wl,--enable-new-dtags,-rpath,$ORIGIN"]).build();
+    let beside = library("lends_memory").flags(["-DFUNCTION=beside", "-DSIZE=1403"]).build();
+    for (from, to) in [(program, "program"), (beside, "libbeside.so")] {
+        std::fs::copy(from, world.path(to)).expect("the folder is ours");
+    }
+    let path = world.path("program");
+    let (_, capture) = record(path).world(world).with_names().succeed();
+    assert_eq!(capture.row_of_size(1403).names()[..3], ["beside", "lend", "main"]);
 }

@@ -1,6 +1,6 @@
 //! Every process of a tree is in the capture, named, with its own counts, however it was started.
 
-use crate::harness::{Capture, c, record};
+use crate::harness::{Capture, World, c, installed, product, record, skip, wait};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -127,5 +127,36 @@ fn a_compiler_and_what_it_starts_are_recorded() {
     }
     // What was compiled under recording works.
     let command = capture.world().command(capture.world().path("templates"));
-    assert_eq!(crate::harness::wait(capture.world(), command).text(), "5050\n");
+    assert_eq!(wait(capture.world(), command).text(), "5050\n");
+}
+
+/// Check that two processes which had the same pid, one after the other, are two.
+#[test]
+fn processes_with_the_same_pid_are_told_apart() {
+    let inside = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let world = World::new();
+    let mut probe = world.command("unshare");
+    probe.args(inside).arg("true");
+    if installed("unshare").is_none() || wait(&world, probe).code != 0 {
+        return skip("processes with the same pid", "pid namespaces cannot be made here");
+    }
+    // The recorder is inside, too, so that it sees the pid twice.
+    let file = world.path("it.memprof");
+    let mut command = world.command("unshare");
+    command.args(inside).arg(product()).args(["run", "--quiet", "--no-symbolize", "--output"]);
+    command.arg(&file).arg("--").arg(c("uses_a_pid_again").build());
+    let ran = wait(&world, command);
+    if ran.code == 77 {
+        return skip("processes with the same pid", "the next pid cannot be chosen here");
+    }
+    assert_eq!((ran.code, ran.text()), (0, "4242 4242\n"), "{}", ran.stderr);
+    let capture = Capture::new(world, file);
+    capture.assert_sound();
+    let mut both = processes(&capture);
+    both.retain(|process| process["pid"] == 4242);
+    assert_eq!(both.len(), 2, "{both:#?}");
+    for (process, size) in both.iter().zip([1601, 1602]) {
+        assert_eq!((&process["allocations"], &process["allocated_bytes"]), (&10.into(), &(10 * size).into()));
+        assert_eq!(process["ended"], "exited");
+    }
 }

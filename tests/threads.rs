@@ -1,6 +1,6 @@
 //! Threads that come and go, many at a time, to their very last destructor.
 
-use crate::harness::{c, record};
+use crate::harness::{c, cpp, record};
 use std::collections::BTreeSet;
 
 /// Check that all that threads do is recorded, in destructors of thread-local values too, and that their rings are
@@ -30,4 +30,15 @@ fn hundreds_of_threads_at_once_are_recorded() {
     let (_, capture) = record(c("threads_at_once").build()).args(["300"]).succeed();
     let row = capture.row_of_size(400);
     assert_eq!((row.number("allocations"), row.number("frees")), (300, 300));
+}
+
+/// Check that destructors of C++ thread-local objects are recorded, and those of main.
+#[test]
+fn thread_local_objects_are_recorded_to_their_end() {
+    let (_, capture) = record(cpp("thread_locals").build()).succeed();
+    for size in [1701, 1702] {
+        let rows = capture.rows_of_size(size);
+        let sum = |field| rows.iter().map(|row| row.number(field)).sum::<u64>();
+        assert_eq!((sum("allocations"), sum("frees")), (201, 201), "blocks of {size} bytes");
+    }
 }

@@ -38,6 +38,12 @@ pub(crate) fn cpp(name: &str) -> Fixture {
     Fixture::new("c++", &format!("cpp/{name}.cpp"), name).flags(["-g", "-std=c++17", "-pthread"])
 }
 
+/// A library of `programs/cpp`.
+pub(crate) fn cpp_library(name: &str) -> Fixture {
+    let fixture = Fixture::new("c++", &format!("cpp/{name}.cpp"), &format!("lib{name}.so"));
+    fixture.flags(["-g", "-O1", "-std=c++17", "-fno-builtin", "-fPIC", "-shared"])
+}
+
 /// A program of `programs/rust`.
 pub(crate) fn rust(name: &str) -> Fixture {
     Fixture::new("rustc", &format!("rust/{name}.rs"), name).flags(["--edition=2024", "-g"])

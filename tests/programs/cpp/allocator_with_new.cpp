@@ -1,0 +1,43 @@
+// An allocator that brings operator new and delete of its own, which do not go through malloc.
+#include <cstddef>
+#include <new>
+
+extern "C" {
+void *__libc_malloc(size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+void *malloc(size_t size) { return __libc_malloc(size); }
+void free(void *block) { __libc_free(block); }
+}
+
+static void *take(size_t size, std::align_val_t alignment) {
+  return __libc_memalign(static_cast<size_t>(alignment), size);
+}
+
+static void *or_throw(void *block) {
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+void *operator new(size_t size) { return or_throw(__libc_malloc(size)); }
+void *operator new[](size_t size) { return or_throw(__libc_malloc(size)); }
+void *operator new(size_t size, const std::nothrow_t &) noexcept { return __libc_malloc(size); }
+void *operator new[](size_t size, const std::nothrow_t &) noexcept { return __libc_malloc(size); }
+void *operator new(size_t size, std::align_val_t align) { return or_throw(take(size, align)); }
+void *operator new[](size_t size, std::align_val_t align) { return or_throw(take(size, align)); }
+void *operator new(size_t size, std::align_val_t align, const std::nothrow_t &) noexcept { return take(size, align); }
+void *operator new[](size_t size, std::align_val_t align, const std::nothrow_t &) noexcept { return take(size, align); }
+
+void operator delete(void *block) noexcept { __libc_free(block); }
+void operator delete[](void *block) noexcept { __libc_free(block); }
+void operator delete(void *block, size_t) noexcept { __libc_free(block); }
+void operator delete[](void *block, size_t) noexcept { __libc_free(block); }
+void operator delete(void *block, const std::nothrow_t &) noexcept { __libc_free(block); }
+void operator delete[](void *block, const std::nothrow_t &) noexcept { __libc_free(block); }
+void operator delete(void *block, std::align_val_t) noexcept { __libc_free(block); }
+void operator delete[](void *block, std::align_val_t) noexcept { __libc_free(block); }
+void operator delete(void *block, size_t, std::align_val_t) noexcept { __libc_free(block); }
+void operator delete[](void *block, size_t, std::align_val_t) noexcept { __libc_free(block); }
+void operator delete(void *block, std::align_val_t, const std::nothrow_t &) noexcept { __libc_free(block); }
+void operator delete[](void *block, std::align_val_t, const std::nothrow_t &) noexcept { __libc_free(block); }
