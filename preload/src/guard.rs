@@ -88,13 +88,17 @@ impl Drop for Busy {
 #[inline(never)]
 fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.busy.get() == 0 {
-        if arch::stack_pointer() < local.inside.get() {
-            let mut busy = Busy::begin(local);
-            return busy.state().is_in_handler().then_some(busy);
+        if !process::is_recording() {
+            return None;
         }
-        // The outer hook is gone: a handler left it by longjmp.
-        local.inside.set(0);
-        return process::is_recording().then(|| Busy::begin(local));
+        if arch::stack_pointer() >= local.inside.get() {
+            // The outer hook is gone: a handler left it by longjmp.
+            local.inside.set(0);
+            return Some(Busy::begin(local));
+        }
+        let mut busy = Busy::begin(local);
+        // The allocator's own pages are recorded, flagged; its own calls for blocks are part of the outer one.
+        return (call == Call::Other || busy.state().is_in_handler()).then_some(busy);
     }
     if local.busy.get() == OWN_CALL {
         if call == Call::Allocation {

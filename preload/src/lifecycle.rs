@@ -41,7 +41,8 @@ pub(crate) fn register() {
         // SAFETY: a look-up by name in the global scope.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
     });
-    if !crate::modules::initialize(find_object) {
+    // Without it (glibc before 2.35) there is no way to find unwind tables without the loader's lock.
+    if find_object.is_null() || !crate::modules::initialize(find_object) {
         process::retire();
     }
     let mut key = 0;

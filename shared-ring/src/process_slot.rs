@@ -33,7 +33,7 @@ impl Loss {
 #[repr(C, align(256))]
 #[derive(Debug)]
 pub struct ProcessSlot {
-    /// 0 = free; else the pid (in the process' own namespace) below, [`ProcessSlot::parent`] + 1 above.
+    /// 0 = free; else the pid (in the process' own namespace) below, the slot of the process that forked it + 1 above.
     pub state: AtomicU64,
     /// Shifted ticks when the slot was claimed.
     pub claimed: AtomicU64,
