@@ -341,7 +341,6 @@ impl Pipeline {
             Loss::NoRing => {
                 "More threads than rings: make the rings smaller with --ring-size, so that there are more."
             }
-            Loss::ThreadGone => "These calls came from threads at their very end.",
         };
         let mut losses: Vec<capture::Lost> = Loss::ALL
             .into_iter()

@@ -84,9 +84,6 @@ extern "C" fn process_exits(code: c_int, _: *mut c_void) {
 /// The process is about to exit.
 pub(crate) fn exiting(code: c_int) {
     tracker::note(Record::Exit { code });
-    if let Some(slot) = process::slot() {
-        slot.exiting.store(1, Ordering::Relaxed);
-    }
 }
 
 /// The process is about to exec.

@@ -198,9 +198,6 @@ fn claim_slot(session: Session) -> bool {
         return false;
     };
     let slot = index as u32;
-    if let Some(entry) = session.segment.slots().get(index) {
-        entry.claimed.store(crate::clock::before(), Ordering::Relaxed);
-    }
     session.segment.header().slots_used.fetch_max(slot + 1, Ordering::AcqRel);
     PARENT_SLOT.store(slot, Ordering::Relaxed);
     page.slot.store(slot, Ordering::Relaxed);

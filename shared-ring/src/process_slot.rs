@@ -3,7 +3,7 @@
 //! A child of fork claims a free slot with one exchange at its first hook: no socket, no mapping, no descriptor. The
 //! collector frees the slot when the process is gone and all it wrote is drained.
 
-use crate::primitive::{AtomicU32, AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, Ordering};
 
 /// Why events were not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,18 +15,12 @@ pub enum Loss {
     Nested = 1,
     /// All rings were taken.
     NoRing = 2,
-    /// The thread was so far gone that it has no state any more.
-    ThreadGone = 3,
 }
 
 impl Loss {
     /// All reasons, with the names that captures use.
-    pub const ALL: [(Loss, &'static str); 4] = [
-        (Loss::RingFull, "ring_full"),
-        (Loss::Nested, "nested"),
-        (Loss::NoRing, "no_ring"),
-        (Loss::ThreadGone, "thread_gone"),
-    ];
+    pub const ALL: [(Loss, &'static str); 3] =
+        [(Loss::RingFull, "ring_full"), (Loss::Nested, "nested"), (Loss::NoRing, "no_ring")];
 }
 
 /// One process. All words are the agent's; only `state` is also cleared by the collector.
@@ -35,8 +29,6 @@ impl Loss {
 pub struct ProcessSlot {
     /// 0 = free; else the pid (in the process' own namespace) below, the slot of the process that forked it + 1 above.
     pub state: AtomicU64,
-    /// Shifted ticks when the slot was claimed.
-    pub claimed: AtomicU64,
     /// Events lost, by [`Loss`].
     pub lost: [AtomicU64; 8],
     /// Stacks that had to be cut because the stash or the pc table was full.
@@ -49,13 +41,8 @@ pub struct ProcessSlot {
     pub wait_ns: AtomicU64,
     /// Ticks of the hooks that were timed, and …
     pub timed_ticks: AtomicU64,
-    /// … how many were timed; `events` says how many there were.
+    /// … how many were timed.
     pub timed_events: AtomicU64,
-    /// All events, those lost too.
-    pub events: AtomicU64,
-    /// 1 once the process told that it exits.
-    pub exiting: AtomicU32,
-    _reserved: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ProcessSlot>() == crate::geometry::PROCESS_SLOT);
@@ -88,18 +75,15 @@ impl ProcessSlot {
     /// Frees the slot and its counters. Only the collector does this, after the process is gone.
     pub fn free(&self) {
         for counter in self.lost.iter().chain([
-            &self.claimed,
             &self.stash_full,
             &self.agent_allocations,
             &self.waits,
             &self.wait_ns,
             &self.timed_ticks,
             &self.timed_events,
-            &self.events,
         ]) {
             counter.store(0, Ordering::Relaxed);
         }
-        self.exiting.store(0, Ordering::Relaxed);
         // Release pairs with the Acquire half of the exchange in `claim`: the counters are zero for the next owner.
         self.state.store(0, Ordering::Release);
     }
@@ -119,7 +103,6 @@ mod tests {
     fn slot() -> ProcessSlot {
         ProcessSlot {
             state: AtomicU64::new(0),
-            claimed: AtomicU64::new(0),
             lost: Default::default(),
             stash_full: AtomicU64::new(0),
             agent_allocations: AtomicU64::new(0),
@@ -127,9 +110,6 @@ mod tests {
             wait_ns: AtomicU64::new(0),
             timed_ticks: AtomicU64::new(0),
             timed_events: AtomicU64::new(0),
-            events: AtomicU64::new(0),
-            exiting: AtomicU32::new(0),
-            _reserved: AtomicU32::new(0),
         }
     }
 
