@@ -79,5 +79,6 @@ fn events_are_in_order_and_have_owners() {
     let pid = info["processes"][0]["pid"].as_u64().unwrap_or_default();
     assert!(events.len() > 40_000, "{}", events.len());
     assert!(events.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert_eq!(info["threads"], 1);
     assert!(pid > 0 && events.iter().all(|event| event.pid == pid && event.tid == pid));
 }

@@ -156,6 +156,19 @@ fn rust() {
     );
 }
 
+/// Check that make runs as it does alone, with compilers side by side.
+#[test]
+fn make() {
+    let prepare = |world: &World| {
+        let rules = "all: a.o b.o c.o\n\t@echo made\n%.o: %.c\n\t@cc -c -o $@ $<\n";
+        world.write("Makefile", rules);
+        for name in ["a", "b", "c"] {
+            world.write(&format!("{name}.c"), format!("int {name}(void) {{ return 1; }}\n"));
+        }
+    };
+    check_in("make", &["-j2"], prepare);
+}
+
 /// Check that gdb runs as it does alone.
 #[test]
 fn gdb() {

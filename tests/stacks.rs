@@ -158,6 +158,8 @@ fn recursion_beyond_the_limit_is_cut_there() {
         assert_eq!(row.state, "truncated");
         assert!(row.names().iter().all(|name| name == "down"), "{:?}", row.names());
         assert_eq!(capture.info()["stacks"]["truncated"], 1);
+        let tree = capture.show(&["report", "--tree", "--by", "allocations"]);
+        assert_eq!(tree.text().matches("[truncated stack]").count(), 1, "{}", tree.text());
     }
 }
 
@@ -191,6 +193,20 @@ fn code_without_tables_is_never_a_false_root() {
             assert!(passed || names[1] == "called_without_frame", "{flags:?}: {names:?}");
         }
     }
+}
+
+/// Check that frame pointers which point nowhere, or round in circles, harm nothing: the events are there, and their
+/// stacks say that they are incomplete.
+#[test]
+fn impossible_frame_pointers_leave_incomplete_stacks() {
+    let (ran, capture) = record(c("odd_stacks").build()).succeed();
+    let count = ran.text().trim().parse::<u64>().expect("a number of calls");
+    let bytes = (1801..1801 + count).sum();
+    let odd: Vec<_> = capture.rows().into_iter().filter(|row| row.is_of(count, bytes)).collect();
+    // The only thing that can be known is where the call came from.
+    assert_eq!(odd.len(), 1, "{:#?}", capture.rows());
+    assert_eq!((odd[0].frames.len(), odd[0].state.as_str()), (1, "incomplete"), "{odd:#?}");
+    assert_eq!(odd[0].number("frees"), count);
 }
 
 /// Check that no stack shows the agent, and that its innermost function is the one that called the allocator.
