@@ -12,7 +12,8 @@
 //! keeps something else in rbp, or leaves an older frame's pointer there, looks the same at first. So a step is
 //! taken only if everything about it is plausible:
 //!
-//! - the frame pointer is aligned and lies in this frame or above; 0 marks the outermost frame, by the convention of
+//! - the frame pointer is aligned and lies in this frame or above, and not so far above that it must be another
+//!   stack's, as it is at the start of a coroutine, which inherits its maker's; 0 marks the outermost frame, by the convention of
 //!   the ABI that musl's entry points rely on;
 //! - the return address is code and follows a call instruction;
 //! - if that call is a direct one, it does not lead to a function with a table: the frame it made could not be this
@@ -27,6 +28,9 @@ use crate::arch::{self, Call};
 use crate::memory::word;
 use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules};
 
+/// Bytes that one frame has at most: the size of a whole stack by default.
+const LARGEST_FRAME: u64 = 8 << 20;
+
 /// Leaves `frame` by its frame pointer, or ends with [`End::NoUnwindInfo`] if that is not one.
 #[cold]
 pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rules) -> Result<Frame, End> {
@@ -34,7 +38,7 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     match bp {
         _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
         0 => return Err(End::Root),
-        _ if bp < frame.sp() => return Err(End::NoUnwindInfo),
+        _ if bp < frame.sp() || bp.wrapping_sub(frame.sp()) > LARGEST_FRAME => return Err(End::NoUnwindInfo),
         _ => {}
     }
     let mut slot = |offset| word(memory, bp.wrapping_add(offset)).map_err(|_| End::NoUnwindInfo);
