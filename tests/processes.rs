@@ -38,15 +38,6 @@ fn both_sides_of_a_fork_are_exact() {
     }
 }
 
-/// Check that a child has inherited what its parent had at the fork, and not what it has when the child begins.
-#[test]
-fn child_that_begins_late_has_its_inheritance() {
-    let (_, capture) = record(c("forks_and_frees_first").build()).succeed();
-    let info = capture.info();
-    assert_eq!(info["totals"]["inherited_frees"], 50, "{:#}", info["totals"]);
-    assert_eq!(capture.row_of_size(505).number("frees"), 50);
-}
-
 /// Check that hundreds of children, one after the other, are all there with their own counts and ends.
 #[test]
 fn hundreds_of_forks_are_exact() {

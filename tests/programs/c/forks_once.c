@@ -22,9 +22,9 @@ int main(void) {
     _exit(7);
   }
   in_parent();
+  for (int i = 0; i < INHERITED; i++) free(inherited[i]);
   int status;
   if (waitpid(child, &status, 0) != child) return 1;
-  for (int i = 0; i < INHERITED; i++) free(inherited[i]);
   printf("%d %d %d\n", getpid(), child, WEXITSTATUS(status));
   return 0;
 }
