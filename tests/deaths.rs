@@ -1,10 +1,11 @@
 //! Whoever dies, the other one goes on, and what was recorded stays.
 
-use crate::harness::{Event, Page, Recording, World, c, record, wait_for};
+use crate::harness::{Event, Page, Recording, World, c, record, wait, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
 };
+use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -73,9 +74,7 @@ fn target_survives_its_recorder() {
         let recording = recording.options(["--ring-size", "4K", "--on-full", policy]);
         let running = recording.start();
         let target = Pid::from_raw(page.pid()).expect("a pid is not 0");
-        // A first chunk of events is written after about a second.
-        let written = |size: u64| recording.file().metadata().is_ok_and(|file| file.len() > size);
-        wait_for("a chunk of events", || written(4096));
+        wait_for("events in the capture", || events_so_far(&recording) > 0);
         let before = page.calls(0).mallocs_done;
         running.signal(Signal::KILL);
         assert_eq!(running.wait().code, 128 + 9);
@@ -96,6 +95,14 @@ fn target_survives_its_recorder() {
         let report = capture.show(&["report"]);
         assert_eq!(report.code, 0, "{}", report.stderr);
     }
+}
+
+/// Events in a capture that is still being written; 0 before it can be read.
+fn events_so_far(recording: &Recording) -> u64 {
+    let mut info = recording.world.tool(["info", "--json"]);
+    info.arg(recording.file());
+    let document = serde_json::from_slice::<Value>(&wait(&recording.world, info).stdout);
+    document.map_or(0, |document| document["events"].as_u64().unwrap_or(0))
 }
 
 /// The exit code of a process that is not ours by birth.

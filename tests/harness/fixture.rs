@@ -51,8 +51,7 @@ pub(crate) fn rust(name: &str) -> Fixture {
 
 impl Fixture {
     fn new(compiler: &'static str, source: &str, output: &str) -> Fixture {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(source);
-        Fixture { compiler, source, output: output.to_string(), flags: Vec::new() }
+        Fixture { compiler, source: programs().join(source), output: output.to_string(), flags: Vec::new() }
     }
 
     /// With these flags of the compiler, too.
@@ -91,8 +90,9 @@ impl Fixture {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         read(&self.source).hash(&mut hasher);
-        let header = self.source.with_file_name("say.h");
-        fs::read(header).unwrap_or_default().hash(&mut hasher);
+        for header in ["c/say.h", "c/page.h", "c/probe.h"] {
+            read(&programs().join(header)).hash(&mut hasher);
+        }
         format!("{:016x}", hasher.finish())
     }
 
@@ -114,6 +114,11 @@ impl Fixture {
             let _ = fs::remove_dir_all(&unique);
         }
     }
+}
+
+/// The sources.
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
 fn read(path: &Path) -> Vec<u8> {

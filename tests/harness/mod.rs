@@ -4,21 +4,16 @@
 //! is looked at but what a user sees: exit codes, streams, files, and the product's own documents.
 
 mod product;
-
 mod world;
 
+mod fixture;
 mod run;
 
-mod fixture;
-
+mod capture;
+mod event;
 mod recording;
 
-mod capture;
-
-mod event;
-
 mod page;
-
 mod probe;
 
 mod repeat;

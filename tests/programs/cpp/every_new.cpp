@@ -1,5 +1,5 @@
 // Calls every replaceable form of operator new and delete, and prints each as the recording should have it.
-#include "say.h"
+#include "../c/say.h"
 #include <new>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // The same in C++: containers that grow, strings and shared objects that pass between threads.
-#include "say.h"
+#include "../c/say.h"
 #include <atomic>
 #include <map>
 #include <memory>

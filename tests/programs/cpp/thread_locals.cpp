@@ -1,5 +1,5 @@
 // Objects of threads, whose destructors run when these end, after main's and in the order of C++.
-#include "say.h"
+#include "../c/say.h"
 #include <memory>
 #include <string>
 #include <thread>
