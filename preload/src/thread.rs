@@ -18,8 +18,9 @@ use unwind::{RuleTable, Scratch};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
-/// One in this many hooks is timed.
-const TIMED: u32 = 256;
+/// One in this many hooks is timed: an odd number, or of a program that allocates and frees in turn only one of both
+/// would be.
+const TIMED: u32 = 251;
 /// Ticks that a hook works at most, some 40 µs: a deep stack whose rules are all new.
 const LONGEST_HOOK: u64 = 100_000;
 /// Longest single wait on a full ring before the collector's life is looked at again.
@@ -176,6 +177,10 @@ impl ThreadState {
     /// Writes a record of an event that counts as so many allocations and frees.
     // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.
     pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
+        if matches!(record, Record::Exit { .. } | Record::End) {
+            // Perhaps the last that can be told: a gap ends here, in the spare words if need be.
+            self.end_gap(time);
+        }
         if self.settle(time, allocations, frees) {
             self.append(record, time, allocations, frees);
         }
@@ -227,13 +232,18 @@ impl ThreadState {
                 process::lose(Loss::RingFull, allocations + frees);
                 return false;
             }
-            self.in_gap = false;
-            let gap = Record::GapEnd { allocations: self.lost_allocations, frees: self.lost_frees };
-            self.lost_allocations = 0;
-            self.lost_frees = 0;
-            self.put(gap, time);
+            self.end_gap(time);
         }
         true
+    }
+
+    /// Tells what was lost in a gap.
+    fn end_gap(&mut self, time: u64) {
+        if core::mem::replace(&mut self.in_gap, false) {
+            let (allocations, frees) = (self.lost_allocations, self.lost_frees);
+            (self.lost_allocations, self.lost_frees) = (0, 0);
+            self.put(Record::GapEnd { allocations, frees }, time);
+        }
     }
 
     /// Writes a record, waiting for room if the policy says so; else a gap begins.
