@@ -58,6 +58,32 @@ fn dropping_counts_what_is_lost() {
     assert_eq!(number("/totals/unmatched_frees") + number("/totals/conflicts"), 0);
 }
 
+/// Check that what was lost is counted when the target ends before there is room again.
+#[test]
+fn gap_at_the_end_is_counted() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let program = c("burst").flags(["-O1"]).build();
+    let recording = record(program).arg(&page.path).args(["2000"]).world(world);
+    let recording = recording.options(["--ring-size", "4K", "--on-full", "drop"]);
+    let running = recording.start();
+    let target = page.pid();
+    running.signal(Signal::STOP);
+    page.go();
+    page.stop();
+    // A process that nobody has waited for yet is Z.
+    wait_for("the target's end", || {
+        std::fs::read_to_string(format!("/proc/{target}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+    });
+    running.signal(Signal::CONT);
+    assert_eq!(running.wait().code, 6);
+    let info = recording.capture().info();
+    let number = |path: &str| info.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    assert_eq!(number("/totals/allocations") + number("/lost/gap_allocations"), 2001, "{:#}", info["lost"]);
+    assert_eq!(number("/lost/events"), number("/lost/gap_allocations") + number("/lost/gap_frees"));
+    assert_eq!(number("/processes/0/exit"), 6);
+}
+
 /// Check that a wait has the end that was asked for, after which events are lost as with dropping.
 #[test]
 fn waits_have_an_end() {
