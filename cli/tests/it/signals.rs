@@ -16,10 +16,15 @@ const CATCHING: &str = "
     echo ready
     while :; do sleep 0.02; done";
 
+/// The tool as a terminal starts it. What starts these tests may ignore the keys' signals, as a shell does for what it
+/// starts in the background, and a target that inherits that could not catch them.
+const FOREGROUND: [&str; 3] = ["env", "--default-signal=INT,QUIT,TERM,HUP", TOOL];
+
 /// Runs the target, sends a signal to `run` alone once the target is ready, and gives what is left.
 fn signalled(signal: Signal) -> Ran {
     let world = World::new();
-    let mut run = world.tool(["run", "-q", "--", "sh", "-c", CATCHING]);
+    let mut run = world.command(FOREGROUND[0]);
+    run.args(&FOREGROUND[1..]).args(["run", "-q", "--", "sh", "-c", CATCHING]);
     let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut ready = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
@@ -81,7 +86,7 @@ impl Terminal {
         let slave =
             OpenOptions::new().read(true).write(true).open(OsStr::from_bytes(name.as_bytes())).unwrap();
         let stream = || Stdio::from(slave.try_clone().unwrap());
-        command.args(["--ctty", TOOL, "run"]).args(arguments).env("TERM", "xterm");
+        command.arg("--ctty").args(FOREGROUND).arg("run").args(arguments).env("TERM", "xterm");
         let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
         Terminal { master: File::from(master), child, shown: String::new() }
     }
