@@ -38,6 +38,35 @@ fn both_sides_of_a_fork_are_exact() {
     }
 }
 
+/// Check that a child has inherited what its parent had at the fork, and not what it has when the child begins.
+#[test]
+fn child_that_begins_late_has_its_inheritance() {
+    let (_, capture) = record(c("forks_and_frees_first").build()).succeed();
+    let info = capture.info();
+    assert_eq!(info["totals"]["inherited_frees"], 50, "{:#}", info["totals"]);
+    assert_eq!(capture.row_of_size(505).number("frees"), 50);
+}
+
+/// Check that a daemon has inherited what it frees, though the process that had it is gone before.
+#[test]
+fn daemon_has_its_inheritance() {
+    let program = c("becomes_a_daemon").build();
+    let (_, capture) = record(program).options(["--wait-children"]).succeed();
+    let info = capture.info();
+    assert_eq!(info["totals"]["inherited_frees"], 50, "{:#}", info["totals"]);
+    assert_eq!(info["totals"]["unmatched_frees"], 0, "{:#}", info["totals"]);
+}
+
+/// Check that a child which never allocates is known, with its end.
+#[test]
+fn idle_child_is_known() {
+    let (ran, capture) = record(c("forks_idle_child").build()).succeed();
+    let pid: u64 = ran.text().trim().parse().unwrap();
+    let all = processes(&capture);
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(all.iter().any(|process| process["pid"] == pid && process["exit"] == 5), "{all:#?}");
+}
+
 /// Check that hundreds of children, one after the other, are all there with their own counts and ends.
 #[test]
 fn hundreds_of_forks_are_exact() {

@@ -103,6 +103,14 @@ pub enum Action {
     ProcessStart {
         /// The image that begins.
         process: ProcessId,
+        /// Number of the [`Action::Fork`] of its parent that made it, which comes earlier: what was live there is
+        /// inherited. 0 where none was recorded: it inherits what is live now.
+        fork: u32,
+    },
+    /// The process is about to fork. It may fail, and the child may begin much later, or never.
+    Fork {
+        /// Number of the fork among those of the process, not 0.
+        fork: u32,
     },
     /// Last event of a process image; why it ended is in [`crate::Process::end`].
     ProcessEnd {

@@ -62,7 +62,7 @@ fn check_event(event: &Event, tables: &Tables) {
         | Map { stack, .. }
         | Remap { stack, .. }
         | Break { stack, .. } => assert!(stack.index() < tables.nodes.len(), "stacks of events are in range"),
-        ProcessStart { process } | ProcessEnd { process } => {
+        ProcessStart { process, .. } | ProcessEnd { process } => {
             assert!(process.index() < tables.processes.len(), "processes of events are in range");
         }
         _ => {}

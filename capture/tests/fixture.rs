@@ -126,7 +126,7 @@ pub(crate) fn events() -> Vec<Event> {
     let free = |address| Action::Free { address, stack: NodeId::ROOT };
     let block = |address, size| ReallocOutcome::Block { address, size, stack: NodeId(2) };
     let main = [
-        Action::ProcessStart { process: ProcessId(0) },
+        Action::ProcessStart { process: ProcessId(0), fork: 0 },
         Action::ThreadStart,
         Action::Break { address: 0x5555_0002_1000, stack: NodeId(1) },
         Action::Map { address: 0x7f00_0000_0000, length: 0x2_1000, stack, in_hook: true },
@@ -158,6 +158,8 @@ pub(crate) fn events() -> Vec<Event> {
         Action::ReallocEnd { serial: 4, outcome: ReallocOutcome::Freed },
         Action::GapBegin,
         Action::GapEnd { allocations: 5, frees: 300 },
+        Action::Fork { fork: 300 },
+        Action::ProcessStart { process: ProcessId(1), fork: 300 },
         Action::ThreadEnd,
         Action::ProcessEnd { process: ProcessId(0) },
     ];

@@ -10,7 +10,7 @@
 
 use crate::clock::Clock;
 use crate::image::{Image, ImageId};
-use crate::item::{Counters, Item, What};
+use crate::item::{Counters, Item, Origin, What};
 use crate::log::debug;
 use crate::merge::{Pending, Rank, merge};
 use crate::watcher::{Request, Watcher};
@@ -320,10 +320,14 @@ impl Drained {
                 source.time = time;
                 source.slot = slot;
                 shared.threads.fetch_add(1, Ordering::Relaxed);
-                let owner =
-                    self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
-                if let Some((pid, parent)) = owner {
-                    source.pending.push_back((time, Entry::Other(What::Started { slot, pid, parent })));
+                let claimed = self.image.memory.segment().slots().get(slot as usize);
+                if let Some((claimed, (pid, parent))) = claimed.and_then(|slot| Some((slot, slot.owner()?))) {
+                    // Relaxed: written before the record that is read here was published.
+                    let fork = claimed.fork.load(Ordering::Relaxed);
+                    let origin =
+                        parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
+                    let what = What::Started { slot, pid, origin };
+                    source.pending.push_back((time, Entry::Other(what)));
                     // Another thread's ring, read before, may have got further than this one's beginning.
                     let known = self.slots.get(&slot).copied();
                     self.slots.insert(slot, known.unwrap_or(0).max(time));

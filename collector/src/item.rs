@@ -24,12 +24,23 @@ pub(crate) enum What {
     Record(u32, Record),
     /// An image was connected.
     Image(Arc<Image>),
-    /// A process of the image has a slot: pid, slot of the process that forked it.
-    Started { slot: u32, pid: u32, parent: Option<u32> },
+    /// A process of the image has a slot, and who forked it.
+    Started { slot: u32, pid: u32, origin: Option<Origin> },
     /// A process of the image ended.
     Ended { slot: u32, end: End, counters: Box<Counters> },
     /// Nothing of the image comes any more.
     Finished,
+}
+
+/// Where a forked process comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Slot of the process that forked it, which another one may have by now.
+    pub(crate) slot: u32,
+    /// The pid that the parent had in that slot.
+    pub(crate) pid: u32,
+    /// Which of the parent's forks it was, 0 where the parent did not tell.
+    pub(crate) fork: u32,
 }
 
 /// Counters of a process slot.

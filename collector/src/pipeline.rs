@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::image::{Image, ImageId};
-use crate::item::{Counters, Item, What};
+use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
 use crate::processes::Processes;
@@ -114,15 +114,15 @@ impl Pipeline {
                 self.images[index] = Some(Box::new(known));
                 Ok(())
             }
-            What::Started { slot, pid, parent } => self.started(item.image, slot, pid, parent),
+            What::Started { slot, pid, origin } => self.started(item.image, slot, pid, origin),
             What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
             What::Finished => self.finished(item.image),
         }
     }
 
-    fn started(&mut self, image: ImageId, slot: u32, pid: u32, parent: Option<u32>) -> Result<(), Error> {
+    fn started(&mut self, image: ImageId, slot: u32, pid: u32, origin: Option<Origin>) -> Result<(), Error> {
         let Some(known) = known(&mut self.images, image) else { return Ok(()) };
-        if self.processes.start(&known.image, slot, pid, parent, &mut self.writer)? {
+        if self.processes.start(&known.image, slot, pid, origin, &mut self.writer)? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())
@@ -250,6 +250,7 @@ impl Pipeline {
                 self.processes.execing(image, slot, thread);
                 return Ok(());
             }
+            Record::Fork { fork } => Action::Fork { fork },
             Record::Exit { code } => {
                 self.processes.exiting(image, slot, code);
                 return Ok(());
@@ -261,7 +262,7 @@ impl Pipeline {
 
     /// A thread takes a ring over.
     fn owner(&mut self, image: ImageId, ring: u32, slot: u32, tid: u32) -> Result<(), Error> {
-        let Some((process, is_first)) = self.processes.owner(image, slot) else {
+        let Some((process, begins)) = self.processes.owner(image, slot) else {
             self.sums.corrupt += 1;
             return Ok(());
         };
@@ -276,8 +277,8 @@ impl Pipeline {
                 *self.records.entry((image, before.slot)).or_default() += before.records;
             }
         }
-        if is_first {
-            self.write(thread, Action::ProcessStart { process })?;
+        if let Some(fork) = begins {
+            self.write(thread, Action::ProcessStart { process, fork })?;
         }
         self.write(thread, Action::ThreadStart)
     }

@@ -1,6 +1,7 @@
 //! Process images and threads of the capture.
 
 use crate::image::{End, Image, ImageId};
+use crate::item::Origin;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
@@ -14,8 +15,8 @@ struct Alive {
     execing: Option<ThreadId>,
     /// Code that it said it would exit with.
     code: Option<i32>,
-    /// It has had a thread.
-    begun: bool,
+    /// Number of the fork that made it, `None` once it has had a thread.
+    begins_by: Option<u32>,
 }
 
 /// All images and threads seen.
@@ -26,6 +27,8 @@ pub(crate) struct Processes {
     alive: FxHashMap<(ImageId, u32), Alive>,
     /// Latest image by pid.
     by_pid: FxHashMap<u32, ProcessId>,
+    /// By the slot that it has or had, with the pid in the process' own namespace.
+    by_slot: FxHashMap<(ImageId, u32, u32), ProcessId>,
     store_command: bool,
 }
 
@@ -34,15 +37,11 @@ impl Processes {
         Processes { store_command, ..Processes::default() }
     }
 
-    /// The process in a slot, `None` when it has not started.
-    pub(crate) fn get(&self, image: ImageId, slot: u32) -> Option<ProcessId> {
-        self.alive.get(&(image, slot)).map(|alive| alive.process)
-    }
-
-    /// A thread of the process in a slot has a ring: the process, and whether this is its first thread.
-    pub(crate) fn owner(&mut self, image: ImageId, slot: u32) -> Option<(ProcessId, bool)> {
+    /// A thread of the process in a slot has a ring: the process, and if this is its first thread, the number of the
+    /// fork that made the process, or 0.
+    pub(crate) fn owner(&mut self, image: ImageId, slot: u32) -> Option<(ProcessId, Option<u32>)> {
         let alive = self.alive.get_mut(&(image, slot))?;
-        Some((alive.process, !std::mem::replace(&mut alive.begun, true)))
+        Some((alive.process, alive.begins_by.take()))
     }
 
     /// The latest thread of a process.
@@ -56,21 +55,24 @@ impl Processes {
         image: &Image,
         slot: u32,
         pid: u32,
-        parent_slot: Option<u32>,
+        origin: Option<Origin>,
         writer: &mut Writer,
     ) -> Result<bool, Error> {
         if self.alive.contains_key(&(image.id, slot)) {
             return Ok(false);
         }
-        let process = match parent_slot {
+        let claimed_by = pid;
+        let process = match origin {
             None => self.connected(&image.info),
-            Some(parent) => self.forked(image, parent, pid),
+            Some(origin) => self.forked(image, origin, pid),
         };
         let pid = process.pid;
         let id = writer.process(process.clone())?;
         self.all.push(process);
         self.by_pid.insert(pid, id);
-        self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begun: false });
+        self.by_slot.insert((image.id, slot, claimed_by), id);
+        let begins_by = Some(origin.map_or(0, |origin| origin.fork));
+        self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begins_by });
         Ok(true)
     }
 
@@ -98,8 +100,8 @@ impl Processes {
     }
 
     /// The image that fork made: in all but its pid a copy of its parent's.
-    fn forked(&self, image: &Image, parent_slot: u32, pid: u32) -> Process {
-        let parent = self.get(image.id, parent_slot);
+    fn forked(&self, image: &Image, origin: Origin, pid: u32) -> Process {
+        let parent = self.by_slot.get(&(image.id, origin.slot, origin.pid)).copied();
         let origin = parent.and_then(|id| self.all.get(id.index()));
         let (name, executable, command) = match origin {
             Some(origin) => (origin.name.clone(), origin.executable.clone(), origin.command.clone()),

@@ -30,7 +30,8 @@ pub(crate) struct ThreadLocal {
     pub(crate) nested_frees: Cell<u32>,
     /// Not 0 after the thread's destructor ran: events still come, each with a ring of its own.
     pub(crate) exiting: Cell<u32>,
-    _reserved: u32,
+    /// Number of the fork that the thread is in; a child finds it in its copy.
+    pub(crate) fork: Cell<u32>,
 }
 
 /// The epoch of a thread without a state; no process has it.

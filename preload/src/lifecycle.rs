@@ -96,6 +96,22 @@ pub(crate) fn exec_failed() {
     tracker::note(Record::ExecFailed);
 }
 
+/// Tells that the process is about to fork, and joins the recording in the child, so that it is known even if it never
+/// allocates. `fork` returns whatever it returns, perhaps only in the child.
+#[cold]
+pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
+    let local = arch::thread_local();
+    let before = local.fork.get();
+    local.fork.set(tracker::forking());
+    // What was no function fails like a fork for which there is no room.
+    let result = fork().unwrap_or(-1);
+    if process::is_recording() && process::epoch() == 0 {
+        tracker::joining();
+    }
+    local.fork.set(before);
+    result
+}
+
 /// True when a function lies in the library that the next `malloc` lies in: an allocator with C++ forms of its own.
 #[cold]
 pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {

@@ -187,7 +187,7 @@ fn claim_slot(session: Session) -> bool {
         return false;
     }
     let parent = is_child().then(|| PARENT_SLOT.load(Ordering::Relaxed));
-    if parent.is_some() && session.control.header().follow.load(Ordering::Relaxed) == 0 {
+    if parent.is_some() && !follows_forks() {
         retire();
         return false;
     }
@@ -200,14 +200,36 @@ fn claim_slot(session: Session) -> bool {
     let slot = index as u32;
     session.segment.header().slots_used.fetch_max(slot + 1, Ordering::AcqRel);
     PARENT_SLOT.store(slot, Ordering::Relaxed);
+    let parent_pid = PARENT_PID.swap(pid, Ordering::Relaxed);
+    let fork = crate::arch::thread_local().fork.replace(0);
+    if let Some(slot) = session.segment.slots().get(index) {
+        // Relaxed: read by the collector after the first record of the process, which is published.
+        slot.fork.store(u64::from(parent_pid) << 32 | u64::from(fork), Ordering::Relaxed);
+    }
     page.slot.store(slot, Ordering::Relaxed);
     // Release pairs with the Acquire load in `join`: the slot is known before the epoch is.
     page.epoch.store(NEXT_EPOCH.fetch_add(1, Ordering::Relaxed), Ordering::Release);
     true
 }
 
+/// Forks that this process and its ancestors told of.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// True when the recording goes on in forked children.
+pub(crate) fn follows_forks() -> bool {
+    control().is_some_and(|header| header.follow.load(Ordering::Relaxed) != 0)
+}
+
+/// The number of the next fork, from 1.
+#[cold]
+pub(crate) fn next_fork() -> u32 {
+    FORKS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
 /// The slot of this process, as its forked children find it in their copy of our memory.
 static PARENT_SLOT: AtomicU32 = AtomicU32::new(0);
+/// Its pid, likewise.
+static PARENT_PID: AtomicU32 = AtomicU32::new(0);
 
 /// Index of this process' slot.
 pub(crate) fn slot_index() -> u32 {

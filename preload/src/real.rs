@@ -167,6 +167,10 @@ next! {
     DLCLOSE, dlclose = c"dlclose": fn(handle: Pointer) -> c_int;
     /// The next `_exit`.
     EXIT, exit = c"_exit": fn(code: c_int);
+    /// The next `fork`.
+    FORK, fork = c"fork": fn() -> c_int;
+    /// The next `daemon`.
+    DAEMON, daemon = c"daemon": fn(stay: c_int, keep: c_int) -> c_int;
     /// The next `execve`.
     EXECVE, execve = c"execve": fn(path: *const c_char, arguments: Strings, environment: Strings) -> c_int;
     /// The next `execvpe`.

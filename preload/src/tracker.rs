@@ -11,6 +11,7 @@
 use crate::clock;
 use crate::guard::{Busy, Call};
 use crate::modules;
+use crate::process;
 use crate::stack::Caller;
 use shared_ring::record::Record;
 
@@ -129,6 +130,19 @@ pub(crate) fn broke(address: usize, caller: Caller) {
         address: address as u64,
         stack: state.stack(caller, shared_ring::pseudo::BRK),
     });
+}
+
+/// The process is about to fork: the number of this fork, 0 when nobody records it.
+pub(crate) fn forking() -> u32 {
+    let Some(mut busy) = Busy::enter(Call::Other).filter(|_| process::follows_forks()) else { return 0 };
+    let fork = process::next_fork();
+    busy.state().emit(Record::Fork { fork }, clock::before(), 0, 0);
+    fork
+}
+
+/// The process was just forked: it takes a slot and a ring.
+pub(crate) fn joining() {
+    drop(Busy::enter(Call::Other));
 }
 
 /// Something about the process itself.

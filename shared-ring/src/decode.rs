@@ -75,6 +75,7 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
         Opcode::Exec => Record::Exec,
         Opcode::ExecFailed => Record::ExecFailed,
         Opcode::Exit => Record::Exit { code: low(1) as i32 },
+        Opcode::Fork => Record::Fork { fork: low(1) },
     };
     Ok((delta, record, length))
 }
@@ -89,7 +90,7 @@ mod tests {
         let address =
             prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
         let size = prop_oneof![0u64..100_000, any::<u64>()];
-        (0usize..16, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+        (0usize..17, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
             |(kind, address, size, stack, serial, log2, flag)| match kind {
                 0 => Record::Alloc { address, size, alignment: 0, stack },
                 1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
@@ -105,7 +106,8 @@ mod tests {
                 11 => Record::Break { address, stack },
                 12 => Record::GapEnd { allocations: size, frees: address },
                 13 => Record::Exit { code: stack as i32 },
-                14 => Record::Owner { slot: stack, tid: u32::from(serial), time: size },
+                14 => Record::Fork { fork: stack },
+                15 => Record::Owner { slot: stack, tid: u32::from(serial), time: size },
                 _ => Record::Time { time: size },
             },
         )

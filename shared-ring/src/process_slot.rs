@@ -43,6 +43,9 @@ pub struct ProcessSlot {
     pub timed_ticks: AtomicU64,
     /// … how many were timed.
     pub timed_events: AtomicU64,
+    /// Below, the number of the fork that made the process, as in the parent's record, 0 where none told of it; above,
+    /// the parent's pid, since by now another process may have its slot.
+    pub fork: AtomicU64,
 }
 
 const _: () = assert!(size_of::<ProcessSlot>() == crate::geometry::PROCESS_SLOT);
@@ -81,6 +84,7 @@ impl ProcessSlot {
             &self.wait_ns,
             &self.timed_ticks,
             &self.timed_events,
+            &self.fork,
         ]) {
             counter.store(0, Ordering::Relaxed);
         }
@@ -110,6 +114,7 @@ mod tests {
             wait_ns: AtomicU64::new(0),
             timed_ticks: AtomicU64::new(0),
             timed_events: AtomicU64::new(0),
+            fork: AtomicU64::new(0),
         }
     }
 

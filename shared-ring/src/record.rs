@@ -71,11 +71,13 @@ pub enum Opcode {
     ExecFailed = 18,
     /// See [`Record::Exit`].
     Exit = 19,
+    /// See [`Record::Fork`].
+    Fork = 20,
 }
 
 impl Opcode {
     /// All opcodes with the words of their records.
-    pub const ALL: [(Opcode, usize); 19] = [
+    pub const ALL: [(Opcode, usize); 20] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
         (Opcode::End, 1),
@@ -95,6 +97,7 @@ impl Opcode {
         (Opcode::Exec, 1),
         (Opcode::ExecFailed, 1),
         (Opcode::Exit, 2),
+        (Opcode::Fork, 2),
     ];
 }
 
@@ -224,6 +227,11 @@ pub enum Record {
         /// As given to `exit`.
         code: i32,
     },
+    /// The process is about to fork: the child inherits what is live now. Its slot has the same number.
+    Fork {
+        /// From 1, never twice in a process and its ancestors.
+        fork: u32,
+    },
 }
 
 /// A malloc in the short form, or `None` when it does not fit.
@@ -301,6 +309,7 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
         Record::Exec => ([first(Opcode::Exec), 0, 0, 0, 0, 0], 1),
         Record::ExecFailed => ([first(Opcode::ExecFailed), 0, 0, 0, 0, 0], 1),
         Record::Exit { code } => ([first(Opcode::Exit), u64::from(code as u32), 0, 0, 0, 0], 2),
+        Record::Fork { fork } => ([first(Opcode::Fork), u64::from(fork), 0, 0, 0, 0], 2),
     }
 }
 

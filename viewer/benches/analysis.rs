@@ -104,7 +104,7 @@ fn fork_often() -> u64 {
     let free = |block: u64| Action::Free { address: block * 16, stack: NodeId::ROOT };
     (1..=HEAP).for_each(|block| event(0, alloc(block)));
     for fork in 1..=FORKS {
-        event(fork, Action::ProcessStart { process: ProcessId::from_index(fork) });
+        event(fork, Action::ProcessStart { process: ProcessId::from_index(fork), fork: 0 });
         for block in 1..=100 {
             let block = block * (fork as u64) % HEAP + 1;
             event(0, free(block));

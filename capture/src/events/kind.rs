@@ -36,10 +36,11 @@ pub(super) enum Kind {
     ThreadEnd = 17,
     GapBegin = 18,
     GapEnd = 19,
+    Fork = 20,
 }
 
 impl Kind {
-    const ALL: [Kind; 20] = [
+    const ALL: [Kind; 21] = [
         Kind::Alloc,
         Kind::Free,
         Kind::AlignedAlloc,
@@ -60,6 +61,7 @@ impl Kind {
         Kind::ThreadEnd,
         Kind::GapBegin,
         Kind::GapEnd,
+        Kind::Fork,
     ];
 
     pub(super) fn of(action: &Action) -> Self {
@@ -84,6 +86,7 @@ impl Kind {
             Action::ThreadEnd => Kind::ThreadEnd,
             Action::GapBegin => Kind::GapBegin,
             Action::GapEnd { .. } => Kind::GapEnd,
+            Action::Fork { .. } => Kind::Fork,
         }
     }
 
@@ -137,7 +140,7 @@ mod tests {
         for (position, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, position);
         }
-        assert_eq!(Kind::from_number(20), None);
+        assert_eq!(Kind::from_number(21), None);
     }
 
     /// Check that the picture above is what is written and read.

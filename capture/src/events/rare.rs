@@ -36,9 +36,12 @@ impl Pages {
                 self.put_page(record, address);
                 varint::put(record, stack.0.into());
             }
-            Action::ProcessStart { process } | Action::ProcessEnd { process } => {
+            Action::ProcessStart { process, fork } => {
                 varint::put(record, process.0.into());
+                varint::put(record, fork.into());
             }
+            Action::ProcessEnd { process } => varint::put(record, process.0.into()),
+            Action::Fork { fork } => varint::put(record, fork.into()),
             Action::GapEnd { allocations, frees } => {
                 varint::put(record, allocations);
                 varint::put(record, frees);
@@ -81,10 +84,15 @@ impl Pages {
                 address: self.take_page(record)?,
                 stack: bounds.stack(varint::take(record)?)?,
             },
-            Kind::ProcessStart => Action::ProcessStart { process: bounds.process(varint::take(record)?)? },
+            Kind::ProcessStart => Action::ProcessStart {
+                process: bounds.process(varint::take(record)?)?,
+                // As with all fields that a record lacks.
+                fork: if record.is_empty() { 0 } else { take_fork(record)? },
+            },
             Kind::ProcessEnd => Action::ProcessEnd { process: bounds.process(varint::take(record)?)? },
             Kind::ThreadStart => Action::ThreadStart,
             Kind::ThreadEnd => Action::ThreadEnd,
+            Kind::Fork => Action::Fork { fork: take_fork(record)? },
             Kind::GapBegin => Action::GapBegin,
             Kind::GapEnd => {
                 Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
@@ -102,4 +110,8 @@ impl Pages {
         self.0 = varint::take_delta(record, self.0)?;
         Ok(self.0.rotate_left(12))
     }
+}
+
+fn take_fork(record: &mut &[u8]) -> Result<u32, Malformed> {
+    u32::try_from(varint::take(record)?).map_err(|_| Malformed("the number of a fork is too large"))
 }

@@ -54,7 +54,8 @@ fn rare_action() -> impl Strategy<Value = Action> {
             Action::Remap { old_address, old_length, address, length, stack }
         }),
         (any::<u64>(), stack()).prop_map(|(address, stack)| Action::Break { address, stack }),
-        process().prop_map(|process| Action::ProcessStart { process }),
+        (process(), any::<u32>()).prop_map(|(process, fork)| Action::ProcessStart { process, fork }),
+        any::<u32>().prop_map(|fork| Action::Fork { fork }),
         process().prop_map(|process| Action::ProcessEnd { process }),
         Just(Action::ThreadStart),
         Just(Action::ThreadEnd),

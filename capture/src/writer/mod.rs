@@ -83,7 +83,7 @@ impl<W: Sink> Writer<W> {
             | Action::Map { stack, .. }
             | Action::Remap { stack, .. }
             | Action::Break { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len())?,
-            Action::ProcessStart { process } | Action::ProcessEnd { process } => {
+            Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => {
                 known("an event", "process", process.0, self.processes)?;
             }
             _ => {}

@@ -10,7 +10,7 @@ pub(crate) fn capture_of(allocations: u64, file: &Path) {
     let mut writer = Writer::create(file, Create::New, &Metadata::default()).unwrap();
     let process = writer.process(Process { pid: 7, ..Process::default() }).unwrap();
     let thread = writer.thread(Thread { process, tid: 7, name: "main".into() }).unwrap();
-    writer.event(Event { time: 0, thread, action: Action::ProcessStart { process } }).unwrap();
+    writer.event(Event { time: 0, thread, action: Action::ProcessStart { process, fork: 0 } }).unwrap();
     for number in 0..allocations {
         let action =
             Action::Alloc { address: 0x1000 + 16 * number, size: 8, alignment: 0, stack: NodeId::ROOT };

@@ -1,7 +1,7 @@
 //! Functions that end an image, start one, or unload code.
 
 use crate::exec::Environment;
-use crate::lifecycle::{exec_failed, execing, exiting};
+use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
 use crate::real;
 use core::ffi::{c_char, c_int, c_void};
@@ -182,6 +182,20 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let result = unsafe { real::dlclose(handle) }.unwrap_or(-1);
     modules::forget_unloaded();
     result
+}
+
+/// `pid_t fork(void)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn fork() -> c_int {
+    // SAFETY: has no arguments.
+    around_fork(|| unsafe { real::fork() })
+}
+
+/// `int daemon(int stay, int keep)`: forks, and only the child returns.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {
+    // SAFETY: passed on as it came.
+    around_fork(|| unsafe { real::daemon(stay, keep) })
 }
 
 /// `pid_t vfork(void)`: returns twice, so it is the system call itself, as in libc. The child runs on our memory and

@@ -21,7 +21,7 @@
 
 use super::process::{Phase, ProcessState};
 use capture::ProcessId;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// How many generations a free is followed upwards. A longer chain of processes that forked and are still alive,
 /// each from the one before, is no program but a file made to keep us busy.
@@ -29,15 +29,21 @@ const MAX_GENERATIONS: usize = 1024;
 
 const FIRST_SWEEP: usize = 1024;
 
+/// Forks whose child is waited for. A child begins at once where it can; those that never do (the fork failed, the child
+/// was killed) must not keep the dead for ever.
+const MAX_EXPECTED: usize = 1024;
+
 /// Forks that went out from a process, and the one that made it.
 #[derive(Debug)]
 pub(super) struct Lineage {
     /// Parent, and which of its forks made this process, from 1.
     parent: Option<(ProcessId, u32)>,
-    /// Forks so far that made a recorded child.
+    /// Forks so far.
     pub(super) forks: u32,
     /// Forks whose child, or a descendant of it, can still ask.
     heirs: BTreeSet<u32>,
+    /// Forks whose child has not begun: their number in the capture, and which one it is here.
+    expected: VecDeque<(u32, u32)>,
     /// Dead blocks that an heir inherited: (forks at birth, forks at death], in order of death.
     buried: HashMap<u64, Vec<(u32, u32)>>,
     burials: usize,
@@ -52,6 +58,7 @@ impl Default for Lineage {
             parent: None,
             forks: 0,
             heirs: BTreeSet::new(),
+            expected: VecDeque::new(),
             buried: HashMap::new(),
             burials: 0,
             sweep_at: FIRST_SWEEP,
@@ -61,6 +68,24 @@ impl Default for Lineage {
 }
 
 impl Lineage {
+    /// The process forks, and somebody may inherit what is live now: the number of the fork here.
+    fn fork(&mut self) -> u32 {
+        self.forks += 1;
+        self.heirs.insert(self.forks);
+        self.forks
+    }
+
+    /// Notes a fork whose child may begin later, or never.
+    pub(super) fn note_fork(&mut self, number: u32) {
+        let fork = self.fork();
+        self.expected.push_back((number, fork));
+        if self.expected.len() > MAX_EXPECTED
+            && let Some((_, fork)) = self.expected.pop_front()
+        {
+            self.heirs.remove(&fork);
+        }
+    }
+
     /// Notes the death of a block that was born when this process had made `born` forks.
     // Cost: one comparison, unless a child may have inherited the block.
     pub(super) fn bury(&mut self, address: u64, born: u32) {
@@ -110,12 +135,17 @@ fn has_heir(heirs: &BTreeSet<u32>, born: u32, died: u32) -> bool {
     born < died && heirs.range(born + 1..=died).next().is_some()
 }
 
-/// Makes `child` an heir of `parent`, whose heap it has from now on.
-pub(super) fn fork(processes: &mut [ProcessState], parent: ProcessId, child: ProcessId) {
-    let lineage = &mut processes[parent.index()].lineage;
-    lineage.forks += 1;
-    let fork = lineage.forks;
-    lineage.heirs.insert(fork);
+/// Makes `child` an heir of `parent`: of the heap it had at the fork of this number, where that was noted, else of the
+/// one that it has now.
+pub(super) fn inherit(processes: &mut [ProcessState], parent: ProcessId, child: ProcessId, number: u32) {
+    let state = &mut processes[parent.index()];
+    let lineage = &mut state.lineage;
+    let noted = lineage.expected.iter().rposition(|&(noted, _)| number != 0 && noted == number);
+    let fork = match noted.and_then(|place| lineage.expected.remove(place)) {
+        Some((_, fork)) => fork,
+        None if state.phase == Phase::Running => lineage.fork(),
+        None => return,
+    };
     processes[child.index()].lineage.parent = Some((parent, fork));
 }
 

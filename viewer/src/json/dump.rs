@@ -47,6 +47,8 @@ struct EventFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    fork: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     allocations: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frees: Option<u64>,
@@ -146,9 +148,11 @@ impl<'a> Dump<'a> {
                 let fields = EventFields { address: hex(address), ..self.page_call(stack, "brk") };
                 with_stack(stack, fields)
             }
-            Action::ProcessStart { process } => {
-                EventFields { process: Some(process.0), ..kind("process_start") }
+            Action::ProcessStart { process, fork } => {
+                let fork = Some(fork).filter(|&fork| fork != 0);
+                EventFields { process: Some(process.0), fork, ..kind("process_start") }
             }
+            Action::Fork { fork } => EventFields { fork: Some(fork), ..kind("fork") },
             Action::ProcessEnd { process } => EventFields { process: Some(process.0), ..kind("process_end") },
             Action::ThreadStart => kind("thread_start"),
             Action::ThreadEnd => kind("thread_end"),

@@ -96,7 +96,11 @@ impl<'a> Dump<'a> {
                 (kind(stack, "mremap"), text, Some(stack))
             }
             Action::Break { address, stack } => (kind(stack, "brk"), format!("{address:#x}"), Some(stack)),
-            Action::ProcessStart { process: id } => ("process start", process(id), None),
+            Action::ProcessStart { process: id, fork: 0 } => ("process start", process(id), None),
+            Action::ProcessStart { process: id, fork } => {
+                ("process start", format!("{} by fork #{fork}", process(id)), None)
+            }
+            Action::Fork { fork } => ("fork", format!("#{fork}"), None),
             Action::ProcessEnd { process: id } => ("process end", process(id), None),
             Action::ThreadStart => ("thread start", String::new(), None),
             Action::ThreadEnd => ("thread end", String::new(), None),

@@ -40,6 +40,8 @@ struct Process {
     ended: bool,
     live: HashMap<u64, Block>,
     inherited: HashSet<u64>,
+    /// What was live at each fork whose child has not begun.
+    forks: Vec<(u32, HashSet<u64>)>,
     pending: Vec<Pending>,
     gaps_open: HashSet<ThreadId>,
     gapped: bool,
@@ -72,10 +74,17 @@ pub(crate) fn replay(tables: &Tables, events: &[Event]) -> Naive {
     replay.out
 }
 
+impl Process {
+    /// What a child that is forked now inherits.
+    fn heap(&self) -> HashSet<u64> {
+        self.live.keys().chain(&self.inherited).copied().collect()
+    }
+}
+
 impl Replay {
     fn event(&mut self, tables: &Tables, event: &Event) {
         match event.action {
-            Action::ProcessStart { process } => return self.start(tables, process.index()),
+            Action::ProcessStart { process, fork } => return self.start(tables, process.index(), fork),
             Action::ProcessEnd { process } => return self.end(tables, process.index()),
             _ => {}
         }
@@ -114,6 +123,10 @@ impl Replay {
                 self.processes[p].pending.push(pending);
             }
             Action::ReallocEnd { serial, outcome } => self.realloc_end(p, event, serial, outcome),
+            Action::Fork { fork } => {
+                let heap = self.processes[p].heap();
+                self.processes[p].forks.push((fork, heap));
+            }
             Action::GapBegin => self.gap(p, thread, true, false),
             Action::GapEnd { .. } => self.gap(p, thread, false, true),
             Action::ThreadEnd if self.processes[p].gaps_open.contains(&thread) => {
@@ -220,17 +233,22 @@ impl Replay {
         *self.ordinals.entry(thread).or_default() += 1;
     }
 
-    fn start(&mut self, tables: &Tables, p: usize) {
+    fn start(&mut self, tables: &Tables, p: usize, fork: u32) {
         if self.processes[p].seen {
             self.out.strays += 1;
             return;
         }
         self.processes[p].seen = true;
         let row = &tables.processes[p];
-        let parent = row.parent.filter(|_| row.forked).map(|parent| &self.processes[parent.index()]);
-        if let Some(parent) = parent.filter(|parent| parent.seen && !parent.ended) {
-            self.processes[p].inherited = parent.live.keys().chain(&parent.inherited).copied().collect();
-        }
+        let parent = row.parent.filter(|_| row.forked).map(|parent| &mut self.processes[parent.index()]);
+        let Some(parent) = parent else { return };
+        let at_fork = parent.forks.iter().rposition(|(number, _)| fork != 0 && *number == fork);
+        let inherited = match at_fork {
+            Some(place) => parent.forks.remove(place).1,
+            None if parent.seen && !parent.ended => parent.heap(),
+            None => return,
+        };
+        self.processes[p].inherited = inherited;
     }
 
     fn end(&mut self, tables: &Tables, p: usize) {

@@ -38,7 +38,7 @@ impl Made {
         let pid = 1000 + process.0;
         self.tables.processes.push(Process { pid, ..row });
         let thread = self.thread(process);
-        self.event(thread, Action::ProcessStart { process });
+        self.event(thread, Action::ProcessStart { process, fork: 0 });
         (process, thread)
     }
 

@@ -8,7 +8,7 @@ use crate::analysis::process::Phase;
 use capture::{Ended, ProcessId};
 
 impl Load<'_> {
-    pub(super) fn start(&mut self, process: ProcessId) {
+    pub(super) fn start(&mut self, process: ProcessId, fork: u32) {
         let row = self.tables.processes.get(process.index());
         let (Some(row), Some(state)) = (row, self.processes.get_mut(process.index())) else {
             self.stray_events += 1;
@@ -21,10 +21,8 @@ impl Load<'_> {
         state.phase = Phase::Running;
         let parent = row.parent.filter(|_| row.forked);
         let parent = parent.filter(|parent| *parent != process && parent.index() < self.processes.len());
-        if let Some(parent) = parent
-            && self.processes[parent.index()].phase == Phase::Running
-        {
-            lineage::fork(&mut self.processes, parent, process);
+        if let Some(parent) = parent {
+            lineage::inherit(&mut self.processes, parent, process, fork);
         }
     }
 

@@ -64,7 +64,7 @@ impl<'a> Load<'a> {
         self.events += 1;
         self.last_time = self.last_time.max(event.time);
         match event.action {
-            Action::ProcessStart { process } => self.start(process),
+            Action::ProcessStart { process, fork } => self.start(process, fork),
             Action::ProcessEnd { process } => self.end(process, Ended::Unknown),
             _ => match self.running(event.thread) {
                 Some(process) => self.thread_event(process, event),
@@ -119,6 +119,7 @@ impl<'a> Load<'a> {
             Action::ReallocEnd { serial, outcome } => {
                 self.realloc_end(process, event, serial, outcome);
             }
+            Action::Fork { fork } => self.processes[process.index()].lineage.note_fork(fork),
             Action::GapBegin => self.gap_begin(process, thread),
             Action::GapEnd { allocations, frees } => {
                 self.gap_end(process, thread);
