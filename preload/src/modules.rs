@@ -72,18 +72,18 @@ static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 /// Counts unloaded modules: rules cached under an older number are void.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed)
+    GENERATION.load(Ordering::Acquire)
 }
 
 /// Counts what may have made pages unreadable: what was known to be readable may be gone.
 #[inline(always)]
 pub(crate) fn unmappings() -> u32 {
-    UNMAPPINGS.load(Ordering::Relaxed)
+    UNMAPPINGS.load(Ordering::Acquire)
 }
 
 /// Tells that pages are about to go.
 pub(crate) fn note_unmapping() {
-    UNMAPPINGS.fetch_add(1, Ordering::Relaxed);
+    UNMAPPINGS.fetch_add(1, Ordering::Release);
 }
 
 /// True for code of the agent itself.
@@ -266,8 +266,10 @@ impl PathBuffer {
 
 /// Counts a generation, before and after `dlclose`.
 pub(crate) fn note_unloading() {
-    note_unmapping();
+    // Release pairs with the Acquire load in `generation`, which follows a look at the unmappings: whoever sees those
+    // sees this.
     GENERATION.fetch_add(1, Ordering::AcqRel);
+    note_unmapping();
 }
 
 /// Makes the entries void whose modules are gone.

@@ -318,6 +318,10 @@ impl<const W: usize> Pieces for TablePieces<W> {
         let slots = (2usize << (FIRST_LEVEL + level)) - (1 << FIRST_LEVEL);
         self.index.open(&self.segment, self.index_part, slots * 4);
     }
+
+    fn opened(&self) -> u32 {
+        u32::try_from(self.entries.bytes.load(Ordering::Relaxed) / (W * 8)).unwrap_or(u32::MAX)
+    }
 }
 
 impl Session {

@@ -1,17 +1,17 @@
 //! The stack of a call, as one id of the stash.
 //!
-//! The caller's frames are walked from the innermost to the root and their pc ids noted; then they are entered into
-//! the stash from the root inwards, since a node names its caller. The memo of the last stack, which will spare most
-//! of both, belongs between the two halves.
+//! The caller's frames are walked from the innermost on, until the thread's last stack is met unchanged or the root is
+//! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
 
 use crate::modules::{self, Loaded};
-use crate::process;
+use crate::process::{self, Session, TablePieces};
 use crate::thread::ThreadState;
 use core::sync::atomic::Ordering;
+use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
-use shared_ring::stash::{Node, ROOT};
-use unwind::{CachedRules, CodeAddress, End, Registers};
+use shared_ring::stash::{Path, Stash};
+use unwind::{CachedRules, CodeAddress, End, Labels, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -48,21 +48,54 @@ impl Caller {
 
 impl ThreadState {
     /// The id of the stack of `caller`, under a frame for the `kind` of the call unless that is 0.
+    #[inline(never)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
+        self.begin(caller);
+        let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
+        let mut paths = Paths {
+            session: &self.session,
+            stash: self.session.stash(),
+            finder: &mut self.finder,
+            pcs: &mut self.pcs,
+            nodes: &mut self.nodes,
+        };
+        let path = self.memos.stack(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        let path = path.map(Path::from_bits);
+        match if kind == 0 { path } else { path.and_then(|path| paths.extend(path, kind)) } {
+            Some(path) => path.id(),
+            None => self.stash_full(),
+        }
+    }
+
+    /// Makes void what may not be true any more, and begins a walk.
+    #[inline(always)]
+    fn begin(&mut self, caller: Caller) {
+        if self.unmappings != modules::unmappings() {
+            self.forget();
+        }
+        self.reader.begin(caller.registers.sp);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget(&mut self) {
+        self.unmappings = modules::unmappings();
+        self.reader.forget();
+        self.memos.clear();
         if self.generation != modules::generation() {
             self.generation = modules::generation();
             self.rules.clear();
         }
-        let (count, end) = self.walk(caller);
-        match self.intern(count, end, kind) {
-            Some(stack) => stack,
-            None => {
-                if let Some(slot) = process::slot() {
-                    slot.stash_full.fetch_add(1, Ordering::Relaxed);
-                }
-                self.node(ROOT, pseudo::STASH_FULL).unwrap_or(ROOT)
-            }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stash_full(&mut self) -> u32 {
+        if let Some(slot) = process::slot() {
+            slot.stash_full.fetch_add(1, Ordering::Relaxed);
         }
+        let stack = self.session.stash().extend(Path::ROOT, pseudo::STASH_FULL, &mut self.nodes);
+        stack.unwrap_or(Path::ROOT).id()
     }
 
     /// True when a signal handler has interrupted the next allocator and calls us: an interrupted frame lies between
@@ -71,7 +104,7 @@ impl ThreadState {
     #[inline(never)]
     pub(crate) fn is_in_handler(&mut self) -> bool {
         let caller = Caller::here();
-        self.reader.begin(caller.registers.sp);
+        self.begin(caller);
         let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
         let (mut has_left, mut is_over, mut is_interrupted) = (false, false, false);
         let _ = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
@@ -82,53 +115,64 @@ impl ThreadState {
         });
         is_interrupted
     }
+}
 
-    /// Notes the pc ids of the caller's frames, innermost first: how many, and why they end.
-    fn walk(&mut self, caller: Caller) -> (usize, Option<End>) {
-        self.reader.begin(caller.registers.sp);
-        let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
-        let (session, pcs, frames) = (&self.session, &mut self.pcs, &mut *self.frames);
-        let (mut count, mut full) = (0, false);
-        // Frames of the agent, which only hooks without a shim have, do not count.
-        let limit = frames.len() + 8;
-        let end = unwind::walk(caller.registers, &mut self.reader, &mut rules, limit, |address, tag| {
-            if *tag == 0 {
-                *tag = match pc_id(session, pcs, address) {
-                    Some(id) => id,
-                    None => {
-                        full = true;
-                        0
-                    }
-                };
-            }
-            if *tag > OWN {
-                if let Some(frame) = frames.get_mut(count) {
-                    *frame = *tag;
-                }
-                count += 1;
-            }
-        });
-        let end = if count > frames.len() { End::Truncated } else { end };
-        (count.min(frames.len()), (!full).then_some(end))
-    }
+/// The stash, as a walk fills it: labels are paths.
+struct Paths<'a> {
+    session: &'a Session,
+    stash: Stash<'static, TablePieces<1>>,
+    finder: &'a mut Finder<'static, 1>,
+    pcs: &'a mut Batch,
+    nodes: &'a mut Batch,
+}
 
-    /// Enters the noted frames from the root inwards.
-    fn intern(&mut self, count: usize, end: Option<End>, kind: u32) -> Option<u32> {
-        let mut stack = match end? {
-            End::Root => ROOT,
-            End::Truncated => self.node(ROOT, pseudo::TRUNCATED)?,
-            End::NoUnwindInfo => self.node(ROOT, pseudo::NO_UNWIND_INFO)?,
-            End::Broken | End::Unreadable => self.node(ROOT, pseudo::BROKEN)?,
-        };
-        let stash = self.session.stash();
-        for pc in self.frames.get(..count)?.iter().rev() {
-            stack = stash.stack(Node { parent: stack, pc: *pc }, &mut self.nodes)?;
+impl Labels for Paths<'_> {
+    #[inline(always)]
+    fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
+        if *tag == 0 {
+            *tag = pc_id(self.session, self.pcs, address);
         }
-        if kind == 0 { Some(stack) } else { self.node(stack, kind) }
+        // The agent's own frames, which only hooks without a shim have, do not count.
+        if *tag == OWN { 0 } else { *tag }
     }
 
-    fn node(&mut self, parent: u32, pc: u32) -> Option<u32> {
-        self.session.stash().stack(Node { parent, pc }, &mut self.nodes)
+    #[cold]
+    #[inline(never)]
+    fn empty(&mut self, end: End) -> Option<u64> {
+        let why = match end {
+            End::Root => return Some(Path::ROOT.to_bits()),
+            End::Truncated => pseudo::TRUNCATED,
+            End::NoUnwindInfo => pseudo::NO_UNWIND_INFO,
+            End::Broken | End::Unreadable => pseudo::BROKEN,
+        };
+        Some(self.stash.extend(Path::ROOT, why, self.nodes)?.to_bits())
+    }
+
+    #[inline(always)]
+    fn longer(&mut self, label: u64, number: u32) -> Option<u64> {
+        match number {
+            0 => Some(label),
+            FULL => None,
+            pc => Some(self.extend(Path::from_bits(label), pc)?.to_bits()),
+        }
+    }
+}
+
+impl Paths<'_> {
+    #[inline(always)]
+    fn extend(&mut self, path: Path, pc: u32) -> Option<Path> {
+        match path.find(pc, self.finder) {
+            Some(path) => Some(path),
+            None => self.enter(path, pc),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
+        let path = self.stash.extend(path, pc, self.nodes);
+        *self.finder = self.stash.finder();
+        path
     }
 }
 
@@ -138,17 +182,16 @@ const NESTED: usize = 256;
 /// Tag of the agent's own code, below all ids of the pc table.
 const OWN: u32 = 1;
 
+/// Stands for the id of an address that the pc table had no room for.
+const FULL: u32 = u32::MAX;
+
 /// The id of a code address, [`OWN`] for code of the agent.
 #[cold]
 #[inline(never)]
-fn pc_id(
-    session: &crate::process::Session,
-    pcs: &mut shared_ring::intern::Batch,
-    address: CodeAddress,
-) -> Option<u32> {
+fn pc_id(session: &Session, pcs: &mut Batch, address: CodeAddress) -> u32 {
     if modules::is_own(address.lookup()) {
-        return Some(OWN);
+        return OWN;
     }
     let module = modules::serial(address.lookup());
-    session.pcs().id(Pc { bits: address.to_bits(), module }, pcs)
+    session.pcs().id(Pc { bits: address.to_bits(), module }, pcs).unwrap_or(FULL)
 }

@@ -2,17 +2,22 @@
 //!
 //! A thread's stack may be the main one, one of `pthread_create`, a coroutine's or a signal stack; nobody tells us
 //! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the
-//! reader keeps one range of pages that are known to be readable, which begins at the page of the stack pointer and
-//! grows upwards as walks reach further; each new page is asked of the kernel once.
+//! reader keeps a few ranges of pages that are known to be readable. One begins at the page of a walk's stack pointer
+//! and grows upwards as walks reach further; each new page is asked of the kernel once.
 
 use crate::arch;
-use crate::modules;
-use unwind::Memory;
+use unwind::{Memory, SavedWord, SavedWords};
 
 const PAGE: u64 = 4096;
 
 /// Stacks are contiguous, and this is the largest piece of one that is taken for granted between two frames.
 const LARGEST_FRAME: u64 = 1 << 23;
+
+/// Largest gap between two pieces of a stack that is looked into. It was left by a frame that large.
+const LARGEST_GAP: u64 = 1 << 16;
+
+/// Ranges that are kept: the stack in use, and those that the thread was on before.
+const RANGES: usize = 5;
 
 /// Pages that are known to be readable.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,75 +27,99 @@ struct Range {
 }
 
 impl Range {
+    /// True when the word at `address` lies in the range.
     #[inline(always)]
     fn contains(self, address: u64) -> bool {
         address >= self.start && address < self.end.saturating_sub(7)
     }
 
-    /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read.
-    fn grow(&mut self, address: u64) -> bool {
+    /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read. What
+    /// `others` know need not be asked.
+    fn grow(&mut self, address: u64, others: &[Range]) -> bool {
         let last = address.wrapping_add(7);
-        if address < self.start || last.saturating_sub(self.end) > LARGEST_FRAME {
+        if self.end == 0 || address < self.start || last.saturating_sub(self.end) > LARGEST_FRAME {
             return false;
         }
         while self.end <= last {
-            if !arch::is_readable(self.end) {
+            if let Some(other) = others.iter().find(|other| other.start <= self.end && self.end < other.end) {
+                self.end = other.end;
+            } else if arch::is_readable(self.end) {
+                self.end = self.end.wrapping_add(PAGE);
+            } else {
                 return false;
             }
-            self.end = self.end.wrapping_add(PAGE);
         }
         true
     }
 }
 
-/// The pages of the current stack that are known to be readable, and those of the one that it interrupted: a signal
-/// handler may run on a stack of its own.
+/// What is known to be readable on the stacks of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackReader {
+    /// The stack of the walk.
     here: Range,
-    below: Range,
-    /// Generation of unmappings that the ranges belong to.
-    unmapped: u32,
+    /// Others, the one used last first: earlier pieces of this stack, other stacks, and the stack that a signal handler
+    /// on one of its own has interrupted.
+    others: [Range; RANGES - 1],
 }
 
 impl StackReader {
     /// Begins a walk whose innermost frame has the stack pointer `sp`.
-    // Cost: three compares when the stack is the one of the last walk.
+    // Cost: two compares when the stack is the one of the last walk.
     #[inline(always)]
     pub(crate) fn begin(&mut self, sp: u64) {
-        if !self.here.contains(sp) || self.unmapped != modules::unmappings() {
-            self.restart(sp);
+        if !self.here.contains(sp) {
+            self.change(sp);
         }
     }
 
+    /// Pages may have been unmapped: nothing is known any more.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Goes over to the range that contains `sp`, or to a new one: its page is in use by the caller right now.
     #[cold]
     #[inline(never)]
-    fn restart(&mut self, sp: u64) {
-        let unmapped = modules::unmappings();
-        if self.unmapped != unmapped {
-            *self = Self { unmapped, ..Self::default() };
-        }
-        // The page of the stack pointer is in use by the caller right now. What is known just above stays known, so
-        // that a stack which grows does not ask for everything again.
+    fn change(&mut self, sp: u64) {
         let start = sp & !(PAGE - 1);
-        let end = if start.wrapping_add(PAGE) == self.here.start {
-            self.here.end
-        } else {
-            start.wrapping_add(PAGE)
-        };
-        self.here = Range { start, end };
+        let mut next = Range { start, end: start.wrapping_add(PAGE) };
+        let mut before = self.here;
+        for other in &mut self.others {
+            core::mem::swap(other, &mut before);
+            if before.contains(sp) {
+                next = before;
+                break;
+            }
+        }
+        self.here = next;
     }
 
     #[cold]
     #[inline(never)]
     fn is_readable(&mut self, address: u64) -> bool {
-        if self.here.grow(address) || self.below.contains(address) || self.below.grow(address) {
+        let known = self.others.iter().find(|other| other.contains(address)).copied();
+        // An earlier piece of this stack becomes part of it again.
+        let is_near = known.is_none_or(|other| other.start.wrapping_sub(self.here.end) < LARGEST_GAP);
+        if (is_near && self.here.grow(address, &self.others)) || known.is_some() {
             return true;
         }
         // The frame that a signal interrupted lies on another stack.
+        let others = self.others;
+        if self.others.iter_mut().any(|other| other.grow(address, &others)) {
+            return true;
+        }
         let start = address & !(PAGE - 1);
-        self.below = Range { start, end: start };
-        arch::is_readable(start) && self.below.grow(address)
+        if !arch::is_readable(start) {
+            return false;
+        }
+        let mut other = Range { start, end: start.wrapping_add(PAGE) };
+        let is_whole = other.grow(address, &others);
+        self.others.rotate_right(1);
+        if let Some(first) = self.others.first_mut() {
+            *first = other;
+        }
+        is_whole
     }
 }
 
@@ -102,5 +131,25 @@ impl Memory for StackReader {
         }
         // SAFETY: the word lies in pages that the kernel said are readable, on stacks of this very thread.
         Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+    }
+
+    #[inline(always)]
+    fn unchanged(&mut self, words: SavedWords<'_>, lowest: u64) -> usize {
+        let words = words.as_slice();
+        let Some(highest) = words.first() else { return 0 };
+        if !self.here.contains(highest.address) || lowest < self.here.start {
+            let is_unchanged =
+                |word: &SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
+            return words.iter().copied().take_while(is_unchanged).count();
+        }
+        let is_unchanged = |word: &SavedWord| {
+            word.address >= lowest && {
+                // SAFETY: the addresses are aligned and fall from the first on, so this one lies between `lowest` and
+                // the highest, in pages that the kernel said are readable.
+                let value = unsafe { core::ptr::read_volatile(word.address as *const u64) };
+                value == word.value
+            }
+        };
+        words.iter().copied().take_while(is_unchanged).count()
     }
 }

@@ -10,11 +10,11 @@ use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, Ordering};
-use shared_ring::intern::Batch;
+use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
-use unwind::{RuleTable, Scratch};
+use unwind::{Memos, RuleTable, Scratch};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
@@ -37,6 +37,8 @@ pub(crate) struct ThreadState {
     pub(crate) pcs: Batch,
     /// Ids taken from the stash.
     pub(crate) nodes: Batch,
+    /// Finds known nodes.
+    pub(crate) finder: Finder<'static, 1>,
     pub(crate) realloc_serial: u16,
     in_gap: bool,
     lost_allocations: u64,
@@ -44,11 +46,12 @@ pub(crate) struct ThreadState {
     events: u32,
     /// Generation of the modules that `rules` belongs to.
     pub(crate) generation: u32,
+    /// Unmappings up to which `reader` and `memos` are true.
+    pub(crate) unmappings: u32,
     pub(crate) reader: StackReader,
     pub(crate) rules: &'static mut RuleTable,
     pub(crate) scratch: &'static mut Scratch,
-    /// Frames of the stack that is being taken, innermost first.
-    pub(crate) frames: &'static mut [u32],
+    pub(crate) memos: Memos<'static>,
 }
 
 /// What is mapped for one state.
@@ -89,7 +92,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         return false;
     }
     let depth = frames(&session);
-    let frames_start = memory.wrapping_add(1).cast::<u32>();
+    let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
     let memory = unsafe { &mut *memory };
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
@@ -103,18 +106,21 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         last: now,
         pcs: Batch::default(),
         nodes: Batch::default(),
+        finder: Finder::default(),
         realloc_serial: 0,
         in_gap: false,
         lost_allocations: 0,
         lost_frees: 0,
         events: 0,
+        unmappings: modules::unmappings(),
         generation: modules::generation(),
         reader: StackReader::default(),
         // SAFETY: the table lies in our memory beside the state, and the state is its only user.
         rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
         scratch: Scratch::init(&mut memory.scratch),
-        // SAFETY: `memory` maps so many words after the struct, zeroed, aligned by the struct's own alignment.
-        frames: unsafe { core::slice::from_raw_parts_mut(frames_start, depth) },
+        // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment,
+        // and the state is their only user.
+        memos: unsafe { Memos::from_raw(behind, depth) },
     });
     local.state.set(memory.state.as_mut_ptr());
     local.epoch.set(process::epoch());
@@ -155,7 +161,7 @@ fn memory(session: &Session, ring: usize) -> *mut Memory {
     if !known.is_null() {
         return known;
     }
-    let fresh = sys::map_private(size_of::<Memory>() + frames(session) * 4).cast::<Memory>();
+    let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(frames(session))).cast::<Memory>();
     place.store(fresh, Ordering::Relaxed);
     fresh
 }

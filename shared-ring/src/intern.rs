@@ -30,6 +30,9 @@ pub trait Pieces {
     /// Makes the first `entries` entries and all index levels up to `level` accessible in this process. Called
     /// before every access, so it must be cheap when they already are.
     fn open(&self, entries: u32, level: u32);
+
+    /// How many entries are accessible in this process at least.
+    fn opened(&self) -> u32;
 }
 
 /// Memory that is accessible as a whole.
@@ -39,6 +42,11 @@ pub struct Opened;
 impl Pieces for Opened {
     #[inline(always)]
     fn open(&self, _entries: u32, _level: u32) {}
+
+    #[inline(always)]
+    fn opened(&self) -> u32 {
+        u32::MAX
+    }
 }
 
 /// Ids that a thread took and did not use yet.
@@ -62,6 +70,36 @@ pub struct InternTable<'a, P, const W: usize> {
     pub(crate) pieces: P,
 }
 
+/// One level of a table and the entries that are accessible, as a thread saw them last. It finds most known keys with
+/// two loads; ids and keys never change, so an old one errs only by not finding something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finder<'a, const W: usize> {
+    slots: &'a [AtomicU32],
+    entries: &'a [Word],
+}
+
+/// Slots that a [`Finder`] looks at.
+const GLANCE: usize = 4;
+
+impl<const W: usize> Finder<'_, W> {
+    /// The id of `key`, if it is found easily.
+    #[inline(always)]
+    pub fn find(&self, key: [u64; W], hash: u64) -> Option<u32> {
+        let mask = self.slots.len().wrapping_sub(1);
+        for step in 0..GLANCE {
+            // Acquire pairs with the Release exchange in `publish`: the entry's words are visible.
+            let id = self.slots.get((hash as usize).wrapping_add(step) & mask)?.load(Ordering::Acquire);
+            let start = id as usize * W;
+            let words = self.entries.get(start..start + W)?;
+            if words.iter().zip(key).all(|(word, wanted)| word.load(Ordering::Relaxed) == wanted) {
+                // The entry of id 0, which free slots hold, is no key's.
+                return Some(id);
+            }
+        }
+        None
+    }
+}
+
 /// What a probe of one level found.
 enum Probe {
     Found(u32),
@@ -69,7 +107,17 @@ enum Probe {
     Crowded,
 }
 
-impl<P: Pieces, const W: usize> InternTable<'_, P, W> {
+impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
+    /// The newest level, to find known keys in.
+    #[cold]
+    pub fn finder(&self) -> Finder<'a, W> {
+        // Acquire pairs with the Release half of the exchange in `grow`.
+        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        self.pieces.open(0, level);
+        let opened = (self.pieces.opened() as usize).saturating_mul(W).min(self.entries.len());
+        Finder { slots: self.level_slots(level), entries: self.entries.get(..opened).unwrap_or(&[]) }
+    }
+
     fn capacity(&self) -> u32 {
         (self.entries.len() / W) as u32
     }
@@ -78,18 +126,17 @@ impl<P: Pieces, const W: usize> InternTable<'_, P, W> {
         last_level_log2(self.capacity().trailing_zeros()) - FIRST_LEVEL
     }
 
-    fn level_slots(&self, level: u32) -> &[AtomicU32] {
+    fn level_slots(&self, level: u32) -> &'a [AtomicU32] {
         let size = 1usize << (FIRST_LEVEL + level);
         let start = size - (1 << FIRST_LEVEL);
         self.index.get(start..start + size).unwrap_or(&[])
     }
 
     /// The id of `key`, entering it when it is new; `None` when the table is full. Ids of new keys are greater than
-    /// `above`.
-    // Cost: one hash, one index line and one entry line when the key is known.
+    /// `above`. A key always comes with the same `hash`.
+    // Cost: one index line and one entry line when the key is known.
     #[inline]
-    pub fn intern(&self, key: [u64; W], above: u32, batch: &mut Batch) -> Option<u32> {
-        let hash = hash(key);
+    pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
         // Acquire pairs with the Release half of the exchange in `grow`.
         let level = self.level.load(Ordering::Acquire).min(self.last_level());
         self.pieces.open(0, level);
@@ -230,7 +277,7 @@ impl<P: Pieces, const W: usize> InternTable<'_, P, W> {
 
 /// Multiply and fold: the keys are ids and addresses, which a plain mask would crowd.
 #[inline(always)]
-fn hash<const W: usize>(key: [u64; W]) -> u64 {
+pub(crate) fn hash<const W: usize>(key: [u64; W]) -> u64 {
     let mut state = 0u64;
     for word in key {
         state = (state.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -276,11 +323,11 @@ mod model {
             });
             let other = shared.clone();
             let thread = thread::spawn(move || {
-                let id = other.table().intern([77], 0, &mut Batch::default()).unwrap();
+                let id = other.table().intern([77], hash([77]), 0, &mut Batch::default()).unwrap();
                 assert_eq!(other.table().key(id), Some([77]));
                 id
             });
-            let id = shared.table().intern([77], 0, &mut Batch::default()).unwrap();
+            let id = shared.table().intern([77], hash([77]), 0, &mut Batch::default()).unwrap();
             assert_eq!(shared.table().key(id), Some([77]));
             assert_eq!(thread.join().unwrap(), id);
         });
@@ -328,7 +375,7 @@ mod tests {
             let owned = Owned::new(15);
             let (mut batch, mut known) = (Batch::default(), HashMap::new());
             for key in keys {
-                let id = owned.table().intern([key], 0, &mut batch).unwrap();
+                let id = owned.table().intern([key], hash([key]), 0, &mut batch).unwrap();
                 prop_assert_eq!(*known.entry(key).or_insert(id), id);
                 prop_assert_eq!(owned.table().key(id), Some([key]));
             }
@@ -342,10 +389,11 @@ mod tests {
         let mut batch = Batch::default();
         let mut refused = 0;
         for key in 1..3_000u64 {
-            refused += u32::from(owned.table().intern([key << 20], 0, &mut batch).is_none());
+            refused +=
+                u32::from(owned.table().intern([key << 20], hash([key << 20]), 0, &mut batch).is_none());
         }
         assert!(refused >= 3_000 - 1_024, "{refused}");
-        assert!(owned.table().intern([1 << 20], 0, &mut batch).is_some());
+        assert!(owned.table().intern([1 << 20], hash([1 << 20]), 0, &mut batch).is_some());
     }
 
     /// Check that a child's id is greater than its parent's, even when the parent comes from another batch.
@@ -353,9 +401,9 @@ mod tests {
     fn ids_are_above_the_given_one() {
         let owned = Owned::new(12);
         let (mut first, mut second) = (Batch::default(), Batch::default());
-        owned.table().intern([1], 0, &mut first).unwrap();
-        let parent = owned.table().intern([2], 0, &mut second).unwrap();
-        let child = owned.table().intern([3], parent, &mut first).unwrap();
+        owned.table().intern([1], hash([1]), 0, &mut first).unwrap();
+        let parent = owned.table().intern([2], hash([2]), 0, &mut second).unwrap();
+        let child = owned.table().intern([3], hash([3]), parent, &mut first).unwrap();
         assert!(child > parent);
     }
 
@@ -374,7 +422,7 @@ mod tests {
                         for _ in 0..100_000 {
                             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                             let key = (state >> 33) % 40_000 + 1;
-                            let id = owned.table().intern([key], 0, &mut batch).unwrap();
+                            let id = owned.table().intern([key], hash([key]), 0, &mut batch).unwrap();
                             assert_eq!(owned.table().key(id), Some([key]));
                             map.insert(key, id);
                         }

@@ -3,7 +3,7 @@
 //! An address that is reused after `dlclose` belongs to another module then and gets another id, so that stacks
 //! taken earlier keep their meaning.
 
-use crate::intern::{Batch, InternTable, Pieces};
+use crate::intern::{Batch, InternTable, Pieces, hash};
 
 /// Table of code addresses. Its ids begin at [`crate::pseudo::FIRST_PC`].
 pub type PcTable<'a, P> = InternTable<'a, P, 2>;
@@ -36,7 +36,8 @@ impl<P: Pieces> PcTable<'_, P> {
     /// The id of `pc`; `None` when the table is full.
     #[inline]
     pub fn id(&self, pc: Pc, batch: &mut Batch) -> Option<u32> {
-        self.intern([pc.bits, u64::from(pc.module)], 0, batch)
+        let key = [pc.bits, u64::from(pc.module)];
+        self.intern(key, hash(key), 0, batch)
     }
 
     /// The address of an id, `None` when it is outside of the table or was never filled in.

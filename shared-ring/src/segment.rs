@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::intern::{Batch, Opened};
     use crate::pc_table::Pc;
-    use crate::stash::{Node, ROOT};
+    use crate::stash::{Node, Path};
 
     /// A segment on the heap, zeroed and aligned as a mapping would be.
     fn with_segment(check: impl FnOnce(Segment)) {
@@ -240,10 +240,11 @@ mod tests {
             let main = segment.pcs(Opened).id(Pc { bits: 0x1000, module: 5 }, &mut pcs).unwrap();
             let leaf = segment.pcs(Opened).id(Pc { bits: 0x2000 | Pc::EXACT, module: 5 }, &mut pcs).unwrap();
             assert!(main >= FIRST_PC);
-            let outer = segment.stash(Opened).stack(Node { parent: ROOT, pc: main }, &mut nodes).unwrap();
-            let inner = segment.stash(Opened).stack(Node { parent: outer, pc: leaf }, &mut nodes).unwrap();
-            let node = segment.stash(Opened).node(inner).unwrap();
-            assert_eq!(node, Node { parent: outer, pc: leaf });
+            let outer = segment.stash(Opened).extend(Path::ROOT, main, &mut nodes).unwrap();
+            let inner = segment.stash(Opened).extend(outer, leaf, &mut nodes).unwrap();
+            assert_eq!(segment.stash(Opened).extend(outer, leaf, &mut Batch::default()), Some(inner));
+            let node = segment.stash(Opened).node(inner.id()).unwrap();
+            assert_eq!(node, Node { parent: outer.id(), pc: leaf });
             let pc = segment.pcs(Opened).pc(node.pc).unwrap();
             assert!(pc.is_exact() && pc.address() == 0x2000);
             assert_eq!(segment.stash(Opened).node(900), None);

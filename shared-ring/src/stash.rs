@@ -2,8 +2,12 @@
 //!
 //! A node is one word: its parent's id above, the pc id of its frame below. A stack is the id of its innermost
 //! node. Nothing announces a new node: the collector reads it from its own mapping when a record names it.
+//!
+//! Where a node's id lies in the index is decided by a hash of the whole path and not of the node's own word: the hashes
+//! of a path's nodes follow from its pc ids alone, so a processor can look for all nodes of a new stack at once, where
+//! otherwise each look-up would wait for the id that the one before it finds.
 
-use crate::intern::{Batch, InternTable, Pieces};
+use crate::intern::{Batch, Finder, InternTable, Pieces};
 
 /// Table of nodes.
 pub type Stash<'a, P> = InternTable<'a, P, 1>;
@@ -21,27 +25,100 @@ pub struct Node {
 }
 
 impl Node {
-    /// The word in memory.
-    #[inline(always)]
-    pub fn to_word(self) -> u64 {
-        u64::from(self.parent) << 32 | u64::from(self.pc)
-    }
-
     /// From the word in memory.
     pub fn from_word(word: u64) -> Self {
         Self { parent: (word >> 32) as u32, pc: word as u32 }
     }
 }
 
+/// A stack that may get further frames: its id below, the hash of its path above. One word, so that it stays in one
+/// register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Path(u64);
+
+impl Path {
+    /// The empty stack.
+    pub const ROOT: Self = Self::new(ROOT, 0);
+
+    #[inline(always)]
+    const fn new(id: u32, hash: u32) -> Self {
+        Self((hash as u64) << 32 | id as u64)
+    }
+
+    /// Id of the stack.
+    #[inline(always)]
+    pub const fn id(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// As a word, to be kept somewhere.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// From the word.
+    #[inline(always)]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The node of this stack with a frame more.
+    #[inline(always)]
+    const fn node(self, pc: u32) -> u64 {
+        self.0 << 32 | pc as u64
+    }
+
+    /// This stack with one more frame, the innermost, if that is found easily.
+    #[inline(always)]
+    pub fn find(self, pc: u32, finder: &Finder<'_, 1>) -> Option<Self> {
+        let hash = self.longer(pc);
+        Some(Self::new(finder.find([self.node(pc)], u64::from(hash))?, hash))
+    }
+
+    /// The hash of this path with a frame more. It depends on the pc ids of the path and nothing else.
+    #[inline(always)]
+    const fn longer(self, pc: u32) -> u32 {
+        // The product's upper half: its low bits depend on the whole hash and most of the id.
+        ((self.0 >> 32 ^ (pc as u64) << 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+}
+
 impl<P: Pieces> Stash<'_, P> {
-    /// The id of the stack `node`; `None` when the stash is full.
+    /// The stack `path` with one more frame, the innermost; `None` when the stash is full.
     #[inline]
-    pub fn stack(&self, node: Node, batch: &mut Batch) -> Option<u32> {
-        self.intern([node.to_word()], node.parent, batch)
+    pub fn extend(&self, path: Path, pc: u32, batch: &mut Batch) -> Option<Path> {
+        let hash = path.longer(pc);
+        Some(Path::new(self.intern([path.node(pc)], u64::from(hash), path.id(), batch)?, hash))
     }
 
     /// The node of an id, `None` when it is outside of the table or was never filled in.
     pub fn node(&self, id: u32) -> Option<Node> {
         self.key(id).map(|[word]| Node::from_word(word)).filter(|node| node.pc != 0)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Check that the paths of a program, many with the same few frames in another order, hardly ever share the low bits
+    /// of their hashes, and that a word gives a path back.
+    #[test]
+    fn paths_spread() {
+        let (mut hashes, mut paths) = (HashSet::new(), vec![Path::ROOT]);
+        for depth in 0..4 {
+            let longer = |path: &Path| {
+                let path = *path;
+                (64..72).map(move |pc| Path::new(depth, path.longer(pc * 16)))
+            };
+            paths = paths.iter().flat_map(longer).collect();
+            hashes.extend(paths.iter().map(|path| path.to_bits() >> 32 & 0xffff));
+        }
+        // 4,680 balls into 65,536 urns leave about 163 in one that has another.
+        assert!(hashes.len() > 4680 - 250, "{}", hashes.len());
+        assert!(paths.iter().all(|path| Path::from_bits(path.to_bits()) == *path));
     }
 }

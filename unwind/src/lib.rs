@@ -24,8 +24,7 @@
 //! ```
 //!
 //! The caller brings memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and
-//! calls [`walk()`]. A memo of the thread's previous stack, which lets a walk stop where it meets unchanged
-//! older frames, belongs between `walk` and the caller's store of stacks; it would drive [`step`] itself.
+//! calls [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged.
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -49,6 +48,8 @@ mod sections;
 mod stack_memory;
 mod walk;
 
+mod memo;
+
 mod cache;
 mod rule;
 mod rules;
@@ -68,6 +69,7 @@ pub use address::CodeAddress;
 pub use cache::{RuleTable, SharedRules, SharedSlot};
 pub use cfi::Scratch;
 pub use frame::{Frame, Registers};
+pub use memo::{Labels, Memos, SavedWord, SavedWords};
 pub use memory::Memory;
 pub use rule::{Kind, Rule};
 pub use rules::{CachedRules, Rules};

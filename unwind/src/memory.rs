@@ -1,6 +1,6 @@
 //! Reading the stack.
 
-use crate::End;
+use crate::{End, SavedWord, SavedWords};
 
 /// The stack words that a walk may read.
 ///
@@ -9,6 +9,16 @@ use crate::End;
 pub trait Memory {
     /// The word at `address`, a multiple of 8; `None` if it cannot be read.
     fn read(&mut self, address: u64) -> Option<u64>;
+
+    /// How many of `words`, from the first and highest on, lie at `lowest` or above, can be read and hold their value.
+    ///
+    /// An implementation that knows a readable range may compare the two ends with it, and read without further checks.
+    #[inline(always)]
+    fn unchanged(&mut self, words: SavedWords<'_>, lowest: u64) -> usize {
+        let is_unchanged =
+            |word: &SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
+        words.as_slice().iter().copied().take_while(is_unchanged).count()
+    }
 }
 
 /// The word at `address`, or how a walk ends that needs it: no stack word lies at an odd address.

@@ -55,6 +55,15 @@ pub enum Kind {
     NoInformation = 9,
 }
 
+/// The ordinary kinds, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordinary {
+    /// The CFA is at an offset from bp; else from sp.
+    pub(crate) uses_bp: bool,
+    /// The caller's rbp is saved at an offset from the CFA; else it is unchanged.
+    pub(crate) saves_bp: bool,
+}
+
 impl Rule {
     /// What zeroed memory holds: no rule.
     pub(crate) const NONE: Self = Self(0);
@@ -101,6 +110,16 @@ impl Rule {
             9 => Kind::NoInformation,
             _ => return None,
         })
+    }
+
+    /// What differs between the ordinary kinds, the first four.
+    #[inline(always)]
+    pub(crate) const fn ordinary(self) -> Option<Ordinary> {
+        let kind = (self.0 >> 48).wrapping_sub(Kind::Sp as u64);
+        if kind > 3 {
+            return None;
+        }
+        Some(Ordinary { uses_bp: kind & 2 != 0, saves_bp: kind & 1 != 0 })
     }
 
     /// From sp or bp to the CFA, or to the word that holds it.
@@ -164,6 +183,14 @@ mod tests {
             prop_assert_eq!(rule.cfa_offset(), i64::from(cfa));
             prop_assert_eq!(rule.bp_offset(), i64::from(bp));
             prop_assert_eq!(Rule::from_bits(rule.to_bits()), Some(rule));
+            let ordinary = match KINDS[kind] {
+                Kind::Sp => Some((false, false)),
+                Kind::SpSavesBp => Some((false, true)),
+                Kind::Bp => Some((true, false)),
+                Kind::BpSavesBp => Some((true, true)),
+                _ => None,
+            };
+            prop_assert_eq!(rule.ordinary().map(|parts| (parts.uses_bp, parts.saves_bp)), ordinary);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::arch::{self, SignalContext};
 use crate::memory::word;
+use crate::rule::Ordinary;
 use crate::{CodeAddress, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer};
+use core::hint::select_unpredictable;
 
 /// Why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,19 +52,30 @@ pub fn walk<M: Memory, R: Rules>(
         let address = CodeAddress::from_bits(code);
         let Some((rule, tag)) = rules.rule(address) else { return End::Broken };
         visit(address, tag);
-        let caller = match ordinary(rule, sp, bp, memory) {
-            Some(caller) => caller.map(Frame::into_words),
-            None => {
-                unusual(rule, Frame::from_words(code, sp, bp, context), memory, rules).map(Frame::into_words)
-            }
-        };
-        (code, sp, bp, context) = match caller {
+        (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
             Ok(words) => words,
             Err(end) => return end,
         };
     }
     End::Truncated
 }
+
+/// The caller of a frame, both as loose words.
+#[inline(always)]
+pub(crate) fn leave<M: Memory, R: Rules>(
+    rule: Rule,
+    (code, sp, bp, context): Words,
+    memory: &mut M,
+    rules: &mut R,
+) -> Result<Words, End> {
+    match ordinary(rule, sp, bp, memory) {
+        Some(caller) => caller.map(Frame::into_words),
+        None => unusual(rule, Frame::from_words(code, sp, bp, context), memory, rules).map(Frame::into_words),
+    }
+}
+
+/// The words of a [`Frame`].
+type Words = (u64, u64, u64, Option<SignalContext>);
 
 /// The caller of `frame`, which is left by `rule`.
 ///
@@ -82,38 +95,22 @@ pub fn step<M: Memory, R: Rules>(
     }
 }
 
-/// The caller of a frame with these registers, if `rule` is of an ordinary kind.
+/// The caller of a frame with these registers, if `rule` is of an ordinary kind: its own words end at the CFA, the return
+/// address lies just below that, rbp is as it was or saved.
 #[inline(always)]
 fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
-    let (from, saves_bp) = match rule.kind() {
-        Some(Kind::Sp) => (sp, false),
-        Some(Kind::SpSavesBp) => (sp, true),
-        Some(Kind::Bp) => (bp, false),
-        Some(Kind::BpSavesBp) => (bp, true),
-        _ => return None,
-    };
-    let cfa = from.wrapping_add_signed(rule.cfa_offset());
-    Some(caller_above(sp, cfa, saves_bp.then(|| cfa.wrapping_add_signed(rule.bp_offset())), bp, memory))
-}
-
-/// The caller of a frame with stack pointer `sp` whose own words end at `cfa`: the return address lies just below,
-/// rbp is as it was or saved at `bp_slot`.
-#[inline(always)]
-fn caller_above(
-    sp: u64,
-    cfa: u64,
-    bp_slot: Option<u64>,
-    bp: u64,
-    memory: &mut impl Memory,
-) -> Result<Frame, End> {
+    let Ordinary { uses_bp, saves_bp } = rule.ordinary()?;
+    // Which of the ordinary kinds comes next cannot be predicted, so none of them is branched on.
+    let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());
+    let return_slot = cfa.wrapping_sub(8);
+    let bp_slot = select_unpredictable(saves_bp, cfa.wrapping_add_signed(rule.bp_offset()), return_slot);
     if cfa <= sp {
-        return Err(End::Broken);
+        return Some(Err(End::Broken));
     }
-    let bp = match bp_slot {
-        Some(slot) => word(memory, slot)?,
-        None => bp,
-    };
-    Frame::caller(word(memory, cfa.wrapping_sub(8))?, cfa, bp)
+    Some(match (word(memory, return_slot), word(memory, bp_slot)) {
+        (Ok(returns), Ok(saved)) => Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp)),
+        (Err(end), _) | (_, Err(end)) => Err(end),
+    })
 }
 
 /// The kinds that are rare, or the last of their stack.
@@ -130,7 +127,11 @@ fn unusual<M: Memory, R: Rules>(
         Some(Kind::Deref) => {
             let bp = frame.bp();
             let cfa = word(memory, bp.wrapping_add_signed(rule.cfa_offset()))?;
-            caller_above(frame.sp(), cfa, Some(bp.wrapping_add_signed(rule.bp_offset())), bp, memory)
+            let bp = word(memory, bp.wrapping_add_signed(rule.bp_offset()))?;
+            if cfa <= frame.sp() {
+                return Err(End::Broken);
+            }
+            Frame::caller(word(memory, cfa.wrapping_sub(8))?, cfa, bp)
         }
         Some(Kind::Signal) => interrupted(frame, memory),
         Some(Kind::Slow) => rules.evaluate(&frame, memory),

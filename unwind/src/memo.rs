@@ -1,0 +1,27 @@
+//! The verified memo: a walk stops where it meets the last stack unchanged.
+//!
+//! Most stacks of a thread differ from the one before in their newest frames alone. The memo keeps the last stack with
+//! every word that led from frame to frame. A walk that comes to a frame of it compares those words, one load and one
+//! comparison for each older frame, instead of finding a rule for each; and what the caller keeps for each stack, its
+//! *label*, need be made for the new frames only.
+//!
+//! It is exact, because the walk from a frame is a function of the frame's address, of sp, of rbp where some older frame
+//! is left by it, and of the words read on the way; all of those are compared, every time, down to the outermost frame.
+//! Comparing only the newest few would be wrong: two calls from two lines of one function, far down, differ in one word.
+//!
+//! What is not remembered is walked: frames above a signal frame, rules that are evaluated anew each time, stacks that do
+//! not reach their root or are longer than the limit.
+
+#[expect(unsafe_code, reason = "divides memory of the caller's")]
+mod layout;
+mod past;
+#[expect(unsafe_code, reason = "is made of memory of the caller's")]
+mod regions;
+mod saved;
+
+pub use regions::{Labels, Memos};
+pub use saved::{SavedWord, SavedWords};
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "lends memory to memos")]
+mod tests;

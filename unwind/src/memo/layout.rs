@@ -1,0 +1,61 @@
+//! Where the memos lie in the memory that they are given.
+
+use super::past::{Fresh, Past, Stack};
+use super::saved::SavedWord;
+use core::array;
+use core::slice::from_raw_parts_mut;
+
+/// Stacks that are remembered: a thread's own, and those of the coroutines that it ran last.
+pub(super) const REGIONS: usize = 4;
+
+/// Memory for stacks of up to `depth` frames; what is not reached is not touched.
+///
+/// ```text
+///  ┌─ for each region ─────────────────────────────┐
+///  │ depth frames │ depth returns │ depth others   │ … │ depth fresh frames │
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) depth: usize,
+}
+
+impl Layout {
+    const fn frames(self) -> usize {
+        self.depth.saturating_mul(size_of::<Past>())
+    }
+
+    const fn words(self) -> usize {
+        self.depth.saturating_mul(size_of::<SavedWord>())
+    }
+
+    const fn region(self) -> usize {
+        self.frames().saturating_add(self.words().saturating_mul(2))
+    }
+
+    /// Bytes of all.
+    pub(super) const fn bytes(self) -> usize {
+        self.region().saturating_mul(REGIONS).saturating_add(self.depth.saturating_mul(size_of::<Fresh>()))
+    }
+
+    /// The parts of the memory.
+    ///
+    /// # Safety
+    /// As for [`Memos::from_raw`](super::Memos::from_raw).
+    pub(super) unsafe fn divide<'a>(self, memory: *mut u8) -> ([Stack<'a>; REGIONS], &'a mut [Fresh]) {
+        let stacks = array::from_fn(|region| {
+            let frames = memory.wrapping_add(self.region().wrapping_mul(region));
+            let returns = frames.wrapping_add(self.frames());
+            let others = returns.wrapping_add(self.words());
+            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and any bytes are such frames.
+            let frames = unsafe { from_raw_parts_mut(frames.cast::<Past>(), self.depth) };
+            // SAFETY: as above, with words.
+            let returns = unsafe { from_raw_parts_mut(returns.cast::<SavedWord>(), self.depth) };
+            // SAFETY: as above, with words.
+            let others = unsafe { from_raw_parts_mut(others.cast::<SavedWord>(), self.depth) };
+            Stack::new(frames, returns, others)
+        });
+        let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
+        // SAFETY: as above, with fresh frames.
+        (stacks, unsafe { from_raw_parts_mut(fresh.cast::<Fresh>(), self.depth) })
+    }
+}

@@ -1,0 +1,234 @@
+//! One memo for each of the few stacks that a thread runs on, and the walk that uses them.
+
+use super::layout::{Layout, REGIONS};
+use super::past::{Fresh, Stack};
+use crate::walk::leave;
+use crate::{CodeAddress, End, Frame, Memory, Registers, Rules};
+
+/// Walks in which most frames were new, less the others, until matching is given up for a while.
+const STREAK: u32 = 24;
+/// Walks without matching then.
+const REST: u32 = 256;
+/// Stacks up to this depth do not count there.
+const SHALLOW: usize = 8;
+
+/// The last stacks of a thread.
+#[derive(Debug)]
+pub struct Memos<'a> {
+    stacks: [Stack<'a>; REGIONS],
+    /// The one that was used last. Stack pointers above `floor` and up to `top` are its own.
+    current: usize,
+    floor: u64,
+    top: u64,
+    /// The one that makes room for the next region.
+    next: usize,
+    /// Frames of the walk that is going on, the newest first.
+    fresh: &'a mut [Fresh],
+    strangers: u32,
+    /// Walks that still go without matching.
+    rest: u32,
+}
+
+/// What the caller of a walk keeps for each stack.
+pub trait Labels {
+    /// The number of a new frame: of its address, with the tag that lies beside its rule, as in
+    /// [`walk()`](crate::walk()). 0 for innermost frames that are to be left out.
+    fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32;
+
+    /// The label of the empty stack that ended so, if there is one.
+    fn empty(&mut self, end: End) -> Option<u64>;
+
+    /// The label of the stack `label` with one more frame, the innermost, if there is one.
+    fn longer(&mut self, label: u64, number: u32) -> Option<u64>;
+}
+
+/// What a walk came to, after its new frames.
+#[derive(Clone, Copy)]
+enum Met {
+    /// So many frames of the last stack, unchanged.
+    Past(usize),
+    /// An end.
+    End(End),
+}
+
+impl<'a> Memos<'a> {
+    /// Bytes of memory for stacks of up to `depth` frames.
+    pub const fn bytes(depth: usize) -> usize {
+        Layout { depth }.bytes()
+    }
+
+    /// Empty memos for stacks of up to `depth` frames, in zeroed memory.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is aligned to 8 bytes, its [`Memos::bytes`] are mapped, readable, writable and initialised for `'a`, and
+    /// nothing else refers to them meanwhile.
+    pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
+        // SAFETY: the caller vouches for the memory.
+        let (stacks, fresh) = unsafe { Layout { depth }.divide(memory) };
+        Self { stacks, current: 0, floor: 0, top: 0, next: 0, fresh, strangers: 0, rest: 0 }
+    }
+
+    /// Forgets all stacks. Due when modules were unloaded or pages unmapped, and when labels have lost their meaning.
+    pub fn clear(&mut self) {
+        self.stacks.iter_mut().for_each(Stack::clear);
+        (self.floor, self.top) = (0, 0);
+    }
+
+    /// The label of the stack from `start` to its root.
+    ///
+    /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
+    /// `None` is what [`Labels`] said; the new frames are not remembered then.
+    ///
+    /// Cost: about 1 cycle for each older frame that is unchanged, 10 ns for each new one.
+    #[inline(always)]
+    pub fn stack<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        if start.sp <= self.floor || start.sp > self.top {
+            self.choose(start.sp);
+        }
+        let matches = self.rest == 0;
+        let (mut met, mut count) = self.walk(start, matches, memory, rules, labels);
+        if let Met::Past(known) = met
+            && known.wrapping_add(count) > self.fresh.len()
+        {
+            // Together they are too long: the outermost ones are to be cut off.
+            (met, count) = self.walk_afresh(start, memory, rules, labels);
+        }
+        let (known, label) = match met {
+            Met::Past(known) => (known, self.current().label(known)?),
+            Met::End(end) => (0, labels.empty(end)?),
+        };
+        self.weigh(count, known);
+        let is_remembered = match met {
+            Met::Past(_) if count == 0 => return Some(label),
+            Met::Past(_) => true,
+            Met::End(end) => matches && end == End::Root && self.settle(count),
+        };
+        let stack = self.stacks.get_mut(self.current)?;
+        let mut fresh = self.fresh.get(..count)?.iter().rev();
+        if is_remembered {
+            stack.extend(known, label, fresh, labels)
+        } else {
+            fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number))
+        }
+    }
+
+    /// Collects all frames.
+    #[cold]
+    #[inline(never)]
+    fn walk_afresh<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> (Met, usize) {
+        self.walk(start, false, memory, rules, labels)
+    }
+
+    /// Collects new frames until an end, or the past if it `matches`; what there was, and how many new ones.
+    #[inline(always)]
+    fn walk<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        matches: bool,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> (Met, usize) {
+        // The key of this address would be that of a free place in the tables.
+        if start.ip == CodeAddress::Return(0) {
+            return (Met::End(End::Broken), 0);
+        }
+        let Some(past) = self.stacks.get(self.current) else { return (Met::End(End::Broken), 0) };
+        let mut candidates = if matches { past.unchanged(start.sp, memory) } else { 0 };
+        let mut count = 0;
+        let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
+        loop {
+            if past.finds(&mut candidates, code, sp, bp) {
+                return (Met::Past(candidates), count);
+            }
+            if count >= self.fresh.len() {
+                return (Met::End(End::Truncated), count);
+            }
+            let address = CodeAddress::from_bits(code);
+            let Some((rule, tag)) = rules.rule(address) else { return (Met::End(End::Broken), count) };
+            let number = labels.number(address, tag);
+            if number != 0 || count != 0 {
+                if let Some(place) = self.fresh.get_mut(count) {
+                    *place = Fresh { code, sp, bp, rule: rule.to_bits(), number };
+                }
+                count = count.wrapping_add(1);
+            }
+            (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
+                Ok(words) => words,
+                Err(end) => return (Met::End(end), count),
+            };
+        }
+    }
+
+    #[inline(always)]
+    fn current(&self) -> &Stack<'a> {
+        // The index is always one of the array's; the first serves to say so without a panic.
+        self.stacks.get(self.current).unwrap_or(&self.stacks[0])
+    }
+
+    /// Notes how much of a stack was new.
+    #[inline(always)]
+    fn weigh(&mut self, count: usize, known: usize) {
+        if self.rest != 0 {
+            self.rest = self.rest.wrapping_sub(1);
+        } else if count > known && count > SHALLOW {
+            self.strangers = self.strangers.wrapping_add(1);
+            if self.strangers >= STREAK {
+                (self.strangers, self.rest) = (STREAK / 2, REST);
+            }
+        } else {
+            self.strangers = self.strangers.saturating_sub(1);
+        }
+    }
+
+    /// Takes the stack whose region `sp` lies in: the one with the lowest base that is not below.
+    #[cold]
+    #[inline(never)]
+    fn choose(&mut self, sp: u64) {
+        let above = self.stacks.iter().enumerate().filter(|(_, stack)| stack.base() >= sp);
+        if let Some((index, stack)) = above.min_by_key(|(_, stack)| stack.base()) {
+            self.take(index, stack.base());
+        }
+    }
+
+    /// Takes the stack that has the base of the `count` frames which were just walked, or one that makes room for it.
+    /// False when there are none.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self, count: usize) -> bool {
+        let Some(outermost) = count.checked_sub(1).and_then(|last| self.fresh.get(last)) else {
+            return false;
+        };
+        let base = outermost.sp;
+        let same = self.stacks.iter().position(|stack| stack.base() == base);
+        let index =
+            same.or_else(|| self.stacks.iter().position(|stack| stack.base() == 0)).unwrap_or_else(|| {
+                self.next = self.next.wrapping_add(1) % REGIONS;
+                self.next
+            });
+        if let Some(stack) = self.stacks.get_mut(index) {
+            stack.clear();
+        }
+        self.take(index, base);
+        true
+    }
+
+    /// Makes a stack the current one, whose base is this. Its region reaches down to the next base.
+    fn take(&mut self, index: usize, base: u64) {
+        (self.current, self.top) = (index, base);
+        self.floor = self.stacks.iter().map(Stack::base).filter(|below| *below < base).max().unwrap_or(0);
+    }
+}

@@ -1,0 +1,97 @@
+//! Stack words and what they held.
+
+/// A word of the stack and its value when it was last looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SavedWord {
+    /// Where it lies, a multiple of 8.
+    pub address: u64,
+    /// What it held.
+    pub value: u64,
+}
+
+/// Saved words whose addresses are multiples of 8 and fall strictly: the first lies highest, the last lowest. So two
+/// comparisons say whether all of them lie in a range.
+#[derive(Clone, Copy, Debug)]
+pub struct SavedWords<'a>(&'a [SavedWord]);
+
+impl<'a> SavedWords<'a> {
+    /// The words, the highest first.
+    #[inline(always)]
+    pub fn as_slice(self) -> &'a [SavedWord] {
+        self.0
+    }
+}
+
+/// A stack of saved words over memory of the caller's; only what falls can be pushed.
+#[derive(Debug)]
+pub(super) struct WordStack<'a> {
+    words: &'a mut [SavedWord],
+    len: usize,
+}
+
+impl<'a> WordStack<'a> {
+    pub(super) fn new(words: &'a mut [SavedWord]) -> Self {
+        Self { words, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets all words but the first `len`.
+    #[inline(always)]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Adds a word below the others; false if it does not lie below, is no word, or there is no room.
+    #[inline(always)]
+    pub(super) fn push(&mut self, address: u64, value: u64) -> bool {
+        let is_below = match self.len.checked_sub(1).and_then(|last| self.words.get(last)) {
+            Some(last) => address < last.address,
+            None => true,
+        };
+        if !is_below || !address.is_multiple_of(8) {
+            return false;
+        }
+        let Some(place) = self.words.get_mut(self.len) else { return false };
+        *place = SavedWord { address, value };
+        self.len = self.len.wrapping_add(1);
+        true
+    }
+
+    /// The words from the one numbered `first` to before `end`.
+    #[inline(always)]
+    pub(super) fn range(&self, first: usize, end: usize) -> SavedWords<'_> {
+        SavedWords(self.words.get(first..end.min(self.len)).unwrap_or(&[]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SavedWord, WordStack};
+
+    /// Check that only words that fall, are aligned and fit are taken, and that those stay in order.
+    #[test]
+    fn only_falling_words_are_taken() {
+        let mut memory = [SavedWord::default(); 3];
+        let mut words = WordStack::new(&mut memory);
+        for (address, taken) in [
+            (0x1000, true),
+            (0x1000, false),
+            (0x1008, false),
+            (0xff4, false),
+            (0xff8, true),
+            (8, true),
+            (0, false),
+        ] {
+            assert_eq!(words.push(address, address + 1), taken, "{address:#x}");
+        }
+        let all: std::vec::Vec<_> = words.range(0, 9).as_slice().iter().map(|word| word.address).collect();
+        assert_eq!(all, [0x1000, 0xff8, 8]);
+        words.truncate(1);
+        assert_eq!((words.len(), words.range(1, 3).as_slice().len()), (1, 0));
+        assert!(words.push(0x10, 1));
+    }
+}

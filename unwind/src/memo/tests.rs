@@ -1,0 +1,374 @@
+//! A made-up machine calls and returns at random; each of its stacks is walked with the memo and without.
+
+use super::{Labels, Memos, SavedWords};
+use crate::testing::{CODE, Function, Layout, Segment, Words};
+use crate::{CachedRules, CodeAddress, End, Memory, Registers, RuleTable, Scratch, SharedRules, arch, walk};
+use proptest::prelude::*;
+use std::boxed::Box;
+use std::collections::HashMap;
+use std::vec::Vec;
+
+/// The functions of the machine: one for each way to leave a frame, at multiples of this.
+const LENGTH: u64 = 0x10;
+const OUTERMOST: u64 = 0;
+const PLAIN: u64 = 1;
+const SAVES: u64 = 2;
+const BY_BP: u64 = 3;
+const REALIGNED: u64 = 4;
+const EVALUATED: u64 = 5;
+
+fn tables() -> Segment {
+    let instructions: [&[u8]; 6] = [
+        // The return address is undefined.
+        b"\x07\x10",
+        // CFA = rsp + 24
+        b"\x0e\x18",
+        // CFA = rsp + 32, rbp at CFA - 24
+        b"\x0e\x20\x86\x03",
+        // CFA = rbp + 16, rbp at CFA - 16
+        b"\x0c\x06\x10\x86\x02",
+        // CFA = [rbp - 8], rbp at [rbp]
+        b"\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00",
+        // CFA = rsp + 16 + 8, by an expression that is evaluated anew each time: breg7 16, lit8, plus, twice swapped
+        b"\x0f\x06\x77\x10\x38\x22\x12\x13",
+    ];
+    let functions: Vec<Function<'_>> = (0..)
+        .zip(instructions)
+        .map(|(number, instructions)| Function {
+            start: number * LENGTH as u32,
+            length: LENGTH as u32,
+            instructions,
+            signal: false,
+        })
+        .collect();
+    Segment::build(&functions, Layout::Indexed)
+}
+
+/// A frame: where it executes, and its registers.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    function: u64,
+    site: u64,
+    sp: u64,
+    bp: u64,
+}
+
+impl At {
+    fn code(self) -> u64 {
+        CODE + self.function * LENGTH + 1 + self.site
+    }
+}
+
+/// The machine: its frames, the newest last, and its memory.
+struct Machine {
+    frames: Vec<At>,
+    words: Words,
+}
+
+impl Machine {
+    fn new(top: u64) -> Self {
+        let outermost = At { function: OUTERMOST, site: 0, sp: top, bp: 7 };
+        Self { frames: Vec::from([outermost]), words: Words::default() }
+    }
+
+    /// Leaves all frames but the oldest `keep`, lets the newest of those go on to its call number `site`, and has it
+    /// call `function`, which uses `room` bytes and, where it may, sets rbp to `bp`.
+    fn call(&mut self, keep: usize, site: u64, function: u64, room: u64, bp: u64) {
+        self.frames.truncate(keep.max(1));
+        let caller = self.frames.last_mut().expect("the outermost frame stays");
+        caller.site = site;
+        let caller = *caller;
+        let words = &mut self.words.0;
+        words.insert(caller.sp - 8, caller.code());
+        let (sp, bp) = match function {
+            PLAIN => (caller.sp - 24, caller.bp),
+            EVALUATED => (caller.sp - 24, caller.bp),
+            SAVES => {
+                words.insert(caller.sp - 24, caller.bp);
+                (caller.sp - 32, bp)
+            }
+            BY_BP => {
+                words.insert(caller.sp - 16, caller.bp);
+                (caller.sp - 16 - room, caller.sp - 16)
+            }
+            REALIGNED => {
+                words.insert(caller.sp - 40, caller.sp);
+                words.insert(caller.sp - 32, caller.bp);
+                (caller.sp - 48 - room, caller.sp - 32)
+            }
+            _ => unreachable!("{function} is not called"),
+        };
+        self.frames.push(At { function, site: 0, sp, bp });
+    }
+
+    fn start(&self) -> Registers {
+        let newest = self.frames.last().expect("the outermost frame stays");
+        Registers { ip: CodeAddress::Return(newest.code()), sp: newest.sp, bp: newest.bp }
+    }
+}
+
+/// Labels that stand for whole stacks, outermost frame first.
+#[derive(Default)]
+struct Stacks {
+    labels: HashMap<Vec<u64>, u64>,
+    stacks: Vec<Vec<u64>>,
+    codes: Vec<u64>,
+    new_frames: usize,
+}
+
+impl Stacks {
+    fn label(&mut self, stack: Vec<u64>) -> u64 {
+        let stacks = &mut self.stacks;
+        *self.labels.entry(stack.clone()).or_insert_with(|| {
+            stacks.push(stack);
+            stacks.len() as u64 - 1
+        })
+    }
+}
+
+impl Labels for Stacks {
+    fn number(&mut self, address: CodeAddress, _tag: &mut u32) -> u32 {
+        self.codes.push(address.to_bits());
+        self.codes.len() as u32
+    }
+
+    fn empty(&mut self, end: End) -> Option<u64> {
+        Some(self.label(Vec::from([end as u64])))
+    }
+
+    fn longer(&mut self, label: u64, number: u32) -> Option<u64> {
+        self.new_frames += 1;
+        let mut stack = self.stacks[label as usize].clone();
+        stack.push(self.codes[number as usize - 1]);
+        Some(self.label(stack))
+    }
+}
+
+/// Walks stacks both ways.
+struct Checker {
+    tables: Segment,
+    table: Box<RuleTable>,
+    scratch: Scratch,
+    _memory: Vec<u64>,
+    memos: Memos<'static>,
+    depth: usize,
+    stacks: Stacks,
+}
+
+impl Checker {
+    fn new(depth: usize) -> Self {
+        let mut memory = std::vec![0u64; Memos::bytes(depth) / 8];
+        // SAFETY: the vector's words stay where they are until the checker goes, which is their only user.
+        let memos = unsafe { Memos::from_raw(memory.as_mut_ptr().cast(), depth) };
+        Self {
+            tables: tables(),
+            table: Box::new(RuleTable::new()),
+            scratch: Scratch::new(),
+            _memory: memory,
+            memos,
+            depth,
+            stacks: Stacks::default(),
+        }
+    }
+
+    /// The stack with the memo, and without.
+    fn both(&mut self, start: Registers, memory: &mut impl Memory) -> (Vec<u64>, Vec<u64>) {
+        let shared = SharedRules::new(&[]);
+        let mut rules = CachedRules::new(&mut self.table, shared, &self.tables, &mut self.scratch);
+        let label =
+            self.memos.stack(start, memory, &mut rules, &mut self.stacks).expect("labels do not run out");
+        let mut whole = Vec::new();
+        let end = walk(start, memory, &mut rules, self.depth, |code, _| whole.push(code.to_bits()));
+        whole.push(end as u64);
+        whole.reverse();
+        (self.stacks.stacks[label as usize].clone(), whole)
+    }
+
+    fn check(&mut self, start: Registers, memory: &mut impl Memory) {
+        let (found, expected) = self.both(start, memory);
+        assert_eq!(found, expected);
+    }
+}
+
+/// Reads as its inner memory does, and says of saved words that the older ones are unchanged without a look.
+struct Forgetful<'a>(&'a mut Words);
+
+impl Memory for Forgetful<'_> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        self.0.read(address)
+    }
+
+    fn unchanged(&mut self, words: SavedWords<'_>, lowest: u64) -> usize {
+        let count = words.as_slice().len();
+        let newest = words.as_slice().iter().rev().take(4).rev();
+        let good =
+            newest.take_while(|word| word.address >= lowest && self.0.read(word.address) == Some(word.value));
+        count.saturating_sub(4) + good.count()
+    }
+}
+
+/// Two stacks that differ in one call far below nine newer frames, in turn.
+fn two_calls_far_below(mut walk: impl FnMut(Registers, &mut Words)) {
+    let mut machine = Machine::new(0x10_0000);
+    for turn in 0..100 {
+        machine.call(1, turn % 2, PLAIN, 0, 0);
+        for depth in 2..11 {
+            machine.call(depth, 0, SAVES, 0, 0x77);
+        }
+        walk(machine.start(), &mut machine.words);
+    }
+}
+
+/// Check that a stack which differs from the last one in its oldest call alone is told apart from it.
+#[test]
+fn a_call_far_below_is_seen() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    two_calls_far_below(|start, words| checker.check(start, words));
+}
+
+/// Check that this would show if only the newest words were compared.
+#[test]
+fn comparing_a_part_would_be_wrong() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let (mut checker, mut wrong) = (Checker::new(64), 0);
+    two_calls_far_below(|start, words| {
+        let (found, expected) = checker.both(start, &mut Forgetful(words));
+        wrong += u32::from(found != expected);
+    });
+    assert!(wrong > 40, "{wrong} of 100");
+}
+
+/// Check that what stays is not walked again, and that a stack which changes altogether is no worse off for long.
+#[test]
+fn old_frames_are_met() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machine = Machine::new(0x10_0000);
+    for depth in 1..40 {
+        machine.call(depth, 0, PLAIN, 0, 0);
+    }
+    checker.check(machine.start(), &mut machine.words);
+    let before = checker.stacks.new_frames;
+    for turn in 0..100 {
+        machine.call(37, 1 + turn % 3, SAVES, 0, turn);
+        machine.call(38, 0, PLAIN, 0, 0);
+        checker.check(machine.start(), &mut machine.words);
+    }
+    // The caller whose call changed, and the two that it called.
+    assert_eq!(checker.stacks.new_frames - before, 300);
+}
+
+/// Check that rbp is compared where an older frame is left by it, and only there.
+#[test]
+fn a_live_frame_pointer_is_compared() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    for (function, new_frames) in [(PLAIN, 1), (BY_BP, 1)] {
+        let mut checker = Checker::new(64);
+        let mut machine = Machine::new(0x10_0000);
+        machine.call(1, 0, function, 32, 0);
+        for depth in 2..20 {
+            machine.call(depth, 0, SAVES, 0, 5);
+        }
+        checker.check(machine.start(), &mut machine.words);
+        let before = checker.stacks.new_frames;
+        // The same frames again, but for what the newest keeps in rbp.
+        machine.call(19, 0, SAVES, 0, 6);
+        checker.check(machine.start(), &mut machine.words);
+        assert!(checker.stacks.new_frames - before <= new_frames, "function {function}");
+        // The saved rbp of a frame far below now leads elsewhere: into nothing, or nowhere.
+        let saved = machine.frames[1].sp - 24;
+        machine.words.0.insert(saved, 0x66);
+        checker.check(machine.start(), &mut machine.words);
+    }
+}
+
+/// Check that stacks longer than the limit have their innermost frames.
+#[test]
+fn long_stacks_are_cut() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(16);
+    let mut machine = Machine::new(0x10_0000);
+    for depth in (1..30).chain(5..25).chain(14..18) {
+        machine.call(depth, depth as u64 % 3, PLAIN, 0, 0);
+        checker.check(machine.start(), &mut machine.words);
+    }
+}
+
+/// Check that coroutines, each on its own stack, find their own last stacks again.
+#[test]
+fn coroutines_have_memos_of_their_own() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machines: Vec<Machine> = (1..4).map(|number| Machine::new(number * 0x1_0000)).collect();
+    for machine in &mut machines {
+        for depth in 1..20 {
+            machine.call(depth, 0, PLAIN, 0, 0);
+        }
+        checker.check(machine.start(), &mut machine.words);
+    }
+    let before = checker.stacks.new_frames;
+    for turn in 0..30 {
+        let machine = &mut machines[turn % 3];
+        machine.call(20, turn as u64 % 2, PLAIN, 0, 0);
+        checker.check(machine.start(), &mut machine.words);
+    }
+    assert!(checker.stacks.new_frames - before <= 60, "{}", checker.stacks.new_frames - before);
+}
+
+/// Check that nothing is left of stacks that were forgotten.
+#[test]
+fn forgotten_stacks_are_walked_again() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machine = Machine::new(0x10_0000);
+    machine.call(1, 0, PLAIN, 0, 0);
+    checker.check(machine.start(), &mut machine.words);
+    checker.check(machine.start(), &mut machine.words);
+    assert_eq!(checker.stacks.new_frames, 2);
+    checker.memos.clear();
+    checker.check(machine.start(), &mut machine.words);
+    assert_eq!(checker.stacks.new_frames, 4);
+}
+
+proptest! {
+    /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, and whatever
+    /// is written over its memory.
+    #[test]
+    fn memos_walk_like_walks(
+        depth in 3usize..40,
+        steps in proptest::collection::vec(
+            (0usize..2, 1usize..30, 0u64..3, PLAIN..EVALUATED + 1, 0u64..4, any::<bool>(), 0u64..40), 1..200),
+    ) {
+        if arch::SUPPORTED {
+            let mut checker = Checker::new(depth);
+            let mut machines = [Machine::new(0x10_0000), Machine::new(0x20_0000)];
+            for (machine, keep, site, function, room, is_bp_fresh, scribble) in steps {
+                let machine = &mut machines[machine];
+                let bp = if is_bp_fresh { 0x1000 + room } else { machine.frames[0].sp - 16 };
+                machine.call(keep, site, function, room * 8, bp);
+                if scribble < 2 {
+                    // Somebody writes into an older frame: an odd value, or another saved register.
+                    let word = machine.frames[0].sp - 8 * (1 + keep as u64);
+                    machine.words.0.entry(word).and_modify(|value| *value ^= 8 * scribble + 8);
+                }
+                let (found, expected) = checker.both(machine.start(), &mut machine.words);
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}
