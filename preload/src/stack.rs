@@ -4,13 +4,13 @@
 //! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
 
 use crate::modules::{self, Loaded};
-use crate::process::{self, Session, TablePieces};
+use crate::process::{self, Session};
 use crate::thread::ThreadState;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
-use shared_ring::stash::{Path, Stash};
+use shared_ring::stash::Path;
 use unwind::{CachedRules, CodeAddress, End, Labels, Registers};
 
 /// Registers of the code that called a hook.
@@ -51,10 +51,9 @@ impl ThreadState {
     #[inline(never)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         self.begin(caller);
-        let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
+        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
         let mut paths = Paths {
             session: &self.session,
-            stash: self.session.stash(),
             finder: &mut self.finder,
             pcs: &mut self.pcs,
             nodes: &mut self.nodes,
@@ -105,7 +104,7 @@ impl ThreadState {
     pub(crate) fn is_in_handler(&mut self) -> bool {
         let caller = Caller::here();
         self.begin(caller);
-        let mut rules = CachedRules::new(self.rules, modules::shared_rules(), &Loaded, self.scratch);
+        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
         let (mut has_left, mut is_over, mut is_interrupted) = (false, false, false);
         let _ = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
             is_interrupted |= has_left && !is_over && matches!(address, CodeAddress::Exact(_));
@@ -120,7 +119,6 @@ impl ThreadState {
 /// The stash, as a walk fills it: labels are paths.
 struct Paths<'a> {
     session: &'a Session,
-    stash: Stash<'static, TablePieces<1>>,
     finder: &'a mut Finder<'static, 1>,
     pcs: &'a mut Batch,
     nodes: &'a mut Batch,
@@ -145,7 +143,7 @@ impl Labels for Paths<'_> {
             End::NoUnwindInfo => pseudo::NO_UNWIND_INFO,
             End::Broken | End::Unreadable => pseudo::BROKEN,
         };
-        Some(self.stash.extend(Path::ROOT, why, self.nodes)?.to_bits())
+        Some(self.extend(Path::ROOT, why)?.to_bits())
     }
 
     #[inline(always)]
@@ -170,8 +168,9 @@ impl Paths<'_> {
     #[cold]
     #[inline(never)]
     fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
-        let path = self.stash.extend(path, pc, self.nodes);
-        *self.finder = self.stash.finder();
+        let stash = self.session.stash();
+        let path = stash.extend(path, pc, self.nodes);
+        *self.finder = stash.finder();
         path
     }
 }

@@ -14,7 +14,7 @@ use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
-use unwind::{Memos, RuleTable, Scratch};
+use unwind::{Memos, RuleTable, Scratch, SharedRules};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
@@ -50,6 +50,7 @@ pub(crate) struct ThreadState {
     pub(crate) unmappings: u32,
     pub(crate) reader: StackReader,
     pub(crate) rules: &'static mut RuleTable,
+    pub(crate) shared_rules: SharedRules<'static>,
     pub(crate) scratch: &'static mut Scratch,
     pub(crate) memos: Memos<'static>,
 }
@@ -117,6 +118,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         reader: StackReader::default(),
         // SAFETY: the table lies in our memory beside the state, and the state is its only user.
         rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
+        shared_rules: modules::shared_rules(),
         scratch: Scratch::init(&mut memory.scratch),
         // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment,
         // and the state is their only user.
