@@ -1,6 +1,7 @@
 //! A stack as the functions that a view shows.
 
 use super::names::{Kind, Names, Step};
+use super::noise::is_noise_file;
 use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
 
 /// The functions of a stack, innermost first, inlined ones and end markers included, kinds of calls left out.
@@ -24,14 +25,18 @@ pub fn meaningful<'a>(
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
-    let noise = |(_, step): &(FrameId, Step)| names.label(step.label).noise;
+    let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
     let plumbing = functions_of(tables, names, stack).take(MOST_PLUMBING).take_while(noise).count();
     let beyond = functions_of(tables, names, stack).nth(plumbing);
     let all_of_it = beyond.is_none_or(|(_, step)| {
-        let label = names.label(step.label);
-        label.noise || matches!(label.kind, Kind::Marker(_))
+        is_plumbing(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
     });
     functions_of(tables, names, stack).skip(if all_of_it { 0 } else { plumbing })
+}
+
+/// True for a function of a standard library, by its name or by the file that it is in.
+fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
+    names.label(step.label).noise || step.file.is_some_and(|file| is_noise_file(tables.string(file)))
 }
 
 /// The function of the allocator that was called.

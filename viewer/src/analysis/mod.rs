@@ -53,7 +53,7 @@ pub use mappings::Mappings;
 pub use metric::{Metric, UnknownMetric};
 pub(crate) use names::file_name;
 pub use names::{Kind, Label, LabelId, Names, Step};
-pub use noise::is_noise;
+pub use noise::{is_noise, is_noise_file};
 pub use order::natural;
 pub use peak::Moment;
 pub(crate) use process_name::process_name;

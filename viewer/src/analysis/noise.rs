@@ -24,12 +24,40 @@ const FUNCTIONS: &[&str] = &[
     "g_realloc_n",
     "g_slice_alloc",
     "g_slice_alloc0",
+    "g_strdup",
+    "g_strndup",
+    "g_memdup",
+    "g_memdup2",
+    "CRYPTO_malloc",
+    "CRYPTO_zalloc",
+    "CRYPTO_realloc",
+    "CRYPTO_clear_realloc",
+    "CRYPTO_strdup",
+    "CRYPTO_memdup",
+    "sqlite3Malloc",
+    "sqlite3MallocZero",
+    "sqlite3Realloc",
+    "sqlite3_malloc",
+    "sqlite3_malloc64",
+    "sqlite3_realloc",
+    "sqlite3_realloc64",
+    "PyMem_Malloc",
+    "PyMem_Calloc",
+    "PyMem_Realloc",
+    "PyMem_RawMalloc",
+    "PyMem_RawCalloc",
+    "PyMem_RawRealloc",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
     "malloc",
     "calloc",
     "realloc",
     "xmalloc",
     "xcalloc",
     "xrealloc",
+    "xstrdup",
+    "xstrndup",
     "strdup",
     "__strdup",
     "strndup",
@@ -37,26 +65,38 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// Beginnings of names of the standard libraries' own functions: containers, smart pointers, adaptors.
-const PREFIXES: &[&str] = &[
-    "operator new",
-    "std::",
-    "__gnu_cxx::",
-    "boost::container::",
-    "alloc::",
-    "core::",
-    "hashbrown::",
-    "<alloc::",
-    "<core::",
-    "<std::",
-    "<hashbrown::",
-];
+const PREFIXES: &[&str] =
+    &["operator new", "std::", "__gnu_cxx::", "boost::container::", "alloc::", "core::", "hashbrown::"];
+
+/// Folders of the headers and sources that the standard libraries consist of.
+const FOLDERS: &[&str] = &["/include/c++/", "/library/alloc/src/", "/library/core/src/"];
 
 /// True for a function that only passes on what another one asked for. Views start a stack at the first frame
 /// that is none of these, if there is one.
 pub fn is_noise(name: &str) -> bool {
     let bare = short_name(name);
-    FUNCTIONS.contains(&bare.as_ref())
-        || PREFIXES.iter().any(|prefix| name.starts_with(prefix) || bare.starts_with(prefix))
+    FUNCTIONS.contains(&bare.as_ref()) || is_library(name) || is_library(&bare) || is_blanket(&bare)
+}
+
+/// True for source files of the standard libraries. Debug information has no namespaces for some of their inlined
+/// functions, so the name alone does not tell.
+pub fn is_noise_file(path: &str) -> bool {
+    FOLDERS.iter().any(|folder| path.contains(folder))
+}
+
+fn is_library(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// True for Rust's `<T as Trait>::method` and `<[T]>::method` when the standard library has it: the type is its own,
+/// or the type is any and the trait its own.
+fn is_blanket(bare: &str) -> bool {
+    let Some(inner) = bare.strip_prefix('<') else { return false };
+    let inner = inner.rsplit_once(">::").map_or(inner, |(inner, _)| inner);
+    let (of, named) = inner.rsplit_once(" as ").map_or((inner, None), |(of, named)| (of, Some(named)));
+    let of = of.trim_start_matches("dyn ").trim_start_matches(['<', '&', '[', '(']);
+    let of = of.trim_start_matches("mut ").trim_start_matches("dyn ");
+    is_library(of) || (!of.contains("::") && named.is_none_or(is_library))
 }
 
 #[cfg(test)]
@@ -72,15 +112,48 @@ mod tests {
             "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int*, int&&)",
             "__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)",
             "alloc::raw_vec::RawVec<T,A>::grow_one",
+            "<alloc::raw_vec::RawVec<my::T>>::grow_one",
+            "<T as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+            "<&mut I as core::iter::Iterator>::next",
+            "<[u8]>::to_vec_in::<alloc::alloc::Global>",
+            "<&dyn core::ops::Fn<(), Output = i32> + core::marker::Sync as core::ops::FnOnce<()>>::call_once",
+            "<dyn core::any::Any>::downcast",
+            "CRYPTO_zalloc",
             "<alloc::string::String as core::clone::Clone>::clone",
             "__rust_alloc",
             "g_malloc0",
         ] {
             assert!(is_noise(name), "{name}");
         }
-        for name in ["main", "parse", "standard::go", "my::std::thing()", "std_init", "malloc_tree(int)", ""]
-        {
+        for name in [
+            "main",
+            "parse",
+            "standard::go",
+            "my::std::thing()",
+            "std_init",
+            "malloc_tree(int)",
+            "<my::T as core::clone::Clone>::clone",
+            "<&mut my::T as std::io::Write>::write",
+            "<T as my::Trait>::go",
+            "<my::T<alloc::string::String>>::go",
+            "",
+        ] {
             assert!(!is_noise(name), "{name}");
+        }
+    }
+
+    /// Check that sources of the standard libraries are known wherever they are installed.
+    #[test]
+    fn library_files_are_noise() {
+        for path in [
+            "/usr/include/c++/12/bits/std_function.h",
+            "/usr/lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/new",
+            "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/vec/mod.rs",
+        ] {
+            assert!(is_noise_file(path), "{path}");
+        }
+        for path in ["/src/main.cpp", "library/alloc.rs", "/usr/include/stdio.h", ""] {
+            assert!(!is_noise_file(path), "{path}");
         }
     }
 }

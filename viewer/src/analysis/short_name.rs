@@ -1,88 +1,43 @@
 //! Names of functions for narrow columns.
+//!
+//! | of | stays | goes |
+//! |---|---|---|
+//! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
+//! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | generic arguments, wherever they stand; the brackets of `<T>::method` |
+//! | anything else | all of it | |
+
+mod brackets;
+mod cpp;
+mod rust;
 
 use std::borrow::Cow;
 
-/// A function's name without template arguments, parameters and return type: C++ spells them all out, and a column
-/// has no room for them. Names that are not of this form stay as they are.
+/// A function's name without what a column has no room for, see the [table](self). Never empty unless the name is,
+/// and never longer than it.
 ///
 /// ```
 /// # use viewer::analysis::short_name;
 /// assert_eq!(short_name("void std::vector<int, std::allocator<int> >::push_back(int const&)"), "std::vector::push_back");
 /// assert_eq!(short_name("operator new(unsigned long)"), "operator new");
 /// assert_eq!(short_name("<alloc::string::String as core::clone::Clone>::clone"), "<alloc::string::String as core::clone::Clone>::clone");
+/// assert_eq!(short_name("<alloc::vec::Vec<u8>>::with_capacity"), "alloc::vec::Vec::with_capacity");
 /// ```
 pub fn short_name(name: &str) -> Cow<'_, str> {
-    // Rust's `<T as Trait>::method` begins with a bracket that says something.
-    if name.starts_with('<') || !name.contains(['<', '(', ' ']) {
+    if !name.contains(['<', '(', '[', ' ']) {
         return Cow::Borrowed(name);
     }
-    let bare = without_brackets(name);
-    let bare = without_return_type(bare.trim());
-    if bare.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(bare.to_owned()) }
-}
-
-/// Removes everything between matching brackets, except `(anonymous namespace)`, `{lambda(…)}`, and operators that
-/// are spelt with brackets.
-fn without_brackets(name: &str) -> String {
-    const ANONYMOUS: &str = "(anonymous namespace)";
-    let mut bare = String::with_capacity(name.len());
-    let mut depth = 0_usize;
-    let mut rest = name;
-    while let Some(next) = rest.chars().next() {
-        let mut length = next.len_utf8();
-        if depth == 0
-            && let Some(kept) =
-                operator(rest).or_else(|| rest.starts_with(ANONYMOUS).then_some(ANONYMOUS.len()))
-        {
-            bare.push_str(&rest[..kept]);
-            length = kept;
-        } else {
-            match next {
-                '<' | '(' | '[' => depth += 1,
-                '>' | ')' | ']' => depth = depth.saturating_sub(1),
-                _ if depth == 0 => bare.push(next),
-                _ => {}
-            }
-        }
-        rest = &rest[length..];
+    // C++ has a space or an operator where Rust has `::` before a bracket.
+    let short =
+        if name.starts_with('<') || name.contains("::<") { rust::short(name) } else { cpp::short(name) };
+    match short.filter(|short| is_name(short) && short.len() < name.len()) {
+        Some(short) => Cow::Owned(short),
+        None => Cow::Borrowed(name),
     }
-    bare
 }
 
-/// The length of an operator's name at the beginning of `text`.
-fn operator(text: &str) -> Option<usize> {
-    let symbol = text.strip_prefix("operator")?;
-    let length = [
-        "()",
-        "[]",
-        "<=>",
-        "<<=",
-        ">>=",
-        "<<",
-        ">>",
-        "<=",
-        ">=",
-        "->*",
-        "->",
-        "<",
-        ">",
-        " new[]",
-        " delete[]",
-    ]
-    .into_iter()
-    .find(|operator| symbol.starts_with(operator))?
-    .len();
-    Some("operator".len() + length)
-}
-
-/// What follows the last space that does not belong to the name.
-fn without_return_type(bare: &str) -> &str {
-    let bare = bare.strip_suffix(" const").unwrap_or(bare);
-    let end = bare.find("operator").or_else(|| bare.find("(anonymous")).unwrap_or(bare.len());
-    match bare[..end].rfind(' ') {
-        Some(space) => &bare[space + 1..],
-        None => bare,
-    }
+/// Of a name that is not made like the names of its language, too much may have been taken away.
+fn is_name(short: &str) -> bool {
+    !short.is_empty() && !short.starts_with("::") && !short.ends_with("::") && !short.contains("::::")
 }
 
 #[cfg(test)]
@@ -90,34 +45,231 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the forms that demanglers make.
-    #[test]
-    fn names_lose_what_a_column_has_no_room_for() {
-        for (name, expected) in [
-            ("main", "main"),
-            ("f(int, char const*)", "f"),
-            ("ns::T<A<B>, C>::f<D>(E<F>) const", "ns::T::f"),
-            ("std::pair<int, int> make<int>(int)", "make"),
-            ("bool operator< <int>(A const&, A const&)", "operator<"),
-            ("T::operator()(int) const", "T::operator()"),
-            ("operator new[](unsigned long)", "operator new[]"),
-            ("(anonymous namespace)::helper(int)", "(anonymous namespace)::helper"),
-            ("void ns::(anonymous namespace)::helper<int>(int)", "ns::(anonymous namespace)::helper"),
-            ("app::run::{{closure}}", "app::run::{{closure}}"),
-            ("Vec<T,A>::push", "Vec::push"),
-            ("???", "???"),
-            ("()", "()"),
-            ("", ""),
-        ] {
-            assert_eq!(short_name(name), expected, "{name}");
+    fn check(cases: &[(&str, &str)]) {
+        for (name, expected) in cases {
+            assert_eq!(short_name(name), *expected, "{name}");
         }
     }
 
+    /// Check names of C++ functions as demanglers print them.
+    #[test]
+    fn cpp_names_lose_types() {
+        check(&[
+            ("f(int, char const*)", "f"),
+            ("ns::T<A<B>, C>::f<D>(E<F>) const", "ns::T::f"),
+            ("std::pair<int, int> make<int>(int)", "make"),
+            ("unsigned long const* ns::f<int>(int) volatile &&", "ns::f"),
+            ("Vec<T,A>::push", "Vec::push"),
+            ("(anonymous namespace)::helper(int)", "(anonymous namespace)::helper"),
+            ("void ns::(anonymous namespace)::helper<int>(int)", "ns::(anonymous namespace)::helper"),
+            (
+                "v8::internal::(anonymous namespace)::Base<v8::internal::(anonymous namespace)::Fast, v8::Traits<(v8::Kind)2> >::Grow(v8::Object)",
+                "v8::internal::(anonymous namespace)::Base::Grow",
+            ),
+            ("f[abi:cxx11](int)", "f"),
+            ("f(int) [clone .cold]", "f"),
+            ("A::f() const [clone .isra.0] [clone .cold]", "A::f"),
+            ("A::~A()", "A::~A"),
+            ("llvm::TaskGroup::spawn(std::function<void ()>)", "llvm::TaskGroup::spawn"),
+            (
+                "std::function<bool (char)>::function(std::function<bool (char)> const&)",
+                "std::function::function",
+            ),
+            ("g<&A::operator> >(int)", "g"),
+            ("std::enable_if<((sizeof (int))>(4)), int>::type f<int>(int)", "f"),
+            ("std::enable_if<((1)<(2)), int>::type f<int>(int)", "f"),
+            (
+                "auto f<int>(int)::{lambda(auto:1)#1}::operator()<char>(char) const",
+                "f::{lambda#1}::operator()",
+            ),
+            ("decltype (x.y()) f<int>(int)", "f"),
+            ("void (*ns::f<int>(int))(char)", "ns::f"),
+            ("void ns::f<>(Label<sizeof...()>*, Label<sizeof...(A)>*)", "ns::f"),
+        ]);
+    }
+
+    /// Check the operators, whose names are made of brackets, spaces and types.
+    #[test]
+    fn operators_keep_their_names() {
+        check(&[
+            ("bool operator< <int>(A const&, A const&)", "operator<"),
+            (
+                "std::basic_ostream<char, std::char_traits<char> >& std::operator<< <std::char_traits<char> >(std::basic_ostream<char, std::char_traits<char> >&, char const*)",
+                "std::operator<<",
+            ),
+            ("T::operator()(int) const", "T::operator()"),
+            ("T::operator()<int>(int) const", "T::operator()"),
+            ("T<int>::operator->() const", "T::operator->"),
+            ("T::operator->*<int>(int)", "T::operator->*"),
+            ("std::strong_ordering operator<=><int>(A<int> const&, A<int> const&)", "operator<=>"),
+            ("T::operator[](unsigned long)", "T::operator[]"),
+            ("operator new[](unsigned long)", "operator new[]"),
+            ("operator delete(void*, unsigned long)", "operator delete"),
+            ("A::operator bool() const", "A::operator bool"),
+            ("A::operator std::vector<int>() const", "A::operator std::vector"),
+            ("operator\"\" _s(char const*, unsigned long)", "operator\"\" _s"),
+            ("operators::f<int>(int)", "operators::f"),
+            ("my_operator<int>(int)", "my_operator"),
+            ("void operator_impl<int>(int)", "operator_impl"),
+        ]);
+    }
+
+    /// Check what compilers make up: lambdas, local types, thunks.
+    #[test]
+    fn made_up_names_stay_readable() {
+        check(&[
+            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()"),
+            ("A::f() const::{lambda()#1}::operator()() const", "A::f::{lambda#1}::operator()"),
+            (
+                "main::{lambda()#1}::operator()() const::{lambda(A<int>)#2}::_FUN(A<int>)",
+                "main::{lambda#1}::operator()::{lambda#2}::_FUN",
+            ),
+            ("f()::{unnamed type#1}::g()", "f::{unnamed type#1}::g"),
+            (
+                "f(int)::{default arg#1}::{lambda()#1}::operator()() const",
+                "f::{default arg#1}::{lambda#1}::operator()",
+            ),
+            ("non-virtual thunk to B<int>::f()", "non-virtual thunk to B::f"),
+            ("global constructors keyed to A::A()", "global constructors keyed to A::A"),
+            ("TLS init function for ns::x[abi:cxx11]", "TLS init function for ns::x"),
+        ]);
+    }
+
+    /// Check both manglings of Rust.
+    #[test]
+    fn rust_names_lose_generics() {
+        check(&[
+            ("app::run::{{closure}}", "app::run::{{closure}}"),
+            ("std::panic::catch_unwind::<app::main::{closure#0}, ()>", "std::panic::catch_unwind"),
+            (
+                "std::panicking::catch_unwind::do_call::<std::rt::{closure#0}, i32>",
+                "std::panicking::catch_unwind::do_call",
+            ),
+            ("core::ptr::drop_in_place<alloc::string::String>", "core::ptr::drop_in_place"),
+            ("core::ptr::drop_in_place::<fn(u8) -> u8>", "core::ptr::drop_in_place"),
+            (
+                "hashbrown::rustc_entry::<impl hashbrown::map::HashMap<K,V,S,A>>::rustc_entry",
+                "hashbrown::map::HashMap::rustc_entry",
+            ),
+            (
+                "core::str::traits::<impl core::ops::index::Index<I> for str>::index",
+                "<str as core::ops::index::Index>::index",
+            ),
+            (
+                "<alloc::vec::Vec<u8>>::reserve::do_reserve::<alloc::alloc::Global>",
+                "alloc::vec::Vec::reserve::do_reserve",
+            ),
+            (
+                "<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop",
+                "<alloc::vec::Vec as core::ops::drop::Drop>::drop",
+            ),
+            ("<[u8]>::to_vec_in::<alloc::alloc::Global>", "<[u8]>::to_vec_in"),
+            ("<[alloc::vec::Vec<u8>]>::concat::<u8>", "<[alloc::vec::Vec]>::concat"),
+            (
+                "<&mut F as core::ops::function::FnOnce<A>>::call_once",
+                "<&mut F as core::ops::function::FnOnce>::call_once",
+            ),
+            (
+                "<&dyn core::ops::function::Fn<(), Output = i32> + core::marker::Sync as core::ops::function::FnOnce<()>>::call_once",
+                "<&dyn core::ops::function::Fn + core::marker::Sync as core::ops::function::FnOnce>::call_once",
+            ),
+            (
+                "<<a::B<C> as d::E>::deserialize::Visitor as d::V<'de>>::visit_map::<M>",
+                "<<a::B as d::E>::deserialize::Visitor as d::V>::visit_map",
+            ),
+            ("<fn(A<B>) -> C<D> as e::F>::g", "<fn(A) -> C as e::F>::g"),
+            ("<a::B<5usize, {closure#0}>>::{closure#1}::<C>", "a::B::{closure#1}"),
+            (
+                "core::ops::function::FnOnce::call_once::{shim:vtable#0}",
+                "core::ops::function::FnOnce::call_once::{shim:vtable#0}",
+            ),
+            ("<T as core::convert::Into<U>>::into", "<T as core::convert::Into>::into"),
+            ("<std::alloc::System>::alloc_impl", "std::alloc::System::alloc_impl"),
+        ]);
+    }
+
+    /// Check that names of other languages, and what is no name, stay as they are.
+    #[test]
+    fn other_names_stay() {
+        for name in [
+            "",
+            "main",
+            "f.isra.0",
+            "__module_MOD_sub",
+            "_D3std5stdio4File4openMFZv",
+            "camlStdlib__List__map_123",
+            "-[NSString initWithFormat:]",
+            "+[Foo bar:baz:]",
+            "main.(*T).Method",
+            "???",
+            "()",
+            "::",
+            "a::",
+            "<>",
+            "(anonymous namespace)",
+            " ",
+            "< ",
+        ] {
+            assert_eq!(short_name(name), name);
+        }
+    }
+
+    /// Check that brackets in brackets cost neither the stack nor the time of a program.
+    #[test]
+    fn deep_names_are_survived() {
+        for part in ["<", "<(", "<T as ", "a::<", "(", "operator<", "<impl ", " (*"] {
+            let name = part.repeat(100_000);
+            assert!(short_name(&name).len() <= name.len());
+        }
+    }
+
+    /// Names made as compilers make them.
+    fn rust_type() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(vec![
+            "u8",
+            "T",
+            "a::B",
+            "&str",
+            "[u8]",
+            "dyn a::B",
+            "fn() -> a::B",
+            "{closure#0}",
+            "'a",
+        ]);
+        leaf.prop_map(str::to_owned).prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("c::D<{a}, {b}>")),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("<{a} as e::F<{b}>>::G")),
+                inner.prop_map(|a| format!("&mut [{a}]")),
+            ]
+        })
+    }
+
     proptest! {
-        /// Check that no name, however odd, stops the program or comes out longer.
+        /// Check that a name of Rust, however nested, keeps its last part and no part without a name.
         #[test]
-        fn any_name_is_fine(name in "[a<>()\\[\\] :é{}]{0,12}(operator)?[a<>() ]{0,8}") {
-            prop_assert!(short_name(&name).len() <= name.len());
+        fn rust_names_stay_whole(of in rust_type(), argument in rust_type(), form in 0..5_usize) {
+            let name = match form {
+                0 => format!("<{of}>::method::<{argument}>"),
+                1 => format!("<{of} as e::F<{argument}>>::method"),
+                2 => format!("a::b::<impl e::F<{argument}> for {of}>::method"),
+                3 => format!("a::b::<impl {of}>::method::<{argument}>::{{closure#0}}::method::<{argument}>"),
+                _ => format!("a::b::<{of}>::method<{argument}>"),
+            };
+            let short = short_name(&name);
+            prop_assert!(short.ends_with("::method"), "{name}: {short}");
+            prop_assert!(!short.contains("::::") && !short.contains("<>"), "{name}: {short}");
+            prop_assert!(!short.contains("e::F<") && !short.contains("c::D<"), "{name}: {short}");
+        }
+
+        /// Check that no name, however odd, stops the program, comes out longer or empty, or loses a part's name.
+        #[test]
+        fn any_name_is_fine(name in "(<|::|a|operator| as |impl | for |[<>(){}\\[\\] :é*&.\"-]){1,16}") {
+            let short = short_name(&name);
+            prop_assert!(short.len() <= name.len());
+            prop_assert!(!short.is_empty(), "{name}");
+            prop_assert!(!short.ends_with("::") || name.ends_with("::"), "{name}: {short}");
+            prop_assert!(!short.contains("::::") || name.contains("::::"), "{name}: {short}");
         }
     }
 }

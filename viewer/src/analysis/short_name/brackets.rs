@@ -1,0 +1,104 @@
+//! Brackets that belong together.
+
+/// Length of the group that `text`, whose first character is an opening bracket, begins with: to the bracket that
+/// closes it. None where none does: that is no name of a compiler.
+///
+/// Within round and square brackets, `<` and `>` may be comparisons: what a closing round bracket finds open there,
+/// it closes.
+pub(super) fn group(text: &str) -> Option<usize> {
+    let mut open = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(length) = operator(text, at) {
+            at += length;
+            continue;
+        }
+        match bytes[at] {
+            b'-' if bytes.get(at + 1) == Some(&b'>') => at += 1,
+            opening @ (b'<' | b'(' | b'[' | b'{') => open.push(opening),
+            b'>' if open.last() == Some(&b'<') => drop(open.pop()),
+            b')' => close(&mut open, b'('),
+            b']' => close(&mut open, b'['),
+            b'}' => close(&mut open, b'{'),
+            _ => {}
+        }
+        at += 1;
+        if open.is_empty() {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn close(open: &mut Vec<u8>, opening: u8) {
+    while open.last() == Some(&b'<') {
+        open.pop();
+    }
+    if open.last() == Some(&opening) {
+        open.pop();
+    }
+}
+
+/// Length of an operator's name, such as `operator<<`, that begins at `at`; none where no such name does.
+pub(super) fn operator(text: &str, at: usize) -> Option<usize> {
+    const WORD: &str = "operator";
+    const SYMBOLS: [&str; 15] = [
+        "()",
+        "[]",
+        "<=>",
+        "<<=",
+        ">>=",
+        "<<",
+        ">>",
+        "<=",
+        ">=",
+        "->*",
+        "->",
+        "<",
+        ">",
+        " new[]",
+        " delete[]",
+    ];
+    let symbol = text.as_bytes()[at..].strip_prefix(WORD.as_bytes())?;
+    if text[..at].ends_with(is_identifier)
+        || symbol.first().is_some_and(|&next| is_identifier(char::from(next)))
+    {
+        return None;
+    }
+    let length =
+        SYMBOLS.iter().find(|known| symbol.starts_with(known.as_bytes())).map_or(0, |known| known.len());
+    Some(WORD.len() + length)
+}
+
+/// True for what names are made of.
+pub(super) fn is_identifier(char: char) -> bool {
+    char.is_alphanumeric() || char == '_' || char == '$'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check where groups end, whatever stands in them.
+    #[test]
+    fn groups_end_at_their_bracket() {
+        for (text, expected) in [
+            ("<a>b", "<a>"),
+            ("<a<b> >::c", "<a<b> >"),
+            ("<fn() -> a>b", "<fn() -> a>"),
+            ("<((a)>(b))>c", "<((a)>(b))>"),
+            ("((a)<(b))c", "((a)<(b))"),
+            ("<&A::operator> >b", "<&A::operator> >"),
+            ("<&A::operator<< >b", "<&A::operator<< >"),
+            ("(a]b)c", "(a]b)"),
+            ("<a", ""),
+            ("(<a>", ""),
+            ("<(a>", ""),
+            ("<{a>b}>c", "<{a>b}>"),
+            ("<é>b", "<é>"),
+        ] {
+            assert_eq!(&text[..group(text).unwrap_or(0)], expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Names of C++ as c++filt prints them.
+//!
+//! ```text
+//!  std::pair<int, int> ns::T<A>::make<B>(int) const [clone .cold]
+//!  └ return type ────┘ └ name: brackets go ┘ └ all of this goes ─┘
+//! ```
+
+use super::brackets::{group, is_identifier, operator};
+
+/// Written with brackets, but part of the name.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// What stands after the parameters of a member function.
+const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " restrict"];
+
+/// The name without types; none for what is not C++.
+pub(super) fn short(name: &str) -> Option<String> {
+    let is_objective_c = name.starts_with("-[") || name.starts_with("+[");
+    // `main.(*T).method`; C++ has `sizeof...(*x)`.
+    let is_go = name.match_indices(".(*").any(|(at, _)| !name[..at].ends_with('.'));
+    if is_objective_c || is_go {
+        return None;
+    }
+    let (role, name) = role(name);
+    Some(format!("{role}{}", without_types(declared(name)?)?.trim()))
+}
+
+/// Splits what a function is for from the function it is for: `virtual thunk to `, `TLS init function for `.
+fn role(name: &str) -> (&str, &str) {
+    let end = [" to ", " for "].iter().filter_map(|word| name.find(word).map(|at| at + word.len())).min();
+    match end.map(|end| name.split_at(end)) {
+        Some((role, function))
+            if role.chars().all(|char| char.is_ascii_alphabetic() || matches!(char, ' ' | '-')) =>
+        {
+            (role, function)
+        }
+        _ => ("", name),
+    }
+}
+
+/// The function in `void (*f<int>(int))(char)`, which returns a pointer to a function.
+fn declared(name: &str) -> Option<&str> {
+    let Some(at) = name.find(" (*").filter(|&at| !name[..at].contains('(')) else { return Some(name) };
+    let outer = &name[at + 1..];
+    let inner = &outer[..group(outer)?];
+    if inner.contains("operator") || !inner[2..].contains('(') {
+        return Some(name);
+    }
+    inner[2..].strip_suffix(')')
+}
+
+fn without_types(name: &str) -> Option<String> {
+    let mut short = String::with_capacity(name.len());
+    let mut at = 0;
+    while let Some(next) = name[at..].chars().next() {
+        let rest = &name[at..];
+        if let Some(length) = operator(name, at) {
+            short.push_str(&rest[..length]);
+            at += length;
+            // The name of a conversion is a type, and `new` and suffixes stand alone: all of it up to its parameters.
+            if length == "operator".len() {
+                at += conversion(&name[at..], &mut short)?;
+            }
+            continue;
+        }
+        if rest.starts_with(ANONYMOUS) {
+            short.push_str(ANONYMOUS);
+            at += ANONYMOUS.len();
+            continue;
+        }
+        match next {
+            '<' | '[' => at += group(rest)?,
+            '(' => {
+                at += group(rest)?;
+                at += qualifiers(&name[at..]);
+            }
+            '{' => at += made_up(rest, &mut short)?,
+            // Before template arguments of an operator and marks of clones; else it ends the return type.
+            ' ' if rest[1..].starts_with(['<', '[', '(']) || rest.len() == 1 => at += 1,
+            ' ' => {
+                short.clear();
+                at += 1;
+            }
+            '>' | ']' | ')' => at += 1,
+            _ => {
+                short.push(next);
+                at += next.len_utf8();
+            }
+        }
+    }
+    Some(short)
+}
+
+/// Copies a conversion's type without its arguments, and says how far that goes.
+fn conversion(text: &str, short: &mut String) -> Option<usize> {
+    let mut at = 0;
+    while let Some(next) = text[at..].chars().next().filter(|&next| next != '(') {
+        if next == '<' || next == '[' {
+            at += group(&text[at..])?;
+        } else {
+            short.push(next);
+            at += next.len_utf8();
+        }
+    }
+    Some(at)
+}
+
+/// Copies `{lambda(int)#1}` as `{lambda#1}`, and says how long it was.
+fn made_up(text: &str, short: &mut String) -> Option<usize> {
+    let length = group(text)?;
+    let mut at = 0;
+    while let Some(next) = text[at..length].chars().next() {
+        if matches!(next, '(' | '<' | '[') {
+            at += group(&text[at..length])?;
+        } else {
+            short.push(next);
+            at += next.len_utf8();
+        }
+    }
+    Some(length)
+}
+
+/// Length of the qualifiers that `text` begins with.
+fn qualifiers(text: &str) -> usize {
+    let mut at = 0;
+    while let Some(qualifier) = QUALIFIERS.iter().find(|qualifier| {
+        let after = text[at..].strip_prefix(**qualifier);
+        after.is_some_and(|after| !after.starts_with(is_identifier))
+    }) {
+        at += qualifier.len();
+    }
+    at
+}
