@@ -38,6 +38,7 @@ Environment:
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
   SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
+  COLUMNS                  cut lines to this width, instead of the terminal's; without a terminal nothing is cut
   NO_COLOR                 no colours; they are used on terminals only";
 
 /// What the user wants.

@@ -4,9 +4,13 @@ use crate::terminal;
 use collector::Progress as State;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
+use viewer::format::counted;
 
 /// Time between two lines.
 pub(crate) const PERIOD: Duration = Duration::from_millis(500);
+
+/// Columns assumed of a terminal that nobody told its size.
+const ASSUMED_WIDTH: usize = 80;
 
 /// Draws the line on standard error, when that is a terminal in ordinary use.
 #[derive(Debug)]
@@ -41,7 +45,8 @@ impl Progress {
             return;
         }
         let rate = state.events.saturating_sub(events) as f64 / passed.as_secs_f64();
-        let line: String = line(&state, rate).chars().take(terminal::width(stderr()) - 1).collect();
+        let line: String =
+            line(&state, rate).chars().take(terminal::width(stderr()).unwrap_or(ASSUMED_WIDTH) - 1).collect();
         // The cursor goes back to the line's beginning: what the target writes replaces it.
         let _ = write!(stderr().lock(), "\r{line}\x1b[K\r");
         self.drawn = true;
@@ -59,7 +64,7 @@ impl Progress {
 fn line(state: &State, rate: f64) -> String {
     let processes = match state.processes {
         0 | 1 => String::new(),
-        count => format!(", {count} processes"),
+        count => format!(", {}", counted(count, "process")),
     };
     format!(
         "[recording] {} events/s, {} live, {} lost{processes}",

@@ -4,8 +4,6 @@ use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 use std::io::{IsTerminal, stderr};
 use std::os::fd::AsFd;
 
-/// Columns assumed where there is no terminal.
-const DEFAULT_WIDTH: usize = 100;
 /// Columns below which nothing can be shown.
 const NARROWEST: usize = 20;
 
@@ -21,11 +19,11 @@ pub(crate) fn progress_is_welcome() -> bool {
     ordinary && tcgetpgrp(&stderr).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Columns of a stream's terminal.
-pub(crate) fn width(stream: impl AsFd) -> usize {
+/// Columns that lines are cut to: what the user says in `COLUMNS`, else those of the stream's terminal. None where
+/// it is no terminal, or one that nobody told its size.
+pub(crate) fn width(stream: impl AsFd) -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     // A terminal that nobody told its size says 0.
-    match tcgetwinsize(stream) {
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).max(NARROWEST),
-        _ => DEFAULT_WIDTH,
-    }
+    let width = said.or_else(|| tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col)));
+    width.filter(|&columns| columns > 0).map(|columns| columns.max(NARROWEST))
 }

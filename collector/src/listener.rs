@@ -56,8 +56,9 @@ impl Failures {
     pub(crate) fn remark(&self) -> Option<String> {
         let failures = self.0.lock().ok()?;
         let (count, last) = &*failures;
-        (*count > 0)
-            .then(|| format!("{count} processes could not be recorded, the last one because of: {last}."))
+        (*count > 0).then(|| {
+            format!("Processes that could not be recorded: {count}, the last one because of: {last}.")
+        })
     }
 }
 

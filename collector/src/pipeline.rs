@@ -318,14 +318,14 @@ impl Pipeline {
         let counters = &self.sums.counters;
         if counters.stash_full > 0 {
             remarks.push(format!(
-                "{} stacks could not be kept, their events show as [stash full]: a recording holds 16 million \
+                "Stacks that could not be kept: {}. Their events show as [stash full]: a recording holds 16 million \
                  different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
                 counters.stash_full
             ));
         }
         if counters.agent_allocations > 0 {
             remarks.push(format!(
-                "The agent made {} allocations of its own through its hooks. Please report this.",
+                "Allocations of the agent's own through its hooks: {}. Please report this.",
                 counters.agent_allocations
             ));
         }

@@ -5,13 +5,13 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// A file with code as the recorder saw it mapped. What is not known is empty or 0 and is not compared; with
+/// A file with code as it was when it was mapped. What is not known is empty or 0 and is not compared; with
 /// nothing known the path alone decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleFile {
-    /// Where to open it, as the recorder sees it; may lead through `/proc/PID/root` or `/proc/PID/map_files`.
+    /// Where to open it, as this process sees it; may lead through `/proc/PID/root` or `/proc/PID/map_files`.
     pub path: PathBuf,
-    /// Contents of the build-id note. When both the recorder and the file have one, it alone decides.
+    /// Contents of the build-id note. When both the recording and the file have one, it alone decides.
     pub build_id: Vec<u8>,
     /// Device number as `stat` gives it. Some file systems (btrfs, overlayfs) show another one in
     /// `/proc/PID/maps`: take it from a `stat` at the time of mapping, or leave it 0.

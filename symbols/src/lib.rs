@@ -31,6 +31,8 @@ mod identity;
 mod lookup;
 mod reason;
 
+mod batch;
+
 mod debug_files;
 mod demangle;
 mod elf;
@@ -46,6 +48,7 @@ mod compression;
 mod image;
 mod xz;
 
+pub use batch::{Batch, Found, Source};
 pub use demangle::demangle;
 pub use identity::ModuleFile;
 pub use lookup::{Lookup, SourceFrame};

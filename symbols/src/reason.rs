@@ -36,6 +36,24 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them.
+    pub const ALL: [Reason; 9] = [
+        Reason::FileMissing,
+        Reason::FileReplaced,
+        Reason::PermissionDenied,
+        Reason::FileUnreadable,
+        Reason::UnreadableElf,
+        Reason::NoSymbols,
+        Reason::NoSymbolHere,
+        Reason::DebugFileRefused,
+        Reason::NoMapping,
+    ];
+
+    /// The reason with this text, as it was stored; where several have it, their advice is the same.
+    pub fn from_text(text: &str) -> Option<Reason> {
+        Self::ALL.into_iter().find(|reason| reason.to_string() == text)
+    }
+
     /// What the user can do, one sentence.
     pub fn advice(self) -> &'static str {
         match self {
@@ -46,12 +64,10 @@ impl Reason {
             Reason::FileUnreadable => "Check that the path leads to a regular file on a healthy disk.",
             Reason::UnreadableElf => "Check the file with `readelf -aW`, or install it again.",
             Reason::NoSymbols | Reason::NoSymbolHere => {
-                "Install the debug symbols of this file, or build it without stripping."
+                "Install debug symbols (docs/symbols.md has the commands), or build without stripping."
             }
             Reason::DebugFileRefused => "Install the debug symbols of exactly this version of the file.",
-            Reason::NoMapping => {
-                "Code that was generated at run time has a name only if its runtime writes a perf map."
-            }
+            Reason::NoMapping => "Code that was made at run time is in no file: it has no names yet.",
         }
     }
 }
@@ -71,6 +87,16 @@ impl From<std::io::Error> for Reason {
 mod tests {
     use super::*;
     use std::io::{Error, ErrorKind};
+
+    /// Check that a reason is found again by its text, with the same advice.
+    #[test]
+    fn texts_lead_back() {
+        for reason in Reason::ALL {
+            let found = Reason::from_text(&reason.to_string());
+            assert_eq!(found.map(Reason::advice), Some(reason.advice()), "{reason}");
+        }
+        assert_eq!(Reason::from_text("no reason"), None);
+    }
 
     /// Check what each error of the system means for the names of a file.
     #[test]

@@ -10,10 +10,10 @@
 //! - **Nothing is left out in silence**: what a limit hides stands in a row of its own with its sum, and losses of
 //!   the recording stand over every report.
 //!
-//! Only [`open`] and its siblings read a file; only views write, to the writer they are given.
+//! Only [`open`] and its siblings read files: the capture, and those that its names may come from; only views write, to the writer they are given.
 //!
 //! ```no_run
-//! let loaded = viewer::open("app.1000.memprof".as_ref())?;
+//! let loaded = viewer::open("app.1000.memprof".as_ref(), viewer::Naming::FromFiles)?;
 //! let options = viewer::ReportOptions::default();
 //! viewer::text::report(&mut std::io::stdout(), &loaded, &options, &viewer::text::Style::default())?;
 //! # Ok::<(), viewer::Error>(())
@@ -29,7 +29,9 @@ mod ended;
 mod loaded;
 mod open;
 mod options;
+mod symbolize;
 
 pub use loaded::{Loaded, Source};
 pub use open::{Error, dump, dump_json, open};
 pub use options::{DumpOptions, ReportOptions, Shape};
+pub use symbolize::{LookedUp, Naming};

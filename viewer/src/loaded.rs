@@ -1,6 +1,7 @@
 //! A capture, counted and named: what every view is made from.
 
 use crate::analysis::{Names, Profile};
+use crate::symbolize::LookedUp;
 use capture::Tables;
 
 /// Where the events came from, as far as a view says so.
@@ -25,13 +26,15 @@ pub struct Loaded {
     pub names: Names,
     /// The file.
     pub source: Source,
+    /// The search for names that the capture lacks.
+    pub looked_up: LookedUp,
 }
 
 impl Loaded {
     /// Names what was counted.
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
-        Self { tables, profile, names, source }
+        Self { tables, profile, names, source, looked_up: LookedUp::default() }
     }
 
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.

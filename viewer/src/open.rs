@@ -1,11 +1,12 @@
-//! From a file to a view: the only place of this crate that reads.
+//! From a file to a view: the only place of this crate that reads captures.
 
 use crate::analysis::{Load, Names};
 use crate::json;
 use crate::loaded::{Loaded, Source};
 use crate::options::DumpOptions;
+use crate::symbolize::{LookedUp, Naming, symbolize};
 use crate::text::{Dump, Style};
-use capture::{Error as CaptureError, Event, Reader};
+use capture::{Error as CaptureError, Event, Reader, Tables};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -32,35 +33,61 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error::Capture`] when the file cannot be read or is none.
-pub fn open(path: &Path) -> Result<Loaded, Error> {
+pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
     let (reader, mut source) = open_reader(path)?;
     let mut load = Load::new(reader.tables());
     let read = reader.for_each_batch(|events| events.iter().for_each(|event| load.event(event)));
     let profile = load.finish();
     note_damage(&mut source, read)?;
-    Ok(Loaded::new(reader.into_tables(), profile, source))
+    let mut tables = reader.into_tables();
+    let looked_up = named(&mut tables, naming);
+    Ok(Loaded { looked_up, ..Loaded::new(tables, profile, source) })
 }
 
 /// Writes every event of a capture as a line of text.
 ///
 /// # Errors
 /// Those of the file and of the writer.
-pub fn dump(path: &Path, out: &mut dyn Write, options: DumpOptions, style: &Style) -> Result<(), Error> {
+pub fn dump(
+    path: &Path,
+    naming: Naming,
+    out: &mut dyn Write,
+    options: DumpOptions,
+    style: &Style,
+) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
-    let names = Names::new(reader.tables());
-    let mut dump = Dump::new(out, reader.tables(), &names, options, *style);
-    each_event(&reader, &source, |event| dump.event(event))
+    let mut tables = reader.tables().clone();
+    let looked_up = named(&mut tables, naming);
+    let names = Names::new(&tables);
+    let mut dump = Dump::new(out, &tables, &names, options, *style);
+    each_event(&reader, &source, |event| dump.event(event))?;
+    Ok(looked_up)
 }
 
 /// Writes every event of a capture as a line of JSON.
 ///
 /// # Errors
 /// Those of the file and of the writer.
-pub fn dump_json(path: &Path, out: &mut dyn Write, options: DumpOptions) -> Result<(), Error> {
+pub fn dump_json(
+    path: &Path,
+    naming: Naming,
+    out: &mut dyn Write,
+    options: DumpOptions,
+) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
-    let names = Names::new(reader.tables());
-    let mut dump = json::Dump::new(out, reader.tables(), &names, options, &source.file)?;
-    each_event(&reader, &source, |event| dump.event(event))
+    let mut tables = reader.tables().clone();
+    let looked_up = named(&mut tables, naming);
+    let names = Names::new(&tables);
+    let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
+    each_event(&reader, &source, |event| dump.event(event))?;
+    Ok(looked_up)
+}
+
+fn named(tables: &mut Tables, naming: Naming) -> LookedUp {
+    match naming {
+        Naming::Stored => LookedUp::default(),
+        Naming::FromFiles => symbolize(tables),
+    }
 }
 
 fn open_reader(path: &Path) -> Result<(Reader, Source), Error> {

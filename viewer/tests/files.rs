@@ -7,7 +7,7 @@ use std::path::Path;
 use support::Made;
 use support::fixtures::rich;
 use viewer::text::Style;
-use viewer::{DumpOptions, Error};
+use viewer::{DumpOptions, Error, Naming};
 
 /// Writes a made capture to a file, with a flush between every few events.
 fn write(path: &Path, made: &Made) {
@@ -45,10 +45,10 @@ fn file_has_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("server.memprof");
     write(&path, &rich());
-    let read = viewer::open(&path).unwrap();
+    let read = viewer::open(&path, Naming::Stored).unwrap();
     let made = rich().loaded(&path.display().to_string());
     assert_eq!(read.source, made.source);
-    for style in [Style::default(), Style { color: true, width: 80 }] {
+    for style in [Style::default(), Style { color: true, width: Some(80) }] {
         let text = |loaded: &viewer::Loaded| {
             let mut out = Vec::new();
             viewer::text::info(&mut out, loaded, &style).unwrap();
@@ -68,11 +68,11 @@ fn cut_file_is_counted_up_to_the_cut() {
     let path = folder.path().join("cut.memprof");
     write(&path, &rich());
     let bytes = std::fs::read(&path).unwrap();
-    let whole = viewer::open(&path).unwrap().profile;
+    let whole = viewer::open(&path, Naming::Stored).unwrap().profile;
     let mut before = 0;
     for length in (0..bytes.len()).step_by(7) {
         std::fs::write(&path, &bytes[..length]).unwrap();
-        let Ok(loaded) = viewer::open(&path) else {
+        let Ok(loaded) = viewer::open(&path, Naming::Stored) else {
             assert!(length < 200, "only a file without a header is refused, not one of {length} bytes");
             continue;
         };
@@ -97,14 +97,20 @@ fn dump_streams_a_file() {
     let path = folder.path().join("server.memprof");
     write(&path, &rich());
     let mut text = Vec::new();
-    viewer::dump(&path, &mut text, DumpOptions { frames: 0 }, &Style::default()).unwrap();
+    viewer::dump(&path, Naming::Stored, &mut text, DumpOptions { frames: 0 }, &Style::default()).unwrap();
     assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());
     let mut json = Vec::new();
-    viewer::dump_json(&path, &mut json, DumpOptions::default()).unwrap();
+    viewer::dump_json(&path, Naming::Stored, &mut json, DumpOptions::default()).unwrap();
     assert_eq!(json.split(|&byte| byte == b'\n').count() - 1, rich().events.len() + 1);
 
     let mut full = [0; 100];
-    let error = viewer::dump(&path, &mut full.as_mut_slice(), DumpOptions::default(), &Style::default());
+    let error = viewer::dump(
+        &path,
+        Naming::Stored,
+        &mut full.as_mut_slice(),
+        DumpOptions::default(),
+        &Style::default(),
+    );
     assert!(matches!(error, Err(Error::Write(_))), "{error:?}");
 }
 
@@ -116,7 +122,7 @@ fn other_files_are_refused_by_name() {
     let script = folder.path().join("script.sh");
     std::fs::write(&script, "#!/bin/sh\n").unwrap();
     for path in [absent, script, folder.path().to_owned()] {
-        let error = viewer::open(&path).unwrap_err();
+        let error = viewer::open(&path, Naming::Stored).unwrap_err();
         assert!(matches!(error, Error::Capture { .. }));
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }

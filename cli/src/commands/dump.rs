@@ -1,10 +1,9 @@
 //! `dump`: every event, a line each.
 
-use super::view;
+use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use std::path::PathBuf;
-use viewer::DumpOptions;
+use viewer::{DumpOptions, LookedUp};
 
 /// Print every event, a line each
 #[derive(Args, Debug)]
@@ -13,8 +12,8 @@ use viewer::DumpOptions;
     function."
 )]
 pub(crate) struct Arguments {
-    /// The capture
-    file: PathBuf,
+    #[command(flatten)]
+    capture: Capture,
     /// Functions of each stack; 0 leaves stacks out
     #[arg(long, value_name = "N", default_value_t = DumpOptions::default().frames)]
     frames: usize,
@@ -26,8 +25,16 @@ pub(crate) struct Arguments {
 /// Prints them as they are read: a capture may have more events than fit into memory.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = DumpOptions { frames: arguments.frames };
-    view::print(|out, style| match arguments.json {
-        true => viewer::dump_json(&arguments.file, out, options),
-        false => viewer::dump(&arguments.file, out, options, style),
-    })
+    let Capture { file, .. } = &arguments.capture;
+    let naming = arguments.capture.naming();
+    let mut looked_up = LookedUp::default();
+    let code = view::print(|out, style| {
+        looked_up = match arguments.json {
+            true => viewer::dump_json(file, naming, out, options)?,
+            false => viewer::dump(file, naming, out, options, style)?,
+        };
+        Ok(())
+    })?;
+    view::tell(looked_up);
+    Ok(code)
 }

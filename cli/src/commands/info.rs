@@ -1,16 +1,15 @@
 //! `info`: what a capture is.
 
-use super::view;
+use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use std::path::PathBuf;
 use viewer::{json, text};
 
 /// Show what was recorded, what was lost, and what the recording cost
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The capture
-    file: PathBuf,
+    #[command(flatten)]
+    capture: Capture,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -18,7 +17,7 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = view::open(&arguments.file)?;
+    let loaded = arguments.capture.open()?;
     view::print(|out, style| {
         match arguments.json {
             true => json::info(out, &loaded)?,

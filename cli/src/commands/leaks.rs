@@ -1,16 +1,15 @@
 //! `leaks`: what was still allocated at the end.
 
-use super::view;
+use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use std::path::PathBuf;
 use viewer::text;
 
 /// Show what was still allocated at the end, stack by stack
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The capture
-    file: PathBuf,
+    #[command(flatten)]
+    capture: Capture,
     /// Sum up what is beyond this number of stacks
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -18,6 +17,6 @@ pub(crate) struct Arguments {
 
 /// Prints the leaks.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = view::open(&arguments.file)?;
+    let loaded = arguments.capture.open()?;
     view::print(|out, style| Ok(text::leaks(out, &loaded, arguments.limit, style)?))
 }

@@ -38,7 +38,7 @@ pub(crate) struct Recording {
     /// Do not record processes whose executable's name matches
     #[arg(long, value_name = "GLOB")]
     skip: Vec<String>,
-    /// Do not look up function names at the end; the capture then opens only where its programs are
+    /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
     /// Do not store command lines in the capture

@@ -1,10 +1,9 @@
 //! `report`: who allocates, and who holds the memory.
 
-use super::view;
+use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
 use viewer::analysis::{Metric, Share};
 use viewer::{ReportOptions, Shape, json, text};
 
@@ -15,19 +14,23 @@ Examples:
   sysprof-memprof report app.memprof                            stacks that held most at the peak
   sysprof-memprof report app.memprof --by allocations --tree    where allocations are made, from main inwards
   sysprof-memprof report app.memprof --by leaked --inverted     from the allocating functions outwards
+  sysprof-memprof report app.memprof --functions                self and total of each function
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
-    /// The capture
-    file: PathBuf,
+    #[command(flatten)]
+    capture: Capture,
     /// What to count and sort by
     #[arg(long, value_name = "METRIC", default_value = "peak", value_parser = metric())]
     by: Metric,
     /// Show a tree from the root inwards
-    #[arg(long, conflicts_with = "inverted")]
+    #[arg(long, group = "shape")]
     tree: bool,
     /// Show a tree from the allocating functions outwards
-    #[arg(long)]
+    #[arg(long, group = "shape")]
     inverted: bool,
+    /// Show functions, with what each allocates itself and with all that it calls
+    #[arg(long, group = "shape")]
+    functions: bool,
     /// Sum up what is less than this share of the total [default: 1%; in JSON only --inverted has one]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
@@ -41,13 +44,14 @@ pub(crate) struct Arguments {
 
 /// Prints the report.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let shape = match (arguments.tree, arguments.inverted) {
-        (true, _) => Shape::Tree,
-        (_, true) => Shape::Inverted,
+    let shape = match arguments {
+        Arguments { tree: true, .. } => Shape::Tree,
+        Arguments { inverted: true, .. } => Shape::Inverted,
+        Arguments { functions: true, .. } => Shape::Functions,
         _ => Shape::Stacks,
     };
     let options = ReportOptions { metric: arguments.by, shape, min: arguments.min, limit: arguments.limit };
-    let loaded = view::open(&arguments.file)?;
+    let loaded = arguments.capture.open()?;
     view::print(|out, style| {
         match arguments.json {
             true => json::report(out, &loaded, &options)?,

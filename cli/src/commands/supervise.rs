@@ -21,6 +21,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use viewer::format::counted;
 
 /// Time between two looks when there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);
@@ -98,8 +99,8 @@ fn name_left_behind(left: &[Descendant]) {
         names.push("…".to_string());
     }
     message::note(&format!(
-        "{} of the target's processes go on unrecorded: {}. --wait-children waits for them.",
-        left.len(),
+        "{} left behind, to go on unrecorded: {}. --wait-children waits for such.",
+        counted(left.len() as u64, "process"),
         names.join(", ")
     ));
 }

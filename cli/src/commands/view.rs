@@ -4,17 +4,52 @@ use crate::exit::{Failure, Outcome};
 use crate::log::debug;
 use crate::{message, terminal};
 use anstream::{AutoStream, ColorChoice};
+use clap::Args;
 use collector::Finished;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use viewer::format::counted;
 use viewer::text::{self, Style};
-use viewer::{Error, Loaded};
+use viewer::{Error, Loaded, LookedUp, Naming};
 
-/// Reads and counts a capture.
-pub(super) fn open(file: &Path) -> Result<Loaded, Failure> {
+/// A capture to be shown.
+#[derive(Args, Debug)]
+pub(crate) struct Capture {
+    /// The capture
+    pub(super) file: PathBuf,
+    /// Do not look up names that the capture lacks in the files of this machine
+    #[arg(long)]
+    no_symbolize: bool,
+}
+
+impl Capture {
+    /// Reads and counts it.
+    pub(super) fn open(&self) -> Result<Loaded, Failure> {
+        let loaded = open(&self.file, self.naming())?;
+        tell(loaded.looked_up);
+        Ok(loaded)
+    }
+
+    pub(super) fn naming(&self) -> Naming {
+        if self.no_symbolize { Naming::Stored } else { Naming::FromFiles }
+    }
+}
+
+fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
     debug!("reading {}", file.display());
-    viewer::open(file).map_err(failure)
+    viewer::open(file, naming).map_err(failure)
+}
+
+/// Says what names do not come from the capture, or could not be found anywhere.
+pub(super) fn tell(LookedUp { unresolved, named }: LookedUp) {
+    if named > 0 {
+        let names = counted(named, "name");
+        message::note(&format!("looked up in the files of this machine: {names} that the capture lacks"));
+    } else if unresolved > 0 {
+        let addresses = counted(unresolved, "address");
+        message::note(&format!("no name for {addresses}: the recorded files are not on this machine"));
+    }
 }
 
 /// Writes a view to standard output.
@@ -32,7 +67,7 @@ pub(super) fn print(view: impl FnOnce(&mut dyn Write, &Style) -> Result<(), Erro
 pub(super) fn after_recording(finished: &Finished, quiet: bool) {
     if quiet {
         if finished.lost > 0 {
-            message::warning(&format!("{} events were lost; see: sysprof-memprof info", finished.lost));
+            message::warning(&format!("{} lost; see: sysprof-memprof info", counted(finished.lost, "event")));
         }
         return;
     }
@@ -44,7 +79,7 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
 }
 
 fn summarize(file: &Path) -> Result<(), Failure> {
-    let loaded = open(file)?;
+    let loaded = open(file, Naming::Stored)?;
     let stderr = io::stderr();
     let style =
         Style { color: AutoStream::choice(&stderr) != ColorChoice::Never, width: terminal::width(&stderr) };

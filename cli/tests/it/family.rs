@@ -31,7 +31,7 @@ fn processes_left_behind_are_named() {
         let ran = world.run(["run", "--", "sh", "-c", &script]);
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
         let pids = named(&ran, "sleep");
-        assert!(ran.stderr.contains("1 of the target's processes"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 process left behind"), "{}", ran.stderr);
         assert_eq!(pids.len(), 1, "{}", ran.stderr);
         assert!(Path::new(&format!("/proc/{}", pids[0])).exists(), "it goes on");
         end(pids[0]);

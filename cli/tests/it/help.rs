@@ -90,6 +90,7 @@ fn wrong_usage_exits_2() {
         (&["report", "x", "--by", "beauty"], "temporary"),
         (&["report", "x", "--min", "101%"], "1%"),
         (&["report", "x", "--tree", "--inverted"], "cannot be used with"),
+        (&["report", "x", "--functions", "--tree"], "cannot be used with"),
         (&["completions", "csh"], "fish"),
         (&["no-such-command"], "sysprof-memprof run -- no-such-command"),
         (&["/no/such/file"], "sysprof-memprof report /no/such/file"),

@@ -6,6 +6,7 @@ mod family;
 mod files;
 mod help;
 mod launch;
+mod names;
 mod output;
 mod package;
 mod refusals;

@@ -57,7 +57,9 @@ impl World {
             .env("HOME", self.path("home"))
             .env("XDG_RUNTIME_DIR", self.path("run"));
         command.env("TMPDIR", self.path("tmp"));
-        for name in ["XDG_CACHE_HOME", "XDG_STATE_HOME", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
+        for name in
+            ["XDG_CACHE_HOME", "XDG_STATE_HOME", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"]
+        {
             command.env_remove(name);
         }
         for (name, _) in

@@ -25,13 +25,24 @@ pub fn meaningful<'a>(
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
+    functions_of(tables, names, stack).skip(plumbing(tables, names, stack))
+}
+
+/// The standard library's function that the first meaningful one has called, if it did.
+pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> {
+    let last = plumbing(tables, names, stack).checked_sub(1)?;
+    functions_of(tables, names, stack).nth(last).map(|(_, step)| step)
+}
+
+/// How many functions stand before the first meaningful one, 0 where none is.
+fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
     let plumbing = functions_of(tables, names, stack).take(MOST_PLUMBING).take_while(noise).count();
     let beyond = functions_of(tables, names, stack).nth(plumbing);
     let all_of_it = beyond.is_none_or(|(_, step)| {
         is_plumbing(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
     });
-    functions_of(tables, names, stack).skip(if all_of_it { 0 } else { plumbing })
+    if all_of_it { 0 } else { plumbing }
 }
 
 /// True for a function of a standard library, by its name or by the file that it is in.

@@ -26,7 +26,7 @@ pub(super) fn functions(
     costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
     let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
     let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
-    let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2).max(20);
+    let room = style.room(Columns::WIDTH + Columns::SINGLE + 2);
     let everything = fit_name(names, LabelId::EVERYTHING, room);
     writeln!(out, "{}{}  {everything}", columns.row(columns.total), columns.single(Amount::ZERO))?;
     for cost in &costs[..shown] {

@@ -2,8 +2,9 @@
 
 use super::escape::{columns, escape};
 use super::headline::warnings;
+use super::nameless::footnote;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, ProcessProfile, process_name, stack_states, state_share};
+use crate::analysis::{Amount, Metric, ProcessProfile, process_name, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, duration, percent};
 use crate::loaded::Loaded;
@@ -25,6 +26,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
+    footnote(out, loaded, Metric::Bytes, style)?;
     let remarks =
         loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
     for remark in remarks {
@@ -144,9 +146,9 @@ fn cost(loaded: &Loaded) -> Facts {
     let size = |value: u64| bytes(i64::try_from(value).unwrap_or(i64::MAX));
     vec![
         fact("CPU in hooks", duration(cost.agent_cpu_ns)),
-        fact("CPU of the recorder", duration(cost.collector_cpu_ns)),
+        fact("CPU of the collector", duration(cost.collector_cpu_ns)),
         fact("waiting for room", duration(cost.wait_ns)),
-        fact("memory of the recorder", size(cost.collector_peak_rss)),
+        fact("memory of the collector", size(cost.collector_peak_rss)),
         fact("shared memory", size(cost.shared_memory)),
         fact("the agent's own calls", count(cost.agent_allocations)),
     ]

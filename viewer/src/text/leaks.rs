@@ -2,6 +2,7 @@
 
 use super::escape::{columns, escape};
 use super::headline::headline;
+use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, call_of, functions_of, process_name, rows};
@@ -43,7 +44,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
             percent(rest.bytes, total.bytes)
         )?;
     }
-    Ok(())
+    footnote(out, loaded, metric, style)
 }
 
 /// What is in the number although it may be freed yet, and what is not in it although nobody freed it.
@@ -107,7 +108,7 @@ fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> i
         let inlined = if step.inlined { " (inlined)" } else { "" };
         let place = detail(loaded, &step).map_or(String::new(), |place| format!("  {place}"));
         let place = format!("{times}{inlined}{place}");
-        let room = style.width.saturating_sub(4 + columns(&place)).max(20);
+        let room = style.room(4 + columns(&place));
         let name = fit_name(&loaded.names, step.label, room);
         writeln!(out, "    {}{}", style.paint(Role::Function, name), style.paint(Role::Detail, place))?;
     }

@@ -8,6 +8,7 @@ mod headline;
 mod info;
 mod lead;
 mod leaks;
+mod nameless;
 mod place;
 mod report;
 mod stacks;

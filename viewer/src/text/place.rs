@@ -10,11 +10,14 @@ pub(super) fn function(names: &Names, step: &Step) -> String {
     escape(&names.label(step.label).short()).into_owned()
 }
 
+/// Longest name that is spelt out where the short one would do. C++ has names of some thousand letters.
+const LONGEST: usize = 120;
+
 /// A name for a column of this width: in full, else the short one, else the beginning of that.
 pub(super) fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
     let label = names.label(label);
     let full = escape(&label.name);
-    if columns(&full) <= room {
+    if columns(&full) <= room.min(LONGEST) {
         return full.into_owned();
     }
     fit(&escape(&label.short()), room).into_owned()

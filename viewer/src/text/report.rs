@@ -1,5 +1,6 @@
 //! `report`: the views of one capture.
 
+use super::nameless::footnote;
 use super::style::Style;
 use super::{functions, headline, stacks, tree};
 use crate::analysis::Tree;
@@ -27,15 +28,16 @@ pub fn report(
     writeln!(out)?;
     let Loaded { profile, tables, names, .. } = loaded;
     match options.shape {
-        Shape::Stacks => stacks::stacks(out, loaded, metric, cutoff, style),
-        Shape::Functions => functions::functions(out, loaded, metric, cutoff, style),
+        Shape::Stacks => stacks::stacks(out, loaded, metric, cutoff, style)?,
+        Shape::Functions => functions::functions(out, loaded, metric, cutoff, style)?,
         Shape::Tree => {
             let tree = Tree::top_down(profile, tables, names, metric);
-            tree::tree(out, loaded, &tree, metric, cutoff, style)
+            tree::tree(out, loaded, &tree, metric, cutoff, style)?;
         }
         Shape::Inverted => {
             let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
-            tree::tree(out, loaded, &tree, metric, cutoff, style)
+            tree::tree(out, loaded, &tree, metric, cutoff, style)?;
         }
     }
+    footnote(out, loaded, metric, style)
 }

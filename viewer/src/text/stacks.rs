@@ -8,10 +8,10 @@
 //! ```
 
 use super::columns::Columns;
-use super::escape::fit;
+use super::escape::{columns as columns_of, fit};
 use super::place::{chain, detail, function};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Cutoff, Group, LabelId, Metric, Row, groups, meaningful, rows};
+use crate::analysis::{Amount, Cutoff, Group, LabelId, Metric, Row, called_of, groups, meaningful, rows};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -50,13 +50,13 @@ pub(super) fn stacks(
 
 fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Columns) -> io::Result<()> {
     let (style, metric) = (columns.style, columns.metric);
-    let room = style.width.saturating_sub(Columns::WIDTH).max(20);
-    let name = group_name(loaded, group, room);
+    let room = style.room(Columns::WIDTH);
+    let detail = common_detail(loaded, group);
+    let name = group_name(loaded, group, detail.as_deref(), room);
     writeln!(out, "{}{}", columns.row(metric.of(&group.cost)), style.paint(Role::Function, name))?;
     let callers = |row: &Row, room: usize| {
-        let chain = chain(loaded, row.node, 1, DEPTH);
-        let chain = if chain.is_empty() { "(no caller)".to_owned() } else { format!("< {chain}") };
-        style.paint(Role::Detail, fit(&chain, room).into_owned())
+        let text = way(loaded, row, detail.is_none());
+        style.paint(Role::Detail, fit(&text, room).into_owned())
     };
     if let [row] = group.rows[..] {
         let blank = " ".repeat(Columns::WIDTH);
@@ -70,21 +70,46 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     remainder(out, columns, rest, "more stack", "  ")
 }
 
-/// The name, and where it allocates when all its stacks agree.
-fn group_name(loaded: &Loaded, group: &Group, room: usize) -> String {
-    let mut steps = group.rows.iter().map(|row| meaningful(&loaded.tables, &loaded.names, row.node).next());
-    let Some(Some((_, first))) = steps.next() else { return "[no stack]".to_owned() };
-    let name = function(&loaded.names, &first);
-    let agree =
-        steps.all(|step| step.is_some_and(|(_, step)| (step.file, step.line) == (first.file, first.line)));
-    match detail(loaded, &first).filter(|_| agree) {
+/// Where the function allocates, when all its stacks agree.
+fn common_detail(loaded: &Loaded, group: &Group) -> Option<String> {
+    let mut details = group.rows.iter().map(|row| {
+        let (_, step) = meaningful(&loaded.tables, &loaded.names, row.node).next()?;
+        detail(loaded, &step)
+    });
+    let first = details.next()??;
+    details.all(|detail| detail.as_ref() == Some(&first)).then_some(first)
+}
+
+fn group_name(loaded: &Loaded, group: &Group, detail: Option<&str>, room: usize) -> String {
+    let first = group.rows.first().and_then(|row| meaningful(&loaded.tables, &loaded.names, row.node).next());
+    let Some((_, step)) = first else { return "[no stack]".to_owned() };
+    let name = function(&loaded.names, &step);
+    match detail {
         Some(detail) => {
             let detail = format!(" ({detail})");
-            let name = fit(&name, room.saturating_sub(super::escape::columns(&detail)).max(20)).into_owned();
+            let name = fit(&name, room.saturating_sub(columns_of(&detail)).max(20)).into_owned();
             fit(&format!("{name}{detail}"), room).into_owned()
         }
         None => fit(&name, room).into_owned(),
     }
+}
+
+/// How a stack came to the allocator and to its function: `b.c:11 via xmalloc < a < main`.
+fn way(loaded: &Loaded, row: &Row, with_detail: bool) -> String {
+    let Loaded { tables, names, .. } = loaded;
+    let mut parts = Vec::new();
+    if with_detail {
+        let first = meaningful(tables, names, row.node).next();
+        parts.extend(first.and_then(|(_, step)| detail(loaded, &step)));
+    }
+    parts.extend(called_of(tables, names, row.node).map(|step| format!("via {}", function(names, &step))));
+    let callers = chain(loaded, row.node, 1, DEPTH);
+    if !callers.is_empty() {
+        parts.push(format!("< {callers}"));
+    } else if parts.is_empty() {
+        parts.push("(no caller)".to_owned());
+    }
+    parts.join(" ")
 }
 
 /// One row for what is left out.

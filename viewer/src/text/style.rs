@@ -3,20 +3,16 @@
 use anstyle::{AnsiColor, Style as Ansi};
 use std::fmt::{self, Display};
 
-/// What the place that text is written to can show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Columns that a name gets on the narrowest terminal.
+const LEAST: usize = 20;
+
+/// What the place that text is written to can show. The default is for files and pipes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Write colours. Only the caller knows whether a terminal reads them.
     pub color: bool,
-    /// Columns to fill. Where the width is unknown or output goes to a file, something generous.
-    pub width: usize,
-}
-
-impl Default for Style {
-    /// For files and pipes: no colours, 120 columns.
-    fn default() -> Self {
-        Self { color: false, width: 120 }
-    }
+    /// Columns of a terminal: names are cut to them. None where no terminal is: then nothing is cut.
+    pub width: Option<usize>,
 }
 
 /// What a piece of text is.
@@ -39,6 +35,11 @@ pub(super) struct Painted<T> {
 }
 
 impl Style {
+    /// Columns for a name beside others that are used.
+    pub(super) fn room(&self, used: usize) -> usize {
+        self.width.map_or(usize::MAX, |width| width.saturating_sub(used).max(LEAST))
+    }
+
     pub(super) fn paint<T: Display>(&self, role: Role, text: T) -> Painted<T> {
         let style = match role {
             Role::Heading => Ansi::new().bold(),

@@ -64,7 +64,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
             0 => String::new(),
             wait => format!(", {} of waiting", duration(wait)),
         };
-        facts.push(("cost", format!("{agent} of CPU in the program, {collector} in the recorder{waited}")));
+        facts.push(("cost", format!("{agent} of CPU in the program, {collector} in the collector{waited}")));
     }
     facts
 }
@@ -122,7 +122,7 @@ fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
                 None => format!("{text} ({place})"),
             };
         }
-        writeln!(out, "{size}  {share:>7}  {}", fit(&text, style.width.saturating_sub(21).max(20)))?;
+        writeln!(out, "{size}  {share:>7}  {}", fit(&text, style.room(21)))?;
     }
     Ok(())
 }

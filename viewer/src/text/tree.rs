@@ -50,10 +50,8 @@ pub(super) fn tree(
                 let (id, times, shown) =
                     unroll(tree, id, |id| Shown::of(tree, id, &loaded.names, metric, cutoff));
                 let times = if times > 1 { format!(" ×{times}") } else { String::new() };
-                let room = style
-                    .width
-                    .saturating_sub(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead) + columns(&times));
-                let name = fit_name(&loaded.names, tree.node(id).label, room.max(20));
+                let used = Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead) + columns(&times);
+                let name = fit_name(&loaded.names, tree.node(id).label, style.room(used));
                 let name = style.paint(Role::Function, name);
                 let own = numbers.single(tree.own(id));
                 writeln!(out, "{}{own}  {lead}{name}{times}", numbers.row(tree.node(id).total))?;
@@ -82,7 +80,7 @@ fn unroll(tree: &Tree, mut id: u32, shown_of: impl Fn(u32) -> Shown) -> (u32, us
 
 /// At most half of what the numbers leave is spent on lines.
 fn levels(style: &Style) -> u32 {
-    let room = style.width.saturating_sub(Columns::WIDTH + Columns::SINGLE + 2) / 2;
+    let room = style.room(Columns::WIDTH + Columns::SINGLE + 2) / 2;
     u32::try_from(room / 3).unwrap_or(u32::MAX).max(4)
 }
 

@@ -1,0 +1,159 @@
+//! Many addresses of many files, by as many threads as there are processors.
+//!
+//! The file with most addresses is taken first, and each thread has one file open at a time: big ones take some
+//! hundred megabytes.
+
+use crate::{Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+/// Results that wait for the caller.
+const QUEUE: usize = 1024;
+
+/// Where the names of a module come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A file.
+    File(ModuleFile),
+    /// An ELF image that no file holds: the vdso.
+    Image(Vec<u8>),
+    /// Nothing, for this reason.
+    None(Reason),
+}
+
+/// Addresses of one module, as [`ModuleSymbols::lookup`] takes them.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The module.
+    pub source: Source,
+    /// The addresses.
+    pub addresses: Vec<u64>,
+}
+
+/// One result: which batch, which of its addresses, and what is known.
+pub type Found = (usize, usize, Lookup);
+
+impl Symbolizer {
+    /// Looks all addresses up and hands each result to `take`, in no order that means anything. Ends early when
+    /// `cancel` becomes true or `take` fails.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn look_up<E>(
+        &self,
+        batches: &[Batch],
+        cancel: &AtomicBool,
+        take: impl FnMut(Found) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut order: Vec<usize> = (0..batches.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(batches[index].addresses.len()));
+        let (next, (sender, results)) = (AtomicUsize::new(0), sync_channel(QUEUE));
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(batches.len());
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                let (sender, order, next) = (sender.clone(), &order, &next);
+                scope.spawn(move || {
+                    // Relaxed: the counter only hands out places.
+                    while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if self.look_up_batch(index, &batches[index], cancel, &sender).is_none() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            // Dropping the receiver at an error ends the threads.
+            results.into_iter().try_for_each(take)
+        })
+    }
+
+    /// None when nobody wants results any more.
+    fn look_up_batch(
+        &self,
+        index: usize,
+        batch: &Batch,
+        cancel: &AtomicBool,
+        sender: &SyncSender<Found>,
+    ) -> Option<()> {
+        // Relaxed, here and below: a flag; nothing is read on the strength of it.
+        if cancel.load(Ordering::Relaxed) {
+            return None;
+        }
+        let module = self.open_source(&batch.source);
+        for (place, &address) in batch.addresses.iter().enumerate() {
+            if cancel.load(Ordering::Relaxed) {
+                return None;
+            }
+            let lookup = match &module {
+                Ok(module) => module.lookup(address),
+                Err(reason) => Lookup { frames: Vec::new(), reason: Some(*reason) },
+            };
+            sender.send((index, place, lookup)).ok()?;
+        }
+        Some(())
+    }
+
+    fn open_source(&self, source: &Source) -> Result<ModuleSymbols, Reason> {
+        match source {
+            Source::File(file) => self.open(file),
+            Source::Image(bytes) => self.open_image(bytes.clone()),
+            Source::None(reason) => Err(*reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn own_image() -> Vec<u8> {
+        std::fs::read("/proc/self/exe").unwrap()
+    }
+
+    /// Check that every address of every batch gets its result, whether its file can be opened or not.
+    #[test]
+    fn every_address_has_a_result() {
+        let batches = [
+            Batch { source: Source::File(ModuleFile::at("/no/such/file")), addresses: vec![1, 2, 3] },
+            Batch { source: Source::Image(own_image()), addresses: (0..5000).collect() },
+            Batch { source: Source::None(Reason::NoMapping), addresses: vec![7] },
+            Batch { source: Source::None(Reason::NoMapping), addresses: Vec::new() },
+        ];
+        let mut found = Vec::new();
+        let taken = Symbolizer::default().look_up(&batches, &AtomicBool::new(false), |result| {
+            found.push((result.0, result.1, result.2.reason));
+            Ok::<(), Infallible>(())
+        });
+        assert!(taken.is_ok());
+        found.sort_by_key(|&(batch, place, _)| (batch, place));
+        let expected: Vec<(usize, usize)> = batches
+            .iter()
+            .enumerate()
+            .flat_map(|(batch, of)| (0..of.addresses.len()).map(move |place| (batch, place)))
+            .collect();
+        assert_eq!(found.iter().map(|&(batch, place, _)| (batch, place)).collect::<Vec<_>>(), expected);
+        for (batch, _, reason) in found {
+            match batch {
+                0 => assert_eq!(reason, Some(Reason::FileMissing)),
+                2 => assert_eq!(reason, Some(Reason::NoMapping)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Check that the caller's error comes back and ends the work, and that a cancelled search gives nothing.
+    #[test]
+    fn failure_and_cancelling_end_it() {
+        let batches = [Batch { source: Source::Image(own_image()), addresses: vec![0; 100_000] }];
+        let mut taken = 0;
+        let failed = Symbolizer::default().look_up(&batches, &AtomicBool::new(false), |_| {
+            taken += 1;
+            if taken == 5 { Err("full") } else { Ok(()) }
+        });
+        assert_eq!((failed, taken), (Err("full"), 5));
+        let cancelled = Symbolizer::default().look_up(&batches, &AtomicBool::new(true), |_| Err("taken"));
+        assert_eq!(cancelled, Ok(()));
+    }
+}

@@ -1,0 +1,109 @@
+//! Names that a capture lacks, from the files of this machine.
+
+mod support;
+
+use capture::{Create, Frame, FrameId, Module, ModuleId, Tables, Writer};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use support::Made;
+use viewer::analysis::functions_of;
+use viewer::{LookedUp, Naming};
+
+/// A function whose name is found in this test's own executable.
+#[inline(never)]
+fn function_of_this_test(number: u64) -> u64 {
+    std::hint::black_box(number) + 1
+}
+
+/// The file of this test, as a recording describes it.
+fn this_file() -> Module {
+    let path = std::env::current_exe().unwrap();
+    let metadata = std::fs::metadata(&path).unwrap();
+    Module {
+        path: path.to_str().unwrap().to_owned(),
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        modified_ns: u64::try_from(metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()).unwrap(),
+        ..Module::default()
+    }
+}
+
+/// The address of the function in that file: the first of its mappings begins with the file's address 0.
+fn address_in_file() -> u64 {
+    let path = std::env::current_exe().unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let first = maps.lines().find(|line| line.ends_with(path.to_str().unwrap())).unwrap();
+    let start = u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap();
+    function_of_this_test as *const () as u64 - start
+}
+
+/// One allocation by the function, in this module; then the names of its stack after a search, and how that went.
+fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, LookedUp) {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    made.tables.modules.push(module);
+    let frame = FrameId(0);
+    let address = address_in_file();
+    made.tables.frames.push(Frame::Code { module: Some(ModuleId(0)), address, exact: true });
+    made.tables.symbols.push(None);
+    if let Some(reason) = stored {
+        made.reason(frame, reason);
+    }
+    let node = made.node(capture::NodeId::ROOT, frame);
+    made.alloc(thread, 0x1000, 8, node);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.memprof");
+    write(&path, &made.tables, &made);
+    let loaded = viewer::open(&path, naming).unwrap();
+    let steps = functions_of(&loaded.tables, &loaded.names, node);
+    let names = steps.map(|(_, step)| loaded.names.label(step.label).name.clone()).collect();
+    (names, loaded.looked_up)
+}
+
+fn write(path: &Path, tables: &Tables, made: &Made) {
+    let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
+    tables.strings.iter().for_each(|string| drop(writer.string(string).unwrap()));
+    tables.modules.iter().for_each(|module| drop(writer.module(module.clone()).unwrap()));
+    tables.processes.iter().for_each(|process| drop(writer.process(process.clone()).unwrap()));
+    tables.threads.iter().for_each(|thread| drop(writer.thread(thread.clone()).unwrap()));
+    tables.frames.iter().for_each(|frame| drop(writer.frame(*frame).unwrap()));
+    tables.nodes.iter().skip(1).for_each(|node| drop(writer.node(node.parent, node.frame).unwrap()));
+    tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
+    made.events.iter().for_each(|event| writer.event(*event).unwrap());
+    writer.finish(&Default::default()).unwrap();
+}
+
+/// Check that an address without a name gets it from the recorded file, whether the recording had not looked or had
+/// found none; and that it is left alone when the user wants that.
+#[test]
+fn missing_names_come_from_the_file() {
+    assert_eq!(function_of_this_test(1), 2);
+    for (stored, unresolved) in [(None, 1), (Some("No symbols in binary file"), 0)] {
+        let (names, looked_up) = found(this_file(), stored, Naming::FromFiles);
+        assert!(names.last().is_some_and(|name| name.contains("function_of_this_test")), "{names:?}");
+        assert_eq!(looked_up, LookedUp { unresolved, named: 1 });
+        let (names, looked_up) = found(this_file(), stored, Naming::Stored);
+        assert!(names[0].starts_with("<in "), "{names:?}");
+        assert_eq!(looked_up, LookedUp::default());
+    }
+}
+
+/// Check that a file which is another one, is not there, or cannot be told from others gives no name.
+#[test]
+fn other_files_give_no_names() {
+    let other: [(&str, &dyn Fn(&mut Module)); 5] = [
+        ("changed", &|module| module.modified_ns += 1),
+        ("another build", &|module| module.build_id = b"another".to_vec()),
+        ("gone", &|module| module.path = "/no/such/file".to_owned()),
+        ("not known", &|module| (module.inode, module.modified_ns) = (0, 0)),
+        ("relative", &|module| module.path = "app".to_owned()),
+    ];
+    for (what, change) in other {
+        let mut module = this_file();
+        change(&mut module);
+        let (names, looked_up) = found(module, None, Naming::FromFiles);
+        assert!(names.len() == 1 && names[0].starts_with("<in "), "{what}: {names:?}");
+        assert_eq!(looked_up.named, 0, "{what}");
+    }
+}
