@@ -14,11 +14,13 @@
 //!
 //! A library that is loaded into every process of a user must not be exchangeable by anybody else: the folder has to
 //! be a real folder (no link), ours, and closed to others (0700); the folder above it belongs to us or root, and is
-//! sticky where others may write. A file that is there already counts only when it has exactly our bytes.
+//! sticky where others may write. A file that is there already counts only when it has exactly our bytes. Copies of
+//! other versions go when they were not used for a day.
 
 #[expect(unsafe_code, reason = "mapping a file as code is the only proof that it can be mapped as code")]
 mod executable;
 mod folder;
+mod sweep;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -26,6 +28,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use folder::PrivateFolder;
 
@@ -190,10 +193,15 @@ fn place(bytes: &[u8], name: &str, candidate: &Path) -> Result<(), Reason> {
     }
     let folder = PrivateFolder::open(candidate)?;
     folder.check_exec()?;
+    let lock = folder.lock_to_use();
     if !folder.holds(name, bytes)? {
         folder.write(name, bytes)?;
     }
-    executable::check(&folder.open_file(name)?)
+    folder.mark_used(name)?;
+    drop(lock);
+    executable::check(&folder.open_file(name)?)?;
+    sweep::sweep(&folder, name, SystemTime::now());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -295,3 +295,22 @@ fn end_without_a_reason_is_unknown() {
     assert_eq!(profile.still_running(), Amount::ZERO);
     assert_eq!((profile.total.leaked, profile.stray_events), (amount(1, 1), 1));
 }
+
+/// Check that the most pages beside the allocators are those of all processes at one time, and that a process which
+/// has ended holds none.
+#[test]
+fn pages_beside_the_allocator_are_summed() {
+    let mut made = Made::new();
+    let stack = made.stack("main");
+    let map = |address, length, in_hook| Action::Map { address, length, stack, in_hook };
+    let (first, one) = made.process("a");
+    made.event(one, map(0x10000, 0x4000, false));
+    made.event(one, map(0x20000, 0x8000, true));
+    let (_, two) = made.process("b");
+    made.event(two, map(0x10000, 0x2000, false));
+    let at = made.time;
+    made.end(first, one, Ended::Exited(0));
+    made.event(two, map(0x40000, 0x3000, false));
+    let pages = made.profile().own_pages;
+    assert_eq!((pages.bytes, pages.time), (0x6000, at));
+}

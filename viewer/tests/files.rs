@@ -2,49 +2,16 @@
 
 mod support;
 
-use capture::{Create, Writer};
-use std::path::Path;
-use support::Made;
 use support::fixtures::rich;
 use viewer::text::Style;
 use viewer::{DumpOptions, Error, Naming};
-
-/// Writes a made capture to a file, with a flush between every few events.
-fn write(path: &Path, made: &Made) {
-    let tables = &made.tables;
-    let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
-    tables.strings.iter().for_each(|string| {
-        writer.string(string).unwrap();
-    });
-    tables.modules.iter().for_each(|module| {
-        writer.module(module.clone()).unwrap();
-    });
-    tables.processes.iter().for_each(|process| {
-        writer.process(process.clone()).unwrap();
-    });
-    tables.threads.iter().for_each(|thread| {
-        writer.thread(thread.clone()).unwrap();
-    });
-    tables.frames.iter().for_each(|frame| {
-        writer.frame(*frame).unwrap();
-    });
-    tables.nodes.iter().skip(1).for_each(|node| {
-        writer.node(node.parent, node.frame).unwrap();
-    });
-    tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
-    for events in made.events.chunks(5) {
-        events.iter().for_each(|event| writer.event(*event).unwrap());
-        writer.flush().unwrap();
-    }
-    writer.finish(&tables.summary.clone().unwrap_or_default()).unwrap();
-}
 
 /// Check that a capture read from its file has the numbers and names that it had in memory.
 #[test]
 fn file_has_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("server.memprof");
-    write(&path, &rich());
+    rich().write(&path);
     let read = viewer::open(&path, Naming::Stored).unwrap();
     let made = rich().loaded(&path.display().to_string());
     assert_eq!(read.source, made.source);
@@ -66,7 +33,7 @@ fn file_has_what_was_written() {
 fn cut_file_is_counted_up_to_the_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.memprof");
-    write(&path, &rich());
+    rich().write(&path);
     let bytes = std::fs::read(&path).unwrap();
     let whole = viewer::open(&path, Naming::Stored).unwrap().profile;
     let mut before = 0;
@@ -95,7 +62,7 @@ fn cut_file_is_counted_up_to_the_cut() {
 fn dump_streams_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("server.memprof");
-    write(&path, &rich());
+    rich().write(&path);
     let mut text = Vec::new();
     viewer::dump(&path, Naming::Stored, &mut text, DumpOptions { frames: 0 }, &Style::default()).unwrap();
     assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());

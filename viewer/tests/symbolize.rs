@@ -2,9 +2,8 @@
 
 mod support;
 
-use capture::{Create, Frame, FrameId, Module, ModuleId, Tables, Writer};
+use capture::{Frame, FrameId, Module, ModuleId};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use support::Made;
 use viewer::analysis::functions_of;
 use viewer::{LookedUp, Naming};
@@ -54,24 +53,11 @@ fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, 
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
-    write(&path, &made.tables, &made);
+    made.write(&path);
     let loaded = viewer::open(&path, naming).unwrap();
     let steps = functions_of(&loaded.tables, &loaded.names, node);
     let names = steps.map(|(_, step)| loaded.names.label(step.label).name.clone()).collect();
     (names, loaded.looked_up)
-}
-
-fn write(path: &Path, tables: &Tables, made: &Made) {
-    let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
-    tables.strings.iter().for_each(|string| drop(writer.string(string).unwrap()));
-    tables.modules.iter().for_each(|module| drop(writer.module(module.clone()).unwrap()));
-    tables.processes.iter().for_each(|process| drop(writer.process(process.clone()).unwrap()));
-    tables.threads.iter().for_each(|thread| drop(writer.thread(thread.clone()).unwrap()));
-    tables.frames.iter().for_each(|frame| drop(writer.frame(*frame).unwrap()));
-    tables.nodes.iter().skip(1).for_each(|node| drop(writer.node(node.parent, node.frame).unwrap()));
-    tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
-    made.events.iter().for_each(|event| writer.event(*event).unwrap());
-    writer.finish(&Default::default()).unwrap();
 }
 
 /// Check that an address without a name gets it from the recorded file, whether the recording had not looked or had
@@ -92,7 +78,8 @@ fn missing_names_come_from_the_file() {
 /// Check that a file which is another one, is not there, or cannot be told from others gives no name.
 #[test]
 fn other_files_give_no_names() {
-    let other: [(&str, &dyn Fn(&mut Module)); 5] = [
+    type Case<'a> = (&'a str, &'a dyn Fn(&mut Module));
+    let other: [Case; 5] = [
         ("changed", &|module| module.modified_ns += 1),
         ("another build", &|module| module.build_id = b"another".to_vec()),
         ("gone", &|module| module.path = "/no/such/file".to_owned()),

@@ -3,7 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use crate::{agent, message};
 use clap::Args;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
@@ -20,7 +20,8 @@ pub(crate) struct Arguments {}
 /// Prints it.
 pub(crate) fn execute(_: &Arguments) -> Outcome {
     let agent = agent::provide().map_err(Failure::usage)?;
-    if !agent.installed {
+    // Who looks at the path is told what it is worth; a script that takes it each time is not.
+    if !agent.installed && std::io::stdout().is_terminal() {
         message::warning(
             "this copy is private: other users cannot read it, and it may be gone after the next boot. \
              For services, run: sysprof-memprof install-agent",

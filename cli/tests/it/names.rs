@@ -61,7 +61,7 @@ fn lines_are_cut_for_terminals_alone() {
     world.run(record.into_iter().chain([program.display().to_string()]));
     let report = |columns: Option<&str>| {
         let mut command = world.tool(["report", "--tree", "x.memprof"]);
-        columns.into_iter().for_each(|columns| drop(command.env("COLUMNS", columns)));
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
         crate::support::ran(command.output().unwrap()).stdout
     };
     assert!(report(None).contains(long));

@@ -2,8 +2,8 @@
 
 use super::Reason;
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, Stat, StatVfsMountFlags, fchmod, fstat, fstatvfs, mkdirat, openat, renameat,
-    unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, Timespec, Timestamps,
+    UTIME_NOW, fchmod, flock, fstat, fstatvfs, mkdirat, openat, renameat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -11,10 +11,20 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
+
+/// Milliseconds that a lock is waited for.
+const PATIENCE: u32 = 100;
 
 /// An open folder of mode 0700 that belongs to the effective user.
 pub(super) struct PrivateFolder {
     folder: OwnedFd,
+}
+
+/// A lock on the folder, until it is dropped.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    _opened: OwnedFd,
 }
 
 impl PrivateFolder {
@@ -50,6 +60,52 @@ impl PrivateFolder {
     pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.folder, name, flags, Mode::empty())?))
+    }
+
+    /// Names of everything in it that are text.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.folder)? {
+            names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    /// Removes a file.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
+    }
+
+    /// Notes that a file is in use now.
+    pub(super) fn mark_used(&self, name: &str) -> io::Result<()> {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        Ok(utimensat(&self.folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Keeps others from sweeping until the lock is dropped. One who sweeps is done in a moment; one who was stopped
+    /// meanwhile is not waited for.
+    pub(super) fn lock_to_use(&self) -> Option<FolderLock> {
+        (0..PATIENCE).find_map(|_| {
+            let lock = self.lock(FlockOperation::NonBlockingLockShared);
+            if lock.is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            lock
+        })
+    }
+
+    /// Keeps others from using and sweeping; none when somebody does either now.
+    pub(super) fn lock_to_sweep(&self) -> Option<FolderLock> {
+        self.lock(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Locks belong to an opening of the folder, so each has one of its own.
+    fn lock(&self, operation: FlockOperation) -> Option<FolderLock> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(&self.folder, ".", flags, Mode::empty()).ok()?;
+        flock(&opened, operation).ok()?;
+        Some(FolderLock { _opened: opened })
     }
 
     /// True when `name` is a whole copy of `bytes`. One cut short by a crash, or changed, is not.

@@ -137,6 +137,55 @@ fn private_copies_are_removed() {
     assert!(!folder.exists());
 }
 
+/// Check that a copy of another version goes when it was not used for a day, with what a killed process left half
+/// written, and that it stays while it is new, mapped, or not an agent's.
+#[test]
+fn unused_copies_of_other_versions_go() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let days_ago = |path: &Path, days: u64| {
+        let time = SystemTime::now() - std::time::Duration::from_secs(days * 25 * 3600);
+        fs::File::open(path).unwrap().set_modified(time).unwrap();
+    };
+    let provide = |bytes: &[u8]| AgentFile::provide(bytes, std::slice::from_ref(&folder)).unwrap().path;
+    let (old, new, mapped) = (provide(b"old"), provide(b"new"), provide(b"mapped"));
+    let half_written = folder.join(format!(".{}.77", private_name(b"half")));
+    let other = folder.join("socket");
+    fs::write(&half_written, "ha").unwrap();
+    fs::write(&other, "").unwrap();
+    for path in [&old, &mapped, &half_written, &other] {
+        days_ago(path, 1);
+    }
+    let file = fs::File::open(&mapped).unwrap();
+    let mapping = executable::Mapped::new(&file).unwrap();
+
+    let ours = provide_in(&folder).unwrap().path;
+    drop(mapping);
+    assert_eq!([&old, &half_written].map(|path| path.exists()), [false; 2]);
+    assert_eq!([&new, &mapped, &other, &ours].map(|path| path.exists()), [true; 4]);
+
+    days_ago(&ours, 3);
+    provide_in(&folder).unwrap();
+    provide(b"new");
+    assert!(ours.exists(), "being handed out counts as use");
+}
+
+/// Check that nothing is swept while somebody is being handed a copy.
+#[test]
+fn nothing_is_swept_while_a_copy_is_handed_out() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("run");
+    let old = provide_in(&path).unwrap().path;
+    let folder = PrivateFolder::open(&path).unwrap();
+    let later = SystemTime::now() + std::time::Duration::from_secs(48 * 3600);
+    let lock = folder.lock_to_use().expect("nobody sweeps");
+    sweep::sweep(&folder, "another", later);
+    assert!(old.exists());
+    drop(lock);
+    sweep::sweep(&folder, "another", later);
+    assert!(!old.exists());
+}
+
 /// Check that folders come in the documented order, and that relative ones count as not set.
 #[test]
 fn candidates_come_best_first() {

@@ -5,6 +5,7 @@ use super::hash::Seed;
 use super::heap::{Block, Heap};
 use super::lineage::Lineage;
 use super::mappings::Mappings;
+use super::pages::Pages;
 use super::peak::Moment;
 use super::profile::{Anomalies, GapTotals};
 use capture::{Ended, Process, ThreadId};
@@ -35,6 +36,7 @@ pub(super) struct ProcessState {
     pub(super) cost: Cost,
     pub(super) anomalies: Anomalies,
     pub(super) mappings: Mappings,
+    pub(super) pages: Pages,
     pub(super) gaps: GapTotals,
     pub(super) in_realloc: Amount,
     /// Begins and ends of gaps so far: a block with an earlier number lived through one.
@@ -57,6 +59,7 @@ impl ProcessState {
             cost: Cost::default(),
             anomalies: Anomalies::default(),
             mappings: Mappings::default(),
+            pages: Pages::default(),
             gaps: GapTotals::default(),
             in_realloc: Amount::ZERO,
             gap_edges: 0,

@@ -16,12 +16,23 @@ pub struct Profile {
     pub total: Cost,
     /// The maximum of the sum over all processes.
     pub peak: Moment,
+    /// The most that all processes together had mapped beside their allocators.
+    pub own_pages: PagesPeak,
     /// Events read.
     pub events: u64,
     /// Events of threads that the capture does not define, and of processes that had ended: not counted.
     pub stray_events: u64,
     /// Time of the last event, nanoseconds since the recording began.
     pub last_time: u64,
+}
+
+/// A maximum of mapped pages and its time. It is address space: whether pages are in memory is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PagesPeak {
+    /// How much was mapped.
+    pub bytes: i64,
+    /// Nanoseconds since the recording began.
+    pub time: u64,
 }
 
 /// What one stack of one process cost.

@@ -1,8 +1,9 @@
 //! `info --json`: what a capture is, and the totals of its processes.
 
+use super::nameless::{self, NamelessFields};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Anomalies, GapTotals, Mappings, ProcessProfile, process_name, stack_states, state_share,
+    Anomalies, GapTotals, ProcessProfile, Profile, process_name, stack_states, state_share,
 };
 use crate::ended::ended_word;
 use crate::loaded::Loaded;
@@ -31,6 +32,7 @@ struct Document<'a> {
     lost: Lost<'a>,
     stacks: Stacks,
     mappings: Pages,
+    nameless: Vec<NamelessFields<'a>>,
     overhead: Option<Cost>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
@@ -113,6 +115,8 @@ struct Pages {
     mremap_growth_bytes: i64,
     brk_calls: i64,
     brk_growth_bytes: i64,
+    own_peak_bytes: i64,
+    own_peak_time_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -189,7 +193,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         totals: totals(loaded),
         lost: lost(loaded),
         stacks: stacks(loaded),
-        mappings: profile.mappings().into(),
+        mappings: pages(profile),
+        nameless: nameless::rows(loaded),
         overhead: summary.map(|summary| summary.overhead.into()),
         processes: tables.processes.iter().zip(&profile.processes).map(process).collect(),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
@@ -240,6 +245,24 @@ fn stacks(loaded: &Loaded) -> Stacks {
         truncated: share.truncated,
         incomplete: share.incomplete,
         complete_allocations: share.complete_allocations,
+    }
+}
+
+fn pages(profile: &Profile) -> Pages {
+    let totals = profile.mappings();
+    Pages {
+        mmap_calls: totals.mapped.blocks,
+        mmap_bytes: totals.mapped.bytes,
+        allocator_mmap_calls: totals.in_hook.blocks,
+        allocator_mmap_bytes: totals.in_hook.bytes,
+        munmap_calls: totals.unmapped.blocks,
+        munmap_bytes: totals.unmapped.bytes,
+        mremap_calls: totals.remapped.blocks,
+        mremap_growth_bytes: totals.remapped.bytes,
+        brk_calls: totals.breaks.blocks,
+        brk_growth_bytes: totals.breaks.bytes,
+        own_peak_bytes: profile.own_pages.bytes,
+        own_peak_time_ns: profile.own_pages.time,
     }
 }
 
@@ -294,23 +317,6 @@ impl From<Anomalies> for AnomalyFields {
 impl From<GapTotals> for GapFields {
     fn from(totals: GapTotals) -> Self {
         Self { gaps: totals.gaps, gap_allocations: totals.allocations, gap_frees: totals.frees }
-    }
-}
-
-impl From<Mappings> for Pages {
-    fn from(totals: Mappings) -> Self {
-        Self {
-            mmap_calls: totals.mapped.blocks,
-            mmap_bytes: totals.mapped.bytes,
-            allocator_mmap_calls: totals.in_hook.blocks,
-            allocator_mmap_bytes: totals.in_hook.bytes,
-            munmap_calls: totals.unmapped.blocks,
-            munmap_bytes: totals.unmapped.bytes,
-            mremap_calls: totals.remapped.blocks,
-            mremap_growth_bytes: totals.remapped.bytes,
-            brk_calls: totals.breaks.blocks,
-            brk_growth_bytes: totals.breaks.bytes,
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 mod cost;
 mod dump;
 mod info;
+mod nameless;
 mod report;
 mod stack;
 mod tree;

@@ -68,7 +68,8 @@ fn frame_fields<'a>(tables: &'a Tables, names: &'a Names, frame: FrameId, step: 
     }
 }
 
-const NOT_STORED: &str = "no name was stored";
+/// Why there is no name when nobody has looked for one.
+pub(super) const NOT_STORED: &str = "no name was stored";
 
 /// What a label stands for.
 pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analysis::LabelId) -> Who<'a> {

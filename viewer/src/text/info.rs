@@ -1,5 +1,6 @@
 //! `info`: what a capture is, before what it says.
 
+use super::beside;
 use super::escape::{columns, escape};
 use super::headline::warnings;
 use super::nameless::footnote;
@@ -19,6 +20,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     let file = escape(&loaded.source.file);
     writeln!(out, "{}", style.paint(Role::Heading, &file))?;
     warnings(out, loaded, style)?;
+    beside::pages(out, loaded, style)?;
     section(out, "Recording", recording(loaded), style)?;
     section(out, "Heap", heap(loaded), style)?;
     section(out, "Pages", pages(loaded), style)?;
@@ -95,12 +97,14 @@ fn heap(loaded: &Loaded) -> Facts {
 
 fn pages(loaded: &Loaded) -> Facts {
     let totals = loaded.profile.mappings();
+    let own = loaded.profile.own_pages;
     vec![
         fact("mmap", amount(totals.mapped)),
         fact("of it by the allocator", amount(totals.in_hook)),
         fact("munmap", amount(totals.unmapped)),
         fact("mremap", amount(totals.remapped)),
         fact("brk", amount(totals.breaks)),
+        fact("most beside allocators", format!("{} after {}", bytes(own.bytes), duration(own.time))),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Views for terminals and files. Every name from a capture is escaped before it is written.
 
+mod beside;
 mod columns;
 mod dump;
 mod escape;

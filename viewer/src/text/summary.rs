@@ -1,5 +1,6 @@
 //! What a recording found, in a screenful: printed when it ends.
 
+use super::beside;
 use super::escape::{escape, fit};
 use super::headline::warnings;
 use super::place::{chain, detail};
@@ -24,6 +25,7 @@ pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Styl
         writeln!(out, "{}{text}", style.paint(Role::Heading, format!("{name:<14}")))?;
     }
     warnings(out, loaded, style)?;
+    beside::pages(out, loaded, style)?;
     holders(out, loaded, style)?;
     remarks(out, loaded, style)?;
     next_commands(out, loaded, command, style)

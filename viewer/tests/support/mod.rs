@@ -6,9 +6,10 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId,
-    Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId,
+    Action, Create, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd,
+    ProcessId, Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId, Writer,
 };
+use std::path::Path;
 use viewer::analysis::{Load, Profile};
 
 /// Tables and events that grow by calls that read like a program.
@@ -162,5 +163,35 @@ impl Made {
         let mut load = Load::new(&self.tables);
         self.events.iter().for_each(|event| load.event(event));
         load.finish()
+    }
+
+    /// Writes a made capture to a file, with a flush between every few events.
+    pub(crate) fn write(&self, path: &Path) {
+        let tables = &self.tables;
+        let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
+        tables.strings.iter().for_each(|string| {
+            writer.string(string).unwrap();
+        });
+        tables.modules.iter().for_each(|module| {
+            writer.module(module.clone()).unwrap();
+        });
+        tables.processes.iter().for_each(|process| {
+            writer.process(process.clone()).unwrap();
+        });
+        tables.threads.iter().for_each(|thread| {
+            writer.thread(thread.clone()).unwrap();
+        });
+        tables.frames.iter().for_each(|frame| {
+            writer.frame(*frame).unwrap();
+        });
+        tables.nodes.iter().skip(1).for_each(|node| {
+            writer.node(node.parent, node.frame).unwrap();
+        });
+        tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
+        for events in self.events.chunks(5) {
+            events.iter().for_each(|event| writer.event(*event).unwrap());
+            writer.flush().unwrap();
+        }
+        writer.finish(&tables.summary.clone().unwrap_or_default()).unwrap();
     }
 }

@@ -54,6 +54,8 @@ impl Load<'_> {
             self.peak.release(&mut self.sites, block.site, amount(block));
         }
         state.held = Amount::ZERO;
+        let pages = std::mem::take(&mut state.pages).held.cast_signed();
+        self.own_pages = self.own_pages.wrapping_sub(pages);
         lineage::let_go(&mut self.processes, process);
     }
 }

@@ -6,6 +6,7 @@
 mod calls;
 mod gaps;
 mod life;
+mod pages;
 mod realloc;
 
 use super::cost::Amount;
@@ -13,7 +14,7 @@ use super::hash::Seed;
 use super::heap::Block;
 use super::peak::Peak;
 use super::process::{Phase, ProcessState};
-use super::profile::{ProcessProfile, Profile, Site};
+use super::profile::{PagesPeak, ProcessProfile, Profile, Site};
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
 use calls::Allocation;
@@ -35,6 +36,9 @@ pub struct Load<'a> {
     tables: &'a Tables,
     sites: Sites,
     peak: Peak,
+    /// Pages of all processes beside their allocators, in bytes.
+    own_pages: i64,
+    own_pages_peak: PagesPeak,
     processes: Vec<ProcessState>,
     threads: Vec<ThreadState>,
     events: u64,
@@ -50,6 +54,8 @@ impl<'a> Load<'a> {
             tables,
             sites: Sites::new(seed, tables.nodes.len()),
             peak: Peak::default(),
+            own_pages: 0,
+            own_pages_peak: PagesPeak::default(),
             processes: tables.processes.iter().map(|row| ProcessState::new(seed, row)).collect(),
             threads: vec![ThreadState::default(); tables.threads.len()],
             events: 0,
@@ -83,6 +89,7 @@ impl<'a> Load<'a> {
         let top = self.peak.finish(&mut self.sites);
         let mut profile = Profile {
             peak: top,
+            own_pages: self.own_pages_peak,
             events: self.events,
             stray_events: self.stray_events,
             last_time: self.last_time,
@@ -129,7 +136,10 @@ impl<'a> Load<'a> {
             }
             Action::ThreadEnd if self.threads[thread.index()].in_gap => self.gap_end(process, thread),
             Action::ThreadStart | Action::ThreadEnd => {}
-            mapping => self.processes[process.index()].mappings.note(&mapping),
+            mapping => {
+                self.processes[process.index()].mappings.note(&mapping);
+                self.note_pages(process, &mapping, event.time);
+            }
         }
     }
 

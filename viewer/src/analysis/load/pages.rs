@@ -1,0 +1,19 @@
+//! Pages beside the allocator.
+
+use super::Load;
+use crate::analysis::profile::PagesPeak;
+use capture::{Action, ProcessId};
+
+impl Load<'_> {
+    /// Follows a mapping.
+    pub(super) fn note_pages(&mut self, process: ProcessId, mapping: &Action, time: u64) {
+        let pages = &mut self.processes[process.index()].pages;
+        let before = pages.held.cast_signed();
+        pages.note(mapping);
+        let grown = pages.held.cast_signed().wrapping_sub(before);
+        self.own_pages = self.own_pages.wrapping_add(grown);
+        if self.own_pages > self.own_pages_peak.bytes {
+            self.own_pages_peak = PagesPeak { bytes: self.own_pages, time };
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Pages that a program maps beside its allocator: what pools, caches and files take, and no recorded block shows.
+//!
+//! ```text
+//!  map      ├──────── own ────────┤
+//!  unmap           ├──────┤                          the middle goes: two ranges stay
+//!  map                 ├─── allocator's ───┤         mapped over the rest: what was there is gone
+//!  left     ├─ own ┤   ├─── allocator's ───┤         held: the own range alone
+//! ```
+//!
+//! Mappings that were there before, as those that a forked child inherits, are not known; nor are those of the loader
+//! and of libc itself, which do not pass the hooks.
+
+use capture::Action;
+use std::collections::BTreeMap;
+
+/// Ranges that are followed, far more than the kernel gives a process. New ones beyond are not counted.
+const MOST_RANGES: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    end: u64,
+    /// Mapped by the program, not by its allocator.
+    is_own: bool,
+}
+
+/// The mappings of one process that were seen to be made, by their first address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pages {
+    ranges: BTreeMap<u64, Range>,
+    /// Bytes of own ranges.
+    pub(super) held: u64,
+}
+
+impl Pages {
+    /// Follows an event; those that are no mapping change nothing. An `munmap` counts when it is announced: that it
+    /// fails is so rare that its pages may stay uncounted.
+    pub(super) fn note(&mut self, action: &Action) {
+        match *action {
+            Action::Map { address, length, in_hook, .. } => self.add(address, length, !in_hook),
+            Action::Unmap { address, length } => drop(self.remove(address, length)),
+            Action::Remap { old_address, old_length, address, length, .. } => {
+                if let Some(is_own) = self.remove(old_address, old_length) {
+                    self.add(address, length, is_own);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts a range in the place of whatever was there.
+    fn add(&mut self, start: u64, length: u64, is_own: bool) {
+        self.remove(start, length);
+        let end = start.saturating_add(length);
+        if end > start && self.ranges.len() < MOST_RANGES {
+            self.ranges.insert(start, Range { end, is_own });
+            self.held += if is_own { end - start } else { 0 };
+        }
+    }
+
+    /// Takes everything out of a range; says whose its first page was, when that is known.
+    // Cost: logarithmic in the ranges, and one step for each that is taken out, which was put in once.
+    fn remove(&mut self, start: u64, length: u64) -> Option<bool> {
+        let end = start.saturating_add(length);
+        let mut owner = None;
+        if end == start {
+            return owner;
+        }
+        loop {
+            let last = self.ranges.range(..end).next_back().map(|(&first, &range)| (first, range));
+            let Some((first, range)) = last.filter(|(_, range)| range.end > start) else { return owner };
+            self.ranges.remove(&first);
+            owner = Some(range.is_own);
+            if first < start {
+                self.ranges.insert(first, Range { end: start, ..range });
+            }
+            if range.end > end {
+                self.ranges.insert(end, range);
+            }
+            if range.is_own {
+                self.held -= range.end.min(end) - first.max(start);
+            }
+            if first <= start {
+                return owner;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::NodeId;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn map(address: u64, length: u64, in_hook: bool) -> Action {
+        Action::Map { address, length, stack: NodeId::ROOT, in_hook }
+    }
+
+    /// Check that a hole leaves two ranges, that a mapping takes the place of another, and that a mapping which moves
+    /// stays whose it was.
+    #[test]
+    fn ranges_are_cut_and_replaced() {
+        let mut pages = Pages::default();
+        let mut held = |action: &Action| {
+            pages.note(action);
+            pages.held
+        };
+        assert_eq!(held(&map(0x1000, 0x9000, false)), 0x9000);
+        assert_eq!(held(&Action::Unmap { address: 0x3000, length: 0x1000 }), 0x8000);
+        assert_eq!(held(&map(0x8000, 0x8000, true)), 0x6000);
+        let (stack, length) = (NodeId::ROOT, 0x4000);
+        let moved =
+            Action::Remap { old_address: 0x1000, old_length: 0x2000, address: 0x90000, length, stack };
+        assert_eq!(held(&moved), 0x8000);
+        let unknown = Action::Remap { old_address: 0x60000, old_length: 1, address: 0x70000, length, stack };
+        assert_eq!(held(&unknown), 0x8000);
+        assert_eq!(held(&Action::Unmap { address: 0, length: u64::MAX }), 0);
+        assert_eq!(held(&map(u64::MAX, u64::MAX, false)), 0);
+    }
+
+    proptest! {
+        /// Check that the sum is that of a table of single pages, whatever overlaps.
+        #[test]
+        fn sums_are_those_of_single_pages(
+            steps in prop::collection::vec((0..24_u64, 0..12_u64, 0..4_u8, 0..24_u64), 0..60),
+        ) {
+            let mut pages = Pages::default();
+            let mut single: HashMap<u64, bool> = HashMap::new();
+            for (start, length, kind, to) in steps {
+                let range = start..start + length;
+                let stack = NodeId::ROOT;
+                match kind {
+                    0 => {
+                        pages.note(&Action::Unmap { address: start, length });
+                        single.retain(|page, _| !range.contains(page));
+                    }
+                    1 => {
+                        // What moves is one mapping, or the kernel refuses.
+                        let owners: Vec<_> = range.clone().map(|page| single.get(&page).copied()).collect();
+                        let Some(&Some(owner)) = owners.first() else { continue };
+                        if owners.iter().any(|&other| other != Some(owner)) {
+                            continue;
+                        }
+                        let (old_address, old_length) = (start, length);
+                        pages.note(&Action::Remap { old_address, old_length, address: to, length, stack });
+                        single.retain(|page, _| !range.contains(page));
+                        single.extend((to..to + length).map(|page| (page, owner)));
+                    }
+                    kind => {
+                        pages.note(&map(start, length, kind == 3));
+                        single.extend(range.map(|page| (page, kind == 2)));
+                    }
+                }
+                let own = single.values().filter(|&&is_own| is_own).count();
+                prop_assert_eq!(pages.held, own as u64);
+            }
+        }
+    }
+}
