@@ -28,10 +28,15 @@ pub fn meaningful<'a>(
     functions_of(tables, names, stack).skip(plumbing(tables, names, stack))
 }
 
-/// The standard library's function that the first meaningful one has called, if it did.
+/// The standard library's function that the first meaningful one has called, if it did; none when that is the
+/// allocator.
 pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> {
     let last = plumbing(tables, names, stack).checked_sub(1)?;
-    functions_of(tables, names, stack).nth(last).map(|(_, step)| step)
+    let (_, step) = functions_of(tables, names, stack).nth(last)?;
+    let short = names.label(step.label).short();
+    let is_allocator =
+        short.starts_with("operator new") || matches!(&*short, "malloc" | "calloc" | "realloc");
+    (!is_allocator).then_some(step)
 }
 
 /// How many functions stand before the first meaningful one, 0 where none is.
@@ -45,8 +50,8 @@ fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     if all_of_it { 0 } else { plumbing }
 }
 
-/// True for a function of a standard library, by its name or by the file that it is in.
-fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
+/// True for a function of a standard library, or one that only passes on what another asked for, by its name or by the file that it is in.
+pub fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
     names.label(step.label).noise || step.file.is_some_and(|file| is_noise_file(tables.string(file)))
 }
 

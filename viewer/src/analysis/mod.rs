@@ -48,7 +48,7 @@ mod top_down;
 mod tree;
 
 pub use cost::{Amount, Cost};
-pub use frames::{call_kind, call_of, called_of, functions_of, meaningful};
+pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
 pub use load::Load;
 pub use mappings::Mappings;

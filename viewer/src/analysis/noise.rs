@@ -133,7 +133,7 @@ mod tests {
             "std_init",
             "malloc_tree(int)",
             "<my::T as core::clone::Clone>::clone",
-            "<&mut my::T as std::io::Write>::write",
+            "<&mut my::T as core::fmt::Write>::write_str",
             "<T as my::Trait>::go",
             "<my::T<alloc::string::String>>::go",
             "",

@@ -12,7 +12,7 @@ mod rust;
 
 use std::borrow::Cow;
 
-/// A function's name without what a column has no room for, see the [table](self). Never empty unless the name is,
+/// A function's name without what a column has no room for: types, return types and generic arguments. Never empty unless the name is,
 /// and never longer than it.
 ///
 /// ```

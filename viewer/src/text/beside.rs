@@ -21,14 +21,14 @@ fn pages_text(loaded: &Loaded) -> Option<String> {
         return None;
     }
     let mut text = format!(
-        "up to {} were mapped beside the heap, more than its peak: what a program cuts out of pages itself is not seen",
+        "up to {} of pages were mapped beside the heap, more than its peak; what lies in them is not seen",
         bytes(pages)
     );
     // CPython keeps small objects in arenas of its own unless it is told otherwise.
     let names = loaded.tables.processes.iter().map(process_name);
     if names.zip(&loaded.profile.processes).any(|(name, process)| process.seen && name.starts_with("python"))
     {
-        text += "; PYTHONMALLOC=malloc in the environment makes Python's objects visible";
+        text += ". To see Python's objects, set PYTHONMALLOC=malloc";
     }
     Some(text)
 }

@@ -5,7 +5,7 @@ use super::headline::headline;
 use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, call_of, functions_of, process_name, rows};
+use crate::analysis::{Amount, Metric, call_of, functions_of, is_plumbing, process_name, rows};
 use crate::format::{bytes, counted, percent};
 use crate::loaded::Loaded;
 use capture::{Ended, NodeId};
@@ -110,7 +110,9 @@ fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> i
         let place = format!("{times}{inlined}{place}");
         let room = style.room(4 + columns(&place));
         let name = fit_name(&loaded.names, step.label, room);
-        writeln!(out, "    {}{}", style.paint(Role::Function, name), style.paint(Role::Detail, place))?;
+        let plumbing = is_plumbing(&loaded.tables, &loaded.names, &step);
+        let role = if plumbing { Role::Detail } else { Role::Function };
+        writeln!(out, "    {}{}", style.paint(role, name), style.paint(Role::Detail, place))?;
     }
     match steps.count() {
         0 => Ok(()),

@@ -5,7 +5,7 @@ use super::escape::{escape, fit};
 use super::headline::warnings;
 use super::place::{chain, detail};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, StackState, meaningful, rows, stack_states, state_share};
+use crate::analysis::{Amount, Metric, StackState, meaningful, nameless, rows, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -58,6 +58,11 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts.push(("threads", threads(loaded)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
+    let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
+    if !nameless.is_empty() {
+        let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
+        facts.push(("names", format!("none for {}; info says why", counted(addresses, "address"))));
+    }
     if let Some(summary) = &loaded.tables.summary {
         let cost = &summary.overhead;
         let agent = duration(cost.agent_cpu_ns);

@@ -1,0 +1,71 @@
+//! What the rows of a report and the notes beside it say.
+
+mod support;
+
+use capture::{Action, Ended, NodeId};
+use support::Made;
+use viewer::text::{self, Style};
+use viewer::{Loaded, ReportOptions};
+
+fn report(loaded: &Loaded) -> String {
+    let mut out = Vec::new();
+    text::report(&mut out, loaded, &ReportOptions::default(), &Style::default()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Check that stacks of one function say where in it they begin when they differ in that, and by which container or
+/// wrapper they came to the allocator; and that the allocator's own name is not worth a word.
+#[test]
+fn stacks_of_a_function_are_told_apart() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let start = made.stack("_start");
+    let calls = [
+        ("std::map<int, int>::operator[](int const&)", 7, 400),
+        ("operator new(unsigned long)", 8, 300),
+        ("xmalloc", 9, 200),
+    ];
+    for (index, (called, line, size)) in calls.into_iter().enumerate() {
+        let frame = made.frame(Some("/bin/app"), &[called, "main"]);
+        made.tables.symbols[frame.index()].as_mut().unwrap().names[1].line = Some(line);
+        let stack = made.node(start, frame);
+        made.alloc(thread, 0x1000 * (index as u64 + 1), size, stack);
+    }
+    let report = report(&made.loaded("app.memprof"));
+    let rows: Vec<&str> =
+        report.lines().skip(4).map(|line| line.get(33..).unwrap_or_default().trim()).collect();
+    assert_eq!(
+        rows,
+        ["main", "m.c:7 via std::map::operator[] < _start", "m.c:8 < _start", "m.c:9 via xmalloc < _start"],
+        "{report}"
+    );
+}
+
+/// Check that pages beside the heap are noted when they are more than it held, with a word for Python alone.
+#[test]
+fn pages_are_noted_where_they_are_more_than_the_heap() {
+    for (process, length, in_hook, expected) in [
+        ("app", 0x1000, false, None),
+        ("app", 0x9000, true, None),
+        ("app", 0x9000, false, Some("not seen\n")),
+        ("python3.11", 0x9000, false, Some("set PYTHONMALLOC=malloc\n")),
+    ] {
+        let mut made = Made::new();
+        let stack = made.stack("main");
+        let (id, thread) = made.process(process);
+        made.alloc(thread, 0x1000, 0x2000, stack);
+        made.event(thread, Action::Map { address: 0x100_0000, length, stack: NodeId::ROOT, in_hook });
+        made.event(thread, Action::Unmap { address: 0x100_0000, length });
+        made.end(id, thread, Ended::Exited(0));
+        let loaded = made.loaded("app.memprof");
+        let mut summary = Vec::new();
+        text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
+        let mut info = Vec::new();
+        text::info(&mut info, &loaded, &Style::default()).unwrap();
+        for view in [summary, info].map(|view| String::from_utf8(view).unwrap()) {
+            let note = view.split_inclusive('\n').find(|line| line.starts_with("note: up to 36.0 KiB"));
+            assert_eq!(note.is_some(), expected.is_some(), "{view}");
+            assert!(note.unwrap_or_default().ends_with(expected.unwrap_or_default()), "{view}");
+        }
+    }
+}
