@@ -1,8 +1,11 @@
 //! Functions of one name in different files get the file's name as a suffix; a unique name gets none.
 
-use super::names::{Kind, Label, file_name};
+use super::names::{Kind, Label};
 use capture::{ModuleId, Tables};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+/// Parts of a path that are tried before all of it is shown.
+const MOST_PARTS: usize = 4;
 
 /// Adds suffixes where they are needed.
 pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
@@ -15,16 +18,34 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
     let mut suffixes = Vec::new();
     for indices in namesakes.into_values().filter(|indices| indices.len() > 1) {
         let paths: Vec<&str> = indices.iter().filter_map(|&index| path_of(&labels[index], tables)).collect();
-        let files: HashSet<&str> = paths.iter().map(|path| file_name(path)).collect();
-        let enough = files.len() == paths.len();
-        for (index, path) in indices.into_iter().zip(paths).filter(|(_, path)| !path.is_empty()) {
-            suffixes.push((index, if enough { file_name(path) } else { path }));
-        }
+        let known = indices.into_iter().zip(shortest_ends(&paths)).zip(&paths);
+        suffixes.extend(known.filter(|(_, path)| !path.is_empty()).map(|(suffix, _)| suffix));
     }
     for (index, suffix) in suffixes {
         let suffix = format!(" [{suffix}]");
         labels[index].suffix = suffix.len();
         labels[index].name += &suffix;
+    }
+}
+
+/// Of each path the shortest end, in whole parts, that no other one has; all of it where none is short.
+fn shortest_ends<'a>(paths: &[&'a str]) -> Vec<&'a str> {
+    let mut ends = paths.to_vec();
+    for parts in (1..=MOST_PARTS).rev() {
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        paths.iter().for_each(|path| *times.entry(end(path, parts)).or_default() += 1);
+        for (shown, path) in ends.iter_mut().zip(paths).filter(|(_, path)| times[end(path, parts)] == 1) {
+            *shown = end(path, parts);
+        }
+    }
+    ends
+}
+
+/// The last parts of a path, or all of it where it has no more.
+fn end(path: &str, parts: usize) -> &str {
+    match path.rmatch_indices('/').nth(parts - 1) {
+        Some((at, _)) if at + 1 < path.len() => &path[at + 1..],
+        _ => path,
     }
 }
 
@@ -69,13 +90,15 @@ mod tests {
     fn namesakes_are_told_apart() {
         check(&[("init", "/a/liba.so"), ("go", "/b/libb.so")], &["init", "go"]);
         check(&[("init", "/a/liba.so"), ("init", "/b/libb.so")], &["init [liba.so]", "init [libb.so]"]);
-        check(&[("init", "/a/lib.so"), ("init", "/b/lib.so")], &["init [/a/lib.so]", "init [/b/lib.so]"]);
+        check(&[("init", "/a/lib.so"), ("init", "/b/lib.so")], &["init [a/lib.so]", "init [b/lib.so]"]);
         check(&[("init", "/a/lib.so"), ("init", "/a/lib.so")], &["init", "init"]);
         check(&[("init", "/a/lib.so"), ("init", "")], &["init [lib.so]", "init"]);
+        check(&[("", "/a/lib.so"), ("", "/b/lib.so")], &["<in lib.so> [a/lib.so]", "<in lib.so> [b/lib.so]"]);
         check(
-            &[("", "/a/lib.so"), ("", "/b/lib.so")],
-            &["<in lib.so> [/a/lib.so]", "<in lib.so> [/b/lib.so]"],
+            &[("init", "/x/a/lib.so"), ("init", "/y/a/lib.so"), ("init", "/a/other.so"), ("init", "lib.so")],
+            &["init [x/a/lib.so]", "init [y/a/lib.so]", "init [other.so]", "init [lib.so]"],
         );
+        check(&[("init", "/a/xlib.so"), ("init", "/b/lib.so")], &["init [xlib.so]", "init [lib.so]"]);
         check(&[("", ""), ("", "/a/lib.so")], &["???", "<in lib.so>"]);
     }
 

@@ -84,6 +84,11 @@ pub fn is_noise_file(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
+/// True for the traits by which `Vec` and slices choose an implementation: nobody else can implement them.
+fn is_specialization(named: &str) -> bool {
+    ["alloc::vec::", "alloc::slice::", "<["].iter().any(|prefix| named.starts_with(prefix))
+}
+
 fn is_library(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
@@ -96,7 +101,9 @@ fn is_blanket(bare: &str) -> bool {
     let (of, named) = inner.rsplit_once(" as ").map_or((inner, None), |(of, named)| (of, Some(named)));
     let of = of.trim_start_matches("dyn ").trim_start_matches(['<', '&', '[', '(']);
     let of = of.trim_start_matches("mut ").trim_start_matches("dyn ");
-    is_library(of) || (!of.contains("::") && named.is_none_or(is_library))
+    is_library(of)
+        || named.is_some_and(is_specialization)
+        || (!of.contains("::") && named.is_none_or(is_library))
 }
 
 #[cfg(test)]
@@ -118,6 +125,8 @@ mod tests {
             "<[u8]>::to_vec_in::<alloc::alloc::Global>",
             "<&dyn core::ops::Fn<(), Output = i32> + core::marker::Sync as core::ops::FnOnce<()>>::call_once",
             "<dyn core::any::Any>::downcast",
+            "<my::T as alloc::vec::spec_from_elem::SpecFromElem>::from_elem::<alloc::alloc::Global>",
+            "<my::T as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>",
             "CRYPTO_zalloc",
             "<alloc::string::String as core::clone::Clone>::clone",
             "__rust_alloc",

@@ -12,8 +12,8 @@ mod rust;
 
 use std::borrow::Cow;
 
-/// A function's name without what a column has no room for: types, return types and generic arguments. Never empty unless the name is,
-/// and never longer than it.
+/// A function's name without what a column has no room for: parameters, return type and generic arguments. Never
+/// empty unless the name is, and never longer than it.
 ///
 /// ```
 /// # use viewer::analysis::short_name;

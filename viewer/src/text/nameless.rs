@@ -41,11 +41,15 @@ pub(super) fn footnote(
     let whole = metric.rank(metric.of(&loaded.profile.total));
     let share = |amount| percent(metric.rank(amount), whole);
     let room = style.room(WIDTH);
-    for reason in &reasons {
+    for (index, reason) in reasons.iter().enumerate() {
         let (own, all) = (share(reason.own), share(reason.cost));
         let text = what(loaded, reason);
         writeln!(out, "{:>10}  {own:>10}  {all:>9}  {}", count(reason.frames), fit(&text, room))?;
-        writeln!(out, "{:INDENT$}{}", "", style.paint(Role::Detail, advice(reason)))?;
+        // Reasons that need the same are told once what it is.
+        let is_last = reasons.get(index + 1).is_none_or(|next| advice(next) != advice(reason));
+        if is_last {
+            writeln!(out, "{:INDENT$}{}", "", style.paint(Role::Detail, advice(reason)))?;
+        }
     }
     Ok(())
 }
