@@ -39,6 +39,7 @@ mod namesakes;
 mod noise;
 mod order;
 mod process_name;
+mod same_file;
 mod share;
 mod short_name;
 mod shown;

@@ -12,6 +12,7 @@
 
 use super::noise::is_noise;
 use super::process_name::process_name;
+use super::same_file::representatives;
 use super::short_name::short_name;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
 use std::borrow::Cow;
@@ -156,6 +157,8 @@ enum Key<'a> {
 
 struct Builder<'a> {
     tables: &'a Tables,
+    /// Which module stands for the file of each.
+    files: Vec<ModuleId>,
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
     steps: Vec<Step>,
@@ -163,7 +166,8 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(tables: &'a Tables) -> Self {
-        Self { tables, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
+        let files = representatives(tables);
+        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
     }
 
     fn frame(&mut self, id: FrameId) -> Range<u32> {
@@ -180,7 +184,7 @@ impl<'a> Builder<'a> {
     }
 
     fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) {
-        let module = module.filter(|module| self.tables.modules.get(module.index()).is_some());
+        let module = module.and_then(|module| self.files.get(module.index()).copied());
         let reason = symbol.and_then(|symbol| symbol.reason);
         let names = symbol.map_or(&[][..], |symbol| &symbol.names);
         for (depth, name) in names.iter().enumerate() {
