@@ -2,7 +2,7 @@
 
 use crate::analysis::{Names, Profile};
 use crate::symbolize::LookedUp;
-use capture::Tables;
+use capture::{Frame, Tables};
 
 /// Where the events came from, as far as a view says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,11 @@ impl Loaded {
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
     pub fn duration_ns(&self) -> u64 {
         self.tables.summary.as_ref().map_or(self.profile.last_time, |summary| summary.duration_ns)
+    }
+
+    /// Different addresses of code on the stacks.
+    pub fn addresses(&self) -> u64 {
+        self.tables.frames.iter().filter(|frame| matches!(frame, Frame::Code { .. })).count() as u64
     }
 
     /// Events that were not recorded, whatever the reason.

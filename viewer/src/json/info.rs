@@ -101,6 +101,7 @@ struct Stacks {
     truncated: u64,
     incomplete: u64,
     complete_allocations: i64,
+    addresses: u64,
 }
 
 #[derive(Serialize)]
@@ -245,6 +246,7 @@ fn stacks(loaded: &Loaded) -> Stacks {
         truncated: share.truncated,
         incomplete: share.incomplete,
         complete_allocations: share.complete_allocations,
+        addresses: loaded.addresses(),
     }
 }
 

@@ -116,6 +116,7 @@ fn stacks(loaded: &Loaded) -> Facts {
         fact("complete", format!("{}, {complete} of the allocations", count(share.complete))),
         fact("truncated", count(share.truncated)),
         fact("incomplete", count(share.incomplete)),
+        fact("addresses", count(loaded.addresses())),
     ]
 }
 

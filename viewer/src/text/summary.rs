@@ -61,7 +61,14 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
     if !nameless.is_empty() {
         let addresses = nameless.iter().map(|nameless| nameless.frames).sum::<u64>();
-        facts.push(("names", format!("none for {}; info says why", counted(addresses, "address"))));
+        facts.push((
+            "names",
+            format!(
+                "none for {} of {}; info says why",
+                count(addresses),
+                counted(loaded.addresses(), "address")
+            ),
+        ));
     }
     if let Some(summary) = &loaded.tables.summary {
         let cost = &summary.overhead;
