@@ -6,7 +6,6 @@
 
 use capture::{Frame, FrameId, Module, ModuleId, SourceFrame, StringId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Lookup, ModuleFile, Source, Symbolizer};
@@ -15,7 +14,7 @@ use symbols::{Batch, Lookup, ModuleFile, Source, Symbolizer};
 /// as it is.
 const MOST_ADDRESSES: usize = 1 << 20;
 
-/// Bytes of names and paths that are kept.
+/// Bytes of names and paths that are taken; a large C++ program has some dozen megabytes.
 const MOST_TEXT: usize = 1 << 29;
 
 /// Where names come from.
@@ -46,22 +45,29 @@ pub(crate) fn symbolize(tables: &mut Tables) -> LookedUp {
     let batches: Vec<Batch> = missing.iter().map(|(module, frames)| batch(tables, *module, frames)).collect();
     let frames: Vec<Vec<FrameId>> = missing.into_values().collect();
     let mut found: Vec<(FrameId, Lookup)> = Vec::new();
-    let taken = Symbolizer::default().look_up(&batches, &AtomicBool::new(false), |(batch, place, lookup)| {
+    let mut text = 0;
+    // What does not fit stays without a name.
+    let _ = Symbolizer::default().look_up(&batches, &AtomicBool::new(false), |(batch, place, lookup)| {
+        text += text_of(&lookup);
         found.push((frames[batch][place], lookup));
-        Ok::<(), Infallible>(())
+        if text <= MOST_TEXT { Ok(()) } else { Err(TooMuch) }
     });
-    match taken {
-        Ok(()) => {}
-        Err(never) => match never {},
-    }
     // Threads answer in any order, but the names of a capture are the same each time.
     found.sort_unstable_by_key(|(frame, _)| *frame);
     tables.symbols.resize(tables.frames.len(), None);
-    let mut texts = Texts { tables, known: HashMap::new(), left: MOST_TEXT };
+    let mut texts = Texts { tables, known: HashMap::new() };
     for (frame, lookup) in found {
-        looked_up.named += u64::from(texts.enter(frame, lookup).is_some());
+        looked_up.named += u64::from(texts.enter(frame, lookup));
     }
     looked_up
+}
+
+struct TooMuch;
+
+/// Bytes of the names and paths of a result.
+fn text_of(lookup: &Lookup) -> usize {
+    let texts = lookup.frames.iter().flat_map(|frame| [&frame.function, &frame.file]);
+    texts.flatten().map(|text| text.len() + size_of::<String>()).sum()
 }
 
 /// Frames without a function, by module, of modules that can be told from others.
@@ -111,42 +117,29 @@ fn batch(tables: &Tables, module: ModuleId, frames: &[FrameId]) -> Batch {
 struct Texts<'a> {
     tables: &'a mut Tables,
     known: HashMap<String, StringId>,
-    left: usize,
 }
 
 impl Texts<'_> {
-    /// Puts a result in, if it says more than what is there; says so when it is a name.
-    fn enter(&mut self, frame: FrameId, lookup: Lookup) -> Option<()> {
+    /// Puts a result in, if it says more than what is there; says whether it has a name.
+    fn enter(&mut self, frame: FrameId, lookup: Lookup) -> bool {
         let is_named = lookup.function().is_some();
-        if !is_named && self.tables.symbol(frame).is_some() {
-            return None;
+        if is_named || self.tables.symbol(frame).is_none() {
+            let names = lookup.frames.into_iter().map(|source| SourceFrame {
+                function: source.function.map(|text| self.string(text)),
+                file: source.file.map(|text| self.string(text)),
+                line: source.line,
+            });
+            let names = names.collect();
+            let reason = lookup.reason.map(|reason| self.string(reason.to_string()));
+            self.tables.symbols[frame.index()] = Some(Symbolized { frame, names, reason });
         }
-        let mut names = Vec::with_capacity(lookup.frames.len());
-        for source in lookup.frames {
-            let (function, file) = (self.optional(source.function)?, self.optional(source.file)?);
-            names.push(SourceFrame { function, file, line: source.line });
-        }
-        let reason = self.optional(lookup.reason.map(|reason| reason.to_string()))?;
-        self.tables.symbols[frame.index()] = Some(Symbolized { frame, names, reason });
-        is_named.then_some(())
+        is_named
     }
 
-    /// None when there is no room for the text.
-    fn optional(&mut self, text: Option<String>) -> Option<Option<StringId>> {
-        match text {
-            Some(text) => self.string(text).map(Some),
-            None => Some(None),
-        }
-    }
-
-    fn string(&mut self, text: String) -> Option<StringId> {
-        if let Some(&known) = self.known.get(&text) {
-            return Some(known);
-        }
-        self.left = self.left.checked_sub(2 * (text.len() + size_of::<String>()))?;
-        let id = StringId::from_index(self.tables.strings.len());
-        self.tables.strings.push(text.clone());
-        self.known.insert(text, id);
-        Some(id)
+    fn string(&mut self, text: String) -> StringId {
+        *self.known.entry(text).or_insert_with_key(|text| {
+            self.tables.strings.push(text.clone());
+            StringId::from_index(self.tables.strings.len() - 1)
+        })
     }
 }
