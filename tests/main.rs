@@ -29,4 +29,5 @@ mod footprint;
 mod modules;
 mod options;
 
+mod benches;
 mod programs;

@@ -13,6 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// What the sources include, beside `programs`.
+const HEADERS: [&str; 6] = [
+    "c/say.h",
+    "c/page.h",
+    "c/probe.h",
+    "../bench/stopwatch.h",
+    "../bench/frames.h",
+    "../bench/blocks.h",
+];
+
 /// A program, or a library, to be compiled.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fixture {
@@ -42,6 +52,16 @@ pub(crate) fn cpp(name: &str) -> Fixture {
 pub(crate) fn cpp_library(name: &str) -> Fixture {
     let fixture = Fixture::new("c++", &format!("cpp/{name}.cpp"), &format!("lib{name}.so"));
     fixture.flags(["-g", "-O1", "-std=c++17", "-fno-builtin", "-fPIC", "-shared"])
+}
+
+/// A program of `bench`, made as `scripts/bench` makes it.
+pub(crate) fn bench(name: &str) -> Fixture {
+    let flags = ["-D_GNU_SOURCE", "-O2", "-g1", "-fomit-frame-pointer", "-pthread"];
+    let (compiler, source) = match name {
+        "mix" => ("c++", "../bench/mix.cpp".to_string()),
+        name => ("cc", format!("../bench/{name}.c")),
+    };
+    Fixture::new(compiler, &source, name).flags(flags)
 }
 
 /// A program of `programs/rust`.
@@ -90,7 +110,7 @@ impl Fixture {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         read(&self.source).hash(&mut hasher);
-        for header in ["c/say.h", "c/page.h", "c/probe.h"] {
+        for header in HEADERS {
             read(&programs().join(header)).hash(&mut hasher);
         }
         format!("{:016x}", hasher.finish())
