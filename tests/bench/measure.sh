@@ -90,7 +90,10 @@ is_one_process() {
 trouble() {
     awk -v least="$1" '
         { fact[$1] = $2 }
-        function no(name, words) { if (!(name in fact) || fact[name] > 0) print fact[name] + 0, words }
+        function no(name, words) {
+            if (!(name in fact)) print "an unknown number of", words
+            else if (fact[name] > 0) print fact[name], words
+        }
         END {
             no("lost.events", "events lost")
             no("lost.gaps", "gaps")

@@ -14,14 +14,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the sources include, beside `programs`.
-const HEADERS: [&str; 6] = [
-    "c/say.h",
-    "c/page.h",
-    "c/probe.h",
-    "../bench/stopwatch.h",
-    "../bench/frames.h",
-    "../bench/blocks.h",
-];
+const HEADERS: [&str; 6] =
+    ["c/say.h", "c/page.h", "c/probe.h", "../bench/stopwatch.h", "../bench/frames.h", "../bench/blocks.h"];
 
 /// A program, or a library, to be compiled.
 #[derive(Clone, Debug, Hash)]

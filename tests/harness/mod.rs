@@ -20,7 +20,7 @@ mod repeat;
 
 pub(crate) use capture::{Capture, Row};
 pub(crate) use event::Event;
-pub(crate) use fixture::{Fixture, c, cpp, cpp_library, library, rust};
+pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, library, rust};
 pub(crate) use page::Page;
 pub(crate) use probe::{probe_library, record_probes};
 pub(crate) use product::product;
