@@ -148,7 +148,7 @@ pub(crate) fn fence() {
 }
 
 /// Ends the process at once.
-#[cfg(feature = "standalone")]
+#[cfg(any(feature = "standalone", feature = "verify"))]
 pub(crate) fn trap() -> ! {
     // SAFETY: never returns.
     unsafe { asm!("ud2", options(noreturn)) }

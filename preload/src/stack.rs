@@ -59,6 +59,10 @@ impl ThreadState {
             nodes: &mut self.nodes,
         };
         let path = self.memos.stack(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        #[cfg(feature = "verify")]
+        if path != self.memos.stack_afresh(caller.registers, &mut self.reader, &mut rules, &mut paths) {
+            crate::arch::trap();
+        }
         let path = path.map(Path::from_bits);
         match if kind == 0 { path } else { path.and_then(|path| paths.extend(path, kind)) } {
             Some(path) => path.id(),

@@ -119,6 +119,21 @@ impl<'a> Memos<'a> {
         }
     }
 
+    /// The same, without a look at the last stacks.
+    pub fn stack_afresh<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        let (met, count) = self.walk_afresh(start, memory, rules, labels);
+        let Met::End(end) = met else { return None };
+        let mut fresh = self.fresh.get(..count)?.iter().rev();
+        let label = labels.empty(end)?;
+        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number))
+    }
+
     /// Collects all frames.
     #[cold]
     #[inline(never)]
