@@ -78,12 +78,17 @@ facts() {
         $2 ~ /^[0-9]+,?$/ { gsub(/[",:]/, ""); print section $1, $2 }'
 }
 
-# True when the first process made nearly all allocations of the capture: heaptrack records no other.
+# True when the process that was started made nearly all allocations of the capture: heaptrack records no other.
 is_one_process() {
     "$memprof" info --json capture | awk '
         /^  "processes"/ { inside = 1 }
-        inside && /^      "allocations"/ { count++; sum += $2; if (count == 1) first = $2 }
-        END { exit !(first >= 0.99 * sum) }'
+        inside && /^      "pid"/ { pid = $2 + 0 }
+        inside && /^      "ppid"/ { parent[pid] = $2 + 0 }
+        inside && /^      "allocations"/ { made[pid] += $2; all += $2 }
+        END {
+            for (pid in parent) if (!(parent[pid] in parent)) by_first += made[pid]
+            exit !(by_first >= 0.99 * all)
+        }'
 }
 
 # Reads facts, and says why such a recording is none to show. It is to have this many allocations.
