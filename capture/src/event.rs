@@ -121,6 +121,9 @@ pub enum Action {
     ThreadStart,
     /// The thread ended; its id is not used again.
     ThreadEnd,
+    /// The thread has made allocations that are no samples since its last recorded one: what it frees next is not
+    /// temporary.
+    Unsampled,
     /// From here on events of this thread were lost.
     GapBegin,
     /// The loss ended.

@@ -39,6 +39,7 @@
 pub mod event;
 pub mod ids;
 pub mod model;
+mod sampling;
 
 mod error;
 mod format;
@@ -80,6 +81,7 @@ pub use model::{
     Summary, Symbolized, Tables, Thread,
 };
 pub use reader::Reader;
+pub use sampling::{Sampling, Weight};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;

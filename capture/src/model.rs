@@ -18,6 +18,8 @@ pub struct Metadata {
     pub clock: Clock,
     /// Options that change what the events mean, as `name`, `value`.
     pub options: Vec<(String, String)>,
+    /// Mean distance of samples in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
+    pub sample_interval: u64,
 }
 
 /// The clock of a recording.

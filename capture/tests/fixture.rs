@@ -33,6 +33,7 @@ pub(crate) fn metadata() -> Metadata {
         boot_id: "3b1c5d0e-0001-4c7e-9d53-2f9a6f3f0a11".into(),
         clock: Clock::MonotonicRaw,
         options: vec![("sample".into(), "0".into())],
+        sample_interval: 524_288,
     }
 }
 
@@ -160,6 +161,7 @@ pub(crate) fn events() -> Vec<Event> {
         Action::GapEnd { allocations: 5, frees: 300 },
         Action::Fork { fork: 300 },
         Action::ProcessStart { process: ProcessId(1), fork: 300 },
+        Action::Unsampled,
         Action::ThreadEnd,
         Action::ProcessEnd { process: ProcessId(0) },
     ];

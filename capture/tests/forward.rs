@@ -1,6 +1,6 @@
 //! Files of later and earlier versions.
 
-use capture::{Error, Reader, Summary, Version};
+use capture::{Error, Metadata, Reader, Summary, Version};
 
 use crate::fixture;
 use crate::hand;
@@ -34,9 +34,14 @@ fn shorter_records_have_defaults() {
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 10) {
         hand::map_records(chunk, |record| record.truncate(8));
     }
+    // The interval of samples, which recorders that knew none did not write.
+    for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 1) {
+        hand::map_records(chunk, |record| record.truncate(record.len() - 8));
+    }
     let tables = fixture::read(hand::file(1, 0, &chunks)).unwrap().tables;
     let expected = Summary { duration_ns: fixture::summary().duration_ns, ..Summary::default() };
     assert_eq!(tables.summary, Some(expected));
+    assert_eq!(tables.metadata, Metadata { sample_interval: 0, ..fixture::metadata() });
 }
 
 /// Check that a later major version is refused at once, with the version that reads it.

@@ -7,6 +7,8 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpCTL\0\0\x01");
 /// Bytes before the first tail.
 pub const HEADER_BYTES: usize = 4096;
+/// Largest mean distance between samples, in bytes: 1 TiB.
+pub const MAX_SAMPLE_INTERVAL: u64 = 1 << 40;
 /// Set by the kernel in [`ControlHeader::owner`] when the collector died.
 pub const OWNER_DIED: u32 = 0x4000_0000;
 
@@ -31,9 +33,11 @@ pub struct ControlHeader {
     /// 1: time is the time stamp counter, 0: nanoseconds of `CLOCK_MONOTONIC_RAW`.
     pub tsc: AtomicU32,
     _reserved: AtomicU32,
+    /// Mean distance between samples in bytes of allocations, 0: every allocation is recorded.
+    pub sample_interval: AtomicU64,
 }
 
-const _: () = assert!(size_of::<ControlHeader>() == 40);
+const _: () = assert!(size_of::<ControlHeader>() == 48);
 
 /// Mapped control memory. Copying it copies the view.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +79,12 @@ impl Control {
     pub fn is_recording(&self) -> bool {
         // Relaxed: a late look costs one event more or less.
         self.header().recording.load(Ordering::Relaxed) == 1
+    }
+
+    /// Mean distance between samples in bytes, at most [`MAX_SAMPLE_INTERVAL`]; 0 when every allocation is recorded.
+    pub fn sample_interval(&self) -> u64 {
+        // Relaxed: it is set before the memory is handed over and stays.
+        self.header().sample_interval.load(Ordering::Relaxed).min(MAX_SAMPLE_INTERVAL)
     }
 
     /// True when the collector is gone without having said so.

@@ -71,6 +71,7 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
         },
         Opcode::Break => Record::Break { address: word(1), stack: low(2) },
         Opcode::GapBegin => Record::GapBegin,
+        Opcode::Unsampled => Record::Unsampled,
         Opcode::GapEnd => Record::GapEnd { allocations: word(1), frees: word(2) },
         Opcode::Exec => Record::Exec,
         Opcode::ExecFailed => Record::ExecFailed,
@@ -90,7 +91,7 @@ mod tests {
         let address =
             prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
         let size = prop_oneof![0u64..100_000, any::<u64>()];
-        (0usize..17, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+        (0usize..18, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
             |(kind, address, size, stack, serial, log2, flag)| match kind {
                 0 => Record::Alloc { address, size, alignment: 0, stack },
                 1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
@@ -108,6 +109,7 @@ mod tests {
                 13 => Record::Exit { code: stack as i32 },
                 14 => Record::Fork { fork: stack },
                 15 => Record::Owner { slot: stack, tid: u32::from(serial), time: size },
+                16 => Record::Unsampled,
                 _ => Record::Time { time: size },
             },
         )

@@ -15,12 +15,18 @@ pub enum Loss {
     Nested = 1,
     /// All rings were taken.
     NoRing = 2,
+    /// The block lies where the filter of samples cannot hold it: its end would not be known.
+    Filter = 3,
 }
 
 impl Loss {
     /// All reasons, with the names that captures use.
-    pub const ALL: [(Loss, &'static str); 3] =
-        [(Loss::RingFull, "ring_full"), (Loss::Nested, "nested"), (Loss::NoRing, "no_ring")];
+    pub const ALL: [(Loss, &'static str); 4] = [
+        (Loss::RingFull, "ring_full"),
+        (Loss::Nested, "nested"),
+        (Loss::NoRing, "no_ring"),
+        (Loss::Filter, "sample_filter"),
+    ];
 }
 
 /// One process. All words are the agent's; only `state` is also cleared by the collector.

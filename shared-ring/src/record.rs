@@ -73,11 +73,13 @@ pub enum Opcode {
     Exit = 19,
     /// See [`Record::Fork`].
     Fork = 20,
+    /// See [`Record::Unsampled`].
+    Unsampled = 21,
 }
 
 impl Opcode {
     /// All opcodes with the words of their records.
-    pub const ALL: [(Opcode, usize); 20] = [
+    pub const ALL: [(Opcode, usize); 21] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
         (Opcode::End, 1),
@@ -98,6 +100,7 @@ impl Opcode {
         (Opcode::ExecFailed, 1),
         (Opcode::Exit, 2),
         (Opcode::Fork, 2),
+        (Opcode::Unsampled, 1),
     ];
 }
 
@@ -232,6 +235,8 @@ pub enum Record {
         /// From 1, never twice in a process and its ancestors.
         fork: u32,
     },
+    /// The thread has allocated blocks that are no samples since its last sample.
+    Unsampled,
 }
 
 /// A malloc in the short form, or `None` when it does not fit.
@@ -304,6 +309,7 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
             ([first(Opcode::Remap), old_address, old_length, address, length, u64::from(stack)], 6)
         }
         Record::Break { address, stack } => ([first(Opcode::Break), address, u64::from(stack), 0, 0, 0], 3),
+        Record::Unsampled => ([first(Opcode::Unsampled), 0, 0, 0, 0, 0], 1),
         Record::GapBegin => ([first(Opcode::GapBegin), 0, 0, 0, 0, 0], 1),
         Record::GapEnd { allocations, frees } => ([first(Opcode::GapEnd), allocations, frees, 0, 0, 0], 3),
         Record::Exec => ([first(Opcode::Exec), 0, 0, 0, 0, 0], 1),

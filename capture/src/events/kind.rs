@@ -37,10 +37,11 @@ pub(super) enum Kind {
     GapBegin = 18,
     GapEnd = 19,
     Fork = 20,
+    Unsampled = 21,
 }
 
 impl Kind {
-    const ALL: [Kind; 21] = [
+    const ALL: [Kind; 22] = [
         Kind::Alloc,
         Kind::Free,
         Kind::AlignedAlloc,
@@ -62,6 +63,7 @@ impl Kind {
         Kind::GapBegin,
         Kind::GapEnd,
         Kind::Fork,
+        Kind::Unsampled,
     ];
 
     pub(super) fn of(action: &Action) -> Self {
@@ -87,6 +89,7 @@ impl Kind {
             Action::GapBegin => Kind::GapBegin,
             Action::GapEnd { .. } => Kind::GapEnd,
             Action::Fork { .. } => Kind::Fork,
+            Action::Unsampled => Kind::Unsampled,
         }
     }
 
@@ -140,7 +143,7 @@ mod tests {
         for (position, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, position);
         }
-        assert_eq!(Kind::from_number(21), None);
+        assert_eq!(Kind::from_number(22), None);
     }
 
     /// Check that the picture above is what is written and read.

@@ -46,7 +46,7 @@ impl Pages {
                 varint::put(record, allocations);
                 varint::put(record, frees);
             }
-            Action::ThreadStart | Action::ThreadEnd | Action::GapBegin => {}
+            Action::ThreadStart | Action::ThreadEnd | Action::GapBegin | Action::Unsampled => {}
             Action::Alloc { .. }
             | Action::Free { .. }
             | Action::ReallocBegin { .. }
@@ -94,6 +94,7 @@ impl Pages {
             Kind::ThreadEnd => Action::ThreadEnd,
             Kind::Fork => Action::Fork { fork: take_fork(record)? },
             Kind::GapBegin => Action::GapBegin,
+            Kind::Unsampled => Action::Unsampled,
             Kind::GapEnd => {
                 Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
             }

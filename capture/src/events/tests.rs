@@ -60,6 +60,7 @@ fn rare_action() -> impl Strategy<Value = Action> {
         Just(Action::ThreadStart),
         Just(Action::ThreadEnd),
         Just(Action::GapBegin),
+        Just(Action::Unsampled),
         any::<(u64, u64)>().prop_map(|(allocations, frees)| Action::GapEnd { allocations, frees }),
     ]
 }

@@ -156,6 +156,7 @@ impl<'a> Dump<'a> {
             Action::ProcessEnd { process } => EventFields { process: Some(process.0), ..kind("process_end") },
             Action::ThreadStart => kind("thread_start"),
             Action::ThreadEnd => kind("thread_end"),
+            Action::Unsampled => kind("unsampled"),
             Action::GapBegin => kind("gap_begin"),
             Action::GapEnd { allocations, frees } => {
                 EventFields { allocations: Some(allocations), frees: Some(frees), ..kind("gap_end") }

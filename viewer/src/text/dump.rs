@@ -104,6 +104,7 @@ impl<'a> Dump<'a> {
             Action::ProcessEnd { process: id } => ("process end", process(id), None),
             Action::ThreadStart => ("thread start", String::new(), None),
             Action::ThreadEnd => ("thread end", String::new(), None),
+            Action::Unsampled => ("unsampled", String::new(), None),
             Action::GapBegin => ("gap begin", String::new(), None),
             Action::GapEnd { allocations, frees } => {
                 let (allocations, frees) = (counted(allocations, "allocation"), counted(frees, "free"));
