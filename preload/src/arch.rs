@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
-/// storage. It has no destructor and is zero but for `epoch` in a new thread.
+/// storage. It has no destructor and is zero but for `epoch` and `countdown` in a new thread.
 ///
 /// Cells and [`fence`] are enough: only the thread itself and its own signal handlers touch it.
 #[repr(C)]
@@ -32,13 +32,16 @@ pub(crate) struct ThreadLocal {
     pub(crate) exiting: Cell<u32>,
     /// Number of the fork that the thread is in; a child finds it in its copy.
     pub(crate) fork: Cell<u32>,
+    /// Bytes until the next sample, see [`crate::sampler`].
+    pub(crate) countdown: Cell<i64>,
 }
 
 /// The epoch of a thread without a state; no process has it.
 pub(crate) const NO_EPOCH: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<ThreadLocal>() == 48);
+const _: () = assert!(size_of::<ThreadLocal>() == 56);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
+const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 48);
 
 // Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
 // may allocate.
@@ -50,9 +53,12 @@ global_asm!(
     ".type sysprof_memprof_tls,@object",
     "sysprof_memprof_tls:",
     ".long 0xffffffff",
-    ".zero 60",
+    ".zero 44",
+    ".quad {undrawn}",
+    ".zero 8",
     ".size sysprof_memprof_tls, 64",
     ".popsection",
+    undrawn = const crate::sampler::UNDRAWN,
 );
 
 /// The calling thread's block.
@@ -72,6 +78,26 @@ pub(crate) fn thread_local() -> &'static ThreadLocal {
     // SAFETY: the block is as large and aligned as the type, all bits are valid for it, and it lives as long as the
     // thread; the type is not Sync, so the reference stays in the thread.
     unsafe { &*block }
+}
+
+/// Takes bytes off the thread's countdown; true while it is not below 0. One instruction does it, so a signal handler
+/// that allocates comes before or after, never between.
+// Cost: one subtraction and one branch.
+#[inline(always)]
+pub(crate) fn count_down(local: &'static ThreadLocal, bytes: i64) -> bool {
+    // SAFETY: the countdown is the thread's own word, alive as long as the thread.
+    unsafe {
+        asm!(
+            "sub qword ptr [{local} + {countdown}], {bytes}",
+            "jns {passes}",
+            local = in(reg) local,
+            bytes = in(reg) bytes,
+            countdown = const core::mem::offset_of!(ThreadLocal, countdown),
+            passes = label { return true },
+            options(nostack),
+        );
+    }
+    false
 }
 
 /// Registers of the function this is inlined into: its own address, stack pointer and frame pointer.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `SYSPROF_MEMPROF_SOCKET` | socket of the collector: a path, or `@name` in the abstract namespace; without it the agent stays dormant |
 //! | `SYSPROF_MEMPROF_DISABLE` | not empty and not `0`: stay dormant |
+//! | `SYSPROF_MEMPROF_SEED` | a number that makes the choice of samples repeatable, for tests |
 //!
 //! The rest of the policy comes from the collector, so that one recording has one. The environment is read from the
 //! process' own block and not through `getenv`: shells bring their own.
@@ -14,6 +15,7 @@ use core::ffi::{CStr, c_char};
 /// The variable that names the collector's socket.
 pub(crate) const SOCKET: &[u8] = b"SYSPROF_MEMPROF_SOCKET";
 const DISABLE: &[u8] = b"SYSPROF_MEMPROF_DISABLE";
+const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
 
 /// Longest name of a socket, as `sockaddr_un` has it.
 const LONGEST: usize = 108;
@@ -47,6 +49,11 @@ pub(crate) fn socket() -> &'static [u8] {
     // SAFETY: nobody writes it after `read`, which came first.
     let name = unsafe { &*KEPT.0.get() };
     name.split(|byte| *byte == 0).next().unwrap_or(&[])
+}
+
+/// What samples are to be chosen with, so that the same run chooses the same; `None` for something new each time.
+pub(crate) fn seed() -> Option<u64> {
+    core::str::from_utf8(variable(SEED)?).ok()?.parse().ok()
 }
 
 /// The value of a variable of the process' environment.

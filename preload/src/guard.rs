@@ -148,10 +148,9 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// Sets the mark.
+    /// Sets the mark of the calling thread.
     #[inline(always)]
-    pub(crate) fn enter() -> Inside {
-        let local = arch::thread_local();
+    pub(crate) fn of(local: &'static ThreadLocal) -> Inside {
         let before = local.inside.get();
         if before == 0 {
             local.inside.set(arch::stack_pointer());

@@ -13,6 +13,7 @@
 //!
 //! ```text
 //!  malloc(24)        interpose   entry in a naked shim: rsp and rbp as the caller left them
+//!    │               sampler     when only samples are wanted: is it one? if not, the real malloc and nothing else
 //!    │ real malloc   real        the next allocator, found once by RTLD_NEXT
 //!    ▼
 //!  tracker           guard       busy? then this is a signal handler inside a hook: counted, not recorded
@@ -22,7 +23,8 @@
 //!  thread            ring        two words, one store that publishes them
 //! ```
 //!
-//! A `free` goes the same way the other way round: recorded and published first, freed then.
+//! A `free` goes the same way the other way round: recorded and published first, freed then. When only samples are
+//! wanted, it asks the `filter` whether its block is one.
 #![cfg_attr(feature = "standalone", no_std)]
 #![cfg_attr(
     not(test),
@@ -45,6 +47,8 @@ mod config;
 mod connect;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
+#[expect(unsafe_code, reason = "owns the memory of the filter")]
+mod filter;
 mod foreign;
 mod guard;
 #[expect(unsafe_code, reason = "exports C symbols")]
@@ -57,6 +61,7 @@ mod modules;
 mod process;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]
 mod real;
+mod sampler;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]
 mod stack;
 #[expect(unsafe_code, reason = "reads the host's stack")]

@@ -149,7 +149,7 @@ pub(crate) fn start() {
     if STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    let connected = crate::config::read().and_then(crate::connect::connect);
+    let connected = crate::config::read().and_then(crate::connect::connect).filter(crate::sampler::start);
     let next = match (connected, sys::map_wiped_on_fork(size_of::<Page>())) {
         (Some(session), page) if !page.is_null() => {
             // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.

@@ -14,7 +14,20 @@ pub(crate) fn map_private(bytes: usize) -> *mut c_void {
         .unwrap_or(null_mut())
 }
 
-/// Gives back what [`map_private`] gave.
+/// The same for memory of which little will be touched: without huge pages, and not in core dumps.
+pub(crate) fn map_sparse(bytes: usize) -> *mut c_void {
+    let start = map_private(bytes);
+    if !start.is_null() {
+        for advice in [Advice::LinuxNoHugepage, Advice::LinuxDontDump] {
+            // What is not taken costs memory, nothing else.
+            // SAFETY: advice about memory that we just mapped and nobody uses yet.
+            let _ = unsafe { rustix::mm::madvise(start, bytes, advice) };
+        }
+    }
+    start
+}
+
+/// Gives back what [`map_private`] or [`map_sparse`] gave.
 ///
 /// # Safety
 /// Nothing refers to the memory any more.

@@ -6,6 +6,7 @@
 use crate::arch::ThreadLocal;
 use crate::guard::Busy;
 use crate::process::{self, Loss, Session};
+use crate::sampler::Sampler;
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
@@ -40,6 +41,7 @@ pub(crate) struct ThreadState {
     /// Finds known nodes.
     pub(crate) finder: Finder<'static, 1>,
     pub(crate) realloc_serial: u16,
+    pub(crate) sampler: Sampler,
     in_gap: bool,
     lost_allocations: u64,
     lost_frees: u64,
@@ -109,6 +111,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         nodes: Batch::default(),
         finder: Finder::default(),
         realloc_serial: 0,
+        sampler: Sampler::new(slot, tid),
         in_gap: false,
         lost_allocations: 0,
         lost_frees: 0,

@@ -9,29 +9,43 @@
 //! So for one address the record of its end is always published before any other thread can get it again.
 
 use crate::clock;
+use crate::filter;
 use crate::guard::{Busy, Call};
 use crate::modules;
 use crate::process;
+use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
 use shared_ring::record::Record;
 
 /// A call returned a block. `kind` is a pseudo frame's id, 0 for plain `malloc`.
 #[inline(always)]
-pub(crate) fn allocated(address: usize, size: usize, alignment: usize, kind: u32, caller: Caller) {
+pub(crate) fn allocated(
+    candidate: Candidate,
+    address: usize,
+    size: usize,
+    alignment: usize,
+    kind: u32,
+    caller: Caller,
+) {
     let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
     let started = begin(&mut busy);
     let kind = if kind == 0 { busy.local().kind_hint.replace(0) } else { kind };
-    let state = busy.state();
-    let stack = state.stack(caller, kind);
-    state.allocation(address as u64, size as u64, alignment as u64, stack, clock::after());
+    if sampler::takes(&mut busy, candidate, address, size) {
+        let state = busy.state();
+        let stack = state.stack(caller, kind);
+        state.allocation(address as u64, size as u64, alignment as u64, stack, clock::after());
+    }
     end(&mut busy, started);
 }
 
-/// A block is about to be freed.
+/// A block is about to be freed whose end is wanted: the filter of samples said so.
 #[inline(always)]
 pub(crate) fn freeing(address: usize) {
     let Some(mut busy) = Busy::enter(Call::Free) else { return };
     let started = begin(&mut busy);
+    if sampler::has_allocated_since(&mut busy, address) {
+        busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
+    }
     busy.state().free(address as u64, clock::before());
     end(&mut busy, started);
 }
@@ -40,11 +54,22 @@ pub(crate) fn freeing(address: usize) {
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Realloc {
-    serial: u16,
+    address: usize,
+    /// The end of the old block is to be recorded.
+    is_wanted: bool,
+    /// Of the beginning, `None` when that is not recorded.
+    serial: Option<u16>,
 }
 
-/// `realloc` of a block is about to happen; `None` when it is not recorded.
-pub(crate) fn reallocating(address: usize) -> Option<Realloc> {
+/// `realloc` of a block is about to happen.
+#[inline(always)]
+pub(crate) fn reallocating(address: usize) -> Realloc {
+    // From here on the address may be another block's: the filter forgets it before the call, not after.
+    let is_wanted = filter::take(address);
+    Realloc { address, is_wanted, serial: if is_wanted { begin_realloc(address) } else { None } }
+}
+
+fn begin_realloc(address: usize) -> Option<u16> {
     // One lost call is a lost allocation and a lost free; the free is counted here, the other by `reallocated`.
     let mut busy = Busy::enter(Call::Free)?;
     let started = begin(&mut busy);
@@ -53,7 +78,7 @@ pub(crate) fn reallocating(address: usize) -> Option<Realloc> {
     let serial = state.realloc_serial;
     state.emit(Record::ReallocBegin { address: address as u64, serial }, clock::before(), 0, 1);
     end(&mut busy, started);
-    Some(Realloc { serial })
+    Some(serial)
 }
 
 /// How a `realloc` ended.
@@ -67,31 +92,46 @@ pub(crate) enum Reallocated {
     Freed,
 }
 
-/// A `realloc` returned.
-pub(crate) fn reallocated(begun: Option<Realloc>, outcome: Reallocated, kind: u32, caller: Caller) {
-    let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
-    let started = begin(&mut busy);
-    let state = busy.state();
-    match (begun, outcome) {
-        (Some(Realloc { serial }), Reallocated::Block(address, size)) => {
-            let stack = state.stack(caller, kind);
-            let (address, size) = (address as u64, size as u64);
-            state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
+impl Realloc {
+    /// A `realloc` returned. `candidate` is the new block's, `None` when that one is not to be recorded.
+    #[inline(always)]
+    pub(crate) fn end(self, candidate: Option<Candidate>, outcome: Reallocated, kind: u32, caller: Caller) {
+        if self.is_wanted || candidate.is_some() {
+            self.record_end(candidate, outcome, kind, caller);
         }
-        (Some(Realloc { serial }), Reallocated::Failed) => {
-            state.emit(Record::ReallocFailed { serial }, clock::after(), 0, 0);
-        }
-        (Some(Realloc { serial }), Reallocated::Freed) => {
-            state.emit(Record::ReallocFreed { serial }, clock::after(), 0, 0);
-        }
-        // The begin was not recorded: the block is new to the recording.
-        (None, Reallocated::Block(address, size)) => {
-            let stack = state.stack(caller, kind);
-            state.allocation(address as u64, size as u64, 0, stack, clock::after());
-        }
-        (None, _) => {}
     }
-    end(&mut busy, started);
+
+    fn record_end(self, candidate: Option<Candidate>, outcome: Reallocated, kind: u32, caller: Caller) {
+        if self.is_wanted && matches!(outcome, Reallocated::Failed) {
+            // It fits, since it was there: leaves of the filter stay.
+            filter::add(self.address);
+        }
+        let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
+        let started = begin(&mut busy);
+        let block = match (outcome, candidate) {
+            (Reallocated::Block(address, size), Some(candidate))
+                if sampler::takes(&mut busy, candidate, address, size) =>
+            {
+                Some((address as u64, size as u64, busy.state().stack(caller, kind)))
+            }
+            _ => None,
+        };
+        let state = busy.state();
+        match (self.serial, block) {
+            (Some(serial), Some((address, size, stack))) => {
+                state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
+            }
+            // The begin was not recorded: the block is new to the recording.
+            (None, Some((address, size, stack))) => state.allocation(address, size, 0, stack, clock::after()),
+            (Some(serial), None) if matches!(outcome, Reallocated::Failed) => {
+                state.emit(Record::ReallocFailed { serial }, clock::after(), 0, 0);
+            }
+            // Freed, or the new block is no sample.
+            (Some(serial), None) => state.emit(Record::ReallocFreed { serial }, clock::after(), 0, 0),
+            (None, None) => {}
+        }
+        end(&mut busy, started);
+    }
 }
 
 /// Pages were mapped.
@@ -142,6 +182,7 @@ pub(crate) fn forking() -> u32 {
 
 /// The process was just forked: it takes a slot and a ring.
 pub(crate) fn joining() {
+    sampler::begin_child();
     drop(Busy::enter(Call::Other));
 }
 

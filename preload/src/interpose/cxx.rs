@@ -5,8 +5,10 @@
 //! and recorded here. Which of both it is shows by where the next `malloc` comes from: the same library, or another.
 //! A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
 
+use crate::filter;
 use crate::lifecycle;
 use crate::real;
+use crate::sampler;
 use crate::stack::Caller;
 use crate::tracker;
 use core::arch::global_asm;
@@ -280,16 +282,17 @@ extern "C" fn record(
     if block.is_null() {
         return;
     }
+    let Some(candidate) = sampler::candidate(size) else { return };
     let kind = TABLE.get(index).map_or(0, |form| form.kind);
     let aligned = kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED;
     // SAFETY: the wrapper passes the stack pointer at the entry of the export.
     let caller = unsafe { Caller::of_entry(entry, bp) };
-    tracker::allocated(block.addr(), size, if aligned { second } else { 0 }, kind, caller);
+    tracker::allocated(candidate, block.addr(), size, if aligned { second } else { 0 }, kind, caller);
 }
 
 extern "C" fn freeing(block: *mut c_void) {
     crate::arch::thread_local().kind_hint.set(0);
-    if !block.is_null() {
+    if !block.is_null() && filter::take(block.addr()) {
         tracker::freeing(block.addr());
     }
 }

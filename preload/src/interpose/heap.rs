@@ -3,8 +3,10 @@
 use super::shim;
 use crate::arch;
 use crate::bootstrap;
+use crate::filter;
 use crate::guard::{self, Inside};
 use crate::real;
+use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
 use crate::tracker::{self, Reallocated};
 use core::ffi::{c_int, c_void};
@@ -50,10 +52,61 @@ shim!(
     pvalloc, "rsi", "rdx", pvalloc_body
 );
 
+/// A call of the next allocator for a block, recorded when it is wanted.
+// Cost of one that is not: the countdown, and the mark that the allocator is at work. Of others: `tracker::allocated`.
+#[inline(always)]
+unsafe fn allocate(
+    next: impl FnOnce() -> Option<Pointer>,
+    size: usize,
+    alignment: usize,
+    kind: u32,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
+    match sampler::candidate(size) {
+        None => pass(next, size, alignment),
+        // SAFETY: the caller passes the shim's arguments.
+        Some(candidate) => unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) },
+    }
+}
+
+// Both ways are functions of their own, so that each saves the registers that it needs and no others.
+
+/// A block that is no sample. What `operator new` announced is over with it.
+#[inline(never)]
+fn pass(next: impl FnOnce() -> Option<Pointer>, size: usize, alignment: usize) -> Pointer {
+    arch::thread_local().kind_hint.set(0);
+    guarded(next).unwrap_or_else(|| bootstrap::allocate(size, alignment))
+}
+
+/// A block that is one, or may be: everything is recorded.
+#[inline(never)]
+unsafe fn allocate_candidate(
+    candidate: Candidate,
+    next: impl FnOnce() -> Option<Pointer>,
+    size: usize,
+    alignment: usize,
+    kind: u32,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
+    let kind = hinted(kind);
+    let block = guarded(next);
+    // SAFETY: the caller passes the shim's arguments.
+    unsafe { record(candidate, block, size, alignment, kind, entry, bp) }
+}
+
+/// Calls the next allocator under the mark that it is at work.
+#[inline(always)]
+fn guarded<T>(next: impl FnOnce() -> T) -> T {
+    let _inside = Inside::of(arch::thread_local());
+    next()
+}
+
 /// Records a block if there is one, and passes it on.
-// Cost: see `tracker::allocated`.
 #[inline(always)]
 unsafe fn record(
+    candidate: Candidate,
     block: Option<Pointer>,
     size: usize,
     alignment: usize,
@@ -65,7 +118,7 @@ unsafe fn record(
         Some(block) if !block.is_null() => {
             // SAFETY: the shim passes the stack pointer at the entry of the export.
             let caller = unsafe { Caller::of_entry(entry, bp) };
-            tracker::allocated(block.addr(), size, alignment, kind, caller);
+            tracker::allocated(candidate, block.addr(), size, alignment, kind, caller);
             block
         }
         Some(_) => null_mut(),
@@ -74,9 +127,12 @@ unsafe fn record(
     }
 }
 
-/// The kind that a hook of `operator new` announced, or `kind`.
+/// The kind that a hook of `operator new` announced, or `kind`. Its forms call `malloc` or `aligned_alloc`.
 #[inline(always)]
 fn hinted(kind: u32) -> u32 {
+    if kind != 0 && kind != pseudo::ALIGNED_ALLOC {
+        return kind;
+    }
     let local = arch::thread_local();
     match local.kind_hint.get() {
         0 => kind,
@@ -88,30 +144,26 @@ fn hinted(kind: u32) -> u32 {
 }
 
 unsafe extern "C" fn malloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
-    let kind = hinted(0);
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::malloc(size) };
-    drop(inside);
+    let next = move || unsafe { real::malloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { record(block, size, 0, kind, entry, bp) }
+    unsafe { allocate(next, size, 0, 0, entry, bp) }
 }
 
 unsafe extern "C" fn calloc_body(count: usize, size: usize, entry: *const u64, bp: u64) -> Pointer {
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::calloc(count, size) };
-    drop(inside);
-    let Some(bytes) = count.checked_mul(size) else { return block.unwrap_or(null_mut()) };
+    let next = move || unsafe { real::calloc(count, size) };
+    // One that overflows fails.
+    let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
-    unsafe { record(block, bytes, 0, pseudo::CALLOC, entry, bp) }
+    unsafe { allocate(next, bytes, 0, pseudo::CALLOC, entry, bp) }
 }
 
 unsafe extern "C" fn realloc_body(block: Pointer, size: usize, entry: *const u64, bp: u64) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = |block| unsafe { real::realloc(block, size) };
+    let next = move |block| unsafe { real::realloc(block, size) };
     // SAFETY: the shim's arguments.
-    unsafe { reallocate(block, Some(size), pseudo::REALLOC, next, entry, bp) }
+    unsafe { reallocate(block, size, pseudo::REALLOC, next, entry, bp) }
 }
 
 unsafe extern "C" fn reallocarray_body(
@@ -122,52 +174,57 @@ unsafe extern "C" fn reallocarray_body(
     bp: u64,
 ) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = |block| unsafe { real::reallocarray(block, count, size) };
+    let next = move |block| unsafe { real::reallocarray(block, count, size) };
+    // One that overflows fails.
+    let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
-    unsafe { reallocate(block, count.checked_mul(size), pseudo::REALLOCARRAY, next, entry, bp) }
+    unsafe { reallocate(block, bytes, pseudo::REALLOCARRAY, next, entry, bp) }
 }
 
-/// Both halves of a `realloc` around the next one. `size` is none when it overflows, and the call will fail.
+/// Both halves of a `realloc` around the next one.
+#[inline(always)]
 unsafe fn reallocate(
     block: Pointer,
-    size: Option<usize>,
+    size: usize,
     kind: u32,
-    next: impl FnOnce(Pointer) -> Option<Pointer>,
+    next: impl Fn(Pointer) -> Option<Pointer>,
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    if bootstrap::owns(block) {
-        let grown = next(null_mut()).unwrap_or_else(|| bootstrap::allocate(size.unwrap_or(0), 16));
-        if !grown.is_null() {
-            let bytes = bootstrap::size(block).min(size.unwrap_or(0));
-            // SAFETY: both blocks have at least so many bytes, and a new block overlaps no old one.
-            unsafe { core::ptr::copy_nonoverlapping(block.cast::<u8>(), grown.cast::<u8>(), bytes) };
-            // SAFETY: the shim's arguments.
-            unsafe { record(Some(grown), size.unwrap_or(0), 0, kind, entry, bp) };
-        }
-        return grown;
-    }
-    if block.is_null() {
-        let inside = Inside::enter();
-        let fresh = next(block);
-        drop(inside);
+    if block.is_null() || bootstrap::owns(block) {
+        let next = || adopt(block, size, &next);
         // SAFETY: the shim's arguments.
-        return unsafe { record(fresh, size.unwrap_or(0), 0, kind, entry, bp) };
+        return unsafe { allocate(next, size, 0, kind, entry, bp) };
     }
+    let candidate = sampler::candidate(size);
     let begun = tracker::reallocating(block.addr());
-    let inside = Inside::enter();
-    let result = next(block).unwrap_or(null_mut());
-    drop(inside);
+    let result = guarded(|| next(block)).unwrap_or(null_mut());
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
     let outcome = match (result.is_null(), size) {
-        (false, size) => Reallocated::Block(result.addr(), size.unwrap_or(0)),
+        (false, size) => Reallocated::Block(result.addr(), size),
         // What size 0 means is the next allocator's choice; a null pointer then says that it freed the block.
-        (true, Some(0)) => Reallocated::Freed,
+        (true, 0) => Reallocated::Freed,
         (true, _) => Reallocated::Failed,
     };
-    tracker::reallocated(begun, outcome, kind, caller);
+    begun.end(candidate, outcome, kind, caller);
     result
+}
+
+/// A new block by a `realloc` of nothing, or of a block of the bootstrap arena, whose contents go with it.
+#[inline(always)]
+fn adopt(block: Pointer, size: usize, next: &impl Fn(Pointer) -> Option<Pointer>) -> Option<Pointer> {
+    let fresh = next(null_mut());
+    if block.is_null() {
+        return fresh;
+    }
+    let fresh = fresh.unwrap_or_else(|| bootstrap::allocate(size, 16));
+    if !fresh.is_null() {
+        let bytes = bootstrap::size(block).min(size);
+        // SAFETY: both blocks have at least so many bytes, and a new block overlaps no old one.
+        unsafe { core::ptr::copy_nonoverlapping(block.cast::<u8>(), fresh.cast::<u8>(), bytes) };
+    }
+    Some(fresh)
 }
 
 unsafe extern "C" fn posix_memalign_body(
@@ -177,20 +234,19 @@ unsafe extern "C" fn posix_memalign_body(
     entry: *const u64,
     bp: u64,
 ) -> c_int {
-    let inside = Inside::enter();
+    let candidate = sampler::candidate(size);
     // SAFETY: passed on as it came.
-    let result = unsafe { real::posix_memalign(place, alignment, size) };
-    drop(inside);
-    match result {
-        Some(0) => {
+    let result = guarded(|| unsafe { real::posix_memalign(place, alignment, size) });
+    match (result, candidate) {
+        (Some(0), Some(candidate)) => {
             // SAFETY: the call succeeded, so the pointer was written.
             let block = unsafe { place.read() };
             // SAFETY: the shim's arguments.
-            unsafe { record(Some(block), size, alignment, pseudo::POSIX_MEMALIGN, entry, bp) };
+            unsafe { record(candidate, Some(block), size, alignment, pseudo::POSIX_MEMALIGN, entry, bp) };
             0
         }
-        Some(error) => error,
-        None => {
+        (Some(result), _) => result,
+        (None, _) => {
             let block = bootstrap::allocate(size, alignment);
             if block.is_null() {
                 return libc::ENOMEM;
@@ -208,42 +264,33 @@ unsafe extern "C" fn aligned_alloc_body(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    let kind = hinted(pseudo::ALIGNED_ALLOC);
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::aligned_alloc(alignment, size) };
-    drop(inside);
+    let next = move || unsafe { real::aligned_alloc(alignment, size) };
     // SAFETY: the shim's arguments.
-    unsafe { record(block, size, alignment, kind, entry, bp) }
+    unsafe { allocate(next, size, alignment, pseudo::ALIGNED_ALLOC, entry, bp) }
 }
 
 unsafe extern "C" fn memalign_body(alignment: usize, size: usize, entry: *const u64, bp: u64) -> Pointer {
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::memalign(alignment, size) };
-    drop(inside);
+    let next = move || unsafe { real::memalign(alignment, size) };
     // SAFETY: the shim's arguments.
-    unsafe { record(block, size, alignment, pseudo::MEMALIGN, entry, bp) }
+    unsafe { allocate(next, size, alignment, pseudo::MEMALIGN, entry, bp) }
 }
 
 const PAGE: usize = 4096;
 
 unsafe extern "C" fn valloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::valloc(size) };
-    drop(inside);
+    let next = move || unsafe { real::valloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { record(block, size, PAGE, pseudo::VALLOC, entry, bp) }
+    unsafe { allocate(next, size, PAGE, pseudo::VALLOC, entry, bp) }
 }
 
 unsafe extern "C" fn pvalloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
-    let inside = Inside::enter();
     // SAFETY: passed on as it came.
-    let block = unsafe { real::pvalloc(size) };
-    drop(inside);
+    let next = move || unsafe { real::pvalloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { record(block, size, PAGE, pseudo::PVALLOC, entry, bp) }
+    unsafe { allocate(next, size, PAGE, pseudo::PVALLOC, entry, bp) }
 }
 
 /// `void free(void *block)`
@@ -274,18 +321,28 @@ pub(crate) unsafe extern "C" fn free_aligned_sized(block: Pointer, _alignment: u
     unsafe { release(block) };
 }
 
-/// Records the end of a block, publishes that, and frees it then.
-// Cost: two compares, see `tracker::freeing`.
+/// Records the end of a block if it is wanted, publishes that, and frees it then.
+// Cost: two compares, and what the filter of samples takes; else see `tracker::freeing`.
 #[inline(always)]
 unsafe fn release(block: Pointer) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
+    if filter::take(block.addr()) {
+        // SAFETY: the caller passes a block.
+        unsafe { release_recorded(block) };
+    } else {
+        // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
+        let _ = guarded(|| unsafe { real::free(block) });
+    }
+}
+
+/// Apart from [`release`], for the sake of registers again.
+#[inline(never)]
+unsafe fn release_recorded(block: Pointer) {
     tracker::freeing(block.addr());
-    let inside = Inside::enter();
-    // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
-    let _ = unsafe { real::free(block) };
-    drop(inside);
+    // SAFETY: as above.
+    let _ = guarded(|| unsafe { real::free(block) });
 }
 
 /// `size_t malloc_usable_size(void *block)`, passed through.

@@ -1,0 +1,177 @@
+//! Which blocks are samples: the frees of all others need no record.
+//!
+//! One bit for every 8 bytes of address space, in leaves that are mapped when the first sample lies in their region:
+//!
+//! ```text
+//!  address  46         28 27                9 8      3
+//!          ┌─────────────┬───────────────────┬────────┐
+//!          │ region      │ word of the leaf  │ bit    │
+//!          └─────────────┴───────────────────┴────────┘
+//!  directory  2¹⁹ pointers, 4 MiB, private: most of it is never touched
+//!  leaf       2¹⁹ words, 4 MiB: a page of it stands for 256 KiB of heap, a cache line for 4 KiB
+//! ```
+//!
+//! - **It is exact.** Blocks are at least 8 bytes apart, so each has a bit of its own. The bit is set before the
+//!   allocation returns and cleared before the block is given back; whoever frees the block got its address from the
+//!   thread that allocated it, so it sees the bit, and the next owner of the address sets it after it was cleared. An
+//!   allocator that hands out addresses which are no multiples of 8 has those blocks refused as samples, and counted.
+//! - **It is small.** A sample dirties at most one page, and reading a page that was never written maps the kernel's
+//!   page of zeros. All leaves together are never larger than a 64th of the regions that samples lie in; there are at
+//!   most [`LEAVES`], for 1 TiB. Where no more can be had, samples are refused and counted.
+//! - **It is private.** A child of fork has a copy, so it knows its parent's samples as its own blocks.
+//! - **It is cheap.** A free looks at one pointer, the same for a whole heap, and at one word, which its neighbours in
+//!   the heap share.
+//!
+//! When every allocation is recorded there is no directory, and every free is recorded, too.
+
+use crate::sys;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// log₂ of the bytes that a bit stands for.
+const GRANULE: u32 = 3;
+/// log₂ of the bytes that a word stands for.
+const WORD: u32 = GRANULE + 6;
+/// log₂ of the bytes that a leaf stands for.
+const REGION: u32 = 28;
+const REGIONS: usize = 1 << (47 - REGION);
+const WORDS: usize = 1 << (REGION - WORD);
+/// Most leaves.
+const LEAVES: usize = 4096;
+
+type Leaf = AtomicPtr<AtomicU64>;
+
+/// The leaves by region.
+#[derive(Debug)]
+struct Filter {
+    /// Null while there is none.
+    directory: AtomicPtr<Leaf>,
+    leaves: AtomicUsize,
+}
+
+static FILTER: Filter = Filter::new();
+
+/// Makes room for samples; false when there is no memory.
+#[cold]
+pub(crate) fn start() -> bool {
+    FILTER.start()
+}
+
+/// Puts a block in; false when it cannot be held. Nothing is held, and nothing refused, when everything is recorded.
+pub(crate) fn add(address: usize) -> bool {
+    FILTER.add(address)
+}
+
+/// Takes a block out that is about to end: true when its end is to be recorded.
+// Cost: three loads and tests; what is not a sample changes nothing.
+#[inline(always)]
+pub(crate) fn take(address: usize) -> bool {
+    FILTER.take(address)
+}
+
+impl Filter {
+    const fn new() -> Self {
+        Self { directory: AtomicPtr::new(core::ptr::null_mut()), leaves: AtomicUsize::new(0) }
+    }
+
+    fn start(&self) -> bool {
+        let directory = sys::map_sparse(REGIONS * size_of::<Leaf>()).cast();
+        // Relaxed: one thread starts, and publishes the session after.
+        self.directory.store(directory, Ordering::Relaxed);
+        !directory.is_null()
+    }
+
+    fn add(&self, address: usize) -> bool {
+        let directory = self.directory.load(Ordering::Relaxed);
+        if directory.is_null() {
+            return true;
+        }
+        if !is_aligned(address) || address >> REGION >= REGIONS {
+            return false;
+        }
+        let Some(leaf) = self.leaf(region(directory, address)) else { return false };
+        // Relaxed here and in `take`: the changes of one word have one order, and whoever may free the block learned
+        // its address from the thread that is here, in some way that orders both.
+        word(leaf, address).fetch_or(1 << place(address), Ordering::Relaxed);
+        true
+    }
+
+    #[inline(always)]
+    fn take(&self, address: usize) -> bool {
+        let directory = self.directory.load(Ordering::Relaxed);
+        if directory.is_null() {
+            return true;
+        }
+        if address >> REGION >= REGIONS {
+            return false;
+        }
+        // Acquire pairs with the exchange in `leaf`; on this processor it is a plain load.
+        let leaf = region(directory, address).load(Ordering::Acquire);
+        if leaf.is_null() {
+            return false;
+        }
+        let word = word(leaf, address);
+        if word.load(Ordering::Relaxed) >> place(address) & 1 == 0 || !is_aligned(address) {
+            return false;
+        }
+        // Of two that free the block, which is a mistake of theirs, one records it.
+        word.fetch_and(!(1 << place(address)), Ordering::Relaxed) >> place(address) & 1 != 0
+    }
+
+    /// The leaf of a region, mapped if need be.
+    fn leaf(&self, region: &Leaf) -> Option<*mut AtomicU64> {
+        // Acquire pairs with the exchange in `map_leaf`: nothing is in a new leaf but zeros, yet it is mapped.
+        let leaf = region.load(Ordering::Acquire);
+        if leaf.is_null() { self.map_leaf(region) } else { Some(leaf) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn map_leaf(&self, region: &Leaf) -> Option<*mut AtomicU64> {
+        const BYTES: usize = WORDS * size_of::<AtomicU64>();
+        // Relaxed: a bound, which nothing else depends on.
+        if self.leaves.fetch_add(1, Ordering::Relaxed) >= LEAVES {
+            self.leaves.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let fresh = sys::map_sparse(BYTES).cast::<AtomicU64>();
+        let first = if fresh.is_null() {
+            Err(region.load(Ordering::Acquire))
+        } else {
+            // AcqRel: whoever comes second takes the first one's.
+            region.compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
+        };
+        let Err(first) = first else { return Some(fresh) };
+        self.leaves.fetch_sub(1, Ordering::Relaxed);
+        if !fresh.is_null() {
+            // SAFETY: mapped above and not published.
+            unsafe { sys::unmap(fresh.cast(), BYTES) };
+        }
+        (!first.is_null()).then_some(first)
+    }
+}
+
+#[inline(always)]
+fn region(directory: *mut Leaf, address: usize) -> &'static Leaf {
+    // SAFETY: the directory has so many pointers, is zeroed at first, which is null, and stays mapped.
+    unsafe { &*directory.wrapping_add((address >> REGION) % REGIONS) }
+}
+
+#[inline(always)]
+fn word(leaf: *mut AtomicU64, address: usize) -> &'static AtomicU64 {
+    // SAFETY: a leaf has so many words and stays mapped.
+    unsafe { &*leaf.wrapping_add((address >> WORD) % WORDS) }
+}
+
+#[inline(always)]
+fn is_aligned(address: usize) -> bool {
+    address.is_multiple_of(1 << GRANULE)
+}
+
+/// Which bit of its word is the block's.
+#[inline(always)]
+fn place(address: usize) -> usize {
+    (address >> GRANULE) % 64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Which allocations are recorded when only samples are wanted.
+//!
+//! Samples are points on the line of all bytes that a thread allocates, at distances that are independent and
+//! exponentially distributed around the interval: a Poisson process. A block is recorded when a point falls into it.
+//! The thread counts the bytes to its next point down, so a block that is none costs a subtraction and a branch:
+//!
+//! ```text
+//!  bytes      ├─24─┤├───────1000───────┤├16┤├──────────────5000──────────────┤├─24─┤
+//!  points                  ×                                ×        ×
+//!  countdown   460   436  -564 → drawn: 3100   3084      -1916 → drawn: 9000   8976
+//!  recorded             1000                            5000, once
+//! ```
+//!
+//! The distance to the next point does not depend on how long there was none. So the countdown may be drawn anew at
+//! any moment that does not depend on its value, which makes every special case sound: a block of s bytes is recorded
+//! with the probability 1 − exp(−s / interval), independent of all others, whatever became of the calls before it.
+//! Calls that fail, those that an allocator makes of itself and those that the guard refuses count down, too.
+//!
+//! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
+//! probability of no smaller one. A block of 0 bytes counts as one of 1.
+
+use crate::arch;
+use crate::guard::Busy;
+use crate::process::{self, Loss, Session};
+use crate::{clock, config, filter};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The countdown of a thread for which nothing has been drawn: negative, however much is taken off it.
+pub(crate) const UNDRAWN: i64 = -(1 << 62);
+/// What was drawn stays above, what was not stays below.
+const DRAWN: i64 = UNDRAWN / 2;
+/// More bytes than any block has.
+const LARGEST: usize = 1 << 47;
+/// A block of so many intervals is always recorded.
+const CERTAIN: u64 = 20;
+
+/// Mean distance of samples in bytes; 0 when every allocation is recorded. Copied by fork.
+static INTERVAL: AtomicU64 = AtomicU64::new(0);
+/// What the environment gives to begin the random numbers with, 0 for nothing.
+static SEED: AtomicU64 = AtomicU64::new(0);
+/// Counts samplers, so that no two of a process begin alike.
+static SAMPLERS: AtomicU64 = AtomicU64::new(0);
+
+/// Begins with the session, before anything is recorded; false when there is no memory to sample with.
+#[cold]
+pub(crate) fn start(session: &Session) -> bool {
+    let interval = session.control.sample_interval();
+    // Relaxed, all of them: the session is published after.
+    INTERVAL.store(interval, Ordering::Relaxed);
+    SEED.store(config::seed().unwrap_or(0), Ordering::Relaxed);
+    interval == 0 || filter::start()
+}
+
+/// An allocation that is to be recorded, or may have to be: the countdown did not let it pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Candidate {
+    /// The countdown ran out within it.
+    Hit,
+    /// Nothing had been drawn yet: the thread is new, or nothing is sampled.
+    Open,
+}
+
+impl Candidate {
+    /// By what it left of the countdown.
+    #[inline(always)]
+    fn of(left: i64) -> Self {
+        if left < DRAWN { Candidate::Open } else { Candidate::Hit }
+    }
+}
+
+/// Counts an allocation down; `None` when it is not to be recorded.
+// Cost: one subtraction and one branch, and three instructions that keep the size between 1 and the largest.
+#[inline(always)]
+pub(crate) fn candidate(size: usize) -> Option<Candidate> {
+    let local = arch::thread_local();
+    if arch::count_down(local, weight(size)) {
+        return None;
+    }
+    // Whatever comes before the next draw, from a signal handler or the allocator itself, is not hit by this point.
+    let left = local.countdown.replace(UNDRAWN);
+    Some(Candidate::of(left))
+}
+
+/// Has the one thread of a child of fork draw anew, or all children of a parent would choose the same samples.
+#[cold]
+pub(crate) fn begin_child() {
+    let local = arch::thread_local();
+    local.countdown.set(UNDRAWN);
+    // Relaxed: nobody else is here.
+    let seed = SEED.load(Ordering::Relaxed);
+    if seed != 0 {
+        SEED.store(Random(seed ^ u64::from(local.fork.get())).next() | 1, Ordering::Relaxed);
+    }
+}
+
+/// What a block takes off the countdown.
+#[inline(always)]
+fn weight(size: usize) -> i64 {
+    size.clamp(1, LARGEST) as i64
+}
+
+/// Decides whether a candidate at this address is recorded, and draws the distance to the next sample.
+// Cost: one load and one compare when everything is recorded.
+#[inline(always)]
+pub(crate) fn takes(busy: &mut Busy, candidate: Candidate, address: usize, size: usize) -> bool {
+    // Relaxed: stored before the session that the guard stands for was published.
+    match INTERVAL.load(Ordering::Relaxed) {
+        0 => true,
+        interval => takes_sample(busy, candidate, address, size, interval),
+    }
+}
+
+#[inline(never)]
+fn takes_sample(busy: &mut Busy, candidate: Candidate, address: usize, size: usize, interval: u64) -> bool {
+    let countdown = &busy.local().countdown;
+    let sampler = &mut busy.state().sampler;
+    if !sampler.draw(countdown, candidate, size, interval) {
+        return false;
+    }
+    if !filter::add(address) {
+        process::lose(Loss::Filter, 1);
+        return false;
+    }
+    sampler.last = address;
+    sampler.after = countdown.get();
+    true
+}
+
+/// True when the thread has allocated other blocks since this one, none of which was recorded.
+// Cost: one compare when everything is recorded.
+#[inline(always)]
+pub(crate) fn has_allocated_since(busy: &mut Busy, address: usize) -> bool {
+    let countdown = &busy.local().countdown;
+    let sampler = &busy.state().sampler;
+    sampler.last == address && sampler.after != countdown.get()
+}
+
+/// A thread's random numbers, and its last sample.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    random: Random,
+    /// The block of the last sample, 0 for none.
+    last: usize,
+    /// The countdown when it had just been taken: every allocation since has changed it.
+    after: i64,
+}
+
+impl Sampler {
+    /// For a thread of the process in a slot.
+    pub(crate) fn new(slot: u32, tid: u32) -> Self {
+        let number = SAMPLERS.fetch_add(1, Ordering::Relaxed);
+        let seed = match SEED.load(Ordering::Relaxed) {
+            0 => clock::ticks() ^ u64::from(tid) << 32,
+            seed => seed,
+        };
+        // The slot keeps a child apart that was forked without our knowing.
+        Self::from_seed(seed ^ u64::from(slot) << 40 ^ number << 20)
+    }
+
+    fn from_seed(seed: u64) -> Self {
+        // One step of the generator spreads seeds that differ in few bits.
+        Self { random: Random(Random(seed).next()), last: 0, after: 0 }
+    }
+
+    /// Sets the countdown to the next sample; false when the candidate turns out not to be hit.
+    fn draw(&mut self, countdown: &Cell<i64>, candidate: Candidate, size: usize, interval: u64) -> bool {
+        if candidate == Candidate::Open {
+            let left = self.distance(interval) - weight(size);
+            if left >= 0 {
+                countdown.set(left);
+                return false;
+            }
+        }
+        countdown.set(self.distance(interval));
+        true
+    }
+
+    /// Bytes that pass before the next sample.
+    fn distance(&mut self, interval: u64) -> i64 {
+        exponential(self.random.next(), interval).min(interval * CERTAIN - 1) as i64
+    }
+}
+
+/// `SplitMix64`: Steele, Lea, Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014). Any seed will do,
+/// and its one word has no bad states.
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+}
+
+/// ln 2 in units of 2⁻³².
+const LN_2: u128 = 0xB172_17F8;
+
+/// An exponentially distributed number with this mean, rounded down, from 64 random bits: −ln(u) × mean, for u = the
+/// bits as a fraction.
+fn exponential(bits: u64, mean: u64) -> u64 {
+    // Below 2³⁸ × 2⁴⁰ × 2³².
+    ((u128::from(minus_log2(bits)) * u128::from(mean) * LN_2) >> 64) as u64
+}
+
+/// −log₂(bits / 2⁶⁴) in units of 2⁻³², at most 64.
+///
+/// The integral part is the number of leading zeros; each squaring of what remains, 1 ≤ m < 2, gives one more binary
+/// digit of log₂ m: it is 1 when the square is 2 or above. Knuth, *The Art of Computer Programming* 1, section
+/// 1.2.2; Turner, *A fast binary logarithm algorithm* (IEEE Signal Processing Magazine 27, 2010).
+///
+/// Example: bits = 2⁶² + 2⁶¹, the fraction 3/8, has one leading zero and m = 3/2, whose square 9/4 gives the digit 1 and
+/// m = 9/8; the next two squares stay below 2, the third does not. So log₂ m = 0.1001… in binary, and the result is 1 + 1 − 0.585 = 1.415.
+fn minus_log2(bits: u64) -> u64 {
+    const DIGITS: u32 = 32;
+    let zeros = bits.leading_zeros();
+    if zeros == u64::BITS {
+        return 64 << DIGITS;
+    }
+    // m in units of 2⁻⁶³.
+    let mut m = bits << zeros;
+    let mut log = 0u64;
+    for _ in 0..DIGITS {
+        // In units of 2⁻⁶²: below 4.
+        let square = ((u128::from(m) * u128::from(m)) >> 64) as u64;
+        let is_two = square >> 63;
+        log = log << 1 | is_two;
+        m = square << (1 - is_two);
+    }
+    ((u64::from(zeros) + 1) << DIGITS) - log
+}
+
+#[cfg(test)]
+mod tests;
