@@ -35,6 +35,7 @@ Exit codes:
 
 Environment:
   SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
+  SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
   SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error

@@ -1,5 +1,6 @@
 //! Values that people write on the command line: sizes and times.
 
+use collector::MAX_SAMPLE_INTERVAL;
 use std::time::Duration;
 
 /// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
@@ -22,6 +23,14 @@ pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         bytes @ 4096..=0x4000_0000 => Ok(bytes),
         _ => Err("a ring has between 4K and 1G bytes".to_string()),
+    }
+}
+
+/// Mean distance of samples in bytes; 0 for recording everything.
+pub(crate) fn sample_interval(text: &str) -> Result<u64, String> {
+    match size(text)? as u64 {
+        bytes @ 0..=MAX_SAMPLE_INTERVAL => Ok(bytes),
+        _ => Err(format!("samples are at most {}G bytes apart", MAX_SAMPLE_INTERVAL >> 30)),
     }
 }
 
@@ -83,6 +92,11 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(size(text).ok(), expected, "{text:?}");
         }
+        assert!(
+            sample_interval("0").is_ok()
+                && sample_interval("1024G").is_ok()
+                && sample_interval("1025G").is_err()
+        );
         assert!(ring_size("1K").is_err() && ring_size("2G").is_err() && ring_size("1M").is_ok());
     }
 

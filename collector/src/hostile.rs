@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::keeper::Keeper;
+use crate::live::Live;
 use crate::memory::{Memory, Policy};
 use crate::pipeline::Pipeline;
 use crate::process::Info;
@@ -27,7 +28,14 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let keeper = Arc::new(Keeper::start().unwrap());
-        let policy = Policy { block: true, max_wait_ms: 10, max_depth: 10, follow: true, tsc: true };
+        let policy = Policy {
+            block: true,
+            max_wait_ms: 10,
+            max_depth: 10,
+            sample_interval: 0,
+            follow: true,
+            tsc: true,
+        };
         let memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
         let info = Info { pid: std::process::id(), ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, keeper);
@@ -35,7 +43,7 @@ impl Bench {
         let clock = Clock::start();
         let writer =
             Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
-        let mut pipeline = Pipeline::new(writer, clock, true, true);
+        let mut pipeline = Pipeline::new(writer, clock, true, Some(Live::default()));
         pipeline.take(Item { time: 0, image: image.id, what: What::Image(image.clone()) }).unwrap();
         let drained = vec![Drained::new(image.clone(), 7)];
         let (watcher, _) = Watcher::start().unwrap();

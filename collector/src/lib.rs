@@ -56,3 +56,4 @@ pub use options::{OnFull, Options};
 pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
+pub use shared_ring::control::MAX_SAMPLE_INTERVAL;

@@ -5,6 +5,7 @@
 //! region.
 
 use crate::image::ImageId;
+use capture::Sampling;
 use rustc_hash::FxHashMap;
 
 const REGION: u32 = 20;
@@ -14,13 +15,21 @@ const GRANULES: usize = 1 << (REGION - GRANULE);
 /// Sizes of live blocks by process and address.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
+    /// Of samples, the bytes that they stand for are live.
+    sampling: Option<Sampling>,
     regions: FxHashMap<(ImageId, u32, u64), Box<[u64; GRANULES]>>,
     bytes: u64,
 }
 
 impl Live {
+    /// For a recording with this mean distance of samples, 0 for all allocations.
+    pub(crate) fn new(sample_interval: u64) -> Live {
+        Live { sampling: Sampling::new(sample_interval), ..Live::default() }
+    }
+
     /// A block came to be. One that was there already is taken to be gone.
     pub(crate) fn add(&mut self, image: ImageId, slot: u32, address: u64, size: u64) {
+        let size = self.sampling.map_or(size, |sampling| (sampling.weight(size).blocks * size as f64) as u64);
         let region =
             self.regions.entry((image, slot, address >> REGION)).or_insert_with(|| Box::new([0; GRANULES]));
         let word = &mut region[index(address)];

@@ -18,6 +18,8 @@ pub(crate) struct Policy {
     pub(crate) max_wait_ms: u32,
     /// Most frames of a stack.
     pub(crate) max_depth: u32,
+    /// Mean distance of samples in bytes, 0: everything is recorded.
+    pub(crate) sample_interval: u64,
     /// Children are recorded.
     pub(crate) follow: bool,
     /// Time is the time stamp counter.
@@ -63,6 +65,7 @@ impl Memory {
         header.block.store(u32::from(policy.block), Ordering::Relaxed);
         header.max_wait_ms.store(policy.max_wait_ms, Ordering::Relaxed);
         header.max_depth.store(policy.max_depth, Ordering::Relaxed);
+        header.sample_interval.store(policy.sample_interval, Ordering::Relaxed);
         header.follow.store(u32::from(policy.follow), Ordering::Relaxed);
         header.tsc.store(u32::from(policy.tsc), Ordering::Relaxed);
         header.owner.store(owner, Ordering::Relaxed);

@@ -71,14 +71,14 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(crate) fn new(writer: Writer, clock: Clock, store_command: bool, live: bool) -> Pipeline {
+    pub(crate) fn new(writer: Writer, clock: Clock, store_command: bool, live: Option<Live>) -> Pipeline {
         Pipeline {
             writer,
             clock,
             images: Vec::new(),
             processes: Processes::new(store_command),
             sums: Sums::default(),
-            live: live.then(Live::default),
+            live,
             records: FxHashMap::default(),
             last: 0,
             frames: Vec::new(),
@@ -237,6 +237,7 @@ impl Pipeline {
             }
             Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
             Record::GapBegin => Action::GapBegin,
+            Record::Unsampled => Action::Unsampled,
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
             Record::End => {
                 self.processes.rename(thread, &mut self.writer)?;
@@ -341,6 +342,10 @@ impl Pipeline {
             Loss::Nested => "These calls came from signal handlers that had interrupted a hook.",
             Loss::NoRing => {
                 "More threads than rings: make the rings smaller with --ring-size, so that there are more."
+            }
+            Loss::Filter => {
+                "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
+                 apart, or there was no memory. Estimates are too low by them. Record without --sample."
             }
         };
         let mut losses: Vec<capture::Lost> = Loss::ALL

@@ -5,12 +5,14 @@ use crate::drain::{Drain, Shared};
 use crate::item::Item;
 use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
+use crate::live::Live;
 use crate::memory::Policy;
 use crate::pipeline::Pipeline;
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
 use capture::{Create, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
+use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -94,6 +96,7 @@ impl Session {
                 block: options.on_full == OnFull::Block,
                 max_wait_ms: u32::try_from(options.max_wait.as_millis()).unwrap_or(u32::MAX),
                 max_depth: options.max_depth.max(1),
+                sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
                 follow: options.follow,
                 tsc: clock.is_tsc(),
             },
@@ -105,7 +108,8 @@ impl Session {
         let drain = Drain { images, watcher: to_watcher, batches, shared: shared.clone(), clock };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
-        let pipeline = Pipeline::new(writer, clock, options.store_command, options.live);
+        let live = options.live.then(|| Live::new(options.sample_interval));
+        let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
         let writer = spawn("writer", move || write(pipeline, &queue, &out))?;
         Ok(Session {
@@ -218,6 +222,7 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
             ("follow".into(), options.follow.to_string()),
             ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
         ],
+        sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
     };
     let create = if options.replace { Create::Replace } else { Create::New };
     Writer::create(&options.output, create, &metadata).map_err(|error| match error {

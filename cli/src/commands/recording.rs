@@ -32,6 +32,9 @@ pub(crate) struct Recording {
     /// Most frames of a stack; the outer ones are cut off
     #[arg(long, value_name = "N", default_value_t = MAX_DEPTH, value_parser = clap::value_parser!(u32).range(1..=65535))]
     max_depth: u32,
+    /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
+    #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
+    sample: Option<u64>,
     /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
@@ -93,6 +96,7 @@ impl Recording {
             max_wait: self.max_wait.unwrap_or(kind.on_full.1),
             ring_size: self.ring_size,
             max_depth: self.max_depth,
+            sample_interval: self.sample.unwrap_or(0),
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,

@@ -42,6 +42,7 @@ Examples:
   sysprof-memprof run -- ./app --flag
   sysprof-memprof run -o build.memprof -- make -j4
   sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
+  sysprof-memprof run --sample 512K -- ./app            cost a few nanoseconds a call, and estimate
   sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -53,6 +53,7 @@ fn run_has_its_options() {
         "--no-symbolize",
         "--no-cmdline",
         "--max-wait",
+        "--sample",
     ];
     for option in options {
         assert!(help.contains(option), "{option}");
@@ -83,6 +84,7 @@ fn wrong_usage_exits_2() {
         (&["run", "--no-such-option", "--", "true"], "--no-such-option"),
         (&["run", "--on-full", "explode", "--", "true"], "block, drop"),
         (&["run", "--ring-size", "many", "--", "true"], "64K"),
+        (&["run", "--sample", "2000G", "--", "true"], "1024G"),
         (&["run", "--max-wait", "soon", "--", "true"], "250ms"),
         (&["run", "--max-depth", "0", "--", "true"], "1..=65535"),
         (&["record"], "--listen"),
