@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value;
 use support::Made;
-use support::fixtures::{rich, small};
+use support::fixtures::{rich, sampled, small};
 use support::golden::check_golden;
 use viewer::analysis::{Metric, Share};
 use viewer::text::Style;
@@ -101,6 +101,18 @@ fn small_views_are_as_expected() {
     }
 }
 
+/// Check the views of a sampled capture: estimates are marked and have their errors, in text and in JSON.
+#[test]
+fn sampled_views_are_as_expected() {
+    for (name, text) in all_views(sampled, "app.1000.memprof", &Style { color: false, width: Some(100) }) {
+        let chosen = ["-peak.txt", "-leaked.txt", "stacks-allocations.txt", "stacks-temporary.txt"];
+        let is_chosen = chosen.iter().any(|end| name.ends_with(end)) || !name.contains('-');
+        if is_chosen || name == "stacks-peak.json" || name == "tree-peak.json" {
+            check_golden(&format!("sampled/{name}"), &text);
+        }
+    }
+}
+
 /// Check that every view of a capture without events is whole, says that there is nothing, and is valid JSON where
 /// it is JSON.
 #[test]
@@ -140,7 +152,8 @@ fn hostile_names_do_not_act() {
 fn lines_keep_to_the_width() {
     for width in [80, 100, 160] {
         let style = Style { color: false, width: Some(width) };
-        for (name, text) in all_views(rich, "server.memprof", &style) {
+        let views = [all_views(rich, "server.memprof", &style), all_views(sampled, "app.memprof", &style)];
+        for (name, text) in views.into_iter().flatten() {
             let table = SHAPES.iter().any(|(shape, _)| name.starts_with(shape)) && name.ends_with(".txt");
             // Sentences are never cut.
             let advice =
@@ -167,7 +180,7 @@ fn documents_begin_with_their_schema() {
 #[test]
 fn every_field_is_documented() {
     let described = include_str!("../JSON.md");
-    for made in [rich, small] {
+    for made in [rich, small, sampled] {
         for (name, text) in all_views(made, "app.memprof", &Style::default()) {
             for line in documents(&name, &text) {
                 walk(&serde_json::from_str(line).unwrap(), &mut |key| {

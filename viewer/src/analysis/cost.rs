@@ -69,31 +69,58 @@ impl SubAssign for Amount {
 ///
 /// `allocated = freed + live() + ended without a recorded free`, where the last part is in
 /// [`Anomalies`](super::Anomalies) and zero in a capture without gaps.
+///
+/// Of amounts, or of something else that is known of each: their [`Spread`](super::Spread).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct Cost<T = Amount> {
     /// Successful calls that returned a block, and the sizes they asked for.
-    pub allocated: Amount,
+    pub allocated: T,
     /// Blocks of these allocations that were freed, wherever the free happened.
-    pub freed: Amount,
+    pub freed: T,
     /// The part of `freed` that was temporary.
-    pub temporary: Amount,
+    pub temporary: T,
     /// Held at the moment when the whole capture held most bytes.
-    pub peak: Amount,
+    pub peak: T,
     /// Alive when the process or the recording ended.
-    pub leaked: Amount,
+    pub leaked: T,
     /// Alive across a gap of the recording and never freed: leaked, or the free was lost.
-    pub uncertain: Amount,
+    pub uncertain: T,
     /// Alive when exec replaced the program.
-    pub at_exec: Amount,
+    pub at_exec: T,
 }
 
-impl Cost {
+impl<T: Copy + Add<Output = T>> Cost<T> {
     /// Blocks whose end was not recorded, whatever the reason.
-    pub fn live(&self) -> Amount {
+    pub fn live(&self) -> T {
         self.leaked + self.uncertain + self.at_exec
     }
+}
 
-    fn zip(self, other: Self, mut f: impl FnMut(Amount, Amount) -> Amount) -> Self {
+/// The parts of a [`Cost`] that blocks are added to one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Allocated,
+    Freed,
+    Temporary,
+    Leaked,
+    Uncertain,
+    AtExec,
+}
+
+impl<T> Cost<T> {
+    #[inline]
+    pub(super) fn part_mut(&mut self, part: Part) -> &mut T {
+        match part {
+            Part::Allocated => &mut self.allocated,
+            Part::Freed => &mut self.freed,
+            Part::Temporary => &mut self.temporary,
+            Part::Leaked => &mut self.leaked,
+            Part::Uncertain => &mut self.uncertain,
+            Part::AtExec => &mut self.at_exec,
+        }
+    }
+
+    fn zip(self, other: Self, mut f: impl FnMut(T, T) -> T) -> Self {
         Self {
             allocated: f(self.allocated, other.allocated),
             freed: f(self.freed, other.freed),
@@ -106,15 +133,15 @@ impl Cost {
     }
 }
 
-impl AddAssign for Cost {
+impl<T: Copy + Add<Output = T>> AddAssign for Cost<T> {
     fn add_assign(&mut self, other: Self) {
-        *self = self.zip(other, Amount::add);
+        *self = self.zip(other, T::add);
     }
 }
 
-impl SubAssign for Cost {
+impl<T: Copy + Sub<Output = T>> SubAssign for Cost<T> {
     fn sub_assign(&mut self, other: Self) {
-        *self = self.zip(other, Amount::sub);
+        *self = self.zip(other, T::sub);
     }
 }
 

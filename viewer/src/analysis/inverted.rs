@@ -14,6 +14,7 @@ use super::cost::Amount;
 use super::metric::Metric;
 use super::names::{LabelId, Names};
 use super::profile::Profile;
+use super::spread::Spread;
 use super::tree::Tree;
 use capture::{NodeId, ProcessId, Tables};
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ use std::ops::Range;
 #[derive(Clone, Copy)]
 struct Cursor {
     amount: Amount,
+    spread: Spread,
     /// The function reached last.
     label: LabelId,
     /// The stack that remains, its innermost `step` functions passed.
@@ -39,12 +41,17 @@ const ENDED: u32 = u32::MAX;
 
 pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Tree {
     let cursors = cursors(profile, metric);
-    grow(cursors, tables, names, MAX_STEPS, |total| metric.rank(total) >= least)
+    let mut tree = grow(cursors, tables, names, MAX_STEPS, |total| metric.rank(total) >= least);
+    if profile.sampling.is_none() {
+        tree.spreads = Vec::new();
+    }
+    tree
 }
 
 fn cursors(profile: &Profile, metric: Metric) -> Vec<Cursor> {
-    let cursors = profile.sites.iter().map(|site| Cursor {
+    let cursors = profile.sites_with_spread().map(|(site, spread)| Cursor {
         amount: metric.of(&site.cost),
+        spread: metric.of(&spread),
         label: LabelId::EVERYTHING,
         stack: site.node,
         step: 0,
@@ -63,6 +70,7 @@ fn grow(
 ) -> Tree {
     let mut tree = Tree::new();
     tree.nodes[0].total = sum(&cursors);
+    tree.spreads.push(spread(&cursors));
     let mut open = VecDeque::from([(Tree::ROOT, 0..cursors.len())]);
     while let Some((parent, range)) = open.pop_front() {
         let Some(rest) = steps.checked_sub(range.len()) else { continue };
@@ -72,6 +80,7 @@ fn grow(
             let of_child = &cursors[children.clone()];
             let total = sum(of_child);
             let id = tree.push(of_child[0].label, parent, total);
+            tree.spreads.push(spread(of_child));
             if is_large(total) {
                 open.push_back((id, children));
             }
@@ -128,6 +137,10 @@ fn sum(cursors: &[Cursor]) -> Amount {
     cursors.iter().fold(Amount::ZERO, |sum, cursor| sum + cursor.amount)
 }
 
+fn spread(cursors: &[Cursor]) -> Spread {
+    cursors.iter().fold(Spread::ZERO, |sum, cursor| sum + cursor.spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +158,7 @@ mod tests {
         let names = Names::new(&tables);
         let cursor = |stack| Cursor {
             amount: Amount::block(1),
+            spread: Spread::ZERO,
             label: LabelId::EVERYTHING,
             stack: NodeId::from_index(stack),
             step: 0,

@@ -45,7 +45,7 @@ impl Metric {
     }
 
     /// The part of a cost that it shows.
-    pub fn of(self, cost: &Cost) -> Amount {
+    pub fn of<T: Copy>(self, cost: &Cost<T>) -> T {
         match self {
             Metric::Peak => cost.peak,
             Metric::Leaked => cost.leaked,

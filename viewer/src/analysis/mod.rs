@@ -15,8 +15,11 @@
 //! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;
 //! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap of
 //!   the recording and never freed. Both stand beside leaked, never inside it.
+//!
+//! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
 
 mod cost;
+mod estimate;
 mod hash;
 mod heap;
 mod lineage;
@@ -27,6 +30,7 @@ mod peak;
 mod process;
 mod profile;
 mod sites;
+mod spread;
 mod thread;
 
 mod frames;
@@ -65,6 +69,7 @@ pub use profile::{Anomalies, GapTotals, PagesPeak, ProcessProfile, Profile, Site
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};
+pub use spread::Spread;
 pub use stacks::{Group, Row, groups, rows};
 pub use state::{StackState, StateShare, stack_states, state_share};
 pub use tree::{Tree, TreeNode};

@@ -11,6 +11,7 @@
 //! Each event puts at most one row on the list, and a copy empties it, so the work is constant per event.
 
 use super::cost::Amount;
+use super::estimate::Counted;
 use super::sites::{SiteId, Sites};
 
 /// A maximum and its time.
@@ -45,8 +46,8 @@ pub(super) struct Peak {
 
 impl Peak {
     // Cost: a few adds; amortised one push and one copy of a row's two numbers.
-    pub(super) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Amount, time: u64) {
-        if self.standing && block.bytes <= 0 {
+    pub(super) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Counted, time: u64) {
+        if self.standing && block.amount.bytes <= 0 {
             self.copy(sites);
         }
         self.change(sites, site, block);
@@ -55,11 +56,12 @@ impl Peak {
         }
     }
 
-    pub(super) fn release(&mut self, sites: &mut Sites, site: SiteId, block: Amount) {
+    pub(super) fn release(&mut self, sites: &mut Sites, site: SiteId, block: Counted) {
         if self.standing {
             self.copy(sites);
         }
-        self.change(sites, site, -block);
+        let gone = Counted { amount: -block.amount, spread: -block.spread };
+        self.change(sites, site, gone);
     }
 
     /// The maximum; the rows have their share of it from now on.
@@ -70,10 +72,9 @@ impl Peak {
         self.top
     }
 
-    fn change(&mut self, sites: &mut Sites, site: SiteId, by: Amount) {
-        let row = sites.get_mut(site);
-        row.held += by;
-        self.held += by;
+    fn change(&mut self, sites: &mut Sites, site: SiteId, by: Counted) {
+        let row = sites.hold(site, by);
+        self.held += by.amount;
         if !row.dirty {
             row.dirty = true;
             self.dirty.push(site);
@@ -82,9 +83,7 @@ impl Peak {
 
     fn copy(&mut self, sites: &mut Sites) {
         for site in self.dirty.drain(..) {
-            let row = sites.get_mut(site);
-            row.cost.peak = row.held;
-            row.dirty = false;
+            sites.copy_peak(site);
         }
         self.standing = false;
     }

@@ -3,13 +3,20 @@
 use super::cost::{Amount, Cost};
 use super::mappings::Mappings;
 use super::peak::Moment;
-use capture::{Ended, NodeId, ProcessId};
+use super::spread::Spread;
+use capture::{Ended, NodeId, ProcessId, Sampling};
 
 /// The numbers of a whole capture.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// One row per stack and process that allocated, in order of first use.
     pub sites: Vec<Site>,
+    /// How it was sampled; none where everything was recorded, and every number is exact.
+    pub sampling: Option<Sampling>,
+    /// By position in `sites`, the variances of its cost; empty where everything was recorded.
+    pub spreads: Vec<Cost<Spread>>,
+    /// Their sum: the variances of `total`.
+    pub total_spread: Cost<Spread>,
     /// By [`ProcessId`].
     pub processes: Vec<ProcessProfile>,
     /// The sum over `sites`, which is also the sum over `processes`.
@@ -47,7 +54,7 @@ pub struct Site {
 }
 
 /// The numbers of one process image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessProfile {
     /// False when no event of it was recorded.
     pub seen: bool,
@@ -55,6 +62,8 @@ pub struct ProcessProfile {
     pub ended: Ended,
     /// The sum over its stacks; its `peak` is its share of the capture's.
     pub cost: Cost,
+    /// The variances of `cost`, zero where everything was recorded.
+    pub spread: Cost<Spread>,
     /// The most that this process held, whatever the others held then. Inherited blocks are not in it.
     pub peak: Moment,
     /// Of the blocks alive at the end, those that a `realloc` had begun to move.
@@ -105,6 +114,21 @@ pub struct GapTotals {
 }
 
 impl Profile {
+    /// The rows with the variances of their costs, which are zero where everything was recorded.
+    pub fn sites_with_spread(&self) -> impl Iterator<Item = (&Site, Cost<Spread>)> {
+        let spreads = self.spreads.iter().copied().chain(std::iter::repeat(Cost::default()));
+        self.sites.iter().zip(spreads)
+    }
+
+    /// Takes the variances of the rows, and sums them up.
+    pub(super) fn set_spreads(&mut self, spreads: Vec<Cost<Spread>>) {
+        for (site, spread) in self.sites.iter().zip(&spreads) {
+            self.total_spread += *spread;
+            self.processes[site.process.index()].spread += *spread;
+        }
+        self.spreads = spreads;
+    }
+
     /// The sum of all processes' anomalies.
     pub fn anomalies(&self) -> Anomalies {
         self.processes.iter().fold(Anomalies::default(), |mut sum, process| {
@@ -128,6 +152,12 @@ impl Profile {
             allocations: sum.allocations.wrapping_add(process.gaps.allocations),
             frees: sum.frees.wrapping_add(process.gaps.frees),
         })
+    }
+
+    /// The variances of [`Self::still_running`].
+    pub fn still_running_spread(&self) -> Spread {
+        let running = self.processes.iter().filter(|process| process.ended == Ended::Running);
+        running.fold(Spread::ZERO, |sum, process| sum + process.spread.leaked)
     }
 
     /// What processes that still ran when the recording ended held: in `leaked`, though they may free it yet.

@@ -4,6 +4,7 @@ use super::cost::Amount;
 use super::metric::Metric;
 use super::names::Names;
 use super::order::natural;
+use super::spread::Spread;
 use super::tree::Tree;
 
 /// What is small enough to be summed up.
@@ -16,7 +17,7 @@ pub struct Cutoff {
 }
 
 /// The children of one node. Those shown, those hidden and the node's own cost add up to its total.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     /// The most expensive first; those that cost the same by name.
     pub children: Vec<u32>,
@@ -24,6 +25,8 @@ pub struct Shown {
     pub hidden: usize,
     /// What they cost.
     pub hidden_total: Amount,
+    /// The variances of that.
+    pub hidden_spread: Spread,
 }
 
 impl Shown {
@@ -41,6 +44,7 @@ impl Shown {
         let beyond = children.split_off(cutoff.limit.min(children.len()));
         let hidden_total =
             small.iter().chain(&beyond).fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
-        Self { children, hidden: small.len() + beyond.len(), hidden_total }
+        let hidden_spread = small.iter().chain(&beyond).fold(Spread::ZERO, |sum, &id| sum + tree.spread(id));
+        Self { children, hidden: small.len() + beyond.len(), hidden_total, hidden_spread }
     }
 }

@@ -1,7 +1,9 @@
 //! The rows of a profile: one per stack and process.
 
-use super::cost::{Amount, Cost};
+use super::cost::{Amount, Cost, Part};
+use super::estimate::Counted;
 use super::hash::Seed;
+use super::spread::Spread;
 use capture::{NodeId, ProcessId};
 use hashbrown::HashTable;
 
@@ -23,6 +25,13 @@ pub(super) struct SiteState {
     pub(super) cost: Cost,
 }
 
+/// The variances of a row's numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct SiteSpread {
+    held: Spread,
+    cost: Cost<Spread>,
+}
+
 /// All rows, found by stack and process.
 ///
 /// ```text
@@ -35,12 +44,22 @@ pub(super) struct Sites {
     recent: Vec<u32>,
     index: HashTable<u32>,
     rows: Vec<SiteState>,
+    is_sampled: bool,
+    /// By row in a sampled capture, else empty.
+    spreads: Vec<SiteSpread>,
 }
 
 impl Sites {
     /// For a capture with this many nodes.
-    pub(super) fn new(seed: Seed, nodes: usize) -> Self {
-        Self { seed, recent: vec![NONE; nodes.max(1)], index: HashTable::new(), rows: Vec::new() }
+    pub(super) fn new(seed: Seed, nodes: usize, is_sampled: bool) -> Self {
+        Self {
+            seed,
+            recent: vec![NONE; nodes.max(1)],
+            index: HashTable::new(),
+            rows: Vec::new(),
+            is_sampled,
+            spreads: Vec::new(),
+        }
     }
 
     /// The row of a stack in a process. A stack that the capture does not define counts as the empty stack.
@@ -58,7 +77,7 @@ impl Sites {
 
     #[cold]
     fn find_or_add(&mut self, process: ProcessId, node: NodeId) -> u32 {
-        let Self { seed, index, rows, .. } = self;
+        let Self { seed, index, rows, is_sampled, spreads, .. } = self;
         let hash = seed.pair(process.0, node.0);
         let found = index.find(hash, |&row| {
             let row = &rows[row as usize];
@@ -69,6 +88,9 @@ impl Sites {
         }
         let row = u32::try_from(rows.len()).expect("fewer rows than events of one file");
         rows.push(SiteState { process, node, dirty: false, held: Amount::ZERO, cost: Cost::default() });
+        if *is_sampled {
+            spreads.push(SiteSpread::default());
+        }
         index.insert_unique(hash, row, |&row| {
             let row = &rows[row as usize];
             seed.pair(row.process.0, row.node.0)
@@ -80,8 +102,39 @@ impl Sites {
         &mut self.rows[site.0 as usize]
     }
 
-    pub(super) fn into_rows(self) -> Vec<SiteState> {
-        self.rows
+    /// Counts a block in a part of a row's cost.
+    #[inline]
+    pub(super) fn count(&mut self, site: SiteId, part: Part, block: Counted) {
+        *self.get_mut(site).cost.part_mut(part) += block.amount;
+        if let Some(spread) = self.spreads.get_mut(site.0 as usize) {
+            *spread.cost.part_mut(part) += block.spread;
+        }
+    }
+
+    /// Changes what a row holds at this moment.
+    #[inline]
+    pub(super) fn hold(&mut self, site: SiteId, block: Counted) -> &mut SiteState {
+        if let Some(spread) = self.spreads.get_mut(site.0 as usize) {
+            spread.held += block.spread;
+        }
+        let row = self.get_mut(site);
+        row.held += block.amount;
+        row
+    }
+
+    /// Takes what a row holds at this moment for what it holds at the peak.
+    pub(super) fn copy_peak(&mut self, site: SiteId) {
+        let row = self.get_mut(site);
+        row.cost.peak = row.held;
+        row.dirty = false;
+        if let Some(spread) = self.spreads.get_mut(site.0 as usize) {
+            spread.cost.peak = spread.held;
+        }
+    }
+
+    /// The rows, and by row the variances of its cost, which are none in a capture that is not sampled.
+    pub(super) fn into_rows(self) -> (Vec<SiteState>, Vec<Cost<Spread>>) {
+        (self.rows, self.spreads.into_iter().map(|spread| spread.cost).collect())
     }
 }
 
@@ -92,7 +145,7 @@ mod tests {
     /// Check that processes that share a stack keep rows of their own, found again in any order.
     #[test]
     fn shared_stacks_have_a_row_per_process() {
-        let mut sites = Sites::new(Seed::random(), 3);
+        let mut sites = Sites::new(Seed::random(), 3, false);
         let first = sites.of(ProcessId(0), NodeId(2));
         let second = sites.of(ProcessId(1), NodeId(2));
         assert_ne!(first, second);
@@ -105,7 +158,7 @@ mod tests {
     /// Check that a stack outside of the table counts as the empty stack.
     #[test]
     fn undefined_stack_is_the_empty_one() {
-        let mut sites = Sites::new(Seed::random(), 3);
+        let mut sites = Sites::new(Seed::random(), 3, false);
         assert_eq!(sites.of(ProcessId(0), NodeId(3)), sites.of(ProcessId(0), NodeId::ROOT));
     }
 }

@@ -6,38 +6,45 @@ use super::metric::Metric;
 use super::names::{LabelId, Names};
 use super::order::natural;
 use super::profile::Profile;
+use super::spread::Spread;
 use capture::{NodeId, Tables};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// One stack, over all processes that used it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The stack.
     pub node: NodeId,
     /// What it cost.
     pub cost: Cost,
+    /// The variances of that.
+    pub spread: Cost<Spread>,
 }
 
 /// The stacks of one allocating function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The function; [`LabelId::EVERYTHING`] for stacks without any frame.
     pub label: LabelId,
     /// The sum of its rows.
     pub cost: Cost,
+    /// The variances of that.
+    pub spread: Cost<Spread>,
     /// Its stacks, the most expensive first.
     pub rows: Vec<Row>,
 }
 
 /// The stacks that cost anything in this metric, the most expensive first.
 pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
-    let mut by_node: HashMap<NodeId, Cost> = HashMap::new();
-    for site in &profile.sites {
-        *by_node.entry(site.node).or_default() += site.cost;
+    let mut by_node: HashMap<NodeId, (Cost, Cost<Spread>)> = HashMap::new();
+    for (site, of_site) in profile.sites_with_spread() {
+        let (cost, spread) = by_node.entry(site.node).or_default();
+        *cost += site.cost;
+        *spread += of_site;
     }
-    let rows = by_node.into_iter().filter(|(_, cost)| !metric.of(cost).is_zero());
-    let mut rows: Vec<Row> = rows.map(|(node, cost)| Row { node, cost }).collect();
+    let rows = by_node.into_iter().filter(|(_, (cost, _))| !metric.of(cost).is_zero());
+    let mut rows: Vec<Row> = rows.map(|(node, (cost, spread))| Row { node, cost, spread }).collect();
     rows.sort_unstable_by_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
     rows
 }
@@ -51,10 +58,11 @@ pub fn groups(rows: &[Row], tables: &Tables, names: &Names, metric: Metric) -> V
         let first = meaningful(tables, names, row.node).next();
         let label = first.map_or(LabelId::EVERYTHING, |(_, step)| step.label);
         let place = *places.entry(label).or_insert_with(|| {
-            groups.push(Group { label, cost: Cost::default(), rows: Vec::new() });
+            groups.push(Group { label, cost: Cost::default(), spread: Cost::default(), rows: Vec::new() });
             groups.len() - 1
         });
         groups[place].cost += row.cost;
+        groups[place].spread += row.spread;
         groups[place].rows.push(*row);
     }
     groups.sort_by(|a, b| {

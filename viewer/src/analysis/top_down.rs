@@ -8,6 +8,7 @@ use super::hash::Seed;
 use super::metric::Metric;
 use super::names::{LabelId, Names};
 use super::profile::{Profile, Site};
+use super::spread::Spread;
 use super::tree::{NONE, Tree};
 use capture::{Node, NodeId, Tables};
 use hashbrown::HashTable;
@@ -17,20 +18,32 @@ pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: M
         tables,
         names,
         tree: Tree::new(),
-        own: vec![Amount::ZERO],
+        own: vec![Own::default()],
         seed: Seed::random(),
         many: HashTable::new(),
         mapped: vec![NONE; tables.nodes.len().max(1)],
         touched: Vec::new(),
         path: Vec::new(),
     };
-    let mut sites: Vec<&Site> =
-        profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()).collect();
-    sites.sort_by_key(|site| (names.process(site.process), site.node));
-    for of_process in sites.chunk_by(|a, b| names.process(a.process) == names.process(b.process)) {
-        builder.process(of_process, metric);
+    let own = |(site, spread)| {
+        let site: &Site = site;
+        (site, Own { amount: metric.of(&site.cost), spread: metric.of(&spread) })
+    };
+    let mut sites: Vec<(&Site, Own)> =
+        profile.sites_with_spread().map(own).filter(|(_, own)| !own.amount.is_zero()).collect();
+    sites.sort_by_key(|(site, _)| (names.process(site.process), site.node));
+    let process = |(site, _): &(&Site, Own)| names.process(site.process);
+    for of_process in sites.chunk_by(|a, b| process(a) == process(b)) {
+        builder.process(of_process);
     }
-    builder.sum()
+    builder.sum(profile.sampling.is_some())
+}
+
+/// What a node costs beside its children, and the variances of that.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    amount: Amount,
+    spread: Spread,
 }
 
 /// Children that are searched one by one.
@@ -40,8 +53,7 @@ struct Builder<'a> {
     tables: &'a Tables,
     names: &'a Names,
     tree: Tree,
-    /// What each node costs beside its children.
-    own: Vec<Amount>,
+    own: Vec<Own>,
     seed: Seed,
     /// Nodes by parent and label, of parents with more than [`LIST`] children.
     many: HashTable<u32>,
@@ -52,13 +64,14 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn process(&mut self, sites: &[&Site], metric: Metric) {
-        let Some(first) = sites.first() else { return };
+    fn process(&mut self, sites: &[(&Site, Own)]) {
+        let Some((first, _)) = sites.first() else { return };
         let process = self.child(Tree::ROOT, self.names.process(first.process));
         self.map(NodeId::ROOT, process);
-        for site in sites {
-            let node = self.place(site.node);
-            self.own[node as usize] += metric.of(&site.cost);
+        for (site, own) in sites {
+            let node = self.place(site.node) as usize;
+            self.own[node].amount += own.amount;
+            self.own[node].spread += own.spread;
         }
         for node in self.touched.drain(..) {
             self.mapped[node.index()] = NONE;
@@ -140,15 +153,23 @@ impl Builder<'_> {
     }
 
     fn push(&mut self, parent: u32, label: LabelId) -> u32 {
-        self.own.push(Amount::ZERO);
+        self.own.push(Own::default());
         self.tree.push(label, parent, Amount::ZERO)
     }
 
     /// Totals, from the last node to the first: children come after their parents.
-    fn sum(mut self) -> Tree {
+    fn sum(mut self, is_sampled: bool) -> Tree {
+        if is_sampled {
+            self.tree.spreads = self.own.iter().map(|own| own.spread).collect();
+        }
         for id in (0..self.own.len()).rev() {
+            if let Some(&spread) = self.tree.spreads.get(id)
+                && let Some(parent) = self.tree.spreads.get_mut(self.tree.nodes[id].parent as usize)
+            {
+                *parent += spread;
+            }
             let node = &mut self.tree.nodes[id];
-            node.total += self.own[id];
+            node.total += self.own[id].amount;
             let (parent, total) = (node.parent, node.total);
             if let Some(parent) = self.tree.nodes.get_mut(parent as usize) {
                 parent.total += total;

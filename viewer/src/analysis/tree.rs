@@ -11,6 +11,7 @@ use super::cost::Amount;
 use super::metric::Metric;
 use super::names::{LabelId, Names};
 use super::profile::Profile;
+use super::spread::Spread;
 use capture::Tables;
 
 /// No node.
@@ -34,6 +35,8 @@ const _: () = assert!(size_of::<TreeNode>() <= 40, "10^7 nodes fit into 400 MB")
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(super) nodes: Vec<TreeNode>,
+    /// By node, the variances of its total; empty where everything was recorded.
+    pub(super) spreads: Vec<Spread>,
 }
 
 impl Tree {
@@ -49,7 +52,7 @@ impl Tree {
     }
 
     pub(super) fn new() -> Self {
-        let mut tree = Self { nodes: Vec::new() };
+        let mut tree = Self { nodes: Vec::new(), spreads: Vec::new() };
         tree.push(LabelId::EVERYTHING, NONE, Amount::ZERO);
         tree
     }
@@ -97,6 +100,19 @@ impl Tree {
             next = self.node(child).next_sibling;
             Some(child)
         })
+    }
+
+    /// The variances of a node's total, zero where everything was recorded.
+    pub fn spread(&self, id: u32) -> Spread {
+        self.spreads.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// The variances of [`Self::own`].
+    pub fn own_spread(&self, id: u32) -> Spread {
+        if self.spreads.is_empty() {
+            return Spread::ZERO;
+        }
+        self.children(id).fold(self.spread(id), |rest, child| rest - self.spread(child))
     }
 
     /// What the node costs beside its children.

@@ -1,6 +1,7 @@
 //! Costs as flat fields.
 
-use crate::analysis::Cost;
+use crate::analysis::{Cost, Spread};
+use crate::loaded::Loaded;
 use serde::Serialize;
 
 /// The numbers of a stack, or of a whole capture.
@@ -22,6 +23,37 @@ pub(super) struct CostFields {
     uncertain_bytes: i64,
     exec_blocks: i64,
     exec_bytes: i64,
+    /// Where they are estimates.
+    #[serde(flatten)]
+    errors: Option<ErrorFields>,
+}
+
+/// Their standard errors.
+#[derive(Serialize)]
+struct ErrorFields {
+    allocations_stderr: i64,
+    bytes_stderr: i64,
+    frees_stderr: i64,
+    freed_bytes_stderr: i64,
+    live_blocks_stderr: i64,
+    live_bytes_stderr: i64,
+    temporary_stderr: i64,
+    temporary_bytes_stderr: i64,
+    peak_blocks_stderr: i64,
+    peak_bytes_stderr: i64,
+    leaked_blocks_stderr: i64,
+    leaked_bytes_stderr: i64,
+    uncertain_blocks_stderr: i64,
+    uncertain_bytes_stderr: i64,
+    exec_blocks_stderr: i64,
+    exec_bytes_stderr: i64,
+}
+
+impl CostFields {
+    /// With standard errors when the capture is sampled.
+    pub(super) fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Self {
+        Self { errors: loaded.profile.sampling.map(|_| ErrorFields::from(spread)), ..Self::from(cost) }
+    }
 }
 
 impl From<&Cost> for CostFields {
@@ -44,6 +76,31 @@ impl From<&Cost> for CostFields {
             uncertain_bytes: cost.uncertain.bytes,
             exec_blocks: cost.at_exec.blocks,
             exec_bytes: cost.at_exec.bytes,
+            errors: None,
+        }
+    }
+}
+
+impl From<&Cost<Spread>> for ErrorFields {
+    fn from(cost: &Cost<Spread>) -> Self {
+        let live = cost.live();
+        Self {
+            allocations_stderr: cost.allocated.blocks_error(),
+            bytes_stderr: cost.allocated.bytes_error(),
+            frees_stderr: cost.freed.blocks_error(),
+            freed_bytes_stderr: cost.freed.bytes_error(),
+            live_blocks_stderr: live.blocks_error(),
+            live_bytes_stderr: live.bytes_error(),
+            temporary_stderr: cost.temporary.blocks_error(),
+            temporary_bytes_stderr: cost.temporary.bytes_error(),
+            peak_blocks_stderr: cost.peak.blocks_error(),
+            peak_bytes_stderr: cost.peak.bytes_error(),
+            leaked_blocks_stderr: cost.leaked.blocks_error(),
+            leaked_bytes_stderr: cost.leaked.bytes_error(),
+            uncertain_blocks_stderr: cost.uncertain.blocks_error(),
+            uncertain_bytes_stderr: cost.uncertain.bytes_error(),
+            exec_blocks_stderr: cost.at_exec.blocks_error(),
+            exec_bytes_stderr: cost.at_exec.bytes_error(),
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::nameless::{self, NamelessFields};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Anomalies, GapTotals, ProcessProfile, Profile, process_name, stack_states, state_share,
+    Anomalies, GapTotals, ProcessProfile, Profile, Spread, process_name, stack_states, state_share,
 };
 use crate::ended::ended_word;
 use crate::loaded::Loaded;
-use capture::{Clock, Ended, Overhead, Process};
+use capture::{Clock, Ended, Overhead, Process, Sampling};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -25,6 +25,7 @@ struct Document<'a> {
     boot_id: &'a str,
     clock: &'static str,
     options: BTreeMap<&'a str, &'a str>,
+    sample_interval: Option<u64>,
     duration_ns: u64,
     events: u64,
     threads: usize,
@@ -59,8 +60,31 @@ struct Totals {
     exec_blocks: i64,
     exec_bytes: i64,
     #[serde(flatten)]
+    errors: Option<TotalErrors>,
+    #[serde(flatten)]
     anomalies: AnomalyFields,
     stray_events: u64,
+}
+
+/// Standard errors of the totals of a sampled capture.
+#[derive(Serialize)]
+struct TotalErrors {
+    allocations_stderr: i64,
+    allocated_bytes_stderr: i64,
+    frees_stderr: i64,
+    freed_bytes_stderr: i64,
+    temporary_stderr: i64,
+    temporary_bytes_stderr: i64,
+    peak_bytes_stderr: i64,
+    peak_blocks_stderr: i64,
+    leaked_blocks_stderr: i64,
+    leaked_bytes_stderr: i64,
+    running_blocks_stderr: i64,
+    running_bytes_stderr: i64,
+    uncertain_blocks_stderr: i64,
+    uncertain_bytes_stderr: i64,
+    exec_blocks_stderr: i64,
+    exec_bytes_stderr: i64,
 }
 
 #[derive(Serialize)]
@@ -160,9 +184,45 @@ struct ProcessFields<'a> {
     exec_blocks: i64,
     exec_bytes: i64,
     #[serde(flatten)]
+    errors: Option<ProcessErrors>,
+    #[serde(flatten)]
     anomalies: AnomalyFields,
     #[serde(flatten)]
     gaps: GapFields,
+}
+
+/// Standard errors of the costs of a process in a sampled capture.
+#[derive(Serialize)]
+struct ProcessErrors {
+    allocations_stderr: i64,
+    allocated_bytes_stderr: i64,
+    frees_stderr: i64,
+    temporary_stderr: i64,
+    leaked_blocks_stderr: i64,
+    leaked_bytes_stderr: i64,
+    uncertain_blocks_stderr: i64,
+    uncertain_bytes_stderr: i64,
+    exec_blocks_stderr: i64,
+    exec_bytes_stderr: i64,
+    bytes_at_capture_peak_stderr: i64,
+}
+
+impl From<&crate::analysis::Cost<Spread>> for ProcessErrors {
+    fn from(cost: &crate::analysis::Cost<Spread>) -> Self {
+        Self {
+            allocations_stderr: cost.allocated.blocks_error(),
+            allocated_bytes_stderr: cost.allocated.bytes_error(),
+            frees_stderr: cost.freed.blocks_error(),
+            temporary_stderr: cost.temporary.blocks_error(),
+            leaked_blocks_stderr: cost.leaked.blocks_error(),
+            leaked_bytes_stderr: cost.leaked.bytes_error(),
+            uncertain_blocks_stderr: cost.uncertain.blocks_error(),
+            uncertain_bytes_stderr: cost.uncertain.bytes_error(),
+            exec_blocks_stderr: cost.at_exec.blocks_error(),
+            exec_bytes_stderr: cost.at_exec.bytes_error(),
+            bytes_at_capture_peak_stderr: cost.peak.bytes_error(),
+        }
+    }
 }
 
 /// Writes the document.
@@ -188,6 +248,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             Clock::MonotonicRaw => "monotonic_raw",
         },
         options: metadata.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        sample_interval: profile.sampling.map(Sampling::interval),
         duration_ns: loaded.duration_ns(),
         events: profile.events,
         threads: tables.threads.len(),
@@ -197,7 +258,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         mappings: pages(profile),
         nameless: nameless::rows(loaded),
         overhead: summary.map(|summary| summary.overhead.into()),
-        processes: tables.processes.iter().zip(&profile.processes).map(process).collect(),
+        processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
         remarks: summary.map_or(&[], |summary| &summary.remarks),
     };
@@ -226,8 +287,31 @@ fn totals(loaded: &Loaded) -> Totals {
         uncertain_bytes: total.uncertain.bytes,
         exec_blocks: total.at_exec.blocks,
         exec_bytes: total.at_exec.bytes,
+        errors: profile.sampling.map(|_| total_errors(profile)),
         anomalies: profile.anomalies().into(),
         stray_events: profile.stray_events,
+    }
+}
+
+fn total_errors(profile: &Profile) -> TotalErrors {
+    let (total, running) = (&profile.total_spread, profile.still_running_spread());
+    TotalErrors {
+        allocations_stderr: total.allocated.blocks_error(),
+        allocated_bytes_stderr: total.allocated.bytes_error(),
+        frees_stderr: total.freed.blocks_error(),
+        freed_bytes_stderr: total.freed.bytes_error(),
+        temporary_stderr: total.temporary.blocks_error(),
+        temporary_bytes_stderr: total.temporary.bytes_error(),
+        peak_bytes_stderr: total.peak.bytes_error(),
+        peak_blocks_stderr: total.peak.blocks_error(),
+        leaked_blocks_stderr: total.leaked.blocks_error(),
+        leaked_bytes_stderr: total.leaked.bytes_error(),
+        running_blocks_stderr: running.blocks_error(),
+        running_bytes_stderr: running.bytes_error(),
+        uncertain_blocks_stderr: total.uncertain.blocks_error(),
+        uncertain_bytes_stderr: total.uncertain.bytes_error(),
+        exec_blocks_stderr: total.at_exec.blocks_error(),
+        exec_bytes_stderr: total.at_exec.bytes_error(),
     }
 }
 
@@ -268,7 +352,12 @@ fn pages(profile: &Profile) -> Pages {
     }
 }
 
-fn process<'a>((row, profile): (&'a Process, &ProcessProfile)) -> ProcessFields<'a> {
+fn processes(loaded: &Loaded) -> Vec<ProcessFields<'_>> {
+    let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
+    rows.map(|(row, profile)| process(row, profile, loaded.profile.sampling.is_some())).collect()
+}
+
+fn process<'a>(row: &'a Process, profile: &ProcessProfile, is_sampled: bool) -> ProcessFields<'a> {
     let cost = &profile.cost;
     let (exit, signal) = match profile.ended {
         Ended::Exited(code) => (Some(code), None),
@@ -303,6 +392,7 @@ fn process<'a>((row, profile): (&'a Process, &ProcessProfile)) -> ProcessFields<
         uncertain_bytes: cost.uncertain.bytes,
         exec_blocks: cost.at_exec.blocks,
         exec_bytes: cost.at_exec.bytes,
+        errors: is_sampled.then(|| ProcessErrors::from(&profile.spread)),
         anomalies: profile.anomalies.into(),
         gaps: profile.gaps.into(),
     }

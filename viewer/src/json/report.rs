@@ -5,11 +5,12 @@ use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Cost, Cutoff, FunctionCost, Metric, Row, StackState, Tree, call_of, functions as costs_of, natural, rows,
-    stack_states,
+    Cost, Cutoff, FunctionCost, Metric, Row, Spread, StackState, Tree, call_of, functions as costs_of,
+    natural, rows, stack_states,
 };
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
+use capture::Sampling;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -19,6 +20,8 @@ struct Document<'a> {
     document: &'static str,
     file: &'a str,
     cut: Option<&'a str>,
+    /// Mean distance of samples in bytes, none where everything was recorded.
+    sample_interval: Option<u64>,
     by: &'static str,
     peak_time_ns: u64,
     total: CostFields,
@@ -29,7 +32,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Body<'a> {
-    Stacks { rows: Vec<StackFields<'a>>, hidden: Hidden },
+    Stacks { rows: Vec<StackFields<'a>>, hidden: Box<Hidden> },
     Functions { functions: Vec<FunctionFields<'a>>, hidden_functions: usize },
     Nodes { nodes: Vec<NodeFields<'a>> },
 }
@@ -59,6 +62,29 @@ struct FunctionFields<'a> {
     total_bytes: i64,
     self_blocks: i64,
     self_bytes: i64,
+    #[serde(flatten)]
+    errors: Option<FunctionErrors>,
+}
+
+/// Standard errors of a function's costs.
+#[derive(Serialize)]
+pub(super) struct FunctionErrors {
+    total_blocks_stderr: i64,
+    total_bytes_stderr: i64,
+    self_blocks_stderr: i64,
+    self_bytes_stderr: i64,
+}
+
+impl FunctionErrors {
+    /// None where everything was recorded.
+    pub(super) fn new(loaded: &Loaded, total: Spread, own: Spread) -> Option<Self> {
+        loaded.profile.sampling.map(|_| Self {
+            total_blocks_stderr: total.blocks_error(),
+            total_bytes_stderr: total.bytes_error(),
+            self_blocks_stderr: own.blocks_error(),
+            self_bytes_stderr: own.bytes_error(),
+        })
+    }
 }
 
 /// Writes the document that the options ask for.
@@ -73,9 +99,10 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         document: "report",
         file: &loaded.source.file,
         cut: loaded.source.cut.as_deref(),
+        sample_interval: loaded.profile.sampling.map(Sampling::interval),
         by: options.metric.name(),
         peak_time_ns: loaded.profile.peak.time,
-        total: CostFields::from(&loaded.profile.total),
+        total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
         body: body(loaded, options, cutoff),
     };
     write_document(out, &document)
@@ -105,17 +132,23 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Bo
     let states = stack_states(&loaded.tables);
     let is_shown = |row: &Row| metric.rank(metric.of(&row.cost)) >= cutoff.least;
     let shown = rows.iter().take_while(|row| is_shown(row)).take(cutoff.limit).count();
-    let mut rest = Cost::default();
-    rows[shown..].iter().for_each(|row| rest += row.cost);
+    let (mut rest, mut rest_spread) = (Cost::default(), Cost::default());
+    for row in &rows[shown..] {
+        rest += row.cost;
+        rest_spread += row.spread;
+    }
     let fields = rows[..shown].iter().map(|row| StackFields {
         stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
         call: call_of(&loaded.tables, row.node),
         state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
-        cost: CostFields::from(&row.cost),
+        cost: CostFields::new(loaded, &row.cost, &row.spread),
     });
     Body::Stacks {
         rows: fields.collect(),
-        hidden: Hidden { rows: rows.len() - shown, cost: CostFields::from(&rest) },
+        hidden: Box::new(Hidden {
+            rows: rows.len() - shown,
+            cost: CostFields::new(loaded, &rest, &rest_spread),
+        }),
     }
 }
 
@@ -132,6 +165,7 @@ fn functions(loaded: &Loaded, mut costs: Vec<FunctionCost>, metric: Metric, cuto
         total_bytes: cost.total.bytes,
         self_blocks: cost.own.blocks,
         self_bytes: cost.own.bytes,
+        errors: FunctionErrors::new(loaded, cost.total_spread, cost.own_spread),
     });
     Body::Functions { functions: fields.collect(), hidden_functions: costs.len() - shown }
 }

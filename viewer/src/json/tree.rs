@@ -1,5 +1,6 @@
 //! A call tree as a list: nesting would need a reader that recurses, and stacks may be 10,000 deep.
 
+use super::report::FunctionErrors;
 use super::stack::{Who, who};
 use crate::analysis::{Cutoff, Metric, Shown, Tree};
 use crate::loaded::Loaded;
@@ -15,6 +16,8 @@ pub(super) struct NodeFields<'a> {
     total_bytes: i64,
     self_blocks: i64,
     self_bytes: i64,
+    #[serde(flatten)]
+    errors: Option<FunctionErrors>,
     hidden_nodes: usize,
     hidden_blocks: i64,
     hidden_bytes: i64,
@@ -41,6 +44,7 @@ pub(super) fn nodes<'a>(
             total_bytes: node.total.bytes,
             self_blocks: own.blocks,
             self_bytes: own.bytes,
+            errors: FunctionErrors::new(loaded, tree.spread(id), tree.own_spread(id)),
             hidden_nodes: shown.hidden,
             hidden_blocks: shown.hidden_total.blocks,
             hidden_bytes: shown.hidden_total.bytes,

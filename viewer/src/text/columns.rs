@@ -1,8 +1,10 @@
 //! The columns of numbers before a name.
 
+use super::estimate::{marked, relative};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric};
+use crate::analysis::{Amount, Metric, Spread};
 use crate::format::{bytes, count, percent};
+use crate::loaded::Loaded;
 
 const NUMBER: usize = 10;
 const SHARE: usize = 7;
@@ -12,22 +14,49 @@ const SHARE: usize = 7;
 pub(super) struct Columns<'a> {
     pub(super) metric: Metric,
     pub(super) total: Amount,
+    /// Numbers are estimates, each row has their error.
+    pub(super) sampled: bool,
     pub(super) style: &'a Style,
 }
 
-impl Columns<'_> {
+impl<'a> Columns<'a> {
+    /// For a capture's rows by this metric, whose total is given.
+    pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
+        Self { metric, total, sampled: loaded.profile.sampling.is_some(), style }
+    }
+
     /// Columns that [`Self::row`] takes.
     pub(super) const WIDTH: usize = 2 * NUMBER + SHARE + 6;
+
+    /// Columns that [`Self::row`] takes beside these in a sampled capture.
+    pub(super) const ERROR: usize = SHARE + 2;
 
     /// Columns that [`Self::single`] takes.
     pub(super) const SINGLE: usize = NUMBER;
 
-    /// `  12.3 MiB   45.6 %       1,234  `: the number that ranks comes first.
-    pub(super) fn row(&self, amount: Amount) -> String {
-        let (first, second) = self.pair(amount);
+    /// `  12.3 MiB   45.6 %       1,234  `: the number that ranks comes first. In a sampled capture its error follows,
+    /// as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
+    pub(super) fn row(&self, amount: Amount, spread: Spread) -> String {
+        let (first, second) = self.pair(amount, spread);
         let share = percent(self.metric.rank(amount), self.metric.rank(self.total));
         let first = self.style.paint(Role::Value, format!("{first:>NUMBER$}"));
-        format!("{first}  {share:>SHARE$}  {second:>NUMBER$}  ")
+        let error = match (self.sampled, self.metric.counts_blocks()) {
+            (false, _) => String::new(),
+            (true, true) => relative(spread.blocks_error(), amount.blocks),
+            (true, false) => relative(spread.bytes_error(), amount.bytes),
+        };
+        let error = self.error(&error);
+        format!("{first}  {error}{share:>SHARE$}  {second:>NUMBER$}  ")
+    }
+
+    /// A column that only sampled captures have.
+    fn error(&self, text: &str) -> String {
+        if self.sampled { format!("{text:>SHARE$}  ") } else { String::new() }
+    }
+
+    /// Columns that a row takes in this capture.
+    pub(super) fn width(&self) -> usize {
+        Self::WIDTH + if self.sampled { Self::ERROR } else { 0 }
     }
 
     /// What stands over such rows.
@@ -37,12 +66,13 @@ impl Columns<'_> {
             Metric::Bytes => ("bytes", "calls"),
             Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
         };
-        format!("{first:>NUMBER$}  {:>SHARE$}  {second:>NUMBER$}  ", "share")
+        let error = self.error("error");
+        format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
     }
 
     /// The number that ranks alone.
-    pub(super) fn single(&self, amount: Amount) -> String {
-        format!("{:>NUMBER$}", self.pair(amount).0)
+    pub(super) fn single(&self, amount: Amount, spread: Spread) -> String {
+        format!("{:>NUMBER$}", self.pair(amount, spread).0)
     }
 
     /// What stands over such a column.
@@ -50,8 +80,9 @@ impl Columns<'_> {
         format!("{name:>NUMBER$}")
     }
 
-    fn pair(&self, amount: Amount) -> (String, String) {
-        let (bytes, blocks) = (bytes(amount.bytes), count(amount.blocks));
+    fn pair(&self, amount: Amount, spread: Spread) -> (String, String) {
+        let bytes = marked(bytes(amount.bytes), spread.bytes_error());
+        let blocks = marked(count(amount.blocks), spread.blocks_error());
         if self.metric.counts_blocks() { (blocks, bytes) } else { (bytes, blocks) }
     }
 }

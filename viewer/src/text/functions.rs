@@ -3,7 +3,9 @@
 use super::columns::Columns;
 use super::place::fit_name;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Cutoff, FunctionCost, LabelId, Metric, Tree, functions as costs_of, natural};
+use crate::analysis::{
+    Amount, Cutoff, FunctionCost, LabelId, Metric, Spread, Tree, functions as costs_of, natural,
+};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -17,7 +19,7 @@ pub(super) fn functions(
     style: &Style,
 ) -> io::Result<()> {
     let Loaded { profile, tables, names, .. } = loaded;
-    let columns = Columns { metric, total: metric.of(&profile.total), style };
+    let columns = Columns::new(loaded, metric, metric.of(&profile.total), style);
     let header = format!("{}{}  function", columns.header(), Columns::single_header("self"));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
     let mut costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
@@ -28,10 +30,20 @@ pub(super) fn functions(
     let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
     let room = style.room(Columns::WIDTH + Columns::SINGLE + 2);
     let everything = fit_name(names, LabelId::EVERYTHING, room);
-    writeln!(out, "{}{}  {everything}", columns.row(columns.total), columns.single(Amount::ZERO))?;
+    writeln!(
+        out,
+        "{}{}  {everything}",
+        columns.row(columns.total, metric.of(&profile.total_spread)),
+        columns.single(Amount::ZERO, Spread::ZERO)
+    )?;
     for cost in &costs[..shown] {
         let label = style.paint(Role::Function, fit_name(names, cost.label, room));
-        writeln!(out, "{}{}  {label}", columns.row(cost.total), columns.single(cost.own))?;
+        writeln!(
+            out,
+            "{}{}  {label}",
+            columns.row(cost.total, cost.total_spread),
+            columns.single(cost.own, cost.own_spread)
+        )?;
     }
     match costs.len() - shown {
         0 => Ok(()),

@@ -1,9 +1,10 @@
 //! The line over a report, and what to know before believing its numbers.
 
 use super::escape::escape;
+use super::estimate;
 use super::style::{Role, Style};
 use crate::analysis::Metric;
-use crate::format::{bytes, counted, duration};
+use crate::format::{counted, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -15,25 +16,27 @@ pub(super) fn headline(
     style: &Style,
 ) -> io::Result<()> {
     let profile = &loaded.profile;
-    let amount = metric.of(&profile.total);
-    let size = bytes(amount.bytes);
+    let (amount, spread) = (metric.of(&profile.total), metric.of(&profile.total_spread));
+    let size = estimate::bytes(amount, spread);
+    let counted = |noun| estimate::counted(amount, spread, noun);
     let numbers = match metric {
         Metric::Peak => {
-            let blocks = counted(amount.blocks, "block");
+            let blocks = counted("block");
             format!("{size} in {blocks}, held at the peak after {}", duration(profile.peak.time))
         }
-        Metric::Leaked => format!("{size} in {}, still allocated at exit", counted(amount.blocks, "block")),
-        Metric::Bytes => format!("{size} in {}", counted(amount.blocks, "allocation")),
-        Metric::Allocations => format!("{} of {size}", counted(amount.blocks, "allocation")),
-        Metric::Temporary => format!("{} of {size}", counted(amount.blocks, "temporary allocation")),
+        Metric::Leaked => format!("{size} in {}, still allocated at exit", counted("block")),
+        Metric::Bytes => format!("{size} in {}", counted("allocation")),
+        Metric::Allocations => format!("{} of {size}", counted("allocation")),
+        Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
     };
     let file = escape(&loaded.source.file);
     writeln!(out, "{}", style.paint(Role::Heading, format!("{file}: {numbers}")))?;
     warnings(out, loaded, style)
 }
 
-/// One line for each thing that makes the numbers less than the truth.
+/// One line for each thing that makes the numbers less than the truth, after one that says when they are estimates.
 pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    estimate::note(out, loaded, style)?;
     for warning in warning_texts(loaded) {
         writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
     }

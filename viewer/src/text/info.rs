@@ -2,6 +2,7 @@
 
 use super::beside;
 use super::escape::{columns, escape};
+use super::estimate;
 use super::headline::warnings;
 use super::nameless::footnote;
 use super::style::{Role, Style};
@@ -75,23 +76,29 @@ fn recording(loaded: &Loaded) -> Facts {
     facts.push(fact("clock", clock));
     facts.push(fact("events", count(loaded.profile.events)));
     facts.push(fact("threads", count(loaded.tables.threads.len() as u64)));
+    if let Some(sampling) = loaded.profile.sampling {
+        let interval = i64::try_from(sampling.interval()).unwrap_or(i64::MAX);
+        facts.push(fact("sampled", format!("one in {}", bytes(interval))));
+    }
     facts.extend(metadata.options.iter().map(|(name, value)| fact(name, escape(value))));
     facts
 }
 
 fn heap(loaded: &Loaded) -> Facts {
     let profile = &loaded.profile;
-    let total = &profile.total;
+    let (total, spread) = (&profile.total, &profile.total_spread);
     let peak = profile.peak;
+    let amount =
+        |amount, spread| format!("{}, {}", estimate::blocks(amount, spread), estimate::bytes(amount, spread));
     vec![
-        fact("allocations", amount(total.allocated)),
-        fact("frees", amount(total.freed)),
-        fact("temporary", amount(total.temporary)),
-        fact("peak", format!("{} after {}", amount(peak.held), duration(peak.time))),
-        fact("leaked", amount(total.leaked)),
-        fact("of it still running", amount(profile.still_running())),
-        fact("uncertain", amount(total.uncertain)),
-        fact("alive at exec", amount(total.at_exec)),
+        fact("allocations", amount(total.allocated, spread.allocated)),
+        fact("frees", amount(total.freed, spread.freed)),
+        fact("temporary", amount(total.temporary, spread.temporary)),
+        fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.time))),
+        fact("leaked", amount(total.leaked, spread.leaked)),
+        fact("of it still running", amount(profile.still_running(), profile.still_running_spread())),
+        fact("uncertain", amount(total.uncertain, spread.uncertain)),
+        fact("alive at exec", amount(total.at_exec, spread.at_exec)),
     ]
 }
 

@@ -1,12 +1,13 @@
 //! `leaks`: what was still allocated at the end, stack by stack, and what only looks so.
 
 use super::escape::{columns, escape};
+use super::estimate;
 use super::headline::headline;
 use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, call_of, functions_of, is_plumbing, process_name, rows};
-use crate::format::{bytes, counted, percent};
+use crate::analysis::{Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows};
+use crate::format::{counted, percent};
 use crate::loaded::Loaded;
 use capture::{Ended, NodeId};
 use std::io::{self, Write};
@@ -29,18 +30,22 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
         let leaked = row.cost.leaked;
         let share = percent(leaked.bytes, total.bytes);
         let call = call_of(&loaded.tables, row.node);
-        let size = style.paint(Role::Value, bytes(leaked.bytes));
-        writeln!(out, "\n{size} ({share}) in {} from {call}", counted(leaked.blocks, "block"))?;
+        let spread = row.spread.leaked;
+        let size = style.paint(Role::Value, estimate::bytes(leaked, spread));
+        let blocks = estimate::counted(leaked, spread, "block");
+        writeln!(out, "\n{size} ({share}) in {blocks} from {call}")?;
         stack(out, loaded, row.node, style)?;
     }
     if rows.len() > shown {
-        let rest = rows[shown..].iter().fold(Amount::ZERO, |sum, row| sum + row.cost.leaked);
+        let mut rest = (Amount::ZERO, Spread::ZERO);
+        rows[shown..].iter().for_each(|row| rest = (rest.0 + row.cost.leaked, rest.1 + row.spread.leaked));
+        let (rest, spread) = rest;
         let stacks = counted((rows.len() - shown) as u64, "more stack");
-        let blocks = counted(rest.blocks, "block");
+        let blocks = estimate::counted(rest, spread, "block");
         writeln!(
             out,
             "\n{} ({}) in {blocks} from {stacks} not shown",
-            bytes(rest.bytes),
+            estimate::bytes(rest, spread),
             percent(rest.bytes, total.bytes)
         )?;
     }
@@ -56,28 +61,32 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let number = number.filter(|process| process.seen).count();
         let processes = counted(number as u64, "process");
         let which = if number == 1 { "was" } else { "were" };
-        writeln!(out, "  of it {} in {processes} that {which} still running: not leaked yet", held(running))?;
+        writeln!(
+            out,
+            "  of it {} in {processes} that {which} still running: not leaked yet",
+            estimate::held(running, profile.still_running_spread())
+        )?;
     }
     if !profile.total.uncertain.is_zero() {
-        let uncertain = held(profile.total.uncertain);
+        let uncertain = estimate::held(profile.total.uncertain, profile.total_spread.uncertain);
         writeln!(
             out,
             "  beside it {uncertain} uncertain: alive across a gap, so their free may have been lost"
         )?;
     }
     if !profile.total.at_exec.is_zero() {
-        let at_exec = held(profile.total.at_exec);
+        let at_exec = estimate::held(profile.total.at_exec, profile.total_spread.at_exec);
         writeln!(out, "  beside it {at_exec} alive when exec replaced {}", replaced(loaded))?;
     }
     let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
     if !in_realloc.is_zero() {
-        writeln!(out, "  {} had a realloc begun that did not return", held(in_realloc))?;
+        writeln!(
+            out,
+            "  {} had a realloc begun that did not return",
+            estimate::held(in_realloc, Spread::ZERO)
+        )?;
     }
     Ok(())
-}
-
-fn held(amount: Amount) -> String {
-    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
 }
 
 fn replaced(loaded: &Loaded) -> String {

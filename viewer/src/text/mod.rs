@@ -4,6 +4,7 @@ mod beside;
 mod columns;
 mod dump;
 mod escape;
+mod estimate;
 mod functions;
 mod headline;
 mod info;

@@ -1,5 +1,6 @@
 //! `report`: the views of one capture.
 
+use super::columns::Columns;
 use super::nameless::footnote;
 use super::style::Style;
 use super::{functions, headline, stacks, tree};
@@ -24,19 +25,22 @@ pub fn report(
     if total.is_zero() {
         return writeln!(out, "Nothing to show: this capture has no {}.", metric.what());
     }
+    // Rows of a sampled capture have one more column.
+    let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };
+    let of_rows = &Style { width: style.width.map(|width| width.saturating_sub(column)), ..*style };
     let cutoff = options.cutoff_for_text(total);
     writeln!(out)?;
     let Loaded { profile, tables, names, .. } = loaded;
     match options.shape {
-        Shape::Stacks => stacks::stacks(out, loaded, metric, cutoff, style)?,
-        Shape::Functions => functions::functions(out, loaded, metric, cutoff, style)?,
+        Shape::Stacks => stacks::stacks(out, loaded, metric, cutoff, of_rows)?,
+        Shape::Functions => functions::functions(out, loaded, metric, cutoff, of_rows)?,
         Shape::Tree => {
             let tree = Tree::top_down(profile, tables, names, metric);
-            tree::tree(out, loaded, &tree, metric, cutoff, style)?;
+            tree::tree(out, loaded, &tree, metric, cutoff, of_rows)?;
         }
         Shape::Inverted => {
             let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
-            tree::tree(out, loaded, &tree, metric, cutoff, style)?;
+            tree::tree(out, loaded, &tree, metric, cutoff, of_rows)?;
         }
     }
     footnote(out, loaded, metric, style)

@@ -11,7 +11,9 @@ use super::columns::Columns;
 use super::escape::{columns as columns_of, fit};
 use super::place::{chain, detail, function};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Cutoff, Group, LabelId, Metric, Row, called_of, groups, meaningful, rows};
+use crate::analysis::{
+    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, called_of, groups, meaningful, rows,
+};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -30,19 +32,24 @@ pub(super) fn stacks(
     cutoff: Cutoff,
     style: &Style,
 ) -> io::Result<()> {
-    let columns = Columns { metric, total: metric.of(&loaded.profile.total), style };
+    let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);
     writeln!(out, "{}", style.paint(Role::Detail, format!("{}function", columns.header())))?;
     let groups = groups(&rows(&loaded.profile, metric), &loaded.tables, &loaded.names, metric);
     let is_shown = |group: &Group| metric.rank(metric.of(&group.cost)) >= cutoff.least;
     let shown = groups.iter().take_while(|group| is_shown(group)).take(cutoff.limit).count();
-    writeln!(out, "{}{}", columns.row(columns.total), loaded.names.label(LabelId::EVERYTHING).name)?;
+    writeln!(
+        out,
+        "{}{}",
+        columns.row(columns.total, metric.of(&loaded.profile.total_spread)),
+        loaded.names.label(LabelId::EVERYTHING).name
+    )?;
     for group in &groups[..shown] {
         one_group(out, loaded, group, &columns)?;
     }
     remainder(
         out,
         &columns,
-        groups[shown..].iter().map(|group| metric.of(&group.cost)),
+        groups[shown..].iter().map(|group| (metric.of(&group.cost), metric.of(&group.spread))),
         "smaller function",
         "",
     )
@@ -53,20 +60,22 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     let room = style.room(Columns::WIDTH);
     let detail = common_detail(loaded, group);
     let name = group_name(loaded, group, detail.as_deref(), room);
-    writeln!(out, "{}{}", columns.row(metric.of(&group.cost)), style.paint(Role::Function, name))?;
+    let numbers = columns.row(metric.of(&group.cost), metric.of(&group.spread));
+    writeln!(out, "{numbers}{}", style.paint(Role::Function, name))?;
     let callers = |row: &Row, room: usize| {
         let text = way(loaded, row, detail.is_none());
         style.paint(Role::Detail, fit(&text, room).into_owned())
     };
     if let [row] = group.rows[..] {
-        let blank = " ".repeat(Columns::WIDTH);
+        let blank = " ".repeat(columns.width());
         return writeln!(out, "{blank}{}", callers(&row, room));
     }
     let shown = group.rows.len().min(STACKS);
     for row in &group.rows[..shown] {
-        writeln!(out, "{}  {}", columns.row(metric.of(&row.cost)), callers(row, room.saturating_sub(2)))?;
+        let numbers = columns.row(metric.of(&row.cost), metric.of(&row.spread));
+        writeln!(out, "{numbers}  {}", callers(row, room.saturating_sub(2)))?;
     }
-    let rest = group.rows[shown..].iter().map(|row| metric.of(&row.cost));
+    let rest = group.rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
     remainder(out, columns, rest, "more stack", "  ")
 }
 
@@ -116,7 +125,7 @@ fn way(loaded: &Loaded, row: &Row, with_detail: bool) -> String {
 pub(super) fn remainder(
     out: &mut dyn Write,
     columns: &Columns,
-    hidden: impl ExactSizeIterator<Item = Amount>,
+    hidden: impl ExactSizeIterator<Item = (Amount, Spread)>,
     noun: &str,
     indent: &str,
 ) -> io::Result<()> {
@@ -124,7 +133,8 @@ pub(super) fn remainder(
     if number == 0 {
         return Ok(());
     }
-    let total = hidden.fold(Amount::ZERO, |sum, amount| sum + amount);
+    let (total, spread) =
+        hidden.fold((Amount::ZERO, Spread::ZERO), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     let text = format!("{} not shown", counted(number as u64, noun));
-    writeln!(out, "{}{indent}{}", columns.row(total), columns.style.paint(Role::Detail, text))
+    writeln!(out, "{}{indent}{}", columns.row(total, spread), columns.style.paint(Role::Detail, text))
 }

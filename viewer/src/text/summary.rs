@@ -2,10 +2,11 @@
 
 use super::beside;
 use super::escape::{escape, fit};
+use super::estimate;
 use super::headline::warnings;
 use super::place::{chain, detail};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, StackState, meaningful, nameless, rows, stack_states, state_share};
+use crate::analysis::{Metric, StackState, meaningful, nameless, rows, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -33,28 +34,38 @@ pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Styl
 
 fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     let profile = &loaded.profile;
-    let total = &profile.total;
+    let (total, spread) = (&profile.total, &profile.total_spread);
     let mut facts = Vec::new();
     facts.push(("duration", duration(loaded.duration_ns())));
     let allocated = total.allocated;
-    facts.push(("allocations", format!("{}, {}", count(allocated.blocks), bytes(allocated.bytes))));
+    facts.push((
+        "allocations",
+        format!(
+            "{}, {}",
+            estimate::blocks(allocated, spread.allocated),
+            estimate::bytes(allocated, spread.allocated)
+        ),
+    ));
     let peak = profile.peak;
-    facts.push(("peak", format!("{} after {}", held(peak.held), duration(peak.time))));
+    facts.push(("peak", format!("{} after {}", estimate::held(peak.held, spread.peak), duration(peak.time))));
     let running = profile.still_running();
     let running = match running.is_zero() {
         true => String::new(),
         false => format!(" ({} in processes that still ran)", bytes(running.bytes)),
     };
-    facts.push(("leaked", held(total.leaked) + &running));
+    facts.push(("leaked", estimate::held(total.leaked, spread.leaked) + &running));
     if !total.uncertain.is_zero() {
-        facts.push(("uncertain", format!("{}, alive across a gap", held(total.uncertain))));
+        facts.push((
+            "uncertain",
+            format!("{}, alive across a gap", estimate::held(total.uncertain, spread.uncertain)),
+        ));
     }
     if !total.at_exec.is_zero() {
-        facts.push(("at exec", held(total.at_exec)));
+        facts.push(("at exec", estimate::held(total.at_exec, spread.at_exec)));
     }
-    let temporary = total.temporary.blocks;
-    let share = percent(temporary, allocated.blocks);
-    facts.push(("temporary", format!("{} ({share} of all)", counted(temporary, "allocation"))));
+    let share = percent(total.temporary.blocks, allocated.blocks);
+    let temporary = estimate::counted(total.temporary, spread.temporary, "allocation");
+    facts.push(("temporary", format!("{temporary} ({share} of all)")));
     facts.push(("threads", threads(loaded)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
@@ -110,10 +121,6 @@ fn percent_of(part: u64, whole: u64) -> String {
     percent(signed(part), signed(whole))
 }
 
-fn held(amount: Amount) -> String {
-    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
-}
-
 fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     let rows = rows(&loaded.profile, Metric::Peak);
     if rows.is_empty() {
@@ -123,7 +130,8 @@ fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
     for row in rows.iter().take(STACKS) {
         let peak = row.cost.peak.bytes;
         let share = percent(peak, loaded.profile.peak.held.bytes);
-        let size = style.paint(Role::Value, format!("{:>10}", bytes(peak)));
+        let size = estimate::marked(bytes(peak), row.spread.peak.bytes_error());
+        let size = style.paint(Role::Value, format!("{size:>10}"));
         let mut text = chain(loaded, row.node, 0, DEPTH);
         if text.is_empty() {
             text = "[no stack]".to_owned();

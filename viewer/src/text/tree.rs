@@ -19,7 +19,7 @@ use super::escape::columns;
 use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Cutoff, Metric, Shown, Tree};
+use crate::analysis::{Amount, Cutoff, Metric, Shown, Spread, Tree};
 use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -33,18 +33,18 @@ pub(super) fn tree(
     cutoff: Cutoff,
     style: &Style,
 ) -> io::Result<()> {
-    let numbers = Columns { metric, total: tree.node(Tree::ROOT).total, style };
+    let numbers = Columns::new(loaded, metric, tree.node(Tree::ROOT).total, style);
     let header = format!("{}{}  function", numbers.header(), Columns::single_header("self"));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
     let mut rows = vec![Row { what: What::Node(Tree::ROOT), lead: Lead::default(), branch: Branch::Trunk }];
     while let Some(row) = rows.pop() {
         let lead = row.lead.text(row.branch, levels(style));
         match row.what {
-            What::Hidden(number, total) => {
+            What::Hidden(number, total, spread) => {
                 let text = format!("{} not shown", counted(number as u64, "smaller one"));
                 let blank = Columns::single_header("");
                 let text = style.paint(Role::Detail, text);
-                writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total))?;
+                writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total, spread))?;
             }
             What::Node(id) => {
                 let (id, times, shown) =
@@ -53,8 +53,12 @@ pub(super) fn tree(
                 let used = Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead) + columns(&times);
                 let name = fit_name(&loaded.names, tree.node(id).label, style.room(used));
                 let name = style.paint(Role::Function, name);
-                let own = numbers.single(tree.own(id));
-                writeln!(out, "{}{own}  {lead}{name}{times}", numbers.row(tree.node(id).total))?;
+                let own = numbers.single(tree.own(id), tree.own_spread(id));
+                writeln!(
+                    out,
+                    "{}{own}  {lead}{name}{times}",
+                    numbers.row(tree.node(id).total, tree.spread(id))
+                )?;
                 push_below(&mut rows, &row, shown);
             }
         }
@@ -87,7 +91,7 @@ fn levels(style: &Style) -> u32 {
 #[derive(Clone, Copy)]
 enum What {
     Node(u32),
-    Hidden(usize, Amount),
+    Hidden(usize, Amount, Spread),
 }
 
 struct Row {
@@ -101,7 +105,11 @@ fn push_below(rows: &mut Vec<Row>, above: &Row, shown: Shown) {
     let lead = above.lead.below(above.branch);
     let first = rows.len();
     if shown.hidden > 0 {
-        rows.push(Row { what: What::Hidden(shown.hidden, shown.hidden_total), lead, branch: Branch::Fork });
+        rows.push(Row {
+            what: What::Hidden(shown.hidden, shown.hidden_total, shown.hidden_spread),
+            lead,
+            branch: Branch::Fork,
+        });
     }
     let nodes = shown.children.iter().rev();
     rows.extend(nodes.map(|&child| Row { what: What::Node(child), lead, branch: Branch::Fork }));

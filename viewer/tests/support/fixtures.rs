@@ -27,6 +27,33 @@ pub(crate) fn small() -> Made {
     made
 }
 
+/// Samples of one in 64 KiB: small blocks of `a > b`, of which each stands for hundreds, some of them freed, one
+/// temporary and one not; blocks near the interval, and one that was certain to be recorded.
+pub(crate) fn sampled() -> Made {
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (process, thread) = made.process("app");
+    let (b, c) = (made.stack("main > a > b"), made.stack("main > a > c"));
+    for block in 0..40 {
+        made.alloc(thread, 0x1000 + block * 0x100, 100, b);
+    }
+    for block in 0..30 {
+        made.free(thread, 0x1000 + block * 0x100);
+    }
+    made.alloc(thread, 0x9000, 100, b);
+    made.free(thread, 0x9000);
+    made.alloc(thread, 0x9000, 100, b);
+    made.event(thread, Action::Unsampled);
+    made.free(thread, 0x9000);
+    for block in 0..3 {
+        made.alloc(thread, 0x20_0000 * (block + 1), 64 << 10, c);
+    }
+    made.alloc(thread, 0x100_0000, 20 << 20, c);
+    made.end(process, thread, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: 7_000_000, ..Summary::default() });
+    made
+}
+
 /// Everything that a capture can hold: two processes of one name, one more that exec replaced, inlined, nameless
 /// and hostile functions, stacks without an end, plumbing of the standard library, a gap, a realloc that did not
 /// return, pages, losses and remarks.

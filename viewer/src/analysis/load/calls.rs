@@ -1,7 +1,7 @@
 //! Allocations and frees.
 
 use super::Load;
-use crate::analysis::cost::Amount;
+use crate::analysis::cost::Part;
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
 use capture::{NodeId, ProcessId, ThreadId};
@@ -37,7 +37,7 @@ impl Load<'_> {
             self.end_uncounted(call.process, block);
         }
         self.threads[call.thread.index()].last = Some(call.address);
-        self.sites.get_mut(site).cost.allocated += Amount::block(size);
+        self.sites.count(site, Part::Allocated, self.estimator.count(size));
         self.hold(call.process, site, size, call.time);
     }
 
@@ -48,13 +48,13 @@ impl Load<'_> {
         let last = &mut self.threads[thread.index()].last;
         if *last == Some(address) && block.thread == thread {
             *last = None;
-            self.sites.get_mut(block.site).cost.temporary += Amount::block(block.size);
+            self.sites.count(block.site, Part::Temporary, self.estimator.count(block.size));
         }
         self.free_known(process, block);
     }
 
     pub(super) fn free_known(&mut self, process: ProcessId, block: Block) {
-        self.sites.get_mut(block.site).cost.freed += Amount::block(block.size);
+        self.sites.count(block.site, Part::Freed, self.estimator.count(block.size));
         self.release(process, block);
     }
 

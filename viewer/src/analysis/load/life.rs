@@ -1,7 +1,7 @@
 //! Beginnings and ends of process images.
 
 use super::Load;
-use crate::analysis::cost::Amount;
+use crate::analysis::cost::{Amount, Part};
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
 use crate::analysis::process::Phase;
@@ -42,16 +42,18 @@ impl Load<'_> {
         let pending =
             reallocating.iter().flat_map(|thread| std::mem::take(&mut self.threads[thread.index()].pending));
         let in_realloc: Vec<Block> = pending.filter_map(|pending| pending.block).collect();
-        let amount = |block: &Block| Amount::block(block.size);
-        state.in_realloc = in_realloc.iter().fold(Amount::ZERO, |sum, block| sum + amount(block));
+        let estimator = self.estimator;
+        let count = |block: &Block| estimator.count(block.size);
+        state.in_realloc = in_realloc.iter().fold(Amount::ZERO, |sum, block| sum + count(block).amount);
         for block in in_realloc.iter().chain(state.heap.iter()) {
-            let cost = &mut self.sites.get_mut(block.site).cost;
-            match (state.ended, state.lived_through_gap(block)) {
-                (Ended::Exec, _) => cost.at_exec += amount(block),
-                (_, true) => cost.uncertain += amount(block),
-                (_, false) => cost.leaked += amount(block),
-            }
-            self.peak.release(&mut self.sites, block.site, amount(block));
+            let part = match (state.ended, state.lived_through_gap(block)) {
+                (Ended::Exec, _) => Part::AtExec,
+                (_, true) => Part::Uncertain,
+                (_, false) => Part::Leaked,
+            };
+            let counted = count(block);
+            self.sites.count(block.site, part, counted);
+            self.peak.release(&mut self.sites, block.site, counted);
         }
         state.held = Amount::ZERO;
         let pages = std::mem::take(&mut state.pages).held.cast_signed();

@@ -9,16 +9,17 @@ mod life;
 mod pages;
 mod realloc;
 
-use super::cost::Amount;
+use super::cost::Cost;
+use super::estimate::{Estimator, Rounding};
 use super::hash::Seed;
 use super::heap::Block;
-use super::peak::Peak;
+use super::peak::{Moment, Peak};
 use super::process::{Phase, ProcessState};
 use super::profile::{PagesPeak, ProcessProfile, Profile, Site};
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
 use calls::Allocation;
-use capture::{Action, Ended, Event, ProcessId, Tables, ThreadId};
+use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 
 /// Counts events.
 ///
@@ -34,6 +35,7 @@ use capture::{Action, Ended, Event, ProcessId, Tables, ThreadId};
 /// ```
 pub struct Load<'a> {
     tables: &'a Tables,
+    estimator: Estimator,
     sites: Sites,
     peak: Peak,
     /// Pages of all processes beside their allocators, in bytes.
@@ -50,9 +52,11 @@ impl<'a> Load<'a> {
     /// A pass over the events of the capture that these tables belong to.
     pub fn new(tables: &'a Tables) -> Self {
         let seed = Seed::random();
+        let estimator = Estimator::new(Sampling::new(tables.metadata.sample_interval));
         Self {
             tables,
-            sites: Sites::new(seed, tables.nodes.len()),
+            estimator,
+            sites: Sites::new(seed, tables.nodes.len(), estimator.is_sampled()),
             peak: Peak::default(),
             own_pages: 0,
             own_pages_peak: PagesPeak::default(),
@@ -88,6 +92,7 @@ impl<'a> Load<'a> {
         }
         let top = self.peak.finish(&mut self.sites);
         let mut profile = Profile {
+            sampling: Sampling::new(self.tables.metadata.sample_interval),
             peak: top,
             own_pages: self.own_pages_peak,
             events: self.events,
@@ -95,12 +100,19 @@ impl<'a> Load<'a> {
             last_time: self.last_time,
             ..Profile::default()
         };
-        for row in self.sites.into_rows() {
-            profile.total += row.cost;
-            self.processes[row.process.index()].cost += row.cost;
-            profile.sites.push(Site { process: row.process, node: row.node, cost: row.cost });
+        let mut rounding = Rounding::new(self.estimator);
+        let (rows, spreads) = self.sites.into_rows();
+        for row in rows {
+            let cost = rounding.row(row.cost);
+            profile.total += cost;
+            self.processes[row.process.index()].cost += cost;
+            profile.sites.push(Site { process: row.process, node: row.node, cost });
         }
-        profile.processes = self.processes.iter().map(process_profile).collect();
+        // The sum of the rows' shares, to the block.
+        profile.peak.held = profile.total.peak;
+        profile.processes =
+            self.processes.iter().map(|state| process_profile(state, self.estimator)).collect();
+        profile.set_spreads(spreads);
         profile
     }
 
@@ -127,6 +139,7 @@ impl<'a> Load<'a> {
                 self.realloc_end(process, event, serial, outcome);
             }
             Action::Fork { fork } => self.processes[process.index()].lineage.note_fork(fork),
+            Action::Unsampled => self.threads[thread.index()].last = None,
             Action::GapBegin => self.gap_begin(process, thread),
             Action::GapEnd { allocations, frees } => {
                 self.gap_end(process, thread);
@@ -144,27 +157,28 @@ impl<'a> Load<'a> {
     }
 
     fn hold(&mut self, process: ProcessId, site: SiteId, size: u64, time: u64) {
-        let block = Amount::block(size);
+        let block = self.estimator.count(size);
         let state = &mut self.processes[process.index()];
-        state.held += block;
+        state.held += block.amount;
         state.top.raise(state.held, time);
         self.peak.hold(&mut self.sites, site, block, time);
     }
 
     fn release(&mut self, process: ProcessId, block: Block) {
-        let amount = Amount::block(block.size);
-        self.processes[process.index()].held -= amount;
-        self.peak.release(&mut self.sites, block.site, amount);
+        let counted = self.estimator.count(block.size);
+        self.processes[process.index()].held -= counted.amount;
+        self.peak.release(&mut self.sites, block.site, counted);
     }
 }
 
-fn process_profile(state: &ProcessState) -> ProcessProfile {
+fn process_profile(state: &ProcessState, estimator: Estimator) -> ProcessProfile {
     ProcessProfile {
         seen: state.phase != Phase::Unseen,
         ended: state.ended,
         cost: state.cost,
-        peak: state.top,
-        in_realloc: state.in_realloc,
+        spread: Cost::default(),
+        peak: Moment { held: estimator.whole(state.top.held), time: state.top.time },
+        in_realloc: estimator.whole(state.in_realloc),
         anomalies: state.anomalies,
         mappings: state.mappings,
         gaps: state.gaps,

@@ -1,0 +1,85 @@
+//! How uncertain an estimated amount is.
+
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// The variances of an [`Amount`](super::Amount) that was estimated from samples: values with `+=` and `-=`, since
+/// samples are independent. All zero where everything was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Of the number of blocks.
+    pub blocks: f64,
+    /// Of the number of bytes.
+    pub bytes: f64,
+}
+
+impl Spread {
+    /// No doubt at all.
+    pub const ZERO: Spread = Spread { blocks: 0.0, bytes: 0.0 };
+
+    /// Standard error of the number of blocks, rounded up.
+    pub fn blocks_error(self) -> i64 {
+        error(self.blocks)
+    }
+
+    /// Standard error of the number of bytes, rounded up.
+    pub fn bytes_error(self) -> i64 {
+        error(self.bytes)
+    }
+}
+
+/// The root, as a whole number. What subtraction leaves of a variance that has gone may be a little below 0, which
+/// counts as 0.
+fn error(variance: f64) -> i64 {
+    variance.max(0.0).sqrt().ceil() as i64
+}
+
+impl Add for Spread {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { blocks: self.blocks + other.blocks, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Neg for Spread {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self { blocks: -self.blocks, bytes: -self.bytes }
+    }
+}
+
+impl Sub for Spread {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+impl AddAssign for Spread {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Spread {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that an error is the root of its variance, rounded up, and none where nothing is left but rounding.
+    #[test]
+    fn errors_are_roots() {
+        let spread = Spread { blocks: 25.0, bytes: 2.0 };
+        assert_eq!((spread.blocks_error(), spread.bytes_error()), (5, 2));
+        let nothing = Spread { blocks: -1e-9, bytes: f64::NAN };
+        assert_eq!((nothing.blocks_error(), nothing.bytes_error()), (0, 0));
+        assert_eq!((spread - spread).blocks_error(), Spread::ZERO.bytes_error());
+    }
+}

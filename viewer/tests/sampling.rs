@@ -1,0 +1,192 @@
+//! Estimates from samples, against the truth and against exact counting.
+
+mod support;
+
+use capture::{Action, Ended, ReallocOutcome, Sampling};
+use proptest::prelude::*;
+use support::Made;
+use support::fixtures::sampled;
+use viewer::analysis::{Amount, Cost, Metric, Names, Profile, Spread, Tree, functions};
+
+/// So close that there are hundreds of samples of each kind: errors are normally distributed only then.
+const INTERVAL: u64 = 8 << 10;
+
+/// Random numbers for a program and its samples (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+
+    /// True with this probability.
+    fn hits(&mut self, probability: f64) -> bool {
+        ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
+    }
+}
+
+/// One block of the program: its size, and whether it is freed at once, later, or never.
+#[derive(Clone, Copy)]
+struct Planned {
+    size: u64,
+    end: u64,
+}
+
+/// What a program does, the same in each run.
+fn program() -> Vec<Planned> {
+    let mut random = Random(1);
+    let mut planned = || {
+        let word = random.next();
+        let size = match word % 100 {
+            0..70 => 16 + (word >> 8) % 240,
+            70..98 => 256 + (word >> 8) % 16_000,
+            _ => (word >> 8) % 400_000,
+        };
+        Planned { size, end: (word >> 40) % 3 }
+    };
+    (0..30_000).map(|_| planned()).collect()
+}
+
+/// The program's capture: everything for an interval of 0, else samples. Blocks that are freed later leave in the
+/// second half, in which as many come as go.
+fn run(interval: u64, seed: u64) -> Profile {
+    let mut random = Random(seed);
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = interval;
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > work");
+    let sampling = Sampling::new(interval);
+    let mut later = Vec::new();
+    for (number, Planned { size, end }) in (1..).zip(program()) {
+        let is_recorded = sampling.is_none_or(|sampling| random.hits(1.0 / sampling.weight(size).blocks));
+        if is_recorded {
+            made.alloc(thread, number * 16, size, stack);
+            match end {
+                0 => made.free(thread, number * 16),
+                1 => later.push(number * 16),
+                _ => {}
+            }
+        } else if made.events.last().is_some_and(|event| event.action != Action::Unsampled) {
+            made.event(thread, Action::Unsampled);
+        }
+    }
+    later.into_iter().for_each(|address| made.free(thread, address));
+    made.end(process, thread, Ended::Exited(0));
+    made.profile()
+}
+
+/// Each number of a cost with its error and its truth.
+fn numbers(cost: &Cost, spread: &Cost<Spread>, truth: &Cost) -> [(f64, f64, f64); 10] {
+    std::array::from_fn(|number| {
+        let metric = number / 2;
+        let [amount, truth] = [cost, truth]
+            .map(|cost| [cost.allocated, cost.freed, cost.temporary, cost.peak, cost.leaked][metric]);
+        let spread = [spread.allocated, spread.freed, spread.temporary, spread.peak, spread.leaked][metric];
+        match number % 2 {
+            0 => (amount.blocks as f64, spread.blocks.sqrt(), truth.blocks as f64),
+            _ => (amount.bytes as f64, spread.bytes.sqrt(), truth.bytes as f64),
+        }
+    })
+}
+
+/// Check that 99 of 100 numbers, over as many runs, are within three of the standard errors that are shown with it, and that no
+/// number is biased.
+#[test]
+fn estimates_are_within_three_of_their_errors() {
+    let exact = run(0, 0).total;
+    let mut distances: Vec<[f64; 10]> = Vec::new();
+    for seed in 1..=100 {
+        let profile = run(INTERVAL, seed);
+        let of_run = numbers(&profile.total, &profile.total_spread, &exact);
+        distances.push(of_run.map(|(estimate, error, truth)| (estimate - truth) / error));
+    }
+    let far = distances.iter().flatten().filter(|distance| distance.abs() > 3.0).count();
+    assert!(100 * far <= distances.as_flattened().len(), "{far} numbers are farther off: {distances:?}");
+    for number in 0..10 {
+        let of_number: Vec<f64> = distances.iter().map(|run| run[number]).collect();
+        // The mean of 100 has a tenth of the deviation.
+        let mean = of_number.iter().sum::<f64>() / 100.0;
+        assert!(mean.abs() < 0.4, "number {number} is biased by {mean} errors");
+    }
+}
+
+/// Check that a capture of everything has whole numbers and no errors, in each form.
+#[test]
+fn exact_captures_have_no_errors() {
+    let profile = run(0, 0);
+    assert_eq!((profile.sampling, profile.spreads.len()), (None, 0));
+    assert_eq!(profile.total_spread, Cost::default());
+    let planned = program();
+    let bytes: u64 = planned.iter().map(|block| block.size).sum();
+    assert_eq!(profile.total.allocated, Amount { blocks: 30_000, bytes: bytes.cast_signed() });
+}
+
+/// Check that sums over rows, processes, trees and functions agree to the block and to the last digit of the errors.
+#[test]
+fn sums_of_estimates_agree() {
+    let made = sampled();
+    let (profile, names) = (made.profile(), Names::new(&made.tables));
+    let (mut cost, mut spread) = (Cost::default(), Cost::default());
+    for (site, of_site) in profile.sites_with_spread() {
+        cost += site.cost;
+        spread += of_site;
+    }
+    assert_eq!((cost, spread), (profile.total, profile.total_spread));
+    assert_eq!((profile.processes[0].cost, profile.processes[0].spread), (cost, spread));
+    assert_eq!(profile.peak.held, profile.total.peak);
+    for metric in Metric::ALL {
+        let trees = [
+            Tree::top_down(&profile, &made.tables, &names, metric),
+            Tree::inverted(&profile, &made.tables, &names, metric, 0),
+        ];
+        for tree in &trees {
+            assert_eq!(tree.node(Tree::ROOT).total, metric.of(&profile.total));
+            let (found, expected) = (tree.spread(Tree::ROOT), metric.of(&profile.total_spread));
+            assert!((found.bytes - expected.bytes).abs() <= 1e-9 * expected.bytes, "{found:?} {expected:?}");
+        }
+        for function in functions(&trees[0], &names) {
+            assert!(function.own_spread.bytes <= function.total_spread.bytes * (1.0 + 1e-9));
+        }
+    }
+}
+
+/// Check that what is freed right after its allocation is temporary only where nothing came between.
+#[test]
+fn blocks_between_samples_end_what_is_temporary() {
+    let temporary = sampled().profile().total_spread.temporary;
+    let weight = Sampling::new(64 << 10).map(|sampling| sampling.weight(100).variance);
+    // One of the two.
+    assert_eq!(Some(temporary.blocks), weight);
+}
+
+proptest! {
+    /// Check that no events of a sampled capture, and no interval, make counting panic, and that bytes that came and
+    /// went leave nothing behind.
+    #[test]
+    fn any_samples_are_counted(
+        sizes in prop::collection::vec(any::<u64>(), 1..60),
+        interval in 1..=u64::MAX,
+    ) {
+        let mut made = Made::new();
+        made.tables.metadata.sample_interval = interval;
+        let (process, thread) = made.process("app");
+        let stack = made.stack("main");
+        for (block, size) in (1..).zip(&sizes) {
+            made.alloc(thread, block * 16, *size, stack);
+        }
+        for (serial, (block, size)) in (0..).zip((1..).zip(&sizes)) {
+            let outcome = ReallocOutcome::Block { address: block * 16 + 0x10_0000, size: size / 2, stack };
+            made.realloc(thread, serial, block * 16, outcome);
+            made.free(thread, block * 16 + 0x10_0000);
+        }
+        made.end(process, thread, Ended::Exited(0));
+        let profile = made.profile();
+        prop_assert_eq!(profile.total.leaked, Amount::ZERO);
+        prop_assert_eq!(profile.total.allocated, profile.total.freed);
+        prop_assert_eq!(profile.total_spread.leaked.bytes_error(), 0);
+    }
+}
