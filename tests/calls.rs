@@ -1,6 +1,6 @@
 //! Every call of an allocator is there: its kind, address, size and place in the order.
 
-use crate::harness::{Event, c, cpp, cpp_library, library, record};
+use crate::harness::{Event, Recording, c, cpp, cpp_library, library, record};
 use std::path::Path;
 
 /// The line with which the program announces an event.
@@ -16,13 +16,42 @@ fn line(event: &Event) -> String {
 
 /// Compares what the program says with what was recorded: from its first block on, line by line.
 fn check(program: &Path) {
-    let (ran, capture) = record(program).succeed();
-    let said: Vec<_> = ran.text().lines().map(str::to_string).collect();
+    check_lines(record(program), |lines| lines);
+}
+
+/// The same of samples, one in each byte: all blocks from 20 bytes on are recorded. Smaller ones are left out, on both
+/// sides.
+fn check_sampled(program: &Path) {
+    check_lines(record(program).options(["--sample", "1"]).env("SYSPROF_MEMPROF_SEED", "1"), without_small);
+}
+
+/// Leaves out blocks below 20 bytes that are freed at once.
+fn without_small(lines: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for line in lines {
+        let before: Vec<&str> = kept.last().map(|line| line.split(' ').rev().collect()).unwrap_or_default();
+        match before[..] {
+            // `alloc CALL ADDRESS SIZE ALIGNMENT`, backwards.
+            [_, size, address, ..]
+                if line == format!("free {address}") && size.parse::<u64>().is_ok_and(|size| size < 20) =>
+            {
+                kept.pop();
+            }
+            _ => kept.push(line),
+        }
+    }
+    kept
+}
+
+fn check_lines(recording: Recording, choose: impl Fn(Vec<String>) -> Vec<String>) {
+    let (ran, capture) = recording.succeed();
+    let said = choose(ran.text().lines().map(str::to_string).collect());
     let events = capture.events();
     let calls = events.iter().filter(|event| {
-        !matches!(event.kind.as_str(), "mmap" | "munmap" | "brk" | "process_end" | "thread_end")
+        !matches!(event.kind.as_str(), "mmap" | "munmap" | "brk" | "process_end" | "thread_end" | "unsampled")
     });
-    let recorded: Vec<_> = calls.map(line).skip_while(|line| *line != said[0]).collect();
+    let recorded = choose(calls.map(line).collect());
+    let recorded: Vec<_> = recorded.into_iter().skip_while(|line| *line != said[0]).collect();
     assert!(recorded.len() >= said.len(), "said {said:#?}\nrecorded {recorded:#?}");
     for (said, recorded) in said.iter().zip(&recorded) {
         assert_eq!(said, recorded);
@@ -58,6 +87,15 @@ fn every_form_of_new_and_delete_is_recorded() {
 fn forms_of_an_allocators_own_are_recorded() {
     let allocator = cpp_library("allocator_with_new").build();
     check(&cpp("every_new").with(&allocator).build());
+}
+
+/// Check that all of this holds of samples, too: each call counts once, and its end is noticed.
+#[test]
+fn every_call_can_be_a_sample() {
+    check_sampled(&c("every_call").flags(["-O2"]).build());
+    check_sampled(&c("every_call").with(&library("allocator_that_calls_itself").build()).build());
+    check_sampled(&cpp("every_new").flags(["-O2"]).build());
+    check_sampled(&cpp("every_new").with(&cpp_library("allocator_with_new").build()).build());
 }
 
 /// Check that allocations before `main` are recorded, with the constructor that made them.

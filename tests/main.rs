@@ -18,6 +18,7 @@ mod processes;
 mod threads;
 
 mod leaks;
+mod sampling;
 
 mod deaths;
 mod overload;

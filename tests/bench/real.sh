@@ -115,14 +115,13 @@ END_OF_HEAD
 }
 
 table_of_real_programs() {
-    local wanted=$* cc1plus python lua
+    local wanted=$* cc1plus python
     write_inputs
     # A single process, unlike the compiler's driver, and so comparable with heaptrack's figure.
     cc1plus=$(g++ -print-prog-name=cc1plus 2>/dev/null || echo cc1plus)
     ! command -v g++ >/dev/null || g++ -E -o templates.ii templates.cpp
     # Debian's, rather than the starter script of a version manager.
     python=$([[ -x /usr/bin/python3 ]] && echo /usr/bin/python3 || echo python3)
-    lua=$(compgen -c lua | grep -xE 'lua([0-9.]+)?' | sed 1q || true)
     head_of_real
     PYTHONMALLOC=malloc row_of_real "python3, every object by malloc" "$python" words.py
     row_of_real "cc1plus -O1" "$cc1plus" -fpreprocessed -quiet -O1 -o templates.s templates.ii
@@ -131,7 +130,7 @@ table_of_real_programs() {
     row_of_real "perl" perl words.pl
     row_of_real "jq" jq -s 'map(.words[0]) | length' words.json
     row_of_real "xmllint" xmllint --noout words.xml
-    row_of_real "lua" "${lua:-lua}" words.lua
+    row_of_real "lua" lua words.lua
     row_of_real "gdb" gdb -nx -batch -ex 'info functions alloc' "$memprof"
     row_of_real "ffmpeg" ffmpeg -v error -f lavfi -i testsrc=duration=1 -f null -
     row_of_real "git log --stat" git -C "$repository" log --stat
