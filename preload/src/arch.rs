@@ -28,8 +28,8 @@ pub(crate) struct ThreadLocal {
     pub(crate) nested_allocations: Cell<u32>,
     /// Frees, likewise.
     pub(crate) nested_frees: Cell<u32>,
-    /// Not 0 after the thread's destructor ran: events still come, each with a ring of its own.
-    pub(crate) exiting: Cell<u32>,
+    /// What the next hook is to do beside its own work, and at its end: see [`crate::guard::Attention`].
+    pub(crate) attention: Cell<u32>,
     /// Number of the fork that the thread is in; a child finds it in its copy.
     pub(crate) fork: Cell<u32>,
     /// Bytes until the next sample, see [`crate::sampler`].

@@ -20,6 +20,16 @@ pub(crate) fn after() -> u64 {
     if process::uses_tsc() { arch::ticks_after() >> TIME_SHIFT } else { monotonic() }
 }
 
+/// Now. Where time is the counter, not earlier than anything before this in program order if `is_ordered`.
+#[inline(always)]
+pub(crate) fn now(uses_tsc: bool, is_ordered: bool) -> u64 {
+    match (uses_tsc, is_ordered) {
+        (true, false) => arch::ticks() >> TIME_SHIFT,
+        (true, true) => arch::ticks_after() >> TIME_SHIFT,
+        (false, _) => monotonic(),
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn monotonic() -> u64 {

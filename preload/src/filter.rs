@@ -43,10 +43,12 @@ type Leaf = AtomicPtr<AtomicU64>;
 /// The leaves by region.
 #[derive(Debug)]
 struct Filter {
-    /// Null while there is none.
+    /// Null while there is none, [`NO_BLOCK`] when no block is of interest.
     directory: AtomicPtr<Leaf>,
     leaves: AtomicUsize,
 }
+
+const NO_BLOCK: *mut Leaf = core::ptr::without_provenance_mut(1);
 
 static FILTER: Filter = Filter::new();
 
@@ -54,6 +56,12 @@ static FILTER: Filter = Filter::new();
 #[cold]
 pub(crate) fn start() -> bool {
     FILTER.start()
+}
+
+/// From here on the end of no block is to be recorded: the process is not recorded.
+#[cold]
+pub(crate) fn refuse() {
+    FILTER.directory.store(NO_BLOCK, Ordering::Relaxed);
 }
 
 /// Puts a block in; false when it cannot be held. Nothing is held, and nothing refused, when everything is recorded.
@@ -82,7 +90,7 @@ impl Filter {
 
     fn add(&self, address: usize) -> bool {
         let directory = self.directory.load(Ordering::Relaxed);
-        if directory.is_null() {
+        if directory.addr() <= NO_BLOCK.addr() {
             return true;
         }
         if !is_aligned(address) || address >> REGION >= REGIONS {
@@ -98,8 +106,8 @@ impl Filter {
     #[inline(always)]
     fn take(&self, address: usize) -> bool {
         let directory = self.directory.load(Ordering::Relaxed);
-        if directory.is_null() {
-            return true;
+        if directory.addr() <= NO_BLOCK.addr() {
+            return directory.is_null();
         }
         if address >> REGION >= REGIONS {
             return false;

@@ -12,6 +12,7 @@
 
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
+use crate::sampler;
 use crate::thread::{self, ThreadState};
 
 /// Value of `busy` while a function of libc works for the agent itself.
@@ -40,16 +41,19 @@ impl Busy {
     #[inline(always)]
     pub(crate) fn enter(call: Call) -> Option<Busy> {
         let local = arch::thread_local();
-        if local.epoch.get() != process::epoch() {
-            return enter_slowly(local, call);
-        }
-        if local.busy.get() != 0 || local.inside.get() != 0 {
-            return enter_nested(local, call);
+        // Not as one word with the epoch: a hook that begins just when the last one has ended would wait for its store.
+        let is_unusual = local.busy.get() != 0 || local.inside.get() != 0;
+        if is_unusual || local.epoch.get() != process::epoch() {
+            return enter_otherwise(local, call);
         }
         if !process::is_recording() {
             return None;
         }
-        Some(Self::begin(local))
+        let mut busy = Self::begin(local);
+        if local.attention.get() != 0 {
+            busy.attend();
+        }
+        Some(busy)
     }
 
     #[inline(always)]
@@ -57,6 +61,32 @@ impl Busy {
         local.busy.set(1);
         arch::fence();
         Busy { local }
+    }
+
+    /// Does what the thread could not do before.
+    #[cold]
+    #[inline(never)]
+    fn attend(&mut self) {
+        if Attention::Nested.is_called(self.local) {
+            Attention::Nested.dismiss(self.local);
+            let local = self.local;
+            self.state().tell_nested(local);
+        }
+        if Attention::Timed.is_called(self.local) {
+            self.state().start_watch();
+        }
+    }
+
+    /// The same at the end of a hook.
+    #[cold]
+    #[inline(never)]
+    fn attend_at_end(&mut self) {
+        if Attention::Timed.is_called(self.local) && self.state().stop_watch() {
+            Attention::Timed.dismiss(self.local);
+        }
+        if Attention::Exiting.is_called(self.local) {
+            thread::leave_for_good(self);
+        }
     }
 
     /// The thread's block.
@@ -76,16 +106,51 @@ impl Drop for Busy {
     #[inline(always)]
     fn drop(&mut self) {
         arch::fence();
-        if self.local.exiting.get() != 0 {
-            thread::leave_for_good(self);
+        if self.local.attention.get() != 0 {
+            self.attend_at_end();
         }
         self.local.busy.set(0);
     }
 }
 
-/// Another hook of this thread is at work.
+/// What a thread has to do beside its hooks' own work: bits of [`ThreadLocal::attention`], which costs hooks one look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Attention {
+    /// Calls were lost while it was busy, which is to be told.
+    Nested = 1,
+    /// The time of its next hook is to be taken.
+    Timed = 2,
+    /// Its destructor ran: events still come, each with a ring of its own.
+    Exiting = 4,
+}
+
+impl Attention {
+    /// Asks for it.
+    #[inline(always)]
+    pub(crate) fn call(self, local: &ThreadLocal) {
+        local.attention.set(local.attention.get() | self as u32);
+    }
+
+    /// True when it was asked for.
+    pub(crate) fn is_called(self, local: &ThreadLocal) -> bool {
+        local.attention.get() & self as u32 != 0
+    }
+
+    /// It is done.
+    fn dismiss(self, local: &ThreadLocal) {
+        local.attention.set(local.attention.get() & !(self as u32));
+    }
+}
+
+/// Something is not as usual.
 #[cold]
 #[inline(never)]
+fn enter_otherwise(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
+    if local.epoch.get() != process::epoch() { enter_slowly(local, call) } else { enter_nested(local, call) }
+}
+
+/// Another hook of this thread is at work.
 fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.busy.get() == 0 {
         if !process::is_recording() {
@@ -111,15 +176,18 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         Call::Free => local.nested_frees.set(local.nested_frees.get().wrapping_add(1)),
         Call::Other => return None,
     }
+    Attention::Nested.call(local);
     process::lose(Loss::Nested, 1);
     None
 }
 
 /// The thread has no state, or one of another process or recording.
-#[cold]
-#[inline(never)]
 fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
-    if local.in_vfork.get() != 0 || local.busy.get() != 0 || !process::is_wanted() {
+    if local.in_vfork.get() != 0 || local.busy.get() != 0 {
+        return None;
+    }
+    if !process::is_wanted() {
+        sampler::pass(local);
         return None;
     }
     let inside = local.inside.get();

@@ -1,6 +1,7 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
 use crate::arch;
+use crate::guard::Attention;
 use crate::process;
 use crate::real::{self, own_call};
 use crate::tracker;
@@ -73,7 +74,7 @@ extern "C" fn thread_ends(value: *mut c_void) {
         return;
     }
     // From here on every event of the thread claims a ring, writes, and gives it back: this one too.
-    arch::thread_local().exiting.set(1);
+    Attention::Exiting.call(arch::thread_local());
     crate::thread::finish();
 }
 

@@ -32,10 +32,17 @@ struct Page {
     slot: AtomicU32,
     /// Not 0 while a thread claims the slot.
     joining: AtomicU32,
+    /// Threads that have had a ring so far.
+    threads: AtomicU32,
 }
 
 /// Stands for the page before there is one: no thread ever has its epoch.
-static NO_PAGE: Page = Page { epoch: AtomicU32::new(0), slot: AtomicU32::new(0), joining: AtomicU32::new(0) };
+static NO_PAGE: Page = Page {
+    epoch: AtomicU32::new(0),
+    slot: AtomicU32::new(0),
+    joining: AtomicU32::new(0),
+    threads: AtomicU32::new(0),
+};
 static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NO_PAGE).cast_mut());
 
 const UNBORN: u32 = 0;
@@ -62,7 +69,9 @@ struct Place(UnsafeCell<MaybeUninit<Session>>);
 unsafe impl Sync for Place {}
 
 static SESSION: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
-static CONTROL: AtomicPtr<ControlHeader> = AtomicPtr::new(core::ptr::null_mut());
+/// Stands for the collector's words before there are any, and after.
+static SILENCE: ControlHeader = ControlHeader::silent();
+static CONTROL: AtomicPtr<ControlHeader> = AtomicPtr::new((&raw const SILENCE).cast_mut());
 
 #[inline(always)]
 fn page() -> &'static Page {
@@ -77,21 +86,21 @@ pub(crate) fn epoch() -> u32 {
 }
 
 #[inline(always)]
-fn control() -> Option<&'static ControlHeader> {
-    // SAFETY: null, or the header of a mapping that stays for the life of the process.
-    unsafe { CONTROL.load(Ordering::Relaxed).as_ref() }
+fn control() -> &'static ControlHeader {
+    // SAFETY: a static, or the header of a mapping that stays for the life of the process.
+    unsafe { &*CONTROL.load(Ordering::Relaxed) }
 }
 
 /// True while events are wanted from this process.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
-    control().is_some_and(|header| header.recording.load(Ordering::Relaxed) == 1)
+    control().recording.load(Ordering::Relaxed) == 1
 }
 
 /// True when times are those of the time stamp counter.
 #[inline(always)]
 pub(crate) fn uses_tsc() -> bool {
-    control().is_none_or(|header| header.tsc.load(Ordering::Relaxed) == 1)
+    control().tsc.load(Ordering::Relaxed) == 1
 }
 
 /// The recording's session; `None` while there is none.
@@ -164,6 +173,8 @@ pub(crate) fn start() {
     STATE.store(next, Ordering::Release);
     if next == CONNECTED {
         crate::lifecycle::register();
+    } else {
+        crate::filter::refuse();
     }
 }
 
@@ -171,7 +182,8 @@ pub(crate) fn start() {
 #[cold]
 pub(crate) fn retire() {
     STATE.store(DORMANT, Ordering::Release);
-    CONTROL.store(core::ptr::null_mut(), Ordering::Relaxed);
+    crate::filter::refuse();
+    CONTROL.store((&raw const SILENCE).cast_mut(), Ordering::Relaxed);
 }
 
 /// True in a process that was forked from the one that connected.
@@ -217,13 +229,23 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// True when the recording goes on in forked children.
 pub(crate) fn follows_forks() -> bool {
-    control().is_some_and(|header| header.follow.load(Ordering::Relaxed) != 0)
+    control().follow.load(Ordering::Relaxed) != 0
 }
 
 /// The number of the next fork, from 1.
 #[cold]
 pub(crate) fn next_fork() -> u32 {
     FORKS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+/// Counts a thread that has got a ring, before its first event, and gives the count: while it is 1, there are no events
+/// that another thread's could depend on.
+#[cold]
+pub(crate) fn count_thread() -> &'static AtomicU32 {
+    let threads = &page().threads;
+    // Relaxed here and where it is read: whoever has seen something that a thread did after this has seen this.
+    threads.fetch_add(1, Ordering::Relaxed);
+    threads
 }
 
 /// The slot of this process, as its forked children find it in their copy of our memory.

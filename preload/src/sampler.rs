@@ -19,7 +19,7 @@
 //! No distance is longer than [`CERTAIN`] intervals, so a block of that size is always recorded; that changes the
 //! probability of no smaller one. A block of 0 bytes counts as one of 1.
 
-use crate::arch;
+use crate::arch::{self, ThreadLocal};
 use crate::guard::Busy;
 use crate::process::{self, Loss, Session};
 use crate::{clock, config, filter};
@@ -92,6 +92,15 @@ pub(crate) fn begin_child() {
     if seed != 0 {
         SEED.store(Random(seed ^ u64::from(local.fork.get())).next() | 1, Ordering::Relaxed);
     }
+}
+
+/// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
+const UNRECORDED: i64 = 1 << 20;
+
+/// Lets the thread's next allocations pass: the process is not recorded.
+#[cold]
+pub(crate) fn pass(local: &ThreadLocal) {
+    local.countdown.set(UNRECORDED);
 }
 
 /// What a block takes off the countdown.

@@ -48,9 +48,22 @@ impl Caller {
 
 impl ThreadState {
     /// The id of the stack of `caller`, under a frame for the `kind` of the call unless that is 0.
-    #[inline(never)]
+    // Cost: for the same stack as the last time, one load and compare a frame; else see `Memos::stack`.
+    #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         self.begin(caller);
+        if kind == 0
+            && let Some(path) = self.memos.same(caller.registers, &mut self.reader)
+        {
+            #[cfg(feature = "verify")]
+            self.verify(caller, Some(path));
+            return Path::from_bits(path).id();
+        }
+        self.other_stack(caller, kind)
+    }
+
+    #[inline(never)]
+    fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
         let mut paths = Paths {
             session: &self.session,
@@ -59,14 +72,28 @@ impl ThreadState {
             nodes: &mut self.nodes,
         };
         let path = self.memos.stack(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        let with_kind = |path| if kind == 0 { Some(path) } else { paths.extend(path, kind) };
+        let stack = path.map(Path::from_bits).and_then(with_kind);
         #[cfg(feature = "verify")]
-        if path != self.memos.stack_afresh(caller.registers, &mut self.reader, &mut rules, &mut paths) {
-            crate::arch::trap();
-        }
-        let path = path.map(Path::from_bits);
-        match if kind == 0 { path } else { path.and_then(|path| paths.extend(path, kind)) } {
+        self.verify(caller, path);
+        match stack {
             Some(path) => path.id(),
             None => self.stash_full(),
+        }
+    }
+
+    /// Ends the program if `path` is not what a walk without the memo gives.
+    #[cfg(feature = "verify")]
+    fn verify(&mut self, caller: Caller, path: Option<u64>) {
+        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
+        let mut paths = Paths {
+            session: &self.session,
+            finder: &mut self.finder,
+            pcs: &mut self.pcs,
+            nodes: &mut self.nodes,
+        };
+        if path != self.memos.stack_afresh(caller.registers, &mut self.reader, &mut rules, &mut paths) {
+            crate::arch::trap();
         }
     }
 

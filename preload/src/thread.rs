@@ -4,13 +4,13 @@
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
 use crate::arch::ThreadLocal;
-use crate::guard::Busy;
+use crate::guard::{Attention, Busy};
 use crate::process::{self, Loss, Session};
 use crate::sampler::Sampler;
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
@@ -19,9 +19,9 @@ use unwind::{Memos, RuleTable, Scratch, SharedRules};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
-/// One in this many hooks is timed: an odd number, or of a program that allocates and frees in turn only one of both
-/// would be.
-const TIMED: u32 = 251;
+/// A hook is timed after one whose time has these bits zero, which in the long run is one in 256. They are as good as
+/// random: a count would meet the rhythm of a program, and time only its frees.
+const TIMED: u64 = 255;
 /// Ticks that a hook works at most, some 40 µs: a deep stack whose rules are all new.
 const LONGEST_HOOK: u64 = 100_000;
 /// Longest single wait on a full ring before the collector's life is looked at again.
@@ -45,7 +45,12 @@ pub(crate) struct ThreadState {
     in_gap: bool,
     lost_allocations: u64,
     lost_frees: u64,
-    events: u32,
+    /// Time is the time stamp counter.
+    uses_tsc: bool,
+    /// Threads of the process that have had a ring.
+    threads: &'static AtomicU32,
+    /// Ticks when the hook began that is timed, 0 while none is.
+    watch: u64,
     /// Generation of the modules that `rules` belongs to.
     pub(crate) generation: u32,
     /// Unmappings up to which `reader` and `memos` are true.
@@ -115,7 +120,9 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         in_gap: false,
         lost_allocations: 0,
         lost_frees: 0,
-        events: 0,
+        uses_tsc: process::uses_tsc(),
+        threads: process::count_thread(),
+        watch: 0,
         unmappings: modules::unmappings(),
         generation: modules::generation(),
         reader: StackReader::default(),
@@ -129,7 +136,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     });
     local.state.set(memory.state.as_mut_ptr());
     local.epoch.set(process::epoch());
-    if local.exiting.get() == 0 {
+    if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
     // SAFETY: written just above.
@@ -197,10 +204,14 @@ impl ThreadState {
         }
     }
 
-    /// Records a new block.
-    // Cost: three shifts and tests, two stores, one that publishes.
+    /// Records a new block, now. True when the next hook is to be timed.
+    // Cost: the time, three shifts and tests, two stores, one that publishes.
     #[inline(always)]
-    pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32, time: u64) {
+    pub(crate) fn allocation(&mut self, address: u64, size: u64, alignment: u64, stack: u32) -> bool {
+        // What another thread's free gave back must not seem to have been free before. Where there is no other thread,
+        // the order of the ring is the order.
+        // Relaxed: see `process::count_thread`.
+        let time = clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) > 1);
         let delta = time.saturating_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT && alignment == 0;
         if is_short
@@ -211,15 +222,17 @@ impl ThreadState {
             room.push(second);
             drop(room);
             self.last += delta;
-            return;
+        } else {
+            self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
         }
-        self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
+        time & TIMED == 0
     }
 
-    /// Records that a block is about to be freed.
-    // Cost: two shifts and tests, one store, one that publishes.
+    /// Records that a block is about to be freed, now. True when the next hook is to be timed.
+    // Cost: the time, two shifts and tests, one store, one that publishes.
     #[inline(always)]
-    pub(crate) fn free(&mut self, address: u64, time: u64) {
+    pub(crate) fn free(&mut self, address: u64) -> bool {
+        let time = clock::now(self.uses_tsc, false);
         let delta = time.saturating_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT;
         if is_short
@@ -229,9 +242,10 @@ impl ThreadState {
             room.push(word);
             drop(room);
             self.last += delta;
-            return;
+        } else {
+            self.emit(Record::Free { address }, time, 0, 1);
         }
-        self.emit(Record::Free { address }, time, 0, 1);
+        time & TIMED == 0
     }
 
     /// Tells about losses before the next record; false when the ring is still too full for both.
@@ -345,28 +359,30 @@ impl ThreadState {
         );
     }
 
-    /// True for the hooks that are timed, for the estimate of the agent's cost.
-    #[inline(always)]
-    pub(crate) fn is_timed(&mut self) -> bool {
-        self.events = self.events.wrapping_add(1);
-        self.events.is_multiple_of(TIMED)
+    /// Begins to time a hook.
+    pub(crate) fn start_watch(&mut self) {
+        self.watch = clock::ticks().max(1);
     }
 
-    /// Adds the ticks of a timed hook. Long ones are cut: those were off the processor, not at work.
-    #[cold]
-    pub(crate) fn add_time(&mut self, ticks: u64) {
-        let ticks = ticks.min(LONGEST_HOOK);
-        if let Some(slot) = process::slot() {
+    /// Ends the timing of a hook and adds its ticks, false if it was not timed. Long ones are cut: those were off the
+    /// processor, not at work.
+    pub(crate) fn stop_watch(&mut self) -> bool {
+        let started = core::mem::take(&mut self.watch);
+        if started != 0
+            && let Some(slot) = process::slot()
+        {
+            let ticks = clock::ticks().saturating_sub(started).min(LONGEST_HOOK);
             slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
             slot.timed_events.fetch_add(1, Ordering::Relaxed);
         }
+        started != 0
     }
 }
 
 /// The thread's destructors have run: its ring goes back now.
 #[cold]
 pub(crate) fn finish() {
-    // The guard's end does it: `exiting` is set.
+    // The guard's end does it.
     let local = crate::arch::thread_local();
     if local.epoch.get() == process::epoch() {
         drop(Busy::enter(crate::guard::Call::Other));

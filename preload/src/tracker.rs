@@ -10,7 +10,7 @@
 
 use crate::clock;
 use crate::filter;
-use crate::guard::{Busy, Call};
+use crate::guard::{Attention, Busy, Call};
 use crate::modules;
 use crate::process;
 use crate::sampler::{self, Candidate};
@@ -28,26 +28,26 @@ pub(crate) fn allocated(
     caller: Caller,
 ) {
     let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
-    let started = begin(&mut busy);
     let kind = if kind == 0 { busy.local().kind_hint.replace(0) } else { kind };
     if sampler::takes(&mut busy, candidate, address, size) {
         let state = busy.state();
         let stack = state.stack(caller, kind);
-        state.allocation(address as u64, size as u64, alignment as u64, stack, clock::after());
+        if state.allocation(address as u64, size as u64, alignment as u64, stack) {
+            Attention::Timed.call(busy.local());
+        }
     }
-    end(&mut busy, started);
 }
 
 /// A block is about to be freed whose end is wanted: the filter of samples said so.
 #[inline(always)]
 pub(crate) fn freeing(address: usize) {
     let Some(mut busy) = Busy::enter(Call::Free) else { return };
-    let started = begin(&mut busy);
     if sampler::has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
     }
-    busy.state().free(address as u64, clock::before());
-    end(&mut busy, started);
+    if busy.state().free(address as u64) {
+        Attention::Timed.call(busy.local());
+    }
 }
 
 /// A `realloc` whose end is still to be told.
@@ -72,12 +72,10 @@ pub(crate) fn reallocating(address: usize) -> Realloc {
 fn begin_realloc(address: usize) -> Option<u16> {
     // One lost call is a lost allocation and a lost free; the free is counted here, the other by `reallocated`.
     let mut busy = Busy::enter(Call::Free)?;
-    let started = begin(&mut busy);
     let state = busy.state();
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
     let serial = state.realloc_serial;
     state.emit(Record::ReallocBegin { address: address as u64, serial }, clock::before(), 0, 1);
-    end(&mut busy, started);
     Some(serial)
 }
 
@@ -107,7 +105,6 @@ impl Realloc {
             filter::add(self.address);
         }
         let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
-        let started = begin(&mut busy);
         let block = match (outcome, candidate) {
             (Reallocated::Block(address, size), Some(candidate))
                 if sampler::takes(&mut busy, candidate, address, size) =>
@@ -122,7 +119,9 @@ impl Realloc {
                 state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
             }
             // The begin was not recorded: the block is new to the recording.
-            (None, Some((address, size, stack))) => state.allocation(address, size, 0, stack, clock::after()),
+            (None, Some((address, size, stack))) => {
+                let _ = state.allocation(address, size, 0, stack);
+            }
             (Some(serial), None) if matches!(outcome, Reallocated::Failed) => {
                 state.emit(Record::ReallocFailed { serial }, clock::after(), 0, 0);
             }
@@ -130,7 +129,6 @@ impl Realloc {
             (Some(serial), None) => state.emit(Record::ReallocFreed { serial }, clock::after(), 0, 0),
             (None, None) => {}
         }
-        end(&mut busy, started);
     }
 }
 
@@ -193,27 +191,7 @@ pub(crate) fn note(record: Record) {
 
 fn other(record: impl FnOnce(&mut crate::thread::ThreadState) -> Record) {
     let Some(mut busy) = Busy::enter(Call::Other) else { return };
-    let started = begin(&mut busy);
     let state = busy.state();
     let record = record(state);
     state.emit(record, clock::after(), 0, 0);
-    end(&mut busy, started);
-}
-
-/// Starts the stopwatch of a hook that is timed, and tells what the thread could not tell before.
-#[inline(always)]
-fn begin(busy: &mut Busy) -> u64 {
-    let local = busy.local();
-    let state = busy.state();
-    if local.nested_allocations.get() | local.nested_frees.get() != 0 {
-        state.tell_nested(local);
-    }
-    if state.is_timed() { clock::ticks() } else { 0 }
-}
-
-#[inline(always)]
-fn end(busy: &mut Busy, started: u64) {
-    if started != 0 {
-        busy.state().add_time(clock::ticks().saturating_sub(started));
-    }
 }

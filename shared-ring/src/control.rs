@@ -39,6 +39,25 @@ pub struct ControlHeader {
 
 const _: () = assert!(size_of::<ControlHeader>() == 48);
 
+#[cfg(not(loom))]
+impl ControlHeader {
+    /// That of no recording.
+    pub const fn silent() -> Self {
+        Self {
+            magic: AtomicU64::new(0),
+            recording: AtomicU32::new(0),
+            owner: AtomicU32::new(0),
+            block: AtomicU32::new(0),
+            max_wait_ms: AtomicU32::new(0),
+            max_depth: AtomicU32::new(0),
+            follow: AtomicU32::new(0),
+            tsc: AtomicU32::new(1),
+            _reserved: AtomicU32::new(0),
+            sample_interval: AtomicU64::new(0),
+        }
+    }
+}
+
 /// Mapped control memory. Copying it copies the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {

@@ -17,7 +17,11 @@ int main(int count, char **arguments) {
   free(malloc(1500));
   printf("before the end\n");
   fflush(stdout);
-  if (strcmp(how, "signal") == 0) raise(code);
+  if (strcmp(how, "signal") == 0) {
+    /* Whoever starts this may ignore it. */
+    signal(code, SIG_DFL);
+    raise(code);
+  }
   if (strcmp(how, "abort") == 0) abort();
   if (strcmp(how, "_exit") == 0) _exit(code);
   if (strcmp(how, "quick_exit") == 0) quick_exit(code);

@@ -15,29 +15,32 @@ struct Entry {
 
 const FREE: Entry = Entry { key: 0, rule: Rule::NONE };
 
-/// Two entries in half a cache line, so that a look-up touches one line. The first is the newer one.
+/// Two entries in one cache line with their tags, so that a look-up touches no other. The first is the newer one.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
-struct Set([Entry; 2]);
+#[repr(C, align(64))]
+struct Set {
+    entries: [Entry; 2],
+    tags: [u32; 2],
+}
+
+const EMPTY: Set = Set { entries: [FREE; 2], tags: [0; 2] };
 
 /// The rules that one thread used last, and a number of the caller's for each.
 ///
 /// ```text
-///  0                                                          16 KiB               20 KiB
-///  ┌───────────────────────────┬──────────────────────────┬───┬──────────┬──────────┬───┐
-///  │ set 0                     │ set 1                    │ … │ tags 0   │ tags 1   │ … │
-///  │ key rule │ key rule       │                          │   │ u32 u32  │          │   │
-///  └───────────────────────────┴──────────────────────────┴───┴──────────┴──────────┴───┘
+///  0                     32              40       64            32 KiB
+///  ┌─────────────────────┬───────────────┬────────┬───────────┬───┐
+///  │ key rule │ key rule │ tag │ tag     │ unused │ set 1     │ … │
+///  └─────────────────────┴───────────────┴────────┴───────────┴───┘
 /// ```
 ///
 /// Zeroed memory is an empty table. It has one owner and no atomics.
 #[repr(C)]
 pub struct RuleTable {
     sets: [Set; SETS],
-    tags: [[u32; 2]; SETS],
 }
 
-const _: () = assert!(size_of::<Entry>() == 16 && size_of::<RuleTable>() == 20 << 10);
+const _: () = assert!(size_of::<Entry>() == 16 && size_of::<RuleTable>() == 32 << 10);
 
 /// A rule of the table and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +53,14 @@ pub(crate) struct Hit {
 impl RuleTable {
     /// An empty table.
     pub const fn new() -> Self {
-        Self { sets: [Set([FREE; 2]); SETS], tags: [[0; 2]; SETS] }
+        Self { sets: [EMPTY; SETS] }
     }
 
     /// The table that lies in `memory`: an empty one if the memory is zeroed.
     ///
     /// # Safety
     ///
-    /// `memory` is aligned to 32 bytes, its first `size_of::<RuleTable>()` bytes are mapped, readable, writable
+    /// `memory` is aligned to 64 bytes, its first `size_of::<RuleTable>()` bytes are mapped, readable, writable
     /// and initialised for `'a`, and nothing else refers to them meanwhile.
     pub const unsafe fn from_raw<'a>(memory: *mut Self) -> &'a mut Self {
         // SAFETY: the type consists of integers, so any bytes are one, and the caller vouches for the memory.
@@ -66,13 +69,12 @@ impl RuleTable {
 
     /// Forgets all rules and tags. Due when modules were unloaded.
     pub fn clear(&mut self) {
-        self.sets.fill(Set([FREE; 2]));
-        self.clear_tags();
+        self.sets.fill(EMPTY);
     }
 
     /// Forgets the tags only. Due when the numbers that they hold have lost their meaning.
     pub fn clear_tags(&mut self) {
-        self.tags.fill([0; 2]);
+        self.sets.iter_mut().for_each(|set| set.tags = [0; 2]);
     }
 
     /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that is the mark of a free place.
@@ -80,7 +82,7 @@ impl RuleTable {
     pub(crate) fn find(&self, address: CodeAddress) -> Option<Hit> {
         let key = address.to_bits();
         let set = set_of(key);
-        let Set([newer, older]) = self.sets.get(set)?;
+        let [newer, older] = &self.sets.get(set)?.entries;
         if newer.key == key {
             return Some(Hit { rule: newer.rule, set, way: 0 });
         }
@@ -90,15 +92,14 @@ impl RuleTable {
     /// The tag beside the rule.
     #[inline(always)]
     pub(crate) fn tag(&mut self, hit: Hit) -> Option<&mut u32> {
-        self.tags.get_mut(hit.set)?.get_mut(hit.way)
+        self.sets.get_mut(hit.set)?.tags.get_mut(hit.way)
     }
 
     /// Keeps `rule` for `address` with tag 0, in place of the older rule of its set.
     pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Hit {
         let key = address.to_bits();
         let set = set_of(key);
-        if let (Some(Set(ways)), Some(tags)) = (self.sets.get_mut(set), self.tags.get_mut(set)) {
-            let ([newer, older], [newer_tag, older_tag]) = (ways, tags);
+        if let Some(Set { entries: [newer, older], tags: [newer_tag, older_tag] }) = self.sets.get_mut(set) {
             (*older, *older_tag) = (*newer, *newer_tag);
             (*newer, *newer_tag) = (Entry { key, rule }, 0);
         }

@@ -3,7 +3,7 @@
 use super::Labels;
 use super::saved::{SavedWord, WordStack};
 use crate::rule::Ordinary;
-use crate::{Kind, Memory, Rule};
+use crate::{Kind, Memory, Registers, Rule};
 
 /// A frame that a walk has met, before it is known what its caller's caller … is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,12 +108,25 @@ impl<'a> Stack<'a> {
         let returns = memory.unchanged(self.returns.range(self.first, self.len), sp);
         let count = returns.wrapping_add(self.first).min(self.len);
         let Some(newest) = count.checked_sub(1).and_then(|newest| self.frames.get(newest)) else { return 0 };
+        if newest.others == 0 {
+            return count;
+        }
         match memory.unchanged(self.others.range(0, newest.others as usize), sp) {
             others if others == newest.others as usize => count,
             others => {
                 self.frames.iter().take(count).position(|frame| frame.others as usize > others).unwrap_or(0)
             }
         }
+    }
+
+    /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
+    #[inline(always)]
+    pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
+        let newest = self.frames.get(self.len.checked_sub(1)?)?;
+        let is_same = newest.sp == start.sp
+            && newest.code == start.ip.to_bits()
+            && (newest.bp == start.bp || !newest.is_bp_live);
+        (is_same && self.unchanged(start.sp, memory) == self.len).then_some(newest.label)
     }
 
     /// Whether the frame with these registers is one of the first `candidates`. Then that is frame number

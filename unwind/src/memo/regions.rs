@@ -75,6 +75,18 @@ impl<'a> Memos<'a> {
         (self.floor, self.top) = (0, 0);
     }
 
+    /// The label of the stack from `start` to its root, if that is just the last one of its region. Most loops that allocate
+    /// end here.
+    ///
+    /// Cost: about 1 cycle for each frame.
+    #[inline(always)]
+    pub fn same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
+        if start.sp <= self.floor || start.sp > self.top || self.rest != 0 {
+            return None;
+        }
+        self.current().label_if_same(start, memory)
+    }
+
     /// The label of the stack from `start` to its root.
     ///
     /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
