@@ -24,6 +24,7 @@ mod deaths;
 mod overload;
 mod signals;
 mod torn;
+mod wake_ups;
 
 mod by_hand;
 mod footprint;

@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::event::Event;
-use crate::events::{Bounds, Decoder};
+use crate::events::{Bounds, Coding, Decoder};
 use crate::fetch::Fetcher;
 use crate::format::ChunkKind;
+use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::source::ReadAt;
 
@@ -75,13 +76,14 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
     /// Begins the next event chunk; false when there is none.
     fn start_chunk(&mut self) -> Result<bool, Error> {
         let rest = self.reader.index().get(self.next..).unwrap_or_default();
-        let Some(found) = rest.iter().position(|chunk| chunk.is(ChunkKind::Events)) else {
+        let Some(found) = rest.iter().position(Chunk::holds_events) else {
             self.next = self.reader.index().len();
             return Ok(false);
         };
         let chunk = rest[found];
         self.next += found + 1;
         self.offset = chunk.offset;
+        let coding = if chunk.is(ChunkKind::LinedEvents) { Coding::Lines } else { Coding::Runs };
         let header = self
             .fetcher
             .fetch(self.reader.source(), chunk.offset)
@@ -91,7 +93,7 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         }
         self.fetcher
             .unpack(&header, self.decoder.payload())
-            .and_then(|()| self.decoder.start(header.records as usize))
+            .and_then(|()| self.decoder.start(header.records as usize, coding))
             .map_err(|malformed| malformed.at(chunk.offset))?;
         Ok(true)
     }

@@ -54,10 +54,14 @@ impl Chunk {
         self.header.raw_length
     }
 
-    /// Earliest and latest stored time of an event chunk, nanoseconds since the recording began.
+    /// True when it holds events.
+    pub fn holds_events(&self) -> bool {
+        self.kind().is_some_and(ChunkKind::holds_events)
+    }
+
+    /// Bounds of the stored times of an event chunk, nanoseconds since the recording began.
     pub fn times(&self) -> Option<RangeInclusive<u64>> {
-        let holds_events = self.header.kind == ChunkKind::Events as u16;
-        holds_events.then_some(self.header.first..=self.header.last)
+        self.holds_events().then_some(self.header.first..=self.header.last)
     }
 
     pub(crate) fn is(&self, kind: ChunkKind) -> bool {

@@ -9,8 +9,8 @@
 //!   memory than 256 MiB and 64 times the file's length. Ids that a reader hands out are in range.
 //! - **Files outlive versions.** The major version decides whether a file opens; unknown kinds of chunks and of
 //!   events are skipped and counted; records may grow at their end.
-//! - **Order is stored, time is rounded.** Events are in merged order, and their times are multiples of
-//!   [`TIME_UNIT_NS`].
+//! - **Order is stored, time is rounded.** Events are in merged order, and their times less than
+//!   [`TIME_UNIT_NS`] beside what was measured.
 //! - **A recording must be cheap.** One or two bytes per event, some ten nanoseconds to write one; readers read many
 //!   times faster than a program allocates.
 //!
@@ -77,8 +77,8 @@ pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
 pub use ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 pub use index::Chunk;
 pub use model::{
-    Clock, Ended, Frame, Lost, Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame,
-    Summary, Symbolized, Tables, Thread,
+    Clock, Effort, Ended, Frame, Lost, Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo,
+    SourceFrame, Summary, Symbolized, Tables, Thread,
 };
 pub use reader::Reader;
 pub use sampling::{Sampling, Weight};

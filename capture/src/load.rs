@@ -48,7 +48,7 @@ impl Loader {
             Some(ChunkKind::Processes) => self.add_processes(header, payload)?,
             Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
-            Some(ChunkKind::Events | ChunkKind::Index) | None => {}
+            Some(ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::Index) | None => {}
         }
         Ok(())
     }

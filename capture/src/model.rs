@@ -277,6 +277,8 @@ pub struct Summary {
     pub unrecorded: Vec<String>,
     /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,
+    /// What the collector did for it; zeros in files of format 1.0.
+    pub effort: Effort,
 }
 
 /// Events lost for one reason.
@@ -305,6 +307,19 @@ pub struct Overhead {
     pub shared_memory: u64,
     /// Allocation calls that the agent itself made through its own hooks; 0 unless the agent has a defect.
     pub agent_allocations: u64,
+}
+
+/// Work of the collector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effort {
+    /// CPU time of the thread that empties the rings, nanoseconds.
+    pub drain_cpu_ns: u64,
+    /// CPU time of the thread that writes the capture, without looking up names.
+    pub writer_cpu_ns: u64,
+    /// Times that the thread which empties the rings was woken.
+    pub wake_ups: u64,
+    /// Time during which it left the rings alone because the writer had fallen behind.
+    pub held_ns: u64,
 }
 
 /// All tables of a capture, as a reader rebuilds them.

@@ -110,11 +110,7 @@ impl<S: ReadAt> Reader<S> {
 
     /// How many events the capture holds.
     pub fn event_count(&self) -> u64 {
-        self.chunks
-            .iter()
-            .filter(|chunk| chunk.is(ChunkKind::Events))
-            .map(|chunk| u64::from(chunk.records()))
-            .sum()
+        self.chunks.iter().filter(|chunk| chunk.holds_events()).map(|chunk| u64::from(chunk.records())).sum()
     }
 
     /// A cursor before the first event.
@@ -176,7 +172,7 @@ impl<S: ReadAt> Reader<S> {
     fn load_indexed(&mut self, chunks: Vec<Chunk>, fetcher: &mut Fetcher) -> Result<Ended, Missing> {
         let mut payload = Vec::new();
         for chunk in chunks {
-            if chunk.kind().is_some_and(|kind| !matches!(kind, ChunkKind::Events | ChunkKind::Index)) {
+            if chunk.kind().is_some_and(|kind| !kind.holds_events() && kind != ChunkKind::Index) {
                 self.load_chunk(chunk.offset, fetcher, &mut payload)?;
             } else {
                 self.accept(chunk);
@@ -214,7 +210,7 @@ impl<S: ReadAt> Reader<S> {
     ) -> Result<(), Missing> {
         let header = fetcher.fetch(&self.source, offset)?;
         let chunk = Chunk { offset, header };
-        if chunk.kind().is_some_and(|kind| !matches!(kind, ChunkKind::Events | ChunkKind::Index)) {
+        if chunk.kind().is_some_and(|kind| !kind.holds_events() && kind != ChunkKind::Index) {
             fetcher.unpack(&header, payload)?;
             self.loader.add(&header, payload)?;
         }

@@ -1,9 +1,9 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Ended, Error, Event, Frame, FrameId, Lost, Metadata, Module, Node, NodeId, Overhead,
-    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Sink, SourceFrame, Summary,
-    Symbolized, Tables, Thread, ThreadId, Writer,
+    Action, Clock, Effort, Ended, Error, Event, Frame, FrameId, Lost, Metadata, Module, Node, NodeId,
+    Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Sink, SourceFrame,
+    Summary, Symbolized, Tables, Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -51,6 +51,7 @@ pub(crate) fn summary() -> Summary {
         },
         unrecorded: vec!["43 sleep".into()],
         remarks: vec!["One thread has no name.".into()],
+        effort: Effort { drain_cpu_ns: 6, writer_cpu_ns: 7, wake_ups: 8, held_ns: 9 },
     }
 }
 
@@ -120,8 +121,17 @@ pub(crate) fn tables() -> Tables {
     }
 }
 
-/// One event of each kind, and runs of the common ones. Times are multiples of the stored unit.
+/// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
 pub(crate) fn events() -> Vec<Event> {
+    events_at(|number| 10_000 * number * number)
+}
+
+/// All events, as the golden file of format 1.0 has them.
+pub(crate) fn events_of_1_0() -> Vec<Event> {
+    events_at(|number| 1000 * (number / 3))
+}
+
+fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
     let stack = NodeId(3);
     let alloc = |address, size| Action::Alloc { address, size, alignment: 0, stack };
     let free = |address| Action::Free { address, stack: NodeId::ROOT };
@@ -166,7 +176,7 @@ pub(crate) fn events() -> Vec<Event> {
         Action::ProcessEnd { process: ProcessId(0) },
     ];
     let at = |time, thread, action| Event { time, thread: ThreadId(thread), action };
-    let mut events: Vec<Event> = (1..).zip(main).map(|(n, action)| at(1000 * (n / 3), 0, action)).collect();
+    let mut events: Vec<Event> = (1..).zip(main).map(|(n, action)| at(time(n), 0, action)).collect();
     // Another thread's clock may be behind: order is the order of the file.
     events.insert(10, at(2000, 1, Action::ThreadStart));
     events.insert(12, at(0, 2, alloc(u64::MAX, u64::MAX)));
@@ -221,4 +231,13 @@ pub(crate) fn file() -> Vec<u8> {
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
     Contents { tables: tables(), events: events() }
+}
+
+/// True when the events are the same but for times that are less than a microsecond beside.
+pub(crate) fn are_close(found: &[Event], expected: &[Event]) -> bool {
+    let is_close = |(found, expected): (&Event, &Event)| {
+        found.time.abs_diff(expected.time) < capture::TIME_UNIT_NS
+            && *found == Event { time: found.time, ..*expected }
+    };
+    found.len() == expected.len() && found.iter().zip(expected).all(is_close)
 }

@@ -1,6 +1,6 @@
 //! Files of later and earlier versions.
 
-use capture::{Error, Metadata, Reader, Summary, Version};
+use capture::{Error, Metadata, Reader, Summary, VERSION, Version};
 
 use crate::fixture;
 use crate::hand;
@@ -13,17 +13,17 @@ fn next_minor_version_opens() {
     for chunk in &mut chunks {
         match chunk.kind {
             1 | 3 | 6 | 7 | 8 | 10 => hand::map_records(chunk, |record| record.extend(b"\x07a later field")),
-            4 | 5 | 9 => hand::add_column(chunk, b"a later column"),
+            4 | 5 | 12 => hand::add_column(chunk, b"a later column"),
             _ => {}
         }
     }
     let unknown = |kind| hand::Chunk { kind, records: 3, first: 1, last: 2, payload: b"anything".to_vec() };
-    chunks.insert(0, unknown(12));
+    chunks.insert(0, unknown(13));
     chunks.insert(5, unknown(0));
     chunks.push(unknown(u16::MAX));
-    let file = hand::file(1, 1, &chunks);
+    let file = hand::file(1, VERSION.minor + 1, &chunks);
     let reader = Reader::from_source(file.as_slice()).unwrap();
-    assert_eq!((reader.version(), reader.skipped()), (Version { major: 1, minor: 1 }, 3));
+    assert_eq!((reader.version(), reader.skipped()), (Version { major: 1, minor: VERSION.minor + 1 }, 3));
     assert_eq!(fixture::read(file).unwrap(), fixture::contents());
 }
 

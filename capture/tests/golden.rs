@@ -1,25 +1,40 @@
-//! Captures of every released version stay readable.
+//! Captures of every version stay readable.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::fixture;
+use capture::{Effort, VERSION};
 
-/// Check that the golden file of format 1 gives what was recorded in it. `UPDATE_GOLDEN=1` writes it anew, which is
-/// right only before that version is released.
+use crate::fixture::{self, Contents};
+
+fn golden(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.memprof"))
+}
+
+/// Check that the golden file of the present format gives what was recorded in it, and is what is written.
+/// `UPDATE_GOLDEN=1` writes it anew, which is right only before that version is released.
 #[test]
-fn version_1_reads_as_it_was_written() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1.memprof");
+fn present_version_reads_and_writes_its_golden_file() {
+    let path = golden(&VERSION.to_string());
     if env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, fixture::file()).unwrap();
     }
     let golden = fs::read(&path).unwrap();
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents());
-    // What this version writes is the same chunks. Compressed bytes may differ between versions of zstd.
+    // Compressed bytes may differ between versions of zstd.
     let raw = |file: &[u8]| format!("{:#?}", crate::hand::chunks(file));
     assert_eq!(
         raw(&fixture::file()),
         raw(&golden),
         "the writer changed: a new version needs a new golden file"
     );
+}
+
+/// Check that the golden file of format 1.0 gives what was recorded in it, and defaults for what it lacks.
+#[test]
+fn version_1_0_reads_as_it_was_written() {
+    let mut expected = Contents { events: fixture::events_of_1_0(), ..fixture::contents() };
+    expected.tables.summary.as_mut().unwrap().effort = Effort::default();
+    let golden = fs::read(golden("1.0")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
 }

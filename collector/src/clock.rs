@@ -119,6 +119,12 @@ pub(crate) fn own_usage() -> Usage {
     Usage { cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime), peak_rss: usage.ru_maxrss.unsigned_abs() * 1024 }
 }
 
+/// Processor time of the calling thread so far, nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,8 @@
 //! The drain thread and the translation against agents gone mad.
 
 use super::*;
+use crate::batch::Batch;
+use crate::image::ImageId;
 use crate::keeper::Keeper;
 use crate::live::Live;
 use crate::memory::{Memory, Policy};
@@ -9,7 +11,8 @@ use crate::process::Info;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
 use shared_ring::Geometry;
-use shared_ring::record::encode;
+use shared_ring::record::{Record, encode};
+use std::sync::atomic::AtomicU64;
 
 const GEOMETRY: Geometry =
     Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
@@ -17,9 +20,10 @@ const GEOMETRY: Geometry =
 /// A session without threads, over one image whose memory the test writes like an agent would.
 struct Bench {
     image: Arc<Image>,
-    drained: Vec<Drained>,
+    drained: Drained,
+    merger: Merger,
     pipeline: Pipeline,
-    shared: Shared,
+    counts: Counts,
     watcher: Watcher,
     clock: Clock,
     folder: tempfile::TempDir,
@@ -36,18 +40,22 @@ impl Bench {
             follow: true,
             tsc: true,
         };
-        let memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
+        let mut memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
+        // As of a process that has mapped it and is gone.
+        drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
-        let image = Image::new(ImageId(0), memory, info, keeper);
+        let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
         let writer =
             Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
         let mut pipeline = Pipeline::new(writer, clock, true, Some(Live::default()));
-        pipeline.take(Item { time: 0, image: image.id, what: What::Image(image.clone()) }).unwrap();
-        let drained = vec![Drained::new(image.clone(), 7)];
+        let mut batch = Batch::default();
+        batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
+        pipeline.take(&mut batch).unwrap();
+        let (drained, merger) = (Drained::new(image.clone()), Merger::default());
         let (watcher, _) = Watcher::start().unwrap();
-        Bench { image, drained, pipeline, shared: Shared::default(), watcher, clock, folder }
+        Bench { image, drained, merger, pipeline, counts: Counts::default(), watcher, clock, folder }
     }
 
     /// Writes words into a ring as if they had been committed.
@@ -63,25 +71,29 @@ impl Bench {
         head.store(at + words.len() as u64, Ordering::Release);
     }
 
-    /// One round of draining and translating.
+    /// Drains and translates until nothing is left, in turns that cut records.
     fn round(&mut self) {
-        let mut words = Vec::new();
-        for image in &mut self.drained {
-            let ended = image.take_ends();
-            image.sweep(&mut words, &self.shared, &self.watcher, true);
-            image.finish(ended);
+        let Bench { drained, merger, pipeline, counts, watcher, clock, .. } = self;
+        drained.note_ends(merger);
+        loop {
+            drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock });
+            if !drained.is_behind() {
+                break;
+            }
         }
-        let mut batch = Vec::new();
-        emit(&mut self.drained, u64::MAX, &mut batch);
-        for item in batch {
-            self.pipeline.take(item).unwrap();
-        }
+        drained.finish_ended(merger);
+        let mut batch = Batch::default();
+        while merger.merge(u64::MAX, &mut batch) {}
+        pipeline.take(&mut batch).unwrap();
+        merger.compact(0);
     }
 
     /// Finishes the capture and reads it back: how many events it has.
     fn events(mut self) -> u64 {
         let time = self.clock.now();
-        self.pipeline.take(Item { time, image: self.image.id, what: What::Finished }).unwrap();
+        let mut batch = Batch::default();
+        batch.note(Item { time, image: self.image.id, what: What::Finished });
+        self.pipeline.take(&mut batch).unwrap();
         self.pipeline.writer.finish(&Summary::default()).unwrap();
         let reader = Reader::open(self.folder.path().join("x.memprof")).unwrap();
         assert!(reader.cut().is_none());
@@ -149,7 +161,7 @@ fn records_survive_any_cut() {
         }
         bench.round();
     }
-    assert_eq!(bench.shared.corrupt.load(Ordering::Relaxed), 0);
+    assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 0);
     // Process start and thread start beside the allocations.
     assert_eq!(bench.events(), committed + 2);
 }
@@ -161,9 +173,26 @@ fn given_up_ring_is_still_emptied() {
     let unknown = [4000u64 << 20];
     bench.commit(0, &unknown);
     bench.round();
-    assert_eq!(bench.shared.corrupt.load(Ordering::Relaxed), 1);
+    assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 1);
     bench.commit(0, &[0; 300]);
     bench.round();
     let tail = bench.image.memory.control().tail(0).load(Ordering::Relaxed);
     assert_eq!(tail, bench.image.memory.segment().directory()[0].front.head.load(Ordering::Relaxed));
+}
+
+/// Check that an image stays while there is something in its rings, though nobody can write into them any more: a
+/// process may do all that it ever does after a sweep.
+#[test]
+fn image_stays_until_all_is_read() {
+    let mut bench = Bench::new();
+    assert!(bench.drained.is_over(&bench.merger));
+    bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
+    let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    assert!(!bench.drained.is_over(&bench.merger));
+    bench.round();
+    assert!(!bench.drained.is_over(&bench.merger), "the process has not ended");
+    bench.drained.finish_running(&mut bench.merger);
+    bench.round();
+    assert!(bench.drained.is_over(&bench.merger));
 }

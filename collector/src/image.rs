@@ -1,5 +1,6 @@
 //! One executed image of a process, with the children it forked: one segment.
 
+use crate::doorbell::Doorbell;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::process::Info;
@@ -35,15 +36,24 @@ pub(crate) struct Image {
     /// The process that connected.
     pub(crate) info: Info,
     keeper: Arc<Keeper>,
+    /// Of the drain thread.
+    doorbell: Arc<Doorbell>,
     /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
     ends: Vec<AtomicU64>,
 }
 
 impl Image {
-    pub(crate) fn new(id: ImageId, memory: Memory, info: Info, keeper: Arc<Keeper>) -> Arc<Image> {
+    pub(crate) fn new(
+        id: ImageId,
+        memory: Memory,
+        info: Info,
+        keeper: Arc<Keeper>,
+        doorbell: Arc<Doorbell>,
+    ) -> Arc<Image> {
         let slots = memory.geometry().slot_count();
         keeper.add(&memory.control());
-        Arc::new(Image { id, memory, info, keeper, ends: (0..slots).map(|_| AtomicU64::new(0)).collect() })
+        let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Image { id, memory, info, keeper, doorbell, ends })
     }
 
     /// Tells that the process `pid` in a slot is gone.
@@ -69,6 +79,7 @@ impl Image {
         let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
             (known >> 32 != word >> 32).then_some(word)
         });
+        self.doorbell.ring();
     }
 
     /// How the process in a slot ended, once.

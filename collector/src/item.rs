@@ -1,8 +1,7 @@
-//! What the drain thread hands to the writer, in merged order.
+//! What the drain thread tells the writer beside the records of rings.
 
 use crate::image::{End, Image, ImageId};
 use shared_ring::process_slot::{Loss, ProcessSlot};
-use shared_ring::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,8 +19,6 @@ pub(crate) struct Item {
 /// What happened.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    /// A record of a ring.
-    Record(u32, Record),
     /// An image was connected.
     Image(Arc<Image>),
     /// A process of the image has a slot, and who forked it.

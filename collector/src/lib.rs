@@ -12,8 +12,8 @@
 //! ```text
 //!  listener ── accepts agents, makes their memory ────────────► Image ─┐
 //!  watcher ─── pidfds: tells when processes are gone ─ flags ─► Image  │
-//!  drain ───── copies rings, decodes, merges by time ◄─────────────────┘
-//!     │ bounded queue of batches in merged order
+//!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
+//!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
 //!  keeper ──── holds the robust futex by which agents see that we died
 //! ```
@@ -27,6 +27,7 @@ mod log;
 mod options;
 mod session;
 
+mod alarm;
 mod glob;
 mod image;
 #[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
@@ -34,11 +35,20 @@ mod keeper;
 mod listener;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;
+mod silent;
 mod watcher;
 
+mod doorbell;
 mod drain;
+mod drained;
+mod key;
+mod stream;
+
+mod batch;
+mod heads;
 mod item;
 mod merge;
+mod queue;
 
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
@@ -48,7 +58,11 @@ mod pipeline;
 mod process;
 mod processes;
 mod stacks;
+mod sums;
 mod symbolize;
+
+#[doc(hidden)]
+pub mod stages;
 
 pub use error::Error;
 pub use log::{Sink, log_to};

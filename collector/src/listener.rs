@@ -1,5 +1,7 @@
 //! The thread that answers agents: looks who asks, makes the memory of the image, hands it over.
 
+use crate::alarm::Alarm;
+use crate::doorbell::Doorbell;
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
@@ -7,8 +9,8 @@ use crate::keeper::Keeper;
 use crate::log::debug;
 use crate::memory::{Memory, Policy};
 use crate::process::Info;
+use crate::silent::{Silent, ready};
 use crate::watcher::{Request, Watcher};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
@@ -22,14 +24,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
-
-/// An agent that says nothing for so long is given up.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// How often the thread looks whether the recording is over.
-const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// What the listener decides by.
 #[derive(Clone, Debug)]
@@ -67,7 +64,8 @@ impl Failures {
 pub(crate) struct Listener {
     name: PathBuf,
     failures: Arc<Failures>,
-    over: Arc<AtomicBool>,
+    /// Tells the thread that the recording is over.
+    over: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -78,15 +76,18 @@ impl Listener {
         rules: Rules,
         keeper: Arc<Keeper>,
         images: mpsc::Sender<Arc<Image>>,
+        doorbell: Arc<Doorbell>,
         watcher: Watcher,
     ) -> Result<Listener, Error> {
         let (socket, name) = open(path)?;
-        let over = Arc::new(AtomicBool::new(false));
+        let failed = |source| Error::System { what: "make an eventfd", source };
+        let over = Arc::new(Alarm::new().map_err(failed)?);
         let failures = Arc::new(Failures::default());
         let host = Host {
             rules,
             keeper,
             images,
+            doorbell,
             watcher,
             known: Mutex::new(Vec::new()),
             next: AtomicU32::new(0),
@@ -113,7 +114,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.over.call();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -174,6 +175,7 @@ struct Host {
     rules: Rules,
     keeper: Arc<Keeper>,
     images: mpsc::Sender<Arc<Image>>,
+    doorbell: Arc<Doorbell>,
     watcher: Watcher,
     /// Images that may still live, to notice an exec.
     known: Mutex<Vec<std::sync::Weak<Image>>>,
@@ -181,36 +183,41 @@ struct Host {
 }
 
 impl Host {
-    fn serve(&self, socket: &OwnedFd, over: &AtomicBool) {
-        while !over.load(Ordering::Relaxed) {
-            let mut ready = [PollFd::new(socket, PollFlags::IN)];
-            if poll(&mut ready, Some(&ROUND)).unwrap_or(0) == 0 {
-                continue;
+    /// Answers agents as they speak, whoever else is silent, until the recording is over.
+    fn serve(&self, socket: &OwnedFd, over: &Alarm) {
+        let mut silent: Vec<Silent> = Vec::new();
+        loop {
+            silent.retain(Silent::is_hopeful);
+            let ready = ready(socket, over, &silent);
+            if ready.is_over {
+                break;
             }
-            let answered = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)
-                .map_err(std::io::Error::from)
-                .and_then(|agent| self.answer(&agent));
-            if let Err(error) = answered {
-                debug!("an agent could not be answered: {error}");
-                self.failures.add(&error);
+            let mut speaking = ready.agents.into_iter();
+            for agent in silent.extract_if(.., |_| speaking.next().unwrap_or(false)) {
+                self.note(self.answer(&agent.socket));
+            }
+            if ready.has_new {
+                let agent = rustix::net::accept_with(socket, SocketFlags::CLOEXEC);
+                let agent = agent.map_err(std::io::Error::from).and_then(Silent::new);
+                self.note(agent.map(|agent| silent.extend(agent)));
             }
         }
         // Those that still wait are told that it is over.
-        while let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) {
+        let new = std::iter::from_fn(|| rustix::net::accept_with(socket, SocketFlags::CLOEXEC).ok());
+        for agent in silent.into_iter().map(|agent| agent.socket).chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }
     }
 
+    fn note(&self, result: std::io::Result<()>) {
+        if let Err(error) = result {
+            debug!("an agent could not be answered: {error}");
+            self.failures.add(&error);
+        }
+    }
+
+    /// Answers an agent that has spoken.
     fn answer(&self, agent: &OwnedFd) -> std::io::Result<()> {
-        let peer = socket_peercred(agent)?;
-        let ours = rustix::process::geteuid();
-        if !ours.is_root() && peer.uid != ours && !peer.uid.is_root() {
-            return refuse(agent, Verdict::NotChosen);
-        }
-        let mut ready = [PollFd::new(agent, PollFlags::IN)];
-        if poll(&mut ready, Some(&PATIENCE))? == 0 {
-            return Ok(());
-        }
         let mut message = [0; MESSAGE];
         let (length, _) = rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT)?;
         let Some(hello) = Hello::from_bytes(&message).filter(|_| length == MESSAGE) else { return Ok(()) };
@@ -218,7 +225,7 @@ impl Host {
             debug!("an agent speaks version {}, not {PROTOCOL_VERSION}", hello.version);
             return refuse(agent, Verdict::Version);
         }
-        let pid = peer.pid.as_raw_nonzero().get().cast_unsigned();
+        let pid = socket_peercred(agent)?.pid.as_raw_nonzero().get().cast_unsigned();
         let info = Info::read(pid);
         // Whatever it is now, what it was before is over.
         self.forget(pid);
@@ -233,7 +240,7 @@ impl Host {
         let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
         let Some(descriptors) = memory.take_descriptors() else { return Ok(()) };
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
-        let image = Image::new(id, memory, info, self.keeper.clone());
+        let image = Image::new(id, memory, info, self.keeper.clone(), self.doorbell.clone());
         if let Ok(mut known) = self.known.lock() {
             known.push(Arc::downgrade(&image));
         }
@@ -241,6 +248,7 @@ impl Host {
         // The image goes on even when the answer did not arrive: its process is watched and ends soon or now.
         self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
         let _ = self.images.send(image);
+        self.doorbell.ring();
         sent
     }
 
@@ -263,8 +271,61 @@ fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd; 2]) -> std
     Ok(())
 }
 
-fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
+/// Tells an agent that it is not recorded.
+pub(crate) fn refuse(agent: &OwnedFd, verdict: Verdict) -> std::io::Result<()> {
     let reply = Reply { version: PROTOCOL_VERSION, verdict, geometry: Geometry::default(), slot: 0 };
     rustix::net::send(agent, &reply.to_bytes(), SendFlags::NOSIGNAL)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::silent::PATIENCE;
+    use rustix::net::recv;
+    use std::time::Instant;
+
+    /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
+    #[test]
+    fn silent_agents_delay_nobody() {
+        let rules = Rules {
+            geometry: Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 },
+            policy: Policy {
+                block: true,
+                max_wait_ms: 10,
+                max_depth: 10,
+                sample_interval: 0,
+                follow: true,
+                tsc: true,
+            },
+            only: Vec::new(),
+            skip: Vec::new(),
+        };
+        let keeper = Arc::new(Keeper::start().unwrap());
+        let (images, connected) = mpsc::channel();
+        let (watcher, _) = Watcher::start().unwrap();
+        let listener = Listener::start(None, rules, keeper, images, Arc::default(), watcher).unwrap();
+        let connect = || {
+            let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+            let name = listener.name().as_os_str().as_bytes().strip_prefix(b"@").unwrap();
+            rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name).unwrap()).unwrap();
+            socket
+        };
+        let started = Instant::now();
+        let silent: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
+        let agent = connect();
+        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX };
+        rustix::net::send(&agent, &hello.to_bytes(), SendFlags::empty()).unwrap();
+        let mut message = [0; MESSAGE];
+        recv(&agent, &mut message, RecvFlags::empty()).unwrap();
+        assert_eq!(Reply::from_bytes(&message).unwrap().verdict, Verdict::Accepted);
+        assert!(started.elapsed() < PATIENCE * 20);
+        assert!(connected.recv().is_ok());
+        drop(listener);
+        for agent in silent {
+            // Told so, or let go before.
+            let (length, _) = recv(&agent, &mut message, RecvFlags::empty()).unwrap();
+            assert!(length == 0 || Reply::from_bytes(&message).unwrap().verdict == Verdict::Over);
+        }
+    }
 }

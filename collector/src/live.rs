@@ -1,8 +1,14 @@
-//! How many bytes are live right now: for the progress line only.
+//! How many bytes are live right now: for the progress line only, and only while there is one.
 //!
-//! Blocks are found by address in a table of two levels: a map of regions of 1 MiB, each with one word for every 16
-//! bytes that holds the block's size. That costs 8 bytes for each 16 of heap that is in use, and no hashing within a
-//! region.
+//! Blocks are found by address in a table of two levels: *regions* of 1 MiB, each with one word for every 16 bytes that
+//! holds the block's size. That costs 8 bytes for each 16 of heap that is in use, and no hashing within a region:
+//!
+//! ```text
+//!   process, address >> 20  ──►  region  ──►  (address >> 4) % 65,536  ──►  size + 1, or 0
+//! ```
+//!
+//! Pages of a region that no block was in are never touched. The number of regions is bounded, so that an agent gone
+//! mad takes no more than a page for each; blocks beyond are not counted.
 
 use crate::image::ImageId;
 use capture::Sampling;
@@ -11,14 +17,41 @@ use rustc_hash::FxHashMap;
 const REGION: u32 = 20;
 const GRANULE: u32 = 4;
 const GRANULES: usize = 1 << (REGION - GRANULE);
+/// Most regions, of all processes: 32 GiB of addresses with blocks.
+const MOST: usize = 1 << 15;
+
+/// Regions that are found without hashing.
+const RECENT: usize = 256;
+
+/// Names a region: image, process slot, address.
+type Name = (ImageId, u32, u64);
 
 /// Sizes of live blocks by process and address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Live {
     /// Of samples, the bytes that they stand for are live.
     sampling: Option<Sampling>,
-    regions: FxHashMap<(ImageId, u32, u64), Box<[u64; GRANULES]>>,
+    /// Places in `regions`.
+    places: FxHashMap<Name, u32>,
+    regions: Vec<Box<[u64]>>,
+    /// Places of regions that are gone.
+    free: Vec<u32>,
+    /// Regions that were used last, each at the place that its address has among them.
+    recent: Box<[Option<(Name, u32)>]>,
     bytes: u64,
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        Live {
+            sampling: None,
+            places: FxHashMap::default(),
+            regions: Vec::new(),
+            free: Vec::new(),
+            recent: vec![None; RECENT].into_boxed_slice(),
+            bytes: 0,
+        }
+    }
 }
 
 impl Live {
@@ -28,45 +61,79 @@ impl Live {
     }
 
     /// A block came to be. One that was there already is taken to be gone.
+    // Cost: a load and a store of the block's word, which is mostly not in a cache.
+    #[inline]
     pub(crate) fn add(&mut self, image: ImageId, slot: u32, address: u64, size: u64) {
         let size = self.sampling.map_or(size, |sampling| (sampling.weight(size).blocks * size as f64) as u64);
-        let region =
-            self.regions.entry((image, slot, address >> REGION)).or_insert_with(|| Box::new([0; GRANULES]));
-        let word = &mut region[index(address)];
+        let name = (image, slot, address >> REGION);
+        let Some(place) = self.place(name).or_else(|| self.make(name)) else { return };
         // Size 0 is a block too: sizes are kept plus one.
-        self.bytes = self.bytes.saturating_sub(word.saturating_sub(1)).saturating_add(size);
-        *word = size.saturating_add(1);
+        self.replace(place, address, size.saturating_add(1));
     }
 
     /// A block is gone; one that is not known changes nothing.
+    #[inline]
     pub(crate) fn remove(&mut self, image: ImageId, slot: u32, address: u64) {
-        if let Some(region) = self.regions.get_mut(&(image, slot, address >> REGION)) {
-            let word = &mut region[index(address)];
-            self.bytes = self.bytes.saturating_sub(word.saturating_sub(1));
-            *word = 0;
+        if let Some(place) = self.place((image, slot, address >> REGION)) {
+            self.replace(place, address, 0);
         }
     }
 
     /// All blocks of a process are gone.
     pub(crate) fn end(&mut self, image: ImageId, slot: u32) {
-        let bytes = &mut self.bytes;
-        self.regions.retain(|(of_image, of_slot, _), region| {
-            let keep = (*of_image, *of_slot) != (image, slot);
-            if !keep {
-                *bytes = bytes.saturating_sub(region.iter().map(|word| word.saturating_sub(1)).sum());
-            }
-            keep
-        });
+        self.recent.fill(None);
+        let gone = self.places.extract_if(|(of_image, of_slot, _), _| (*of_image, *of_slot) == (image, slot));
+        for (_, place) in gone.collect::<Vec<_>>() {
+            let Some(region) = self.regions.get_mut(place as usize).map(std::mem::take) else { continue };
+            let bytes: u64 = region.iter().map(|word| word.saturating_sub(1)).sum();
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.free.push(place);
+        }
     }
 
     /// Bytes in live blocks.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
-}
 
-fn index(address: u64) -> usize {
-    (address >> GRANULE) as usize & (GRANULES - 1)
+    #[inline]
+    fn place(&mut self, name: Name) -> Option<u32> {
+        let recent = self.recent.get_mut(name.2 as usize % RECENT)?;
+        if let Some((known, place)) = *recent
+            && known == name
+        {
+            return Some(place);
+        }
+        let place = *self.places.get(&name)?;
+        *recent = Some((name, place));
+        Some(place)
+    }
+
+    #[cold]
+    fn make(&mut self, name: Name) -> Option<u32> {
+        let place = match self.free.pop() {
+            Some(gone) => gone,
+            None if self.regions.len() < MOST => {
+                self.regions.push(Box::default());
+                self.regions.len() as u32 - 1
+            }
+            None => return None,
+        };
+        // Zeroed memory of this size comes from the system and is not touched before it is used.
+        *self.regions.get_mut(place as usize)? = vec![0; GRANULES].into_boxed_slice();
+        self.places.insert(name, place);
+        Some(place)
+    }
+
+    #[inline]
+    fn replace(&mut self, place: u32, address: u64, kept: u64) {
+        let granule = (address >> GRANULE) as usize % GRANULES;
+        if let Some(word) = self.regions.get_mut(place as usize).and_then(|region| region.get_mut(granule)) {
+            let before = std::mem::replace(word, kept);
+            self.bytes =
+                self.bytes.saturating_sub(before.saturating_sub(1)).saturating_add(kept.saturating_sub(1));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -91,5 +158,46 @@ mod tests {
         assert_eq!(live.bytes(), 7);
         live.remove(two, 0, 0x10_0000);
         assert_eq!(live.bytes(), 0);
+    }
+
+    /// Check that addresses without end take no memory without end, and that what was known stays known.
+    #[test]
+    fn regions_are_bounded() {
+        let mut live = Live::default();
+        let address = |region: u64| region << REGION;
+        // Regions are made before they are filled, so a test need not touch all of them.
+        live.regions.resize_with(MOST - 2, || vec![1].into_boxed_slice());
+        for region in 0..10 {
+            live.add(ImageId(1), 0, address(region), 100);
+        }
+        assert_eq!((live.regions.len(), live.bytes()), (MOST, 200));
+        live.end(ImageId(1), 0);
+        assert_eq!(live.bytes(), 0);
+        live.add(ImageId(2), 0, address(7), 5);
+        assert_eq!((live.regions.len(), live.bytes()), (MOST, 5));
+    }
+
+    proptest::proptest! {
+        /// Check that bytes are those of a plain table, whatever comes and goes.
+        #[test]
+        fn bytes_are_those_of_a_plain_table(
+            steps in proptest::collection::vec((0u32..2, 0u64..40, proptest::option::of(0u64..1000)), 0..300),
+        ) {
+            let (mut live, mut plain) = (Live::default(), std::collections::HashMap::new());
+            for (slot, block, size) in steps {
+                let address = (block % 5) << 19 | (block / 5) << 4 | 0x5555_0000_0000;
+                match size {
+                    Some(size) => {
+                        live.add(ImageId(0), slot, address, size);
+                        plain.insert((slot, address), size);
+                    }
+                    None => {
+                        live.remove(ImageId(0), slot, address);
+                        plain.remove(&(slot, address));
+                    }
+                }
+                proptest::prop_assert_eq!(live.bytes(), plain.values().sum::<u64>());
+            }
+        }
     }
 }

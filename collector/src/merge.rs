@@ -7,135 +7,149 @@
 //!
 //! Times have a resolution of some nanoseconds, so two records may have the same: then those that end a block come
 //! before those that begin one, which is how the same address passes from one thread to another.
+//!
+//! The stream with the earliest record gives all that it has until the next stream's turn, as one slice:
+//!
+//! ```text
+//!   ring 0   1 4 9    ►  run of ring 0: 1   run of ring 1: 2 3   run of ring 0: 4 9
+//!   ring 1   2 3 12      watermark 9: 12 stays
+//! ```
 
-use shared_ring::record::Record;
+use crate::batch::Batch;
+use crate::heads::Heads;
+use crate::image::ImageId;
+use crate::item::Item;
+use crate::key::{Key, Rank};
+use crate::stream::Stream;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
-/// Records of one source that are not merged yet.
-pub(crate) type Pending<T> = VecDeque<(u64, T)>;
+/// Bytes of one batch: enough that handing it over costs nothing, few enough to stay in the processor's caches.
+const FULL: usize = 1 << 20;
 
-/// What has a place in a tie.
-pub(crate) trait Rank {
-    /// Smaller comes first among equal times of different sources.
-    fn rank(&self) -> u8;
+/// Names a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamId(u32);
+
+/// All records and notes that wait for their turn.
+#[derive(Debug, Default)]
+pub(crate) struct Merger {
+    /// By number; closed ones are used again.
+    streams: Vec<Stream>,
+    free: Vec<u32>,
+    notes: BinaryHeap<Reverse<Note>>,
+    /// Serial of the next note.
+    serial: u64,
+    heads: Heads,
 }
 
-impl Rank for Record {
-    fn rank(&self) -> u8 {
-        match self {
-            Record::Free { .. } | Record::ReallocBegin { .. } | Record::Unmap { .. } => 0,
-            Record::Alloc { .. } | Record::ReallocEnd { .. } | Record::Map { .. } => 2,
-            _ => 1,
+/// Something at a time that is no record of a ring.
+#[derive(Debug)]
+struct Note {
+    key: Key,
+    serial: u64,
+    item: Item,
+}
+
+impl Merger {
+    /// A stream for a ring.
+    pub(crate) fn open(&mut self, image: ImageId, ring: u32) -> StreamId {
+        let stream = Stream::new(image, ring);
+        match self.free.pop() {
+            Some(number) => {
+                if let Some(place) = self.streams.get_mut(number as usize) {
+                    *place = stream;
+                }
+                StreamId(number)
+            }
+            None => {
+                self.streams.push(stream);
+                StreamId(self.streams.len() as u32 - 1)
+            }
         }
+    }
+
+    /// The stream may be used for another ring.
+    pub(crate) fn close(&mut self, StreamId(number): StreamId) {
+        self.free.push(number);
+    }
+
+    /// Shifted ticks of the last record of a stream.
+    pub(crate) fn time(&self, StreamId(number): StreamId) -> u64 {
+        self.streams.get(number as usize).map_or(0, Stream::time)
+    }
+
+    /// The stream itself.
+    pub(crate) fn stream(&mut self, StreamId(number): StreamId) -> &mut Stream {
+        &mut self.streams[number as usize]
+    }
+
+    /// Something happened at `item.time`.
+    pub(crate) fn note(&mut self, item: Item, rank: Rank) {
+        let key = Key::new(item.time, rank);
+        self.notes.push(Reverse(Note { key, serial: self.serial, item }));
+        self.serial += 1;
+    }
+
+    /// True when nothing of the image waits.
+    pub(crate) fn has_nothing_of(&self, image: ImageId) -> bool {
+        self.streams.iter().all(|stream| stream.image != image || stream.is_empty())
+            && self.notes.iter().all(|Reverse(note)| note.item.image != image)
+    }
+
+    /// Moves what is not later than `watermark` to `batch`, until that is full; false when nothing is left to move.
+    // Cost: for each run two climbs of the tree of streams and a copy; see `Stream::move_until`.
+    pub(crate) fn merge(&mut self, watermark: u64, batch: &mut Batch) -> bool {
+        let end = Key::new(watermark, Rank::Last).after();
+        let keys = self.streams.iter().map(Stream::key).zip(0..);
+        self.heads.fill(keys.filter(|(key, _)| *key < end));
+        loop {
+            // In a tie notes come first of their rank.
+            let note = self.notes.peek().map_or(Key::LAST, |Reverse(note)| note.key);
+            let Some((_, number)) = self.heads.first().filter(|(first, _)| *first < note) else {
+                let Some(Reverse(note)) = (note < end).then(|| self.notes.pop()).flatten() else {
+                    return false;
+                };
+                batch.note(note.item);
+                continue;
+            };
+            if batch.bytes() >= FULL {
+                return true;
+            }
+            let stop = self.heads.second().after().min(note).min(end);
+            let Some(stream) = self.streams.get_mut(number as usize) else { return false };
+            let (image, ring) = (stream.image, stream.ring);
+            let (moved, next) = stream.move_until(stop);
+            batch.run(image, ring, moved.time, moved.words);
+            self.heads.replace_first(if next < end { next } else { Key::LAST });
+        }
+    }
+
+    /// Makes room in all streams; `keep` is the words of capacity that stays in each.
+    pub(crate) fn compact(&mut self, keep: usize) {
+        self.streams.iter_mut().for_each(|stream| stream.compact(keep));
     }
 }
 
-/// Moves everything not later than `watermark` from the sources to `sink`, in merged order, each with the number of
-/// its source.
-pub(crate) fn merge<T: Rank>(
-    sources: &mut [&mut Pending<T>],
-    watermark: u64,
-    mut sink: impl FnMut(usize, u64, T),
-) {
-    let key = |source: &Pending<T>| {
-        source.front().filter(|(time, _)| *time <= watermark).map(|(time, item)| (*time, item.rank()))
-    };
-    let mut heads: BinaryHeap<Reverse<((u64, u8), usize)>> = sources
-        .iter()
-        .enumerate()
-        .filter_map(|(index, source)| key(source).map(|key| Reverse((key, index))))
-        .collect();
-    while let Some(Reverse((_, index))) = heads.pop() {
-        let next = heads.peek().map(|Reverse(head)| *head);
-        let Some(source) = sources.get_mut(index) else { continue };
-        // A run of one source goes on without the heap.
-        while let Some(key) = key(source) {
-            if next.is_some_and(|next| next < (key, index)) {
-                heads.push(Reverse((key, index)));
-                break;
-            }
-            if let Some((time, item)) = source.pop_front() {
-                sink(index, time, item);
-            }
-        }
+impl PartialEq for Note {
+    fn eq(&self, other: &Note) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Note {}
+
+impl PartialOrd for Note {
+    fn partial_cmp(&self, other: &Note) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Note {
+    fn cmp(&self, other: &Note) -> std::cmp::Ordering {
+        (self.key, self.serial).cmp(&(other.key, other.serial))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn alloc(address: u64) -> Record {
-        Record::Alloc { address, size: 1, alignment: 0, stack: 0 }
-    }
-
-    fn free(address: u64) -> Record {
-        Record::Free { address }
-    }
-
-    fn check(sources: &[&[(u64, Record)]], watermark: u64, expected: &[(usize, u64)], left: usize) {
-        let mut pending: Vec<Pending<Record>> =
-            sources.iter().map(|source| source.iter().copied().collect()).collect();
-        let mut references: Vec<&mut Pending<Record>> = pending.iter_mut().collect();
-        let mut merged = Vec::new();
-        merge(&mut references, watermark, |source, time, _| merged.push((source, time)));
-        assert_eq!(merged, expected);
-        assert_eq!(pending.iter().map(VecDeque::len).sum::<usize>(), left);
-    }
-
-    /// Check that time orders, rings stay in order, and nothing beyond the watermark moves.
-    #[test]
-    fn time_orders_up_to_the_watermark() {
-        check(
-            &[
-                &[(1, alloc(1)), (4, alloc(2)), (9, alloc(3))],
-                &[(2, alloc(4)), (3, alloc(5)), (12, alloc(6))],
-            ],
-            9,
-            &[(0, 1), (1, 2), (1, 3), (0, 4), (0, 9)],
-            1,
-        );
-    }
-
-    /// Check that at one time the end of a block comes before the beginning of the next one at its address.
-    #[test]
-    fn frees_come_first_in_a_tie() {
-        check(&[&[(5, alloc(1))], &[(5, free(1))]], 5, &[(1, 5), (0, 5)], 0);
-        check(&[&[(5, free(1))], &[(5, alloc(1))]], 5, &[(0, 5), (1, 5)], 0);
-    }
-
-    /// Check that a ring's own order is kept even where its times are equal.
-    #[test]
-    fn one_source_keeps_its_order() {
-        check(&[&[(5, alloc(1)), (5, free(1))], &[(5, alloc(2))]], 5, &[(0, 5), (0, 5), (1, 5)], 0);
-    }
-
-    proptest::proptest! {
-        /// Check that merging loses nothing and every source stays in order, however the records lie.
-        #[test]
-        fn nothing_is_lost(times in proptest::collection::vec(proptest::collection::vec(0u64..50, 0..40), 1..6), watermark in 0u64..60) {
-            let mut pending: Vec<Pending<Record>> = times
-                .iter()
-                .map(|times| {
-                    let mut sorted = times.clone();
-                    sorted.sort_unstable();
-                    sorted.into_iter().map(|time| (time, alloc(time))).collect()
-                })
-                .collect();
-            let before = pending.clone();
-            let mut references: Vec<&mut Pending<Record>> = pending.iter_mut().collect();
-            let mut merged: Vec<Pending<Record>> = vec![Pending::new(); before.len()];
-            let mut last = 0;
-            merge(&mut references, watermark, |source, time, item| {
-                assert!(time >= last && time <= watermark);
-                last = time;
-                merged[source].push_back((time, item));
-            });
-            for ((mut done, rest), all) in merged.into_iter().zip(pending).zip(before) {
-                done.extend(rest);
-                proptest::prop_assert_eq!(done, all);
-            }
-        }
-    }
-}
+mod tests;

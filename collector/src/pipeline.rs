@@ -1,5 +1,6 @@
 //! Merged records to events of the capture: the only place where the wire and the file format meet.
 
+use crate::batch::{Batch, Part, Run};
 use crate::clock::Clock;
 use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, Origin, What};
@@ -7,10 +8,11 @@ use crate::live::Live;
 use crate::modules::Modules;
 use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
+use crate::sums::Sums;
 use capture::{Action, Error, Event, ModuleId, NodeId, ReallocOutcome, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
-use shared_ring::process_slot::Loss;
+use shared_ring::decode::{Short, decode};
 use shared_ring::record::Record;
 use std::sync::Arc;
 use symbols::ModuleFile;
@@ -37,18 +39,6 @@ struct Known {
     rings: Vec<Option<Writing>>,
     /// A `realloc`'s old block by thread, for the live table.
     reallocs: FxHashMap<(ThreadId, u16), u64>,
-}
-
-/// Sums over all processes that ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub(crate) counters: Counters,
-    /// Ids of agents that cannot be.
-    pub(crate) corrupt: u64,
-    /// Ticks of all hooks, estimated from those that were timed.
-    pub(crate) agent_ticks: u64,
-    /// Bytes of shared memory.
-    pub(crate) shared_memory: u64,
 }
 
 /// The translation, with the capture it writes.
@@ -91,13 +81,80 @@ impl Pipeline {
         &mut self.clock
     }
 
-    /// Takes one thing in.
-    pub(crate) fn take(&mut self, item: Item) -> Result<(), Error> {
+    /// Takes all of a batch in.
+    pub(crate) fn take(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        let mut result = Ok(());
+        batch.take(|part| {
+            if result.is_ok() {
+                result = match part {
+                    Part::Run(run, words) => self.run(run, words),
+                    Part::Note(item) => self.note(item),
+                };
+            }
+        });
+        result
+    }
+
+    /// Takes in the records of a run.
+    fn run(&mut self, run: Run, mut words: &[u64]) -> Result<(), Error> {
+        let mut time = run.time;
+        loop {
+            self.short_records(run, &mut words, &mut time)?;
+            // The drain thread has checked that records are whole.
+            let Ok((delta, record, length)) = decode(words) else { return Ok(()) };
+            words = words.get(length..).unwrap_or(&[]);
+            time = match record {
+                Record::Time { time } | Record::Owner { time, .. } => time,
+                _ => time.saturating_add(delta),
+            };
+            self.last = self.clock.nanoseconds(time).max(self.last);
+            self.record(run.image, run.ring, record)?;
+        }
+    }
+
+    /// Takes in short allocations and frees, which nearly all records are, up to the first record of another kind.
+    // Cost: a load of the stack's translation, a multiplication for the time, and the writer's.
+    fn short_records(&mut self, run: Run, words: &mut &[u64], time: &mut u64) -> Result<(), Error> {
+        let Pipeline { writer, clock, images, live, last, .. } = self;
+        let Some(known) = known(images, run.image) else { return Ok(()) };
+        let Some(Some(writing)) = known.rings.get_mut(run.ring as usize) else { return Ok(()) };
+        if writing.execing {
+            return Ok(());
+        }
+        while let Some(first) = words.first()
+            && let Some(short) = Short::of(*first)
+        {
+            let action = match (short.is_free, words.get(1)) {
+                (true, _) => Action::Free { address: short.address, stack: NodeId::ROOT },
+                (false, Some(second)) => {
+                    let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
+                    let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
+                    Action::Alloc { address: short.address, size, alignment: 0, stack }
+                }
+                (false, None) => break,
+            };
+            match (live.as_mut(), action) {
+                (Some(live), Action::Alloc { address, size, .. }) => {
+                    live.add(run.image, writing.slot, address, size);
+                }
+                (Some(live), _) => live.remove(run.image, writing.slot, short.address),
+                (None, _) => {}
+            }
+            *words = words.get(if short.is_free { 1.. } else { 2.. }).unwrap_or(&[]);
+            *time = time.saturating_add(short.delta);
+            *last = clock.nanoseconds(*time).max(*last);
+            writing.records += 1;
+            writer.event(Event { time: *last, thread: writing.thread, action })?;
+        }
+        Ok(())
+    }
+
+    /// Takes in something that is no record.
+    fn note(&mut self, item: Item) -> Result<(), Error> {
         if !matches!(item.what, What::Image(_) | What::Finished) {
             self.last = self.clock.nanoseconds(item.time).max(self.last);
         }
         match item.what {
-            What::Record(ring, record) => self.record(item.image, ring, record),
             What::Image(image) => {
                 let known = Known {
                     modules: Modules::new(image.info.clone()),
@@ -299,73 +356,6 @@ impl Pipeline {
             self.files.extend(known.modules.new_files.drain(..));
         }
         self.writer.flush()
-    }
-
-    /// Events lost so far, as far as processes that ended have told.
-    pub(crate) fn lost(&self) -> u64 {
-        self.sums.counters.lost.iter().sum()
-    }
-
-    /// What the user should know beside the losses.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if self.processes.count() == 0 {
-            remarks.push(
-                "No process was recorded: the agent was not loaded, or none was chosen (--only, --skip). \
-                 `sysprof-memprof doctor` shows what is wrong with this machine."
-                    .into(),
-            );
-        }
-        let counters = &self.sums.counters;
-        if counters.stash_full > 0 {
-            remarks.push(format!(
-                "Stacks that could not be kept: {}. Their events show as [stash full]: a recording holds 16 million \
-                 different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
-                counters.stash_full
-            ));
-        }
-        if counters.agent_allocations > 0 {
-            remarks.push(format!(
-                "Allocations of the agent's own through its hooks: {}. Please report this.",
-                counters.agent_allocations
-            ));
-        }
-        remarks
-    }
-
-    /// Losses by reason, with advice, for the capture.
-    pub(crate) fn losses(&self, corrupt_rings: u64) -> Vec<capture::Lost> {
-        let advice = |loss: Loss| match loss {
-            Loss::RingFull => {
-                "Make the rings larger with --ring-size, or let threads wait with --on-full block."
-            }
-            Loss::Nested => "These calls came from signal handlers that had interrupted a hook.",
-            Loss::NoRing => {
-                "More threads than rings: make the rings smaller with --ring-size, so that there are more."
-            }
-            Loss::Filter => {
-                "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
-                 apart, or there was no memory. Estimates are too low by them. Record without --sample."
-            }
-        };
-        let mut losses: Vec<capture::Lost> = Loss::ALL
-            .into_iter()
-            .zip(self.sums.counters.lost)
-            .filter(|(_, events)| *events > 0)
-            .map(|((loss, reason), events)| capture::Lost {
-                reason: reason.into(),
-                events,
-                advice: advice(loss).into(),
-            })
-            .collect();
-        if self.sums.corrupt + corrupt_rings > 0 {
-            losses.push(capture::Lost {
-                reason: "corrupt".into(),
-                events: self.sums.corrupt + corrupt_rings,
-                advice: "A recorded process has overwritten memory of the recording.".into(),
-            });
-        }
-        losses
     }
 }
 

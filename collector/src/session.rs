@@ -1,16 +1,17 @@
 //! One recording from its start to the finished capture.
 
-use crate::clock::Clock;
-use crate::drain::{Drain, Shared};
-use crate::item::Item;
+use crate::clock::{Clock, thread_cpu_ns};
+use crate::doorbell::Doorbell;
+use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::pipeline::Pipeline;
+use crate::queue::{Received, Receiver, queue};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
-use capture::{Create, Metadata, Overhead, Summary, Writer};
+use capture::{Create, Effort, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::{Path, PathBuf};
@@ -20,9 +21,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Batches that may wait for the writer, some ten megabytes each under load. When it falls further behind, the rings
-/// fill, and their policy holds.
-const QUEUE: usize = 4;
 /// How often whole chunks are written, so that readers of the growing file see it grow.
 const FLUSH: Duration = Duration::from_millis(900);
 
@@ -34,9 +32,11 @@ pub struct Session {
     /// Dropped first when the recording ends: no agent is taken in any more.
     listener: Listener,
     shared: Arc<Shared>,
+    /// Wakes the drain thread.
+    doorbell: Arc<Doorbell>,
     written: Arc<Written>,
-    drain: JoinHandle<()>,
-    writer: JoinHandle<Result<Pipeline, capture::Error>>,
+    drain: JoinHandle<Work>,
+    writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     watcher: JoinHandle<()>,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     started: Instant,
@@ -88,7 +88,8 @@ impl Session {
         let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
         let (to_watcher, watcher) = Watcher::start().map_err(system("start a thread"))?;
         let (to_drain, images) = mpsc::channel();
-        let (batches, queue) = mpsc::sync_channel(QUEUE);
+        let doorbell = Arc::new(Doorbell::default());
+        let (batches, queue) = queue(doorbell.clone());
         let shared = Arc::new(Shared::default());
         let rules = Rules {
             geometry: Geometry::default().with_ring_bytes(options.ring_size),
@@ -103,9 +104,22 @@ impl Session {
             only: options.only,
             skip: options.skip,
         };
-        let listener =
-            Listener::start(options.socket.as_deref(), rules, keeper, to_drain, to_watcher.clone())?;
-        let drain = Drain { images, watcher: to_watcher, batches, shared: shared.clone(), clock };
+        let listener = Listener::start(
+            options.socket.as_deref(),
+            rules,
+            keeper,
+            to_drain,
+            doorbell.clone(),
+            to_watcher.clone(),
+        )?;
+        let drain = Drain {
+            images,
+            watcher: to_watcher,
+            batches,
+            doorbell: doorbell.clone(),
+            shared: shared.clone(),
+            clock,
+        };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
         let live = options.live.then(|| Live::new(options.sample_interval));
@@ -117,6 +131,7 @@ impl Session {
             symbolize: options.symbolize,
             listener,
             shared,
+            doorbell,
             written,
             drain,
             writer,
@@ -134,11 +149,11 @@ impl Session {
     /// How it goes.
     pub fn progress(&self) -> Progress {
         Progress {
-            events: self.shared.events.load(Ordering::Relaxed),
+            events: self.shared.counts.events.load(Ordering::Relaxed),
             live_bytes: self.written.live_bytes.load(Ordering::Relaxed),
             lost: self.written.lost.load(Ordering::Relaxed),
             processes: self.written.processes.load(Ordering::Relaxed),
-            threads: self.shared.threads.load(Ordering::Relaxed),
+            threads: self.shared.counts.threads.load(Ordering::Relaxed),
         }
     }
 
@@ -155,16 +170,28 @@ impl Session {
     /// # Errors
     /// When the capture could not be written.
     pub fn stop(self, cancel_symbols: Arc<AtomicBool>, unrecorded: Vec<String>) -> Result<Finished, Error> {
-        let Session { path, symbolize, listener, shared, written: _, drain, writer, watcher, exits, started } =
-            self;
+        let Session {
+            path,
+            symbolize,
+            listener,
+            shared,
+            doorbell,
+            written: _,
+            drain,
+            writer,
+            watcher,
+            exits,
+            started,
+        } = self;
         let failures = listener.failures();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
-        let _ = drain.join();
+        doorbell.ring();
+        let work = drain.join().unwrap_or_default();
         let duration = started.elapsed();
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
-        let mut pipeline = writer.join().map_err(|_| Error::Crashed)?.map_err(failed)?;
+        let (mut pipeline, writer_cpu_ns) = writer.join().map_err(|_| Error::Crashed)?.map_err(failed)?;
         let _ = watcher.join();
         for (pid, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
             let Pipeline { processes, writer, .. } = &mut pipeline;
@@ -172,10 +199,16 @@ impl Session {
         }
         let mut summary = Summary {
             duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
-            lost: pipeline.losses(shared.corrupt.load(Ordering::Relaxed)),
+            lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
             overhead: overhead(&mut pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
-            remarks: pipeline.remarks(),
+            remarks: pipeline.sums.remarks(pipeline.processes.count()),
+            effort: Effort {
+                drain_cpu_ns: work.cpu_ns,
+                writer_cpu_ns,
+                wake_ups: work.wake_ups,
+                held_ns: work.held_ns,
+            },
         };
         summary.remarks.extend(failures.remark());
         if symbolize {
@@ -233,25 +266,29 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
     })
 }
 
-/// The writer's thread: takes batches until there are no more.
+/// The writer's thread: takes batches until there are no more. Gives the processor time that it took, too.
 fn write(
     mut pipeline: Pipeline,
-    queue: &mpsc::Receiver<Vec<Item>>,
+    queue: &Receiver,
     written: &Written,
-) -> Result<Pipeline, capture::Error> {
+) -> Result<(Pipeline, u64), capture::Error> {
     let mut flushed = Instant::now();
     loop {
-        match queue.recv_timeout(FLUSH) {
-            Ok(batch) => batch.into_iter().try_for_each(|item| pipeline.take(item))?,
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(pipeline),
+        match queue.receive(FLUSH) {
+            Received::Batch(mut batch) => {
+                let bytes = batch.bytes();
+                pipeline.take(&mut batch)?;
+                queue.finish(batch, bytes);
+            }
+            Received::Nothing => {}
+            Received::Over => return Ok((pipeline, thread_cpu_ns())),
         }
         if flushed.elapsed() >= FLUSH {
             pipeline.refresh()?;
             flushed = Instant::now();
         }
         written.live_bytes.store(pipeline.live.as_ref().map_or(0, |live| live.bytes()), Ordering::Relaxed);
-        written.lost.store(pipeline.lost(), Ordering::Relaxed);
+        written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
         written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
     }
 }

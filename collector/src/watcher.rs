@@ -3,10 +3,11 @@
 //! It holds a pidfd for each and waits for all of them. It also looks at processes that said they would exec: when
 //! our memory is no longer mapped, they did.
 
+use crate::alarm::Alarm;
 use crate::image::{Image, ImageId};
 use crate::process;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::OwnedFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -35,35 +36,25 @@ struct Watched {
 pub(crate) struct Watcher {
     requests: mpsc::Sender<Request>,
     /// Wakes the thread: a request was sent, or this was the last sender.
-    bell: Arc<Bell>,
-}
-
-#[derive(Debug)]
-struct Bell(OwnedFd);
-
-impl Bell {
-    fn ring(&self) {
-        // It can only fail when it has been rung already.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
+    alarm: Arc<Alarm>,
 }
 
 impl Watcher {
     /// Starts the thread. It ends when all senders are gone.
     pub(crate) fn start() -> std::io::Result<(Watcher, JoinHandle<()>)> {
         let (requests, inbox) = mpsc::channel();
-        let bell = Arc::new(Bell(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
-        let heard = bell.clone();
+        let alarm = Arc::new(Alarm::new()?);
+        let heard = alarm.clone();
         let thread =
             std::thread::Builder::new().name("watcher".into()).spawn(move || watch(&inbox, &heard))?;
-        Ok((Watcher { requests, bell }, thread))
+        Ok((Watcher { requests, alarm }, thread))
     }
 
     /// Asks for something.
     pub(crate) fn ask(&self, request: Request) {
         // The thread outlives all who ask.
         let _ = self.requests.send(request);
-        self.bell.ring();
+        self.alarm.call();
     }
 }
 
@@ -72,11 +63,11 @@ impl Drop for Watcher {
         // The thread must look whether this was the last; our sender goes first.
         let (nobody, _) = mpsc::channel();
         drop(std::mem::replace(&mut self.requests, nobody));
-        self.bell.ring();
+        self.alarm.call();
     }
 }
 
-fn watch(inbox: &mpsc::Receiver<Request>, bell: &Bell) {
+fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
     let mut all: Vec<Watched> = Vec::new();
     loop {
         loop {
@@ -92,7 +83,7 @@ fn watch(inbox: &mpsc::Receiver<Request>, bell: &Bell) {
                 watched.execing = false;
             }
         }
-        wait(&mut all, bell);
+        wait(&mut all, alarm);
     }
 }
 
@@ -124,13 +115,13 @@ fn is_the_one(image: &Image, pid: u32) -> bool {
 }
 
 /// Waits until a process ends, somebody asks, or an announced exec is due to be looked at.
-fn wait(all: &mut Vec<Watched>, bell: &Bell) {
+fn wait(all: &mut Vec<Watched>, alarm: &Alarm) {
     let timeout = all.iter().any(|watched| watched.execing).then_some(&ROUND);
     let mut descriptors: Vec<PollFd<'_>> = all
         .iter()
-        .map(|watched| &watched.pidfd)
-        .chain([&bell.0])
-        .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
+        .map(|watched| watched.pidfd.as_fd())
+        .chain([alarm.as_fd()])
+        .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
         .collect();
     if poll(&mut descriptors, timeout).is_err() {
         return;
@@ -138,7 +129,7 @@ fn wait(all: &mut Vec<Watched>, bell: &Bell) {
     let ended: Vec<bool> = descriptors.iter().map(|descriptor| !descriptor.revents().is_empty()).collect();
     drop(descriptors);
     if ended.last() == Some(&true) {
-        let _ = rustix::io::read(&bell.0, &mut [0; 8]);
+        alarm.hear();
     }
     let mut ended = ended.into_iter();
     all.retain(|watched| {

@@ -68,6 +68,12 @@ pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, millisec
     let _ = futex::wait(word(cell), futex::Flags::empty(), expected as u32, Some(&timeout));
 }
 
+/// Wakes whoever waits on the word.
+pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
+    // One thread waits, or none; nothing depends on which.
+    let _ = futex::wake(word, futex::Flags::empty(), 1);
+}
+
 /// The calling thread's id in its own pid namespace.
 pub(crate) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()

@@ -11,6 +11,7 @@ use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use shared_ring::bell::Bell;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
@@ -105,7 +106,13 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     let memory = unsafe { &mut *memory };
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
     memory.rules.clear_tags();
+    let bell = Bell {
+        asleep: &session.control.header().asleep,
+        rung: &session.segment.header().bell,
+        wake: sys::wake,
+    };
     let producer = Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
+    let producer = producer.with_bell(bell);
     let now = clock::before();
     memory.state.write(ThreadState {
         session,
@@ -142,6 +149,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     // SAFETY: written just above.
     let state = unsafe { memory.state.assume_init_mut() };
     state.append(Record::Owner { slot, tid, time: now }, now, 0, 0);
+    // Names of threads and processes are read while they live.
+    state.producer.call();
     true
 }
 
@@ -338,7 +347,6 @@ impl ThreadState {
         }
         self.entry.front.waiting.store(0, Ordering::Relaxed);
         if let Some(slot) = process::slot() {
-            slot.waits.fetch_add(1, Ordering::Relaxed);
             slot.wait_ns.fetch_add(sys::monotonic_raw_ns().saturating_sub(started), Ordering::Relaxed);
         }
         found

@@ -32,7 +32,8 @@ pub struct ControlHeader {
     pub follow: AtomicU32,
     /// 1: time is the time stamp counter, 0: nanoseconds of `CLOCK_MONOTONIC_RAW`.
     pub tsc: AtomicU32,
-    _reserved: AtomicU32,
+    /// Not 0 while the collector sleeps and wants to be woken, see [`crate::bell`].
+    pub asleep: AtomicU32,
     /// Mean distance between samples in bytes of allocations, 0: every allocation is recorded.
     pub sample_interval: AtomicU64,
 }
@@ -52,7 +53,7 @@ impl ControlHeader {
             max_depth: AtomicU32::new(0),
             follow: AtomicU32::new(0),
             tsc: AtomicU32::new(1),
-            _reserved: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
             sample_interval: AtomicU64::new(0),
         }
     }

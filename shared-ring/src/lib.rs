@@ -31,7 +31,9 @@
 //! | `level`, `next` | CAS or add, `AcqRel` | any, Acquire | a level is in use only after it was chosen; ids are unique |
 //! | slot `state` | child CAS Release | collector, Acquire | the slot's words are visible before its pid |
 //! | module `length` | agent Release | collector, Acquire | the description is whole before it has a length |
-//! | control `state`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |
+//! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |
+//! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | of a full ring and a sleeping collector one sees the other, see [`bell`] |
+//! | segment `bell` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
 //!
 //! Words of a ring are atomics with Relaxed order: they cost a plain store, and a hostile writer is no data race.
 //!
@@ -42,6 +44,7 @@
 
 mod primitive;
 
+pub mod bell;
 pub mod decode;
 mod error;
 pub mod geometry;
@@ -72,4 +75,4 @@ pub use geometry::Geometry;
 pub use segment::Segment;
 
 /// Version of everything in this crate that two processes share. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;

@@ -41,9 +41,7 @@ pub struct ProcessSlot {
     pub stash_full: AtomicU64,
     /// Allocation calls that came from the agent's own code: none, unless it has a defect.
     pub agent_allocations: AtomicU64,
-    /// Times a thread waited for room.
-    pub waits: AtomicU64,
-    /// Nanoseconds of those waits.
+    /// Nanoseconds that threads waited for room.
     pub wait_ns: AtomicU64,
     /// Ticks of the hooks that were timed, and …
     pub timed_ticks: AtomicU64,
@@ -86,7 +84,6 @@ impl ProcessSlot {
         for counter in self.lost.iter().chain([
             &self.stash_full,
             &self.agent_allocations,
-            &self.waits,
             &self.wait_ns,
             &self.timed_ticks,
             &self.timed_events,
@@ -116,7 +113,6 @@ mod tests {
             lost: Default::default(),
             stash_full: AtomicU64::new(0),
             agent_allocations: AtomicU64::new(0),
-            waits: AtomicU64::new(0),
             wait_ns: AtomicU64::new(0),
             timed_ticks: AtomicU64::new(0),
             timed_events: AtomicU64::new(0),

@@ -31,9 +31,12 @@ pub struct Header {
     pub slots_used: AtomicU32,
     /// Counts `dlclose`: caches of unwind rules older than this are void.
     pub generation: AtomicU32,
+    /// Counts calls for the collector, which waits on it, see [`crate::bell`].
+    pub bell: AtomicU32,
+    _reserved: AtomicU32,
 }
 
-const _: () = assert!(size_of::<Header>() == 48);
+const _: () = assert!(size_of::<Header>() == 56);
 
 /// Owner and head of one ring, on lines of their own: the owner changes with threads, the head with events.
 #[repr(C)]

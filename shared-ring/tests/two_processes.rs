@@ -89,7 +89,11 @@ fn consume(consumer: &mut Consumer<'_>, from: u64, enough: impl Fn(u64) -> bool)
     let (mut words, mut expected) = (Vec::new(), from);
     while !enough(expected) {
         words.clear();
-        if consumer.take(usize::MAX, |word| words.push(word)).unwrap() == 0 {
+        if consumer
+            .take(usize::MAX, |part| words.extend(part.iter().map(|word| word.load(Ordering::Relaxed))))
+            .unwrap()
+            == 0
+        {
             std::thread::yield_now();
         }
         assert_eq!(words.len() % 2, 0, "a half written record was visible");

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::address::{IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
 use super::kind::{Kind, Run};
+use super::lines::LineReader;
 use super::rare::Pages;
 use super::{COLUMNS, Column};
 use crate::columns;
@@ -27,10 +28,27 @@ pub(crate) struct Decoder {
     kinds: Run,
     thread: u32,
     thread_left: u64,
-    time: u64,
-    time_left: u64,
+    times: Times,
     pages: Pages,
     unknown: u64,
+}
+
+/// How a chunk's times are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// Runs of events in one microsecond: format 1.0.
+    Runs,
+    /// See [`super::lines`].
+    Lines,
+}
+
+enum Times {
+    /// Microseconds of the run, and how many of its events are left.
+    Runs {
+        time: u64,
+        left: u64,
+    },
+    Lines(LineReader),
 }
 
 type Slices<'p> = [&'p [u8]; COLUMNS];
@@ -45,8 +63,7 @@ impl Decoder {
             kinds: Run::START,
             thread: 0,
             thread_left: 0,
-            time: 0,
-            time_left: 0,
+            times: Times::Lines(LineReader::default()),
             pages: Pages::default(),
             unknown: 0,
         }
@@ -59,7 +76,7 @@ impl Decoder {
     }
 
     /// Begins the chunk whose payload was put into [`Decoder::payload`].
-    pub(crate) fn start(&mut self, events: usize) -> Result<(), Malformed> {
+    pub(crate) fn start(&mut self, events: usize, coding: Coding) -> Result<(), Malformed> {
         if events > MAX_EVENTS {
             return Err(Malformed("a chunk has more events than the format allows"));
         }
@@ -67,8 +84,11 @@ impl Decoder {
         self.model.clear();
         self.left = events;
         self.kinds = Run::START;
-        (self.thread_left, self.time_left) = (0, 0);
-        (self.thread, self.time) = (0, 0);
+        (self.thread, self.thread_left) = (0, 0);
+        self.times = match coding {
+            Coding::Runs => Times::Runs { time: 0, left: 0 },
+            Coding::Lines => Times::Lines(LineReader::default()),
+        };
         self.pages = Pages::default();
         Ok(())
     }
@@ -161,14 +181,20 @@ impl Decoder {
             self.thread_left = varint::take(column)?.saturating_add(1);
             bounds.thread(self.thread)?;
         }
-        if self.time_left == 0 {
-            let column = &mut columns[Column::Time as usize];
-            self.time = varint::take_delta(column, self.time)?;
-            self.time_left = varint::take(column)?.saturating_add(1);
-        }
         self.thread_left -= 1;
-        self.time_left -= 1;
-        Ok((self.thread, self.time.saturating_mul(TIME_UNIT_NS)))
+        let column = &mut columns[Column::Time as usize];
+        let time = match &mut self.times {
+            Times::Lines(lines) => lines.next(column)?,
+            Times::Runs { time, left } => {
+                if *left == 0 {
+                    *time = varint::take_delta(column, *time)?;
+                    *left = varint::take(column)?.saturating_add(1);
+                }
+                *left -= 1;
+                time.saturating_mul(TIME_UNIT_NS)
+            }
+        };
+        Ok((self.thread, time))
     }
 
     #[inline(always)]

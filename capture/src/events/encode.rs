@@ -4,6 +4,7 @@ use std::mem;
 
 use super::address::{IN_PLACE, Key, Model, UNFORESEEN, key};
 use super::kind::{Kind, Run};
+use super::lines::LineWriter;
 use super::rare::Pages;
 use super::{COLUMNS, Column};
 use crate::columns;
@@ -28,8 +29,7 @@ pub(crate) struct Encoder {
     kinds: Run,
     kind_before: u8,
     threads: (u32, u64),
-    times: (u64, u64),
-    time_before: u64,
+    lines: LineWriter,
     pages: Pages,
     rare: Vec<u8>,
     events: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Encoder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub(crate) events: u32,
-    /// Earliest and latest stored time, nanoseconds.
+    /// Bounds of all stored times, nanoseconds.
     pub(crate) first_time: u64,
     pub(crate) last_time: u64,
 }
@@ -55,8 +55,7 @@ impl Encoder {
             kinds: Run::START,
             kind_before: Run::START.kind,
             threads: (0, 0),
-            times: (0, 0),
-            time_before: 0,
+            lines: LineWriter::default(),
             pages: Pages::default(),
             rare: Vec::new(),
             events: 0,
@@ -84,7 +83,7 @@ impl Encoder {
         self.events += 1;
         self.put_kind(Kind::of(&event.action) as u8);
         self.put_thread(event.thread.0);
-        self.put_time(event.time / TIME_UNIT_NS);
+        self.put_time(event.time);
         let thread = event.thread.0;
         match event.action {
             Action::Alloc { address, size, alignment, stack } => {
@@ -126,19 +125,20 @@ impl Encoder {
         if self.events != 0 {
             self.end_kinds();
             self.end_threads();
-            self.end_times();
+            self.lines.end(&mut self.columns[Column::Time as usize]);
         }
         columns::join(&self.columns, payload);
         let finished = Finished {
             events: self.events as u32,
-            first_time: self.first_time.saturating_mul(TIME_UNIT_NS),
-            last_time: self.last_time * TIME_UNIT_NS,
+            // Lines pass beside the times, but not further than that.
+            first_time: self.first_time.saturating_sub(TIME_UNIT_NS),
+            last_time: self.last_time.saturating_add(TIME_UNIT_NS),
         };
         self.columns.iter_mut().for_each(Vec::clear);
         self.model.clear();
         self.finder.clear();
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
-        (self.threads, self.times, self.time_before) = ((0, 0), (0, 0), 0);
+        (self.threads, self.lines) = ((0, 0), LineWriter::default());
         self.pages = Pages::default();
         (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
         finished
@@ -183,21 +183,7 @@ impl Encoder {
     fn put_time(&mut self, time: u64) {
         self.first_time = self.first_time.min(time);
         self.last_time = self.last_time.max(time);
-        if self.times.0 != time {
-            self.end_times();
-            self.times = (time, 0);
-        }
-        self.times.1 += 1;
-    }
-
-    fn end_times(&mut self) {
-        let (time, length) = self.times;
-        if length != 0 {
-            let before = mem::replace(&mut self.time_before, time);
-            let column = self.column(Column::Time);
-            varint::put_delta(column, before, time);
-            varint::put(column, length - 1);
-        }
+        self.lines.push(time, &mut self.columns[Column::Time as usize]);
     }
 
     fn put_block(&mut self, thread: u32, address: u64, size: u64, stack: NodeId, realloc: bool) -> u8 {

@@ -6,13 +6,14 @@ mod bounds;
 mod decode;
 mod encode;
 mod kind;
+mod lines;
 mod rare;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bounds::Bounds;
-pub(crate) use decode::Decoder;
+pub(crate) use decode::{Coding, Decoder};
 pub(crate) use encode::Encoder;
 
 /// The columns in file order. What each holds, with examples, is in `FORMAT.md`.
@@ -23,7 +24,7 @@ enum Column {
     Kind,
     /// Runs of events of one thread.
     Thread,
-    /// Runs of events at one time.
+    /// Times: lines, or in chunks of format 1.0 runs of events at one time.
     Time,
     /// For each new block, whether the address model foresaw its address.
     Placement,

@@ -20,17 +20,19 @@ pub enum ChunkKind {
     Threads = 7,
     /// Names of frames.
     Symbols = 8,
-    /// Events.
+    /// Events, as format 1.0 has them.
     Events = 9,
     /// One [`crate::Summary`].
     Summary = 10,
     /// Where the chunks since the last index are.
     Index = 11,
+    /// Events whose times are stored as lines.
+    LinedEvents = 12,
 }
 
 impl ChunkKind {
     /// All of them.
-    pub const ALL: [ChunkKind; 11] = [
+    pub const ALL: [ChunkKind; 12] = [
         ChunkKind::Metadata,
         ChunkKind::Strings,
         ChunkKind::Modules,
@@ -42,7 +44,13 @@ impl ChunkKind {
         ChunkKind::Events,
         ChunkKind::Summary,
         ChunkKind::Index,
+        ChunkKind::LinedEvents,
     ];
+
+    /// True of both kinds of chunks that hold events.
+    pub fn holds_events(self) -> bool {
+        matches!(self, ChunkKind::Events | ChunkKind::LinedEvents)
+    }
 
     /// The kind with this number.
     pub fn from_number(number: u16) -> Option<Self> {

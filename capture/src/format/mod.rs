@@ -46,8 +46,8 @@ pub(crate) const MAX_RECORD: usize = 8 << 20;
 /// Most bytes of one string of the string table; the writer cuts longer ones.
 pub(crate) const MAX_STRING: usize = 1 << 20;
 
-/// Stored times are multiples of this many nanoseconds, rounded down: time is what does not compress, and order
-/// never depends on it.
+/// Stored times are less than this many nanoseconds beside those that were measured: time is what does not compress,
+/// and order never depends on it.
 pub const TIME_UNIT_NS: u64 = 1000;
 
 /// The four bytes at a fixed place of a fixed layout.

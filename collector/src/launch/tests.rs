@@ -94,7 +94,7 @@ fn signals_are_as_they_were() {
     let sigpipe = 1 << (libc::SIGPIPE - 1);
     let [_, ignored_here] = masks(fs::read_to_string("/proc/self/status").unwrap());
     assert_ne!(ignored_here & sigpipe, 0, "the runtime does so");
-    let [blocked, ignored] = masks(output("cat /proc/$$/status", run_by_us));
+    let [blocked, ignored] = masks(output("exec cat /proc/self/status", run_by_us));
     assert_eq!((blocked, ignored), (0, ignored_here & !sigpipe));
 }
 

@@ -38,27 +38,37 @@ impl<'a> Consumer<'a> {
         Ok(count as usize)
     }
 
-    /// Copies up to `limit` words out, in order, and gives their places back to the producer at once, so that one
-    /// that waits goes on before the copy is looked at. Returns how many were copied.
+    /// True when the ring holds so much that a sleeping collector is to be woken.
+    pub fn is_past_mark(&self) -> bool {
+        self.available().is_ok_and(|count| count >= super::mark(self.words.len()))
+    }
+
+    /// Hands up to `limit` words to `sink`, in order and in at most two parts, to be copied out, and gives their
+    /// places back to the producer at once, so that one that waits goes on before the copy is looked at. Returns how
+    /// many there were.
     ///
     /// # Errors
     /// As [`Consumer::available`].
-    pub fn take(&mut self, limit: usize, mut sink: impl FnMut(u64)) -> Result<usize, Corrupt> {
+    // Cost: that of the copy.
+    pub fn take(&mut self, limit: usize, mut sink: impl FnMut(&[AtomicU64])) -> Result<usize, Corrupt> {
         let count = self.available()?.min(limit);
         let start = (self.position as usize) & (self.words.len() - 1);
         let first = count.min(self.words.len() - start);
-        for word in &self.words[start..start + first] {
-            sink(word.load(Ordering::Relaxed));
-        }
-        for word in &self.words[..count - first] {
-            sink(word.load(Ordering::Relaxed));
-        }
+        sink(&self.words[start..start + first]);
+        sink(&self.words[..count - first]);
         self.position += count as u64;
         if count > 0 {
-            // Release pairs with the Acquire load in the producer's `refresh`: our loads are done before it
+            // Release pairs with the Acquire load in the producer's `refresh`: the loads of `sink` are done before it
             // overwrites the words.
             self.tail.store(self.position, Ordering::Release);
         }
         Ok(count)
+    }
+
+    /// Gives all words back unread, and goes on wherever the producer says it is.
+    pub fn skip(&mut self) {
+        self.position = self.head.load(Ordering::Acquire);
+        // Release for order's sake only: nothing was read.
+        self.tail.store(self.position, Ordering::Release);
     }
 }

@@ -16,6 +16,14 @@
 mod consumer;
 mod producer;
 
+/// A producer looks at the tail, and whether the collector is to be woken, this often in one lap.
+const LOOKS: usize = 8;
+
+/// Words from which on a ring calls for the collector: with the looks between, it finds about a third.
+fn mark(length: usize) -> usize {
+    length / 4
+}
+
 pub(crate) use crate::primitive::AtomicU64 as Word;
 pub use consumer::Consumer;
 pub use producer::{Producer, Reservation};

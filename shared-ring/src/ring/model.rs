@@ -1,8 +1,9 @@
 //! Loom models: all interleavings of one producer and one consumer over a tiny ring.
 
 use super::{Consumer, Producer, Word};
-use loom::sync::Arc;
-use loom::sync::atomic::AtomicU64;
+use crate::bell::{self, Bell};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
 struct Shared {
@@ -45,10 +46,14 @@ fn records_are_never_torn() {
         let mut consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
         let mut seen = Vec::new();
         for _ in 0..2 {
-            consumer.take(usize::MAX, |word| seen.push(word)).unwrap();
+            consumer
+                .take(usize::MAX, |part| seen.extend(part.iter().map(|word| word.load(Ordering::Relaxed))))
+                .unwrap();
         }
         let written = producer.join().unwrap();
-        consumer.take(usize::MAX, |word| seen.push(word)).unwrap();
+        consumer
+            .take(usize::MAX, |part| seen.extend(part.iter().map(|word| word.load(Ordering::Relaxed))))
+            .unwrap();
         assert_eq!(seen.len(), 2 * written);
         for (index, record) in seen.chunks(2).enumerate() {
             let number = index as u64 + 1;
@@ -67,16 +72,9 @@ fn ring_passes_from_owner_to_owner() {
         let first = thread::spawn(move || {
             let mut producer = Producer::new(&first_ring.words, &first_ring.head, &first_ring.tail);
             producer.reserve(1, 0).unwrap().push(7);
-            first_owner.store(0, loom::sync::atomic::Ordering::Release);
+            first_owner.store(0, Ordering::Release);
         });
-        let claimed = owner
-            .compare_exchange(
-                0,
-                2,
-                loom::sync::atomic::Ordering::Acquire,
-                loom::sync::atomic::Ordering::Relaxed,
-            )
-            .is_ok();
+        let claimed = owner.compare_exchange(0, 2, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if claimed {
             let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail);
             assert_eq!(producer.position(), 1);
@@ -85,8 +83,46 @@ fn ring_passes_from_owner_to_owner() {
         first.join().unwrap();
         let mut seen = Vec::new();
         Consumer::new(&ring.words, &ring.head, &ring.tail, 0)
-            .take(usize::MAX, |word| seen.push(word))
+            .take(usize::MAX, |part| seen.extend(part.iter().map(|word| word.load(Ordering::Relaxed))))
             .unwrap();
         assert_eq!(seen, if claimed { vec![7, 8] } else { vec![7] });
+    });
+}
+
+loom::lazy_static! {
+    /// Stands for the kernel's queue of those who wait on a futex.
+    static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+}
+
+/// Check that a collector which falls asleep while a ring passes its mark looks, or is woken: it never sleeps on.
+#[test]
+fn no_wake_up_is_lost() {
+    loom::model(|| {
+        let ring: &'static Shared = Box::leak(Box::new(Shared::new(4)));
+        let words: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
+        let [asleep, rung] = words;
+        let wake = |_: &AtomicU32| {
+            let _queue = QUEUE.0.lock().unwrap();
+            QUEUE.1.notify_all();
+        };
+        let mut producer =
+            Producer::new(&ring.words, &ring.head, &ring.tail).with_bell(Bell { asleep, rung, wake });
+        let producer = thread::spawn(move || {
+            for number in 0..2 {
+                producer.reserve(1, 0).unwrap().push(number);
+            }
+        });
+        let consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
+        let count = bell::fall_asleep(asleep, rung);
+        if !consumer.is_past_mark() {
+            let mut queue = QUEUE.0.lock().unwrap();
+            // The kernel compares and queues in one step.
+            while rung.load(Ordering::Relaxed) == count {
+                queue = QUEUE.1.wait(queue).unwrap();
+            }
+        }
+        bell::wake_up(asleep);
+        producer.join().unwrap();
+        assert!(consumer.is_past_mark());
     });
 }

@@ -1,5 +1,7 @@
 //! The writing end of a ring.
 
+use super::{LOOKS, mark};
+use crate::bell::Bell;
 use crate::primitive::{AtomicU64, Ordering};
 
 /// The writing end. It lives in the producer's private memory; only its `head` is shared.
@@ -11,6 +13,8 @@ pub struct Producer<'a> {
     position: u64,
     /// Position that may not be passed without looking at the tail again.
     limit: u64,
+    /// Wakes the consumer when it sleeps; without one it looks by itself.
+    bell: Option<Bell<'a>>,
 }
 
 impl<'a> Producer<'a> {
@@ -22,11 +26,24 @@ impl<'a> Producer<'a> {
         debug_assert!(words.len().is_power_of_two());
         // Acquire is not needed for the words (only we write them); the claim ordered us after the last producer.
         let position = head.load(Ordering::Relaxed);
-        Self { words, head, tail, position, limit: position }
+        Self { words, head, tail, position, limit: position, bell: None }
+    }
+
+    /// The same, for a consumer that sleeps until it is called.
+    pub fn with_bell(self, bell: Bell<'a>) -> Self {
+        Self { bell: Some(bell), ..self }
+    }
+
+    /// Wakes the consumer if it sleeps, however little there is to read.
+    #[cold]
+    pub fn call(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
     }
 
     /// Room for `count` words while `spare` more stay free, or `None` when the ring is too full.
-    // Cost: one compare; once a lap a load of the consumer's cache line.
+    // Cost: one compare; eight times a lap a load of the consumer's cache line.
     #[inline(always)]
     pub fn reserve(&mut self, count: usize, spare: usize) -> Option<Reservation<'_, 'a>> {
         let need = (count + spare) as u64;
@@ -45,7 +62,12 @@ impl<'a> Producer<'a> {
         // A tail ahead of us or more than a lap behind is not believed: then nothing is free.
         let used = self.position.wrapping_sub(tail);
         let free = capacity.saturating_sub(used);
-        self.limit = self.position + free;
+        // The next look comes before all of that is written, so that a sleeping consumer is woken in time.
+        let step = (capacity / LOOKS as u64).max(need);
+        self.limit = self.position + free.min(step);
+        if used >= mark(self.words.len()) as u64 {
+            self.call();
+        }
         free >= need
     }
 

@@ -1,10 +1,11 @@
 //! Tests of the ring on ordinary memory.
 
 use super::{Consumer, Producer, Word};
+use crate::bell::Bell;
 use crate::error::Corrupt;
 use crate::primitive::Ordering;
 use proptest::prelude::*;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 struct Shared {
     words: Vec<Word>,
@@ -58,6 +59,33 @@ fn full_ring_refuses() {
     assert!(producer.reserve(2, 0).is_some());
 }
 
+/// Check that a producer calls for a sleeping consumer once its ring is a quarter full and before it is half full, and
+/// not while the consumer is awake.
+#[test]
+fn filling_ring_calls_for_the_consumer() {
+    let (asleep, rung) = (AtomicU32::new(1), AtomicU32::new(0));
+    for length in [64, 1 << 12, 1 << 17] {
+        let ring = shared(length, 0);
+        let mut producer = ring.producer().with_bell(Bell { asleep: &asleep, rung: &rung, wake: |_| {} });
+        asleep.store(0, Ordering::Relaxed);
+        for _ in 0..length / 2 {
+            producer.reserve(1, 0).unwrap().push(0);
+        }
+        assert_eq!(rung.load(Ordering::Relaxed), 0);
+        let mut consumer = ring.consumer(0);
+        consumer.skip();
+        asleep.store(1, Ordering::Relaxed);
+        let before = producer.position();
+        while rung.load(Ordering::Relaxed) == 0 {
+            producer.reserve(1, 0).unwrap().push(0);
+        }
+        let written = (producer.position() - before) as usize;
+        assert!((length / 4..=length / 2).contains(&written), "{written} of {length}");
+        assert!(consumer.is_past_mark());
+        rung.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Check that impossible heads are reported and impossible tails not believed.
 #[test]
 fn impossible_positions_are_not_believed() {
@@ -94,10 +122,10 @@ proptest! {
                 }
             }
             for _ in 0..drains {
-                consumer.take(5, |word| read.push(word)).unwrap();
+                consumer.take(5, |part| read.extend(part.iter().map(|word| word.load(Ordering::Relaxed)))).unwrap();
             }
         }
-        while consumer.take(usize::MAX, |word| read.push(word)).unwrap() > 0 {}
+        while consumer.take(usize::MAX, |part| read.extend(part.iter().map(|word| word.load(Ordering::Relaxed)))).unwrap() > 0 {}
         prop_assert_eq!(wrote, read);
     }
 }
@@ -125,7 +153,11 @@ fn two_threads_lose_nothing() {
         let (mut words, mut expected) = (Vec::new(), 0u64);
         while expected < RECORDS {
             words.clear();
-            if consumer.take(usize::MAX, |word| words.push(word)).unwrap() == 0 {
+            if consumer
+                .take(usize::MAX, |part| words.extend(part.iter().map(|word| word.load(Ordering::Relaxed))))
+                .unwrap()
+                == 0
+            {
                 std::thread::yield_now();
             }
             assert_eq!(words.len() % 2, 0);

@@ -7,7 +7,7 @@ use crate::analysis::{
 };
 use crate::ended::ended_word;
 use crate::loaded::Loaded;
-use capture::{Clock, Ended, Overhead, Process, Sampling};
+use capture::{Clock, Effort, Ended, Overhead, Process, Sampling, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -148,7 +148,11 @@ struct Pages {
 struct Cost {
     agent_cpu_ns: u64,
     collector_cpu_ns: u64,
+    drain_cpu_ns: u64,
+    writer_cpu_ns: u64,
+    wake_ups: u64,
     wait_ns: u64,
+    held_ns: u64,
     collector_peak_rss: u64,
     shared_memory: u64,
     agent_allocations: u64,
@@ -257,7 +261,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stacks: stacks(loaded),
         mappings: pages(profile),
         nameless: nameless::rows(loaded),
-        overhead: summary.map(|summary| summary.overhead.into()),
+        overhead: summary.map(Cost::of),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
         remarks: summary.map_or(&[], |summary| &summary.remarks),
@@ -412,8 +416,8 @@ impl From<GapTotals> for GapFields {
     }
 }
 
-impl From<Overhead> for Cost {
-    fn from(cost: Overhead) -> Self {
+impl Cost {
+    fn of(summary: &Summary) -> Self {
         let Overhead {
             agent_cpu_ns,
             collector_cpu_ns,
@@ -421,7 +425,19 @@ impl From<Overhead> for Cost {
             collector_peak_rss,
             shared_memory,
             agent_allocations,
-        } = cost;
-        Self { agent_cpu_ns, collector_cpu_ns, wait_ns, collector_peak_rss, shared_memory, agent_allocations }
+        } = summary.overhead;
+        let Effort { drain_cpu_ns, writer_cpu_ns, wake_ups, held_ns } = summary.effort;
+        Self {
+            agent_cpu_ns,
+            collector_cpu_ns,
+            drain_cpu_ns,
+            writer_cpu_ns,
+            wake_ups,
+            wait_ns,
+            held_ns,
+            collector_peak_rss,
+            shared_memory,
+            agent_allocations,
+        }
     }
 }

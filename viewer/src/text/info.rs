@@ -160,6 +160,8 @@ fn cost(loaded: &Loaded) -> Facts {
         fact("CPU in hooks", duration(cost.agent_cpu_ns)),
         fact("CPU of the collector", duration(cost.collector_cpu_ns)),
         fact("waiting for room", duration(cost.wait_ns)),
+        fact("rings left alone", duration(summary.effort.held_ns)),
+        fact("wake-ups of the collector", count(summary.effort.wake_ups)),
         fact("memory of the collector", size(cost.collector_peak_rss)),
         fact("shared memory", size(cost.shared_memory)),
         fact("the agent's own calls", count(cost.agent_allocations)),

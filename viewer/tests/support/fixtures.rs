@@ -1,7 +1,9 @@
 //! Captures that several tests look at.
 
 use super::Made;
-use capture::{Action, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary};
+use capture::{
+    Action, Effort, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary,
+};
 use viewer::{Loaded, Source};
 
 impl Made {
@@ -142,6 +144,7 @@ pub(crate) fn rich() -> Made {
         },
         unrecorded: vec!["2003 daemon".to_owned()],
         remarks: vec!["The program calls mi_malloc, which is linked into it.".to_owned()],
+        effort: Effort { drain_cpu_ns: 11_000_000, writer_cpu_ns: 22_000_000, wake_ups: 33, held_ns: 4_000 },
     });
     made
 }

@@ -1,0 +1,31 @@
+//! Wakes a thread that waits in `poll`.
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A descriptor that can be read once somebody has called.
+#[derive(Debug)]
+pub(crate) struct Alarm(OwnedFd);
+
+impl Alarm {
+    pub(crate) fn new() -> std::io::Result<Alarm> {
+        Ok(Alarm(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+    }
+
+    /// Wakes the thread, now or when it waits next.
+    pub(crate) fn call(&self) {
+        // It can only fail when so many calls were made already that one more says nothing.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Takes all calls so far as heard.
+    pub(crate) fn hear(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

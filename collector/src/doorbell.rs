@@ -1,0 +1,233 @@
+//! How the drain thread sleeps, and what wakes it.
+//!
+//! - A recorded thread whose ring is past its mark, or that begins: it counts in its segment, see
+//!   [`shared_ring::bell`].
+//! - Other threads of ours, when an image is connected, a process is gone, the writer has room again, or the
+//!   recording ends: they ring the *doorbell*, which is such a count of our own.
+//! - The clock, ten times a second while somebody is recorded.
+//!
+//! All counts are waited on at once (`futex_waitv`). Where the kernel cannot, or has not room for all of them, the
+//! thread looks more often instead.
+//!
+//! An agent gone mad may call without end. Whoever is woken by calls and finds nothing is deaf to agents for a while,
+//! twice as long each time.
+
+use crate::image::Image;
+use rustix::io::Errno;
+use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use shared_ring::bell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Longest sleep while somebody is recorded, so that what few events there are reach the file.
+const LONGEST: Duration = Duration::from_millis(100);
+/// The same while nobody is: only the doorbell can tell news.
+const ALONE: Duration = Duration::from_secs(60);
+/// The same where the kernel cannot wait for all counts at once.
+const POLLING: Duration = Duration::from_millis(8);
+/// Deafness after a call for nothing, and its limit.
+const DEAF: Duration = Duration::from_micros(200);
+const DEAFEST: Duration = Duration::from_millis(10);
+/// A call was for nothing when fewer words came: a ring of the smallest size is past its mark with this many.
+const WORTH: usize = 128;
+/// Most counts that the kernel takes (`FUTEX_WAITV_MAX`).
+const MOST: usize = 128;
+
+/// The drain thread's own count.
+#[derive(Debug, Default)]
+pub(crate) struct Doorbell(AtomicU32);
+
+impl Doorbell {
+    /// Wakes the drain thread, now or when it would fall asleep next.
+    pub(crate) fn ring(&self) {
+        // Release pairs with the Acquire load in `Sleeper::listen`: the round that follows sees what this is about.
+        self.0.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
+    }
+}
+
+/// What woke the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    Us,
+    Agent,
+    Clock,
+}
+
+/// The drain thread's sleep.
+#[derive(Debug)]
+pub(crate) struct Sleeper {
+    doorbell: Arc<Doorbell>,
+    /// The doorbell's count before the present round.
+    heard: u32,
+    waits: Vec<Wait>,
+    woken: Woken,
+    deaf: Duration,
+    can_wait_for_many: bool,
+    /// Times that the thread slept.
+    pub(crate) sleeps: u64,
+}
+
+impl Sleeper {
+    pub(crate) fn new(doorbell: Arc<Doorbell>) -> Sleeper {
+        Sleeper {
+            doorbell,
+            heard: 0,
+            waits: Vec::new(),
+            woken: Woken::Us,
+            deaf: Duration::ZERO,
+            can_wait_for_many: true,
+            sleeps: 0,
+        }
+    }
+
+    /// A round begins: what is told from now on will end the next sleep.
+    pub(crate) fn listen(&mut self) {
+        // Acquire pairs with the Release addition in `Doorbell::ring`.
+        self.heard = self.doorbell.0.load(Ordering::Acquire);
+    }
+
+    /// The round has moved so many words.
+    pub(crate) fn moved(&mut self, words: usize) {
+        let is_for_nothing = self.woken == Woken::Agent && words < WORTH;
+        self.deaf = if is_for_nothing { (self.deaf * 2).clamp(DEAF, DEAFEST) } else { Duration::ZERO };
+    }
+
+    /// Sleeps until there is something to do: `is_due` tells whether that is so already, when all agents know that we
+    /// are about to sleep.
+    pub(crate) fn sleep<'i>(
+        &mut self,
+        images: impl Iterator<Item = &'i Arc<Image>> + Clone,
+        is_due: impl FnOnce() -> bool,
+    ) {
+        self.waits.clear();
+        self.add(&self.doorbell.clone().0, self.heard, WaitFlags::PRIVATE);
+        if !self.deaf.is_zero() {
+            let deaf = self.deaf;
+            if self.wait(deaf) == Woken::Us {
+                self.woken = Woken::Us;
+                return;
+            }
+        }
+        let mut is_anybody = false;
+        let mut is_too_many = false;
+        for image in images.clone() {
+            is_anybody = true;
+            let rung = &image.memory.segment().header().bell;
+            let count = bell::fall_asleep(&image.memory.control().header().asleep, rung);
+            is_too_many |= self.waits.len() == MOST;
+            if !is_too_many {
+                self.add(rung, count, WaitFlags::empty());
+            }
+        }
+        let longest = match (is_anybody, is_too_many || !self.can_wait_for_many) {
+            (false, _) => ALONE,
+            (true, false) => LONGEST,
+            (true, true) => POLLING,
+        };
+        self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
+        for image in images {
+            bell::wake_up(&image.memory.control().header().asleep);
+        }
+    }
+
+    /// Sleeps until the doorbell rings or the time is over, deaf to agents.
+    pub(crate) fn sleep_deaf(&mut self, time: Duration) {
+        self.waits.clear();
+        self.add(&self.doorbell.clone().0, self.heard, WaitFlags::PRIVATE);
+        self.woken = self.wait(time);
+    }
+
+    fn add(&mut self, word: &AtomicU32, count: u32, flags: WaitFlags) {
+        let mut wait = Wait::new();
+        wait.val = count.into();
+        wait.uaddr = WaitPtr::new(word.as_ptr().cast());
+        wait.flags = flags | WaitFlags::SIZE_U32;
+        self.waits.push(wait);
+    }
+
+    fn wait(&mut self, longest: Duration) -> Woken {
+        self.sleeps += 1;
+        if self.can_wait_for_many {
+            // This call takes the time when it ends, not how long it may take.
+            let end = later(clock_gettime(ClockId::Monotonic), longest);
+            match futex::waitv(&self.waits, WaitvFlags::empty(), Some(&end), ClockId::Monotonic) {
+                Err(Errno::NOSYS | Errno::PERM) => {
+                    self.can_wait_for_many = false;
+                    return Woken::Us;
+                }
+                Err(Errno::TIMEDOUT) => return Woken::Clock,
+                // Of several that differed already only the first is told, so others may be agents.
+                Ok(0) | Err(Errno::INTR) => return Woken::Us,
+                Err(_) if self.doorbell.0.load(Ordering::Relaxed) != self.heard => return Woken::Us,
+                Ok(_) | Err(_) => return Woken::Agent,
+            }
+        }
+        let time = later(Timespec::default(), longest);
+        match futex::wait(&self.doorbell.0, futex::Flags::PRIVATE, self.heard, Some(&time)) {
+            Err(Errno::TIMEDOUT) => Woken::Clock,
+            _ => Woken::Us,
+        }
+    }
+}
+
+fn later(time: Timespec, by: Duration) -> Timespec {
+    let nanoseconds = time.tv_nsec + i64::from(by.subsec_nanos());
+    Timespec {
+        tv_sec: time.tv_sec + by.as_secs().cast_signed() + nanoseconds / 1_000_000_000,
+        tv_nsec: nanoseconds % 1_000_000_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn sleeper(can_wait_for_many: bool) -> (Arc<Doorbell>, Sleeper) {
+        let doorbell = Arc::new(Doorbell::default());
+        (doorbell.clone(), Sleeper { can_wait_for_many, ..Sleeper::new(doorbell) })
+    }
+
+    /// Check that a ring before the sleep, and one during it, ends it, whatever the kernel can.
+    #[test]
+    fn doorbell_ends_a_sleep() {
+        for can_wait_for_many in [true, false] {
+            let (doorbell, mut sleeper) = sleeper(can_wait_for_many);
+            sleeper.listen();
+            doorbell.ring();
+            let started = Instant::now();
+            sleeper.sleep(std::iter::empty(), || false);
+            sleeper.listen();
+            let ringer = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                doorbell.ring();
+            });
+            let heard = sleeper.heard;
+            while sleeper.heard == heard {
+                sleeper.sleep(std::iter::empty(), || false);
+                sleeper.listen();
+            }
+            ringer.join().unwrap();
+            assert!(started.elapsed() < Duration::from_secs(30));
+        }
+    }
+
+    /// Check that calls for nothing make deaf, longer and longer up to a limit, and one for something makes hear again.
+    #[test]
+    fn calls_for_nothing_make_deaf() {
+        let (_doorbell, mut sleeper) = sleeper(true);
+        sleeper.woken = Woken::Agent;
+        for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
+            sleeper.moved(WORTH - 1);
+            assert_eq!(sleeper.deaf, DEAF * expected);
+        }
+        sleeper.moved(WORTH);
+        assert_eq!(sleeper.deaf, Duration::ZERO);
+        sleeper.woken = Woken::Clock;
+        sleeper.moved(0);
+        assert_eq!(sleeper.deaf, Duration::ZERO);
+    }
+}

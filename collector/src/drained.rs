@@ -1,0 +1,284 @@
+//! One image as the drain thread sees it: its rings, the processes that write into them, and their ends.
+
+use crate::clock::Clock;
+use crate::image::{End, Image};
+use crate::item::{Counters, Item, Origin, What};
+use crate::key::Rank;
+use crate::log::debug;
+use crate::merge::{Merger, StreamId};
+use crate::watcher::{Request, Watcher};
+use rustix::thread::futex;
+use shared_ring::Corrupt;
+use shared_ring::record::Record;
+use shared_ring::ring::Consumer;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// How far apart, in shifted ticks, the clocks of two processors may be: some 1.6 µs.
+pub(crate) const EPSILON: u64 = 256;
+
+/// What is counted while rings are drained.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Records seen.
+    pub(crate) events: AtomicU64,
+    /// Records of agents that cannot be.
+    pub(crate) corrupt: AtomicU64,
+    /// Threads seen.
+    pub(crate) threads: AtomicU32,
+}
+
+/// What a sweep needs beside the image.
+pub(crate) struct Sweep<'d> {
+    /// Most words copied from one ring at once: rings take turns.
+    pub(crate) turn: usize,
+    pub(crate) merger: &'d mut Merger,
+    pub(crate) counts: &'d Counts,
+    pub(crate) watcher: &'d Watcher,
+    pub(crate) clock: &'d Clock,
+}
+
+/// A ring's reading end.
+#[derive(Debug)]
+struct Source {
+    consumer: Consumer<'static>,
+    stream: StreamId,
+    /// The ring holds more than its turn: what comes next is later than what was read, but perhaps not than the
+    /// watermark.
+    is_behind: bool,
+    /// Slot of the process that writes.
+    slot: u32,
+    /// Given up: it held something impossible.
+    dead: bool,
+}
+
+/// A process that is gone, until all that it wrote was read.
+#[derive(Debug)]
+struct Ending {
+    slot: u32,
+    end: End,
+    /// How far each ring is to be read.
+    goals: Vec<u64>,
+}
+
+/// An image as this thread sees it.
+#[derive(Debug)]
+pub(crate) struct Drained {
+    pub(crate) image: Arc<Image>,
+    sources: Vec<Source>,
+    /// Time of the last record by slot of the processes that live.
+    slots: BTreeMap<u32, u64>,
+    ending: Vec<Ending>,
+}
+
+impl Drained {
+    pub(crate) fn new(image: Arc<Image>) -> Drained {
+        Drained { image, sources: Vec::new(), slots: BTreeMap::new(), ending: Vec::new() }
+    }
+
+    /// Notes ends that the watcher told of. Who was gone before a sweep has nothing left behind after it.
+    pub(crate) fn note_ends(&mut self, merger: &mut Merger) {
+        self.note_rings(merger);
+        let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
+        let slots = self.image.memory.geometry().slot_count() as u32;
+        for slot in 0..used.min(slots) {
+            if let Some(end) = self.image.take_end(slot) {
+                let goals = self.sources.iter().map(Source::goal).collect();
+                self.ending.push(Ending { slot, end, goals });
+            }
+        }
+    }
+
+    /// Takes in rings that were claimed for the first time.
+    fn note_rings(&mut self, merger: &mut Merger) {
+        let (segment, control) = (self.image.memory.segment(), self.image.memory.control());
+        let used = segment.header().rings_used.load(Ordering::Acquire) as usize;
+        for ring in self.sources.len()..used.min(self.image.memory.geometry().ring_count()) {
+            let Some(entry) = segment.directory().get(ring) else { break };
+            let consumer = Consumer::new(segment.ring(ring), &entry.front.head, control.tail(ring), 0);
+            let stream = merger.open(self.image.id, ring as u32);
+            self.sources.push(Source { consumer, stream, is_behind: false, slot: 0, dead: false });
+        }
+    }
+
+    /// Copies what the rings hold and checks it; how many words there were.
+    pub(crate) fn sweep(&mut self, sweep: &mut Sweep<'_>) -> usize {
+        self.note_rings(sweep.merger);
+        (0..self.sources.len()).map(|ring| self.sweep_ring(ring, sweep)).sum()
+    }
+
+    fn sweep_ring(&mut self, ring: usize, sweep: &mut Sweep<'_>) -> usize {
+        let Some(source) = self.sources.get_mut(ring) else { return 0 };
+        if source.dead {
+            // Nothing in there can be believed any more, but whoever writes must not wait for room.
+            source.consumer.skip();
+            self.wake(ring);
+            return 0;
+        }
+        let stream = sweep.merger.stream(source.stream);
+        let taken = source.consumer.take(sweep.turn, |part| stream.copy(part));
+        source.is_behind = taken == Ok(sweep.turn);
+        let is_cut = source.is_behind;
+        if taken == Ok(0) {
+            return 0;
+        }
+        // Whoever waits for room goes on while we look at what came.
+        self.wake(ring);
+        let moved = taken.unwrap_or(0);
+        if let Err(error) = taken.and_then(|_| self.check(ring, is_cut, sweep)) {
+            debug!("image {}, ring {ring} is given up: {error}", self.image.id.0);
+            sweep.counts.corrupt.fetch_add(1, Ordering::Relaxed);
+            if let Some(source) = self.sources.get_mut(ring) {
+                source.dead = true;
+            }
+        }
+        moved
+    }
+
+    /// Checks what was copied, and notes what it says about processes.
+    fn check(&mut self, ring: usize, is_cut: bool, sweep: &mut Sweep<'_>) -> Result<(), Corrupt> {
+        let Drained { image, sources, slots, .. } = self;
+        let Some(source) = sources.get_mut(ring) else { return Ok(()) };
+        let now = sweep.clock.now().saturating_add(EPSILON);
+        let mut notes = Vec::new();
+        let checked =
+            sweep.merger.stream(source.stream).check(now, is_cut, |before, time, record| match record {
+                Record::Owner { slot, .. } => {
+                    see(slots, source.slot, before);
+                    source.slot = slot;
+                    sweep.counts.threads.fetch_add(1, Ordering::Relaxed);
+                    let segment = image.memory.segment();
+                    let claimed = segment.slots().get(slot as usize);
+                    if let Some((claimed, (pid, parent))) =
+                        claimed.and_then(|slot| Some((slot, slot.owner()?)))
+                    {
+                        // Relaxed: written before the record that is read here was published.
+                        let fork = claimed.fork.load(Ordering::Relaxed);
+                        let origin =
+                            parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
+                        notes.push(Item { time, image: image.id, what: What::Started { slot, pid, origin } });
+                        // Another thread's ring, read before, may have got further than this one's beginning.
+                        let known = slots.insert(slot, time);
+                        see(slots, slot, known.unwrap_or(0));
+                        if known.is_none() && slot != 0 {
+                            sweep.watcher.ask(Request::Watch { image: image.clone(), slot, pid });
+                        }
+                    }
+                }
+                _ => sweep.watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
+            });
+        see(slots, source.slot, sweep.merger.stream(source.stream).time());
+        notes.into_iter().for_each(|item| sweep.merger.note(item, Rank::Other));
+        sweep.counts.events.fetch_add(checked?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Wakes a thread that waits for room in this ring.
+    fn wake(&self, ring: usize) {
+        let Some(entry) = self.image.memory.segment().directory().get(ring) else { return };
+        // Acquire pairs with the Release store before the agent's last look at the tail.
+        if entry.front.waiting.load(Ordering::Acquire) != 0 {
+            let tail = self.image.memory.control().tail(ring);
+            let _ = futex::wake(crate::memory::low_half(tail), futex::Flags::empty(), 1);
+        }
+    }
+
+    /// True when a ring is so full that it should not wait.
+    pub(crate) fn is_due(&self) -> bool {
+        self.sources.iter().any(|source| !source.dead && source.consumer.is_past_mark())
+    }
+
+    /// True when a ring holds more than was read in its turn.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.sources.iter().any(|source| source.is_behind && !source.dead)
+    }
+
+    /// The time before which everything was read, when some ring holds more than that: nothing later may be merged,
+    /// or what is read next would come too late.
+    pub(crate) fn read_until(&self, merger: &Merger) -> u64 {
+        let behind = self.sources.iter().filter(|source| source.is_behind && !source.dead);
+        behind.map(|source| merger.time(source.stream).saturating_sub(1)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Ends the processes whose rings were read as far as they wrote.
+    pub(crate) fn finish_ended(&mut self, merger: &mut Merger) {
+        let sources = &self.sources;
+        let is_read = |ending: &mut Ending| {
+            sources
+                .iter()
+                .zip(&ending.goals)
+                .all(|(source, goal)| source.dead || source.consumer.position() >= *goal)
+        };
+        let read: Vec<Ending> = self.ending.extract_if(.., is_read).collect();
+        for Ending { slot, end, .. } in read {
+            self.finish(slot, end, merger);
+        }
+    }
+
+    /// The recording ends before the processes do that still run.
+    pub(crate) fn finish_running(&mut self, merger: &mut Merger) {
+        let running: Vec<u32> = self.slots.keys().copied().collect();
+        running.into_iter().for_each(|slot| self.finish(slot, End::Running, merger));
+    }
+
+    /// Writes the end of a process behind its last record, and frees what was its.
+    fn finish(&mut self, slot: u32, end: End, merger: &mut Merger) {
+        let segment = self.image.memory.segment();
+        // A process that never had a ring has said nothing.
+        let time = self.slots.remove(&slot).unwrap_or(0);
+        let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
+        debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
+        let what = What::Ended { slot, end, counters: Box::new(counters) };
+        merger.note(Item { time, image: self.image.id, what }, Rank::Last);
+        for (ring, entry) in segment.directory().iter().enumerate().take(self.sources.len()) {
+            if entry.owner().is_some_and(|(owner, _)| owner == slot) {
+                self.image.memory.punch_ring(ring);
+                entry.release();
+            }
+        }
+        if let Some(slot) = segment.slots().get(slot as usize) {
+            slot.free();
+        }
+    }
+
+    /// True when nobody can write any more and all that was written is merged.
+    pub(crate) fn is_over(&self, merger: &Merger) -> bool {
+        // A process may do all that it ever does between the two looks: only the second is final.
+        self.is_all_merged(merger) && self.image.memory.is_orphaned() && self.is_all_merged(merger)
+    }
+
+    fn is_all_merged(&self, merger: &Merger) -> bool {
+        // Acquire: whoever claimed a ring did so before it wrote into it.
+        let rings_used = self.image.memory.segment().header().rings_used.load(Ordering::Acquire) as usize;
+        self.slots.is_empty()
+            && self.ending.is_empty()
+            && self.sources.len() >= rings_used.min(self.image.memory.geometry().ring_count())
+            && self.sources.iter().all(|source| source.dead || source.consumer.available() == Ok(0))
+            && merger.has_nothing_of(self.image.id)
+    }
+
+    /// Tells the agents that it is over.
+    pub(crate) fn close(&self) {
+        self.image.memory.control().header().recording.store(0, Ordering::Relaxed);
+    }
+
+    /// Gives the streams back.
+    pub(crate) fn leave(&self, merger: &mut Merger) {
+        self.sources.iter().for_each(|source| merger.close(source.stream));
+    }
+}
+
+impl Source {
+    /// Where the ring ends now; nowhere when that cannot be.
+    fn goal(&self) -> u64 {
+        self.consumer.available().map_or(0, |count| self.consumer.position() + count as u64)
+    }
+}
+
+/// A process has written a record at this time.
+fn see(slots: &mut BTreeMap<u32, u64>, slot: u32, time: u64) {
+    if let Some(last) = slots.get_mut(&slot) {
+        *last = (*last).max(time);
+    }
+}

@@ -1,0 +1,155 @@
+//! The earliest of many streams, and when the next one has its turn: a tree of losers.
+//!
+//! Each stream is a leaf. An inner node keeps the loser of its two sides, the winner goes on to the next; above the root
+//! stands the earliest of all. When that one has moved on, it plays again, but only against those on its own way: three
+//! games for eight streams, none of which needs a branch that could be guessed wrongly.
+//!
+//! ```text
+//!            winner 2           after 2 has become 9:      winner 3
+//!              [7]                                           [7]
+//!         [3]       [8]                                 [9]       [8]
+//!        2   3     7   8                               9   3     7   8
+//! ```
+
+use crate::key::Key;
+
+/// A stream with its next record's key.
+#[derive(Clone, Copy, Debug)]
+struct Player {
+    key: Key,
+    stream: u32,
+    /// Its leaf.
+    leaf: u32,
+}
+
+const NOBODY: Player = Player { key: Key::LAST, stream: 0, leaf: 0 };
+
+/// The tree. Nodes are numbered from 1, the root; the children of `n` are `2n` and `2n + 1`; leaf `i` of `n` leaves
+/// would be node `n + i`.
+#[derive(Debug, Default)]
+pub(crate) struct Heads {
+    losers: Vec<Player>,
+    winner: Option<Player>,
+    /// Room for the first round of games.
+    round: Vec<Player>,
+}
+
+impl Heads {
+    /// Replaces all streams.
+    pub(crate) fn fill(&mut self, streams: impl Iterator<Item = (Key, u32)>) {
+        self.round.clear();
+        let players = (0..).zip(streams);
+        self.round.extend(players.map(|(leaf, (key, stream))| Player { key, stream, leaf }));
+        self.winner = None;
+        if self.round.is_empty() {
+            return;
+        }
+        let leaves = self.round.len().next_power_of_two();
+        self.round.resize(leaves, NOBODY);
+        self.losers.clear();
+        self.losers.resize(leaves, NOBODY);
+        let mut count = leaves;
+        while count > 1 {
+            count /= 2;
+            for game in 0..count {
+                let (one, two) = (self.round[2 * game], self.round[2 * game + 1]);
+                let (winner, loser) = if two.key < one.key { (two, one) } else { (one, two) };
+                self.round[game] = winner;
+                self.losers[count + game] = loser;
+            }
+        }
+        self.winner = self.round.first().copied();
+    }
+
+    /// The earliest stream and its key; none when all are done.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<(Key, u32)> {
+        self.winner.filter(|winner| winner.key < Key::LAST).map(|winner| (winner.key, winner.stream))
+    }
+
+    /// The key of the next stream; above all others when there is none.
+    // Cost: a look at each node on the winner's way.
+    #[inline(always)]
+    pub(crate) fn second(&self) -> Key {
+        let mut key = Key::LAST;
+        let mut node = self.parent();
+        while node > 0 {
+            key = key.min(self.losers.get(node).map_or(Key::LAST, |loser| loser.key));
+            node /= 2;
+        }
+        key
+    }
+
+    /// The earliest stream has moved on to this key, or to [`Key::LAST`].
+    // Cost: a game at each node on its way. Among equals it stays the first.
+    #[inline(always)]
+    pub(crate) fn replace_first(&mut self, key: Key) {
+        let mut node = self.parent();
+        let Some(mut player) = self.winner else { return };
+        player.key = key;
+        while let Some(loser) = self.losers.get_mut(node).filter(|_| node > 0) {
+            let is_beaten = loser.key < player.key;
+            let (winner, beaten) = if is_beaten { (*loser, player) } else { (player, *loser) };
+            *loser = beaten;
+            player = winner;
+            node /= 2;
+        }
+        self.winner = Some(player);
+    }
+
+    /// The node of the winner's first game.
+    #[inline(always)]
+    fn parent(&self) -> usize {
+        self.winner.map_or(0, |winner| (self.losers.len() + winner.leaf as usize) / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Rank;
+    use proptest::prelude::*;
+
+    fn key(time: u64) -> Key {
+        Key::new(time, Rank::Other)
+    }
+
+    /// Check that the picture above holds.
+    #[test]
+    fn pictured_streams_play_so() {
+        let mut heads = Heads::default();
+        heads.fill([2, 3, 7, 8].into_iter().map(|time| (key(time), time as u32)));
+        assert_eq!((heads.first(), heads.second()), (Some((key(2), 2)), key(3)));
+        heads.replace_first(key(9));
+        assert_eq!((heads.first(), heads.second()), (Some((key(3), 3)), key(7)));
+    }
+
+    proptest! {
+        /// Check that the first two are always the earliest two, through moves and ends.
+        #[test]
+        fn first_two_are_the_earliest(
+            times in proptest::collection::vec(0u64..100, 0..30),
+            steps in proptest::collection::vec(proptest::option::of(0u64..20), 0..60),
+        ) {
+            let mut expected: Vec<Key> = times.into_iter().map(key).collect();
+            let mut heads = Heads::default();
+            heads.fill(expected.iter().copied().zip(0..));
+            for step in steps {
+                expected.sort_unstable();
+                prop_assert_eq!(heads.first().map(|(key, _)| key), expected.first().copied());
+                prop_assert_eq!(heads.second(), expected.get(1).copied().unwrap_or(Key::LAST));
+                let Some(first) = expected.first_mut() else { break };
+                match step {
+                    Some(later) => {
+                        *first = key(first.time() + later);
+                        heads.replace_first(*first);
+                    }
+                    None => {
+                        expected.remove(0);
+                        heads.replace_first(Key::LAST);
+                    }
+                }
+            }
+        }
+    }
+}

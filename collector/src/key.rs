@@ -1,0 +1,61 @@
+//! The place of a record in the merged order.
+
+use shared_ring::decode::Shape;
+use shared_ring::record::Opcode;
+
+/// Where a record has its place in the merged order: smaller comes first.
+///
+/// Time and rank are one number, so that they are compared in one step. Shifted ticks leave room for the rank: 62 bits
+/// of them are 700 years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(u64);
+
+impl Key {
+    /// Behind all records.
+    pub(crate) const LAST: Key = Key(u64::MAX);
+
+    #[inline(always)]
+    pub(crate) fn new(time: u64, rank: Rank) -> Key {
+        Key(time.min(LATEST) << 2 | rank as u64)
+    }
+
+    #[inline(always)]
+    pub(crate) fn time(self) -> u64 {
+        self.0 >> 2
+    }
+
+    /// The next place.
+    #[inline(always)]
+    pub(crate) fn after(self) -> Key {
+        Key(self.0.saturating_add(1))
+    }
+}
+
+/// The latest time that a key holds, and with the last rank still before [`Key::LAST`].
+pub(crate) const LATEST: u64 = (1 << 62) - 2;
+
+/// The order of records with one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Rank {
+    /// A block or mapping ends.
+    End,
+    /// Neither.
+    Other,
+    /// A block or mapping begins.
+    Begin,
+    /// A process ends: behind all that it did.
+    Last,
+}
+
+impl Rank {
+    pub(crate) fn of(shape: Shape) -> Rank {
+        match shape.opcode {
+            None if shape.words == 1 => Rank::End,
+            None => Rank::Begin,
+            Some(Opcode::FreeLong | Opcode::ReallocBegin | Opcode::Unmap) => Rank::End,
+            Some(Opcode::AllocLong | Opcode::ReallocEnd | Opcode::Map) => Rank::Begin,
+            Some(_) => Rank::Other,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Batches on their way from the drain thread to the writer.
+//!
+//! Neither side ever waits for the other here: the drain thread asks whether the queue is full *before* it takes
+//! anything from a ring. When the writer falls behind, what it has no time for stays in the rings, and their policy
+//! holds: threads wait, or lose events and count them. A spill to disk would not help where the disk is slow, and
+//! one to memory would grow without end where the processor is.
+
+use crate::batch::Batch;
+use crate::doorbell::Doorbell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes that may wait: a second's work of the writer, about.
+const FULL: usize = 32 << 20;
+/// Empty batches that are kept for use again.
+const SPARES: usize = 8;
+
+#[derive(Debug, Default)]
+struct State {
+    batches: VecDeque<Batch>,
+    spares: Vec<Batch>,
+    /// Of all batches that were sent and not finished.
+    bytes: usize,
+    /// Nobody sends any more.
+    is_over: bool,
+    /// Nobody takes any more.
+    is_given_up: bool,
+}
+
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+    /// Of the drain thread, which is told when there is room again.
+    doorbell: Arc<Doorbell>,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked left nothing half done: each lock is held for one step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The drain thread's end.
+#[derive(Debug)]
+pub(crate) struct Sender(Arc<Queue>);
+
+/// The writer's end.
+#[derive(Debug)]
+pub(crate) struct Receiver(Arc<Queue>);
+
+/// What the writer is given.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// The next batch, to be given back when it is done.
+    Batch(Batch),
+    /// Nothing came in time.
+    Nothing,
+    /// Nothing comes any more.
+    Over,
+}
+
+/// A queue whose sender is called by `doorbell` when there is room again.
+pub(crate) fn queue(doorbell: Arc<Doorbell>) -> (Sender, Receiver) {
+    let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), doorbell });
+    (Sender(queue.clone()), Receiver(queue))
+}
+
+impl Sender {
+    /// True when nothing more should be taken from the rings.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.state().bytes >= FULL
+    }
+
+    /// True when the writer has given up: nothing can be recorded any more.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.0.state().is_given_up
+    }
+
+    /// Sends a batch, and gives an empty one for it.
+    pub(crate) fn send(&self, batch: Batch) -> Batch {
+        let mut state = self.0.state();
+        if !state.is_given_up {
+            state.bytes += batch.bytes();
+            state.batches.push_back(batch);
+        }
+        let spare = state.spares.pop().unwrap_or_default();
+        drop(state);
+        self.0.filled.notify_one();
+        spare
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.0.state().is_over = true;
+        self.0.filled.notify_one();
+    }
+}
+
+impl Receiver {
+    /// The next batch, waited for so long.
+    pub(crate) fn receive(&self, patience: Duration) -> Received {
+        let is_waiting = |state: &mut State| state.batches.is_empty() && !state.is_over;
+        let waited = self.0.filled.wait_timeout_while(self.0.state(), patience, is_waiting);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match state.batches.pop_front() {
+            Some(batch) => Received::Batch(batch),
+            None if state.is_over => Received::Over,
+            None => Received::Nothing,
+        }
+    }
+
+    /// A batch of so many bytes is done; it is empty now.
+    pub(crate) fn finish(&self, batch: Batch, bytes: usize) {
+        let mut state = self.0.state();
+        let was_full = state.bytes >= FULL;
+        state.bytes = state.bytes.saturating_sub(bytes);
+        let has_room = was_full && state.bytes < FULL;
+        if state.spares.len() < SPARES {
+            state.spares.push(batch);
+        }
+        drop(state);
+        if has_room {
+            self.0.doorbell.ring();
+        }
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.is_given_up = true;
+        state.batches.clear();
+        drop(state);
+        self.0.doorbell.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::ImageId;
+
+    fn batch(words: usize) -> Batch {
+        let mut batch = Batch::default();
+        batch.run(ImageId(0), 0, 0, &vec![0; words]);
+        batch
+    }
+
+    /// Check that batches come in order and are used again, that a queue is full by bytes until work is done, and that
+    /// its end is told behind all that was sent.
+    #[test]
+    fn queue_is_full_until_work_is_done() {
+        let (sender, receiver) = queue(Arc::default());
+        assert!(matches!(receiver.receive(Duration::ZERO), Received::Nothing));
+        for words in [FULL / 16, FULL / 16] {
+            assert!(!sender.is_full());
+            sender.send(batch(words));
+        }
+        assert!(sender.is_full());
+        drop(sender);
+        for _ in 0..2 {
+            let Received::Batch(mut batch) = receiver.receive(Duration::ZERO) else {
+                panic!("two were sent")
+            };
+            let bytes = batch.bytes();
+            batch.take(|_| {});
+            receiver.finish(batch, bytes);
+        }
+        assert_eq!(receiver.0.state().bytes, 0);
+        assert_eq!(receiver.0.state().spares.len(), 2);
+        assert!(matches!(receiver.receive(Duration::ZERO), Received::Over));
+    }
+
+    /// Check that nothing piles up for a writer that has given up.
+    #[test]
+    fn nothing_piles_up_for_a_writer_that_gave_up() {
+        let (sender, receiver) = queue(Arc::default());
+        sender.send(batch(10));
+        drop(receiver);
+        assert!(sender.is_given_up());
+        sender.send(batch(10));
+        assert!(sender.0.state().batches.is_empty());
+    }
+}

@@ -1,0 +1,65 @@
+//! Agents that have connected and not said anything yet: nobody waits for them.
+
+use crate::alarm::Alarm;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::net::sockopt::socket_peercred;
+use shared_ring::handshake::Verdict;
+use std::time::{Duration, Instant};
+
+/// An agent that says nothing for so long is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// Agents that may be silent at a time; more wait to be let in.
+const SILENT: usize = 256;
+
+/// An agent that has not said anything yet.
+pub(crate) struct Silent {
+    pub(crate) socket: OwnedFd,
+    since: Instant,
+}
+
+impl Silent {
+    /// Lets an agent in, unless it is somebody else's.
+    pub(crate) fn new(socket: OwnedFd) -> std::io::Result<Option<Silent>> {
+        let peer = socket_peercred(&socket)?;
+        let ours = rustix::process::geteuid();
+        if !ours.is_root() && peer.uid != ours && !peer.uid.is_root() {
+            return crate::listener::refuse(&socket, Verdict::NotChosen).map(|()| None);
+        }
+        Ok(Some(Silent { socket, since: Instant::now() }))
+    }
+
+    /// True while there is hope that it speaks.
+    pub(crate) fn is_hopeful(&self) -> bool {
+        self.since.elapsed() < PATIENCE
+    }
+}
+
+/// What there is to do.
+pub(crate) struct Ready {
+    pub(crate) is_over: bool,
+    /// An agent wants to be let in, and may.
+    pub(crate) has_new: bool,
+    /// For each silent agent, whether it has spoken.
+    pub(crate) agents: Vec<bool>,
+}
+
+/// Waits until there is something to do, or the patience with somebody is at its end.
+pub(crate) fn ready(socket: &OwnedFd, over: &Alarm, silent: &[Silent]) -> Ready {
+    // Agents became silent one after the other.
+    let patience = silent.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));
+    let patience = patience
+        .map(|rest| Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() });
+    let new = if silent.len() < SILENT { PollFlags::IN } else { PollFlags::empty() };
+    let agents = silent.iter().map(|agent| PollFd::new(&agent.socket, PollFlags::IN));
+    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(socket, new)].into();
+    all.extend(agents);
+    // An interrupted wait is one after which nobody has spoken.
+    let _ = poll(&mut all, patience.as_ref());
+    let mut spoken = all.iter().map(|descriptor| !descriptor.revents().is_empty());
+    Ready {
+        is_over: spoken.next().unwrap_or(false),
+        has_new: spoken.next().unwrap_or(false),
+        agents: spoken.collect(),
+    }
+}

@@ -1,0 +1,150 @@
+//! The stages of a recording one by one, over rings that are filled without an agent: what the benchmark measures.
+//! Not part of the interface.
+
+use crate::batch::Batch;
+use crate::clock::Clock;
+use crate::drained::{Counts, Drained, Sweep};
+use crate::image::{Image, ImageId};
+use crate::item::{Item, What};
+use crate::keeper::Keeper;
+use crate::live::Live;
+use crate::memory::{Memory, Policy};
+use crate::merge::Merger;
+use crate::pipeline::Pipeline;
+use crate::process::Info;
+use crate::watcher::Watcher;
+use capture::{Create, Metadata, Writer};
+use shared_ring::Geometry;
+use shared_ring::record::{Record, encode};
+use shared_ring::ring::Producer;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A recording whose threads are played by the caller.
+pub struct Stages {
+    image: Arc<Image>,
+    drained: Drained,
+    merger: Merger,
+    /// Merged and not written; the spare ones are empty.
+    batches: Vec<Batch>,
+    spares: Vec<Batch>,
+    pipeline: Pipeline,
+    counts: Counts,
+    watcher: Watcher,
+    clock: Clock,
+    producers: Vec<(Producer<'static>, u64)>,
+    live: Live,
+}
+
+impl Stages {
+    /// A recording of so many threads, written to `capture`.
+    ///
+    /// # Panics
+    /// When the system refuses memory, threads or the file.
+    pub fn new(threads: u32, capture: &Path) -> Stages {
+        let keeper = Arc::new(Keeper::start().expect("a thread starts"));
+        let policy = Policy {
+            block: true,
+            max_wait_ms: 10,
+            max_depth: 10,
+            sample_interval: 0,
+            follow: true,
+            tsc: true,
+        };
+        let memory = Memory::new(Geometry::default(), policy, keeper.thread_id()).expect("there is memory");
+        let info = Info { pid: std::process::id(), ..Info::default() };
+        let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
+        let clock = Clock::start();
+        let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
+        let mut batch = Batch::default();
+        batch.note(Item { time: 0, image: image.id, what: What::Image(image.clone()) });
+        let (watcher, _) = Watcher::start().expect("a thread starts");
+        let segment = image.memory.segment();
+        segment.slots()[0].claim(std::process::id(), None);
+        let now = clock.now();
+        let producers = (0..threads as usize).map(|ring| {
+            let (head, tail) = (&segment.directory()[ring].front.head, image.memory.control().tail(ring));
+            (Producer::new(segment.ring(ring), head, tail), now)
+        });
+        let mut stages = Stages {
+            producers: producers.collect(),
+            drained: Drained::new(image.clone()),
+            merger: Merger::default(),
+            batches: vec![batch],
+            spares: Vec::new(),
+            pipeline: Pipeline::new(writer, clock, false, None),
+            counts: Counts::default(),
+            watcher,
+            clock,
+            image,
+            live: Live::default(),
+        };
+        stages
+            .image
+            .memory
+            .segment()
+            .header()
+            .rings_used
+            .store(threads, std::sync::atomic::Ordering::Release);
+        for thread in 0..threads {
+            let owner = Record::Owner { slot: 0, tid: 1 + thread, time: now };
+            assert!(stages.produce(thread, owner, 0), "the ring is empty");
+        }
+        stages.check();
+        stages.merge();
+        stages.write();
+        stages
+    }
+
+    /// A thread makes a record, so many shifted ticks after its last one; false when its ring is full.
+    pub fn produce(&mut self, thread: u32, record: Record, delta: u64) -> bool {
+        let Some((producer, time)) = self.producers.get_mut(thread as usize) else { return false };
+        let (words, length) = encode(record, delta);
+        let Some(mut room) = producer.reserve(length, 0) else { return false };
+        words.iter().take(length).for_each(|word| room.push(*word));
+        *time += delta;
+        true
+    }
+
+    /// First stage: copies all that the rings hold, gives the room back, checks. How many words there were.
+    pub fn check(&mut self) -> usize {
+        let Stages { drained, merger, counts, watcher, clock, .. } = self;
+        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock })
+    }
+
+    /// Second stage: merges all of it into batches.
+    pub fn merge(&mut self) {
+        loop {
+            let mut batch = self.spares.pop().unwrap_or_default();
+            let is_more = self.merger.merge(u64::MAX, &mut batch);
+            self.batches.push(batch);
+            if !is_more {
+                break;
+            }
+        }
+        self.merger.compact(usize::MAX);
+    }
+
+    /// Third stage: translates, makes columns, compresses, writes.
+    pub fn write(&mut self) {
+        for mut batch in self.batches.drain(..) {
+            self.pipeline.take(&mut batch).expect("the file takes it");
+            self.spares.push(batch);
+        }
+    }
+
+    /// The live table alone: a block comes to be.
+    pub fn live_add(&mut self, address: u64, size: u64) {
+        self.live.add(self.image.id, 0, address, size);
+    }
+
+    /// The live table alone: a block is gone.
+    pub fn live_remove(&mut self, address: u64) {
+        self.live.remove(self.image.id, 0, address);
+    }
+
+    /// Bytes in live blocks of the live table.
+    pub fn live_bytes(&self) -> u64 {
+        self.live.bytes()
+    }
+}

@@ -1,0 +1,85 @@
+//! What is counted over all processes of a recording, and what the user is told of it.
+
+use crate::item::Counters;
+use shared_ring::process_slot::Loss;
+
+/// Sums over all processes that ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) counters: Counters,
+    /// Ids of agents that cannot be.
+    pub(crate) corrupt: u64,
+    /// Ticks of all hooks, estimated from those that were timed.
+    pub(crate) agent_ticks: u64,
+    /// Bytes of shared memory.
+    pub(crate) shared_memory: u64,
+}
+
+impl Sums {
+    /// Events lost so far, as far as processes that ended have told.
+    pub(crate) fn lost(&self) -> u64 {
+        self.counters.lost.iter().sum()
+    }
+
+    /// What the user should know beside the losses of so many processes.
+    pub(crate) fn remarks(&self, processes: usize) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if processes == 0 {
+            remarks.push(
+                "No process was recorded: the agent was not loaded, or none was chosen (--only, --skip). \
+                 `sysprof-memprof doctor` shows what is wrong with this machine."
+                    .into(),
+            );
+        }
+        let counters = &self.counters;
+        if counters.stash_full > 0 {
+            remarks.push(format!(
+                "Stacks that could not be kept: {}. Their events show as [stash full]: a recording holds 16 million \
+                 different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
+                counters.stash_full
+            ));
+        }
+        if counters.agent_allocations > 0 {
+            remarks.push(format!(
+                "Allocations of the agent's own through its hooks: {}. Please report this.",
+                counters.agent_allocations
+            ));
+        }
+        remarks
+    }
+
+    /// Losses by reason, with advice, for the capture.
+    pub(crate) fn losses(&self, corrupt_rings: u64) -> Vec<capture::Lost> {
+        let advice = |loss: Loss| match loss {
+            Loss::RingFull => {
+                "Make the rings larger with --ring-size, or let threads wait with --on-full block."
+            }
+            Loss::Nested => "These calls came from signal handlers that had interrupted a hook.",
+            Loss::NoRing => {
+                "More threads than rings: make the rings smaller with --ring-size, so that there are more."
+            }
+            Loss::Filter => {
+                "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
+                 apart, or there was no memory. Estimates are too low by them. Record without --sample."
+            }
+        };
+        let mut losses: Vec<capture::Lost> = Loss::ALL
+            .into_iter()
+            .zip(self.counters.lost)
+            .filter(|(_, events)| *events > 0)
+            .map(|((loss, reason), events)| capture::Lost {
+                reason: reason.into(),
+                events,
+                advice: advice(loss).into(),
+            })
+            .collect();
+        if self.corrupt + corrupt_rings > 0 {
+            losses.push(capture::Lost {
+                reason: "corrupt".into(),
+                events: self.corrupt + corrupt_rings,
+                advice: "A recorded process has overwritten memory of the recording.".into(),
+            });
+        }
+        losses
+    }
+}
