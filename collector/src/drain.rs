@@ -106,7 +106,7 @@ impl Round {
         for image in &mut self.drained {
             image.finish_ended(&mut self.merger);
             if is_last {
-                image.finish_running(&mut self.merger);
+                image.finish_all(&mut self.merger);
             }
         }
         let read = self.drained.iter().map(|image| image.read_until(&self.merger));

@@ -6,7 +6,7 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::key::Rank;
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
-use crate::watcher::{Request, Watcher};
+use crate::watcher::{Request, Watcher, end_by_now};
 use rustix::thread::futex;
 use shared_ring::Corrupt;
 use shared_ring::record::Record;
@@ -216,10 +216,18 @@ impl Drained {
         }
     }
 
-    /// The recording ends before the processes do that still run.
-    pub(crate) fn finish_running(&mut self, merger: &mut Merger) {
-        let running: Vec<u32> = self.slots.keys().copied().collect();
-        running.into_iter().for_each(|slot| self.finish(slot, End::Running, merger));
+    /// The recording ends: before the processes do that still run, and before the watcher has told of the end of others.
+    pub(crate) fn finish_all(&mut self, merger: &mut Merger) {
+        let slots: Vec<u32> = self.slots.keys().copied().collect();
+        for slot in slots {
+            let owner = self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
+            let end = match (slot, owner) {
+                (0, _) => end_by_now(&self.image, self.image.info.pid),
+                (_, Some((pid, _))) => end_by_now(&self.image, pid),
+                (_, None) => End::Gone(None),
+            };
+            self.finish(slot, end, merger);
+        }
     }
 
     /// Writes the end of a process behind its last record, and frees what was its.

@@ -192,7 +192,7 @@ fn image_stays_until_all_is_read() {
     assert!(!bench.drained.is_over(&bench.merger));
     bench.round();
     assert!(!bench.drained.is_over(&bench.merger), "the process has not ended");
-    bench.drained.finish_running(&mut bench.merger);
+    bench.drained.finish_all(&mut bench.merger);
     bench.round();
     assert!(bench.drained.is_over(&bench.merger));
 }

@@ -4,7 +4,7 @@
 //! our memory is no longer mapped, they did.
 
 use crate::alarm::Alarm;
-use crate::image::{Image, ImageId};
+use crate::image::{End, Image, ImageId};
 use crate::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -90,10 +90,7 @@ fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
 fn take(request: Request, all: &mut Vec<Watched>) {
     match request {
         Request::Watch { image, slot, pid } => {
-            let opened = Pid::from_raw(pid.cast_signed())
-                .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-                .filter(|_| is_the_one(&image, pid));
-            match opened {
+            match open(&image, pid) {
                 Some(pidfd) => all.push(Watched { image, slot, pid, pidfd, execing: false }),
                 // Gone before we could look.
                 None => image.gone(slot, pid, None),
@@ -106,6 +103,22 @@ fn take(request: Request, all: &mut Vec<Watched>) {
                 watched.execing = true;
             }
         }
+    }
+}
+
+/// A descriptor of a recorded process, unless it is gone.
+fn open(image: &Image, pid: u32) -> Option<OwnedFd> {
+    let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
+    is_the_one(image, pid).then_some(pidfd)
+}
+
+/// How a recorded process stands at this moment.
+pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
+    let Some(pidfd) = open(image, pid) else { return End::Gone(None) };
+    let mut descriptors = [PollFd::new(&pidfd, PollFlags::IN)];
+    match poll(&mut descriptors, Some(&Timespec::default())) {
+        Ok(0) | Err(_) => End::Running,
+        Ok(_) => End::Gone(process::zombie_status(pid)),
     }
 }
 
