@@ -12,6 +12,9 @@ const REST: u32 = 256;
 /// Stacks up to this depth do not count there.
 const SHALLOW: usize = 8;
 
+/// Most innermost frames that are left out. A stack that somebody has written over may have any number of them.
+const LEFT_OUT: usize = 64;
+
 /// The last stacks of a thread.
 #[derive(Debug)]
 pub struct Memos<'a> {
@@ -175,7 +178,7 @@ impl<'a> Memos<'a> {
         }
         let Some(past) = self.stacks.get(self.current) else { return (Met::End(End::Broken), 0) };
         let mut candidates = if matches { past.unchanged(start.sp, memory) } else { 0 };
-        let mut count = 0;
+        let (mut count, mut left_out) = (0, 0);
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
         loop {
             if past.finds(&mut candidates, code, sp, bp) {
@@ -192,6 +195,10 @@ impl<'a> Memos<'a> {
                     *place = Fresh { code, sp, bp, rule: rule.to_bits(), number };
                 }
                 count = count.wrapping_add(1);
+            } else if left_out == LEFT_OUT {
+                return (Met::End(End::Broken), count);
+            } else {
+                left_out = left_out.wrapping_add(1);
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,

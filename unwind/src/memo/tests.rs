@@ -345,6 +345,40 @@ fn forgotten_stacks_are_walked_again() {
     assert_eq!(checker.stacks.new_frames, 4);
 }
 
+/// Labels that leave every frame out, and are their ends.
+struct Nothing;
+
+impl Labels for Nothing {
+    fn number(&mut self, _: CodeAddress, _: &mut u32) -> u32 {
+        0
+    }
+
+    fn empty(&mut self, end: End) -> Option<u64> {
+        Some(end as u64)
+    }
+
+    fn longer(&mut self, _: u64, _: u32) -> Option<u64> {
+        unreachable!("no frame counts")
+    }
+}
+
+/// Check that frames which do not count cannot be walked for ever.
+#[test]
+fn frames_that_do_not_count_are_bounded() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    for (depth, end) in [(10, End::Root), (200, End::Broken)] {
+        let mut checker = Checker::new(16);
+        let mut machine = Machine::new(0x10_0000);
+        (1..depth).for_each(|depth| machine.call(depth, 0, PLAIN, 0, 0));
+        let shared = SharedRules::new(&[]);
+        let mut rules = CachedRules::new(&mut checker.table, shared, &checker.tables, &mut checker.scratch);
+        let found = checker.memos.stack(machine.start(), &mut machine.words, &mut rules, &mut Nothing);
+        assert_eq!(found, Some(end as u64), "{depth} frames");
+    }
+}
+
 proptest! {
     /// Check that the memo gives the stack of a plain walk, whatever a machine with two stacks calls, and whatever
     /// is written over its memory.
