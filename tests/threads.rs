@@ -32,6 +32,14 @@ fn hundreds_of_threads_at_once_are_recorded() {
     assert_eq!((row.number("allocations"), row.number("frees")), (300, 300));
 }
 
+/// Check that no event is missing because other threads record at the same moment.
+#[test]
+fn threads_in_lock_step_are_recorded() {
+    let (_, capture) = record(c("lock_step").build()).succeed();
+    let row = capture.row_of_size(777);
+    assert_eq!((row.number("allocations"), row.number("frees")), (640_000, 640_000));
+}
+
 /// Check that destructors of C++ thread-local objects are recorded, and those of main.
 #[test]
 fn thread_local_objects_are_recorded_to_their_end() {

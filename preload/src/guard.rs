@@ -187,7 +187,9 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         return None;
     }
     if !process::is_wanted() {
-        sampler::pass(local);
+        if process::is_dormant() {
+            sampler::pass(local);
+        }
         return None;
     }
     let inside = local.inside.get();

@@ -128,7 +128,12 @@ pub(crate) fn is_aside() -> bool {
     IS_ASIDE.load(Ordering::Relaxed)
 }
 
-/// False once it is certain that this process is not recorded.
+/// True once it is certain that this process is not recorded, and not going to be.
+pub(crate) fn is_dormant() -> bool {
+    STATE.load(Ordering::Relaxed) == DORMANT
+}
+
+/// False while this process is not recorded.
 pub(crate) fn is_wanted() -> bool {
     match STATE.load(Ordering::Relaxed) {
         UNBORN => true,

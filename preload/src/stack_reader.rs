@@ -95,6 +95,15 @@ impl StackReader {
         self.here = next;
     }
 
+    /// As `unchanged`, for words that may lie in pages which nobody has asked for yet.
+    #[cold]
+    #[inline(never)]
+    fn unchanged_anywhere(&mut self, words: &[SavedWord], lowest: u64) -> usize {
+        let is_unchanged =
+            |word: &&SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
+        words.iter().take_while(is_unchanged).count()
+    }
+
     #[cold]
     #[inline(never)]
     fn is_readable(&mut self, address: u64) -> bool {
@@ -148,21 +157,26 @@ impl Memory for StackReader {
         };
         let Some(highest) = words.first() else { return 0 };
         if !self.here.contains(highest.address) || lowest < self.here.start {
-            let is_unchanged =
-                |word: &SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
-            return words.iter().copied().take_while(is_unchanged).count();
+            return self.unchanged_anywhere(words, lowest);
         }
         // SAFETY: called for words at `lowest` or above. The addresses are aligned and fall from the first on, so such a word
         // lies between `lowest` and the highest, in pages that the kernel said are readable.
         let change =
             |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } ^ word.value;
         // By fours, with one branch for each: this loop is what a hook in a deep stack does most.
-        let (fours, _) = words.as_chunks();
-        let is_good = |[a, b, c, d]: &[SavedWord; 4]| {
-            d.address >= lowest && change(a) | change(b) | change(c) | change(d) == 0
-        };
-        let count = fours.iter().take_while(|four| is_good(four)).count().wrapping_mul(4);
-        let rest = words.get(count..).unwrap_or(&[]).iter();
-        rest.take_while(|word| word.address >= lowest && change(word) == 0).count().wrapping_add(count)
+        let mut count = 0;
+        while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
+            && d.address >= lowest
+            && change(a) | change(b) | change(c) | change(d) == 0
+        {
+            count = count.wrapping_add(4);
+        }
+        while let Some(word) = words.get(count)
+            && word.address >= lowest
+            && change(word) == 0
+        {
+            count = count.wrapping_add(1);
+        }
+        count
     }
 }
