@@ -39,7 +39,7 @@ pub struct Session {
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     watcher: JoinHandle<()>,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
-    started: Instant,
+    clock: Clock,
 }
 
 /// What the writer tells about its progress.
@@ -137,7 +137,7 @@ impl Session {
             writer,
             watcher,
             exits: Arc::default(),
-            started: Instant::now(),
+            clock,
         })
     }
 
@@ -181,7 +181,7 @@ impl Session {
             writer,
             watcher,
             exits,
-            started,
+            clock,
         } = self;
         let failures = listener.failures();
         drop(listener);
@@ -189,7 +189,7 @@ impl Session {
         shared.stop.store(true, Ordering::Release);
         doorbell.ring();
         let work = drain.join().unwrap_or_default();
-        let duration = started.elapsed();
+        let ended = clock.now();
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
         let (mut pipeline, writer_cpu_ns) = writer.join().map_err(|_| Error::Crashed)?.map_err(failed)?;
         let _ = watcher.join();
@@ -198,7 +198,7 @@ impl Session {
             processes.note_exit(pid, status, writer).map_err(failed)?;
         }
         let mut summary = Summary {
-            duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+            duration_ns: pipeline.clock().nanoseconds(ended),
             lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
             overhead: overhead(&mut pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),

@@ -117,6 +117,9 @@ impl Capture {
             assert_eq!(info["totals"][field], 0, "{field}: {}", info["totals"]);
         }
         assert_eq!(info["overhead"]["agent_allocations"], 0);
+        let nanoseconds = |value: &Value| value.as_u64().unwrap_or_default();
+        let (peak, end) = (nanoseconds(&info["totals"]["peak_time_ns"]), nanoseconds(&info["duration_ns"]));
+        assert!(peak <= end, "the peak is {peak} ns after the beginning, the end {end}");
         assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0), "{}", info["remarks"]);
     }
 }
