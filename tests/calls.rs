@@ -87,6 +87,8 @@ fn every_form_of_new_and_delete_is_recorded() {
 fn forms_of_an_allocators_own_are_recorded() {
     let allocator = cpp_library("allocator_with_new").build();
     check(&cpp("every_new").with(&allocator).build());
+    let allocator = cpp_library("allocator_with_new").flags(["-DDELETE_CALLS_FREE"]).build();
+    check(&cpp("every_new").with(&allocator).build());
 }
 
 /// Check that all of this holds of samples, too: each call counts once, and its end is noticed.

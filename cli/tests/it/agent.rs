@@ -1,6 +1,6 @@
 //! The agent inside of the command: private copies, installation, and the way back.
 
-use crate::support::{TOOL, World, chmod, ran};
+use crate::support::{TOOL, World, chmod, copy_program, ran};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn older_agents_are_replaced_and_not_used() {
 fn moved_tree_finds_its_agent() {
     let world = World::new();
     fs::create_dir_all(world.path("one/bin")).unwrap();
-    fs::copy(TOOL, world.path("one/bin/sysprof-memprof")).unwrap();
+    copy_program(TOOL.as_ref(), &world.path("one/bin/sysprof-memprof"));
     let tool = |place: &str, command: &str| {
         let program = world.path(place).join("bin/sysprof-memprof");
         // Nothing is remembered: only the tree itself can tell.

@@ -1,6 +1,6 @@
 //! The sources as they are given away: whole, buildable without a network, and with the agent inside of the command.
 
-use crate::support::World;
+use crate::support::{World, copy_program};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -107,7 +107,7 @@ fn build(source: &Path, target: &Path) -> PathBuf {
 fn embedded(command: &Path) -> Vec<u8> {
     let world = World::new();
     let alone = world.path("sysprof-memprof");
-    fs::copy(command, &alone).unwrap();
+    copy_program(command, &alone);
     let output = world.command(&alone).arg("preload-path").output().unwrap();
     let path = String::from_utf8(output.stdout).unwrap();
     fs::read(path.trim_end()).unwrap_or_else(|error| panic!("{path:?}: {error}"))

@@ -107,6 +107,12 @@ pub(crate) fn ran(output: Output) -> Ran {
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
+/// Copies a program that is to be executed. Another process writes it: a child that another test starts just then would
+/// hold our descriptor for a moment, and a file that somebody can write is not executed.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
+}
+
 pub(crate) fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }

@@ -6,6 +6,7 @@
 //! A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
 
 use crate::filter;
+use crate::guard::Inside;
 use crate::lifecycle;
 use crate::real;
 use crate::sampler;
@@ -171,19 +172,10 @@ macro_rules! wrappers {
                 concat!(".hidden sysprof_memprof_", stringify!($name)),
                 concat!(".globl sysprof_memprof_", stringify!($name)),
                 concat!("sysprof_memprof_", stringify!($name), ":"),
-                ".cfi_startproc",
-                "push rdi", ".cfi_adjust_cfa_offset 8",
-                "push rsi", ".cfi_adjust_cfa_offset 8",
-                "push rdx", ".cfi_adjust_cfa_offset 8",
-                "call {freeing}",
-                "pop rdx", ".cfi_adjust_cfa_offset -8",
-                "pop rsi", ".cfi_adjust_cfa_offset -8",
-                "pop rdi", ".cfi_adjust_cfa_offset -8",
-                "jmp qword ptr [rip + {wrapped} + 8 * {index}]",
-                ".cfi_endproc",
-                wrapped = sym WRAPPED,
+                "mov ecx, {index}",
+                "jmp {delete}",
                 index = const $index,
-                freeing = sym freeing,
+                delete = sym delete,
             );
         )*
     };
@@ -290,9 +282,19 @@ extern "C" fn record(
     tracker::allocated(candidate, block.addr(), size, if aligned { second } else { 0 }, kind, caller);
 }
 
-extern "C" fn freeing(block: *mut c_void) {
-    crate::arch::thread_local().kind_hint.set(0);
+/// Any of the wrapped forms of delete: the next one gets the arguments as they came. It may call `free`, as jemalloc's do,
+/// which is then part of this call; and it may not throw.
+extern "C" fn delete(block: *mut c_void, second: usize, third: usize, index: usize) {
+    let local = crate::arch::thread_local();
+    local.kind_hint.set(0);
     if !block.is_null() && filter::take(block.addr()) {
         tracker::freeing(block.addr());
     }
+    let Some(next) = WRAPPED.get(index).map(|next| next.load(Ordering::Relaxed)) else { return };
+    // SAFETY: the address was found under the name of such a form; those with fewer arguments ignore the others.
+    let next =
+        unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize, usize)>(next) };
+    let _inside = Inside::of(local);
+    // SAFETY: passed on as it came.
+    unsafe { next(block, second, third) };
 }

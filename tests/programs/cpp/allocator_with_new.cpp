@@ -1,4 +1,5 @@
-// An allocator that brings operator new and delete of its own, which do not go through malloc.
+// An allocator that brings operator new and delete of its own, which do not go through malloc. With DELETE_CALLS_FREE its
+// delete calls free, through the linkage table as jemalloc's does.
 #include <cstddef>
 #include <new>
 
@@ -10,6 +11,12 @@ void __libc_free(void *);
 void *malloc(size_t size) { return __libc_malloc(size); }
 void free(void *block) { __libc_free(block); }
 }
+
+#ifdef DELETE_CALLS_FREE
+#define give_back free
+#else
+#define give_back __libc_free
+#endif
 
 static void *take(size_t size, std::align_val_t alignment) {
   return __libc_memalign(static_cast<size_t>(alignment), size);
@@ -29,15 +36,15 @@ void *operator new[](size_t size, std::align_val_t align) { return or_throw(take
 void *operator new(size_t size, std::align_val_t align, const std::nothrow_t &) noexcept { return take(size, align); }
 void *operator new[](size_t size, std::align_val_t align, const std::nothrow_t &) noexcept { return take(size, align); }
 
-void operator delete(void *block) noexcept { __libc_free(block); }
-void operator delete[](void *block) noexcept { __libc_free(block); }
-void operator delete(void *block, size_t) noexcept { __libc_free(block); }
-void operator delete[](void *block, size_t) noexcept { __libc_free(block); }
-void operator delete(void *block, const std::nothrow_t &) noexcept { __libc_free(block); }
-void operator delete[](void *block, const std::nothrow_t &) noexcept { __libc_free(block); }
-void operator delete(void *block, std::align_val_t) noexcept { __libc_free(block); }
-void operator delete[](void *block, std::align_val_t) noexcept { __libc_free(block); }
-void operator delete(void *block, size_t, std::align_val_t) noexcept { __libc_free(block); }
-void operator delete[](void *block, size_t, std::align_val_t) noexcept { __libc_free(block); }
-void operator delete(void *block, std::align_val_t, const std::nothrow_t &) noexcept { __libc_free(block); }
-void operator delete[](void *block, std::align_val_t, const std::nothrow_t &) noexcept { __libc_free(block); }
+void operator delete(void *block) noexcept { give_back(block); }
+void operator delete[](void *block) noexcept { give_back(block); }
+void operator delete(void *block, size_t) noexcept { give_back(block); }
+void operator delete[](void *block, size_t) noexcept { give_back(block); }
+void operator delete(void *block, const std::nothrow_t &) noexcept { give_back(block); }
+void operator delete[](void *block, const std::nothrow_t &) noexcept { give_back(block); }
+void operator delete(void *block, std::align_val_t) noexcept { give_back(block); }
+void operator delete[](void *block, std::align_val_t) noexcept { give_back(block); }
+void operator delete(void *block, size_t, std::align_val_t) noexcept { give_back(block); }
+void operator delete[](void *block, size_t, std::align_val_t) noexcept { give_back(block); }
+void operator delete(void *block, std::align_val_t, const std::nothrow_t &) noexcept { give_back(block); }
+void operator delete[](void *block, std::align_val_t, const std::nothrow_t &) noexcept { give_back(block); }
