@@ -162,7 +162,7 @@ mod tests {
     fn prefix_is_above_bin() {
         let cases = [
             ("/opt/x/bin/tool", Some("/opt/x")),
-            ("/work/target/debug/tool", None),
+            ("/src/target/debug/tool", None),
             ("/bin/tool", Some("/")),
         ];
         for (executable, prefix) in cases {
