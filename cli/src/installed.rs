@@ -160,11 +160,8 @@ mod tests {
     /// Check that a prefix is recognised by its bin folder.
     #[test]
     fn prefix_is_above_bin() {
-        let cases = [
-            ("/opt/x/bin/tool", Some("/opt/x")),
-            ("/src/target/debug/tool", None),
-            ("/bin/tool", Some("/")),
-        ];
+        let cases =
+            [("/opt/x/bin/tool", Some("/opt/x")), ("/src/target/debug/tool", None), ("/bin/tool", Some("/"))];
         for (executable, prefix) in cases {
             assert_eq!(prefix_of(Path::new(executable)), prefix.map(PathBuf::from), "{executable}");
         }
