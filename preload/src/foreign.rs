@@ -27,7 +27,8 @@ fn place(address: u64) -> Option<&'static AtomicU64> {
 
 /// True when the page of `address` is known to be one.
 pub(crate) fn is_known(address: u64) -> bool {
-    address != 0 && place(address).is_some_and(|place| place.load(Ordering::Relaxed) == word(address))
+    // The first page has the word of an empty place.
+    address >> PAGE != 0 && place(address).is_some_and(|place| place.load(Ordering::Relaxed) == word(address))
 }
 
 /// Asks whether the page can be read, and remembers it if so. The caller knows that no module lies there.
@@ -42,4 +43,20 @@ pub(crate) fn learn(address: u64) -> bool {
         place.store(word, Ordering::Relaxed);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_known, learn};
+
+    /// Check that a page is known once it was learned, and that those which cannot be read never are: the first one, too.
+    #[test]
+    fn only_what_can_be_read_is_known() {
+        let word = 1_u64;
+        let address = (&raw const word).addr() as u64;
+        assert!(!is_known(address) && learn(address) && is_known(address));
+        for address in [0, 1, 4095] {
+            assert!(!is_known(address) && !learn(address) && !is_known(address), "{address}");
+        }
+    }
 }

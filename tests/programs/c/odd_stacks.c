@@ -1,9 +1,24 @@
-/* Allocates from code without tables, with everything in the frame pointer that should not be there. */
+/* Allocates from code without tables, with everything in the frame pointer that should not be there; then from code with
+   tables that are wrong, and everything where they say that the return address is. */
 #include "say.h"
 #include <sys/mman.h>
 
 /* push rbp; mov rbp, rsi; call rdx; pop rbp; ret */
 static const unsigned char code[] = {0x55, 0x48, 0x89, 0xf5, 0xff, 0xd2, 0x5d, 0xc3};
+
+/* What is pushed is in no table: by them, `value` is where this returns to. */
+void *allocate_below(size_t size, uint64_t value);
+__asm__(".pushsection .text\n"
+        ".type allocate_below, @function\n"
+        "allocate_below:\n"
+        "  .cfi_startproc\n"
+        "  push %rsi\n"
+        "  call malloc@PLT\n"
+        "  pop %rsi\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
+        "  .size allocate_below, . - allocate_below\n"
+        ".popsection\n");
 
 int main(void) {
   unsigned char *place =
@@ -27,6 +42,9 @@ int main(void) {
   };
   size_t count = sizeof pointers / sizeof *pointers;
   for (size_t i = 0; i < count; i++) free(call(1801 + i, pointers[i], malloc));
-  printf("%zu\n", count);
+  const uint64_t returns[] = {1, 8, 4095, 4096, (uint64_t)forbidden, UINT64_MAX, 0x8000000000000000u};
+  size_t below = sizeof returns / sizeof *returns;
+  for (size_t i = 0; i < below; i++) free(allocate_below(1901 + i, returns[i]));
+  printf("%zu %zu\n", count, below);
   return 0;
 }

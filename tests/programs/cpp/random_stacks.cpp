@@ -2,7 +2,7 @@
 //
 // Deep and shallow recursion through functions of many shapes; exceptions and longjmp that leave many frames at once;
 // frames of dynamic size and realigned ones; callbacks from libc; lambdas; signals that come by themselves and allocate;
-// a library that comes and goes.
+// a library that comes and goes. Link it with an allocator that signal handlers may call.
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
