@@ -26,3 +26,20 @@ fn handlers_that_allocate_are_recorded_or_counted() {
     assert_eq!(reasons, usize::from(lost > 0), "{:#}", info["lost"]);
     assert!(capture.rows().iter().all(|row| row.state == "complete"));
 }
+
+/// Check that a program is recorded whole that signals interrupt from before the agent's constructor on: while it is
+/// asked about, while its threads begin, and in every hook.
+#[test]
+fn joining_is_not_interrupted() {
+    let allocator = library("signal_blocking_allocator").build();
+    let signals = library("signals_from_the_start").with(&allocator).build();
+    let program = c("interrupted_often").flags(["-O1"]).with(&signals).with(&allocator).build();
+    let (ran, capture) = record(program).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let in_threads: u64 = ran.text().trim().parse().expect("a number of calls");
+    assert_eq!(count(&capture, 1400), in_threads);
+    let info = capture.info();
+    let reasons = info["lost"]["by_reason"].as_array().expect("a list");
+    assert!(reasons.iter().all(|lost| lost["reason"] == "nested"), "{reasons:#?}");
+    assert_eq!(info["overhead"]["agent_allocations"], 0);
+}

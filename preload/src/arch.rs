@@ -159,6 +159,24 @@ pub(crate) fn is_readable(address: u64) -> bool {
     result == -i64::from(libc::EINVAL)
 }
 
+/// Replaces the signals that the calling thread blocks, one bit each, and returns those that it blocked before.
+#[cold]
+pub(crate) fn block_signals(blocked: u64) -> u64 {
+    let mut before = 0_u64;
+    // SAFETY: the system call reads one word and writes one, both ours, of the size that it is told.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_rt_sigprocmask => _,
+            in("rdi") i64::from(libc::SIG_SETMASK), in("rsi") &raw const blocked, in("rdx") &raw mut before,
+            in("r10") 8,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    before
+}
+
 /// Ends the process without another word.
 pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: never returns.

@@ -13,6 +13,7 @@
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
 use crate::sampler;
+use crate::sys;
 use crate::thread::{self, ThreadState};
 
 /// Value of `busy` while a function of libc works for the agent itself.
@@ -197,7 +198,8 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         return None;
     }
     let busy = Busy::begin(local);
-    if process::join() && thread::adopt(local) {
+    // A handler's calls in the middle of this could not be recorded, and the conversation would be broken off by it.
+    if sys::without_signals(|| process::join() && thread::adopt(local)) {
         return Some(busy);
     }
     if call != Call::Other && process::is_recording() {

@@ -24,9 +24,11 @@ unsafe extern "C" {
 #[ctor::ctor(unsafe)]
 fn constructor() {
     real::resolve();
-    if process::join() {
-        own_call(crate::modules::describe_loaded);
-    }
+    crate::sys::without_signals(|| {
+        if process::join() {
+            own_call(crate::modules::describe_loaded);
+        }
+    });
 }
 
 /// True when the environment can be read and the next allocator is known.

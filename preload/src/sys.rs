@@ -1,5 +1,6 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
+use crate::arch;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -56,6 +57,16 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut c_void {
 pub(crate) unsafe fn open(start: *mut c_void, bytes: usize) -> bool {
     // SAFETY: the caller vouches for the range.
     unsafe { rustix::mm::mprotect(start, bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.is_ok()
+}
+
+/// Does something that no signal handler of this thread may see half done.
+#[cold]
+pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
+    // A refused call (a sandbox) blocks none, and takes none for blocked before: it would be refused at the end, too.
+    let before = arch::block_signals(u64::MAX);
+    let result = work();
+    arch::block_signals(before);
+    result
 }
 
 /// Waits until the word differs from `expected`, or somebody wakes us, or the time is over.
