@@ -130,6 +130,30 @@ proptest! {
     }
 }
 
+/// Check that a producer that waits for room goes on while its consumer is still busy with what it has taken.
+#[test]
+fn taken_room_is_given_back_before_it_is_looked_at() {
+    let ring = shared(8, 0);
+    let mut producer = ring.producer();
+    let mut room = producer.reserve(8, 0).unwrap();
+    (0..8).for_each(|word| room.push(word));
+    drop(room);
+    let mut taken = Vec::new();
+    let mut consumer = ring.consumer(0);
+    let count = consumer.take(8, |words| taken.extend(words.iter().map(|word| word.load(Ordering::Relaxed))));
+    assert_eq!((count, taken), (Ok(8), (0..8).collect()));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            while producer.reserve(8, 0).is_none() {
+                std::thread::yield_now();
+            }
+        });
+        // A sink that would be slow for ever: the consumer is not asked again before the producer has gone on.
+        waiting.join().unwrap();
+    });
+    assert_eq!(consumer.position(), 8);
+}
+
 /// Check that two threads pass records with sequence number and checksum without loss or damage.
 #[test]
 fn two_threads_lose_nothing() {
