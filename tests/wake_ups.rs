@@ -1,7 +1,7 @@
-//! The recorder sleeps until it is worth its while.
+//! The collector sleeps until it is worth its while.
 
-use crate::harness::{Page, World, c, record, wait_for};
-use rustix::process::{Pid, Signal};
+use crate::harness::{Burst, wait_for};
+use rustix::process::Pid;
 use std::time::{Duration, Instant};
 
 /// Times that threads of a process went to sleep so far, and the processor time that all of them took.
@@ -22,48 +22,30 @@ fn sleeps_and_work(pid: Pid) -> (u64, Duration) {
 /// Check that the recorder of an idle program is hardly ever awake, in all of its threads.
 #[test]
 fn recorder_of_an_idle_program_sleeps() {
-    let world = World::new();
-    let page = Page::new(&world);
-    let program = c("burst").flags(["-O1"]).build();
-    let recording = record(program).arg(&page.path).args(["10"]).world(world);
-    let running = recording.start();
-    page.pid();
-    let (sleeps, work) = sleeps_and_work(running.pid());
+    let burst = Burst::of(10, &[]);
+    let (sleeps, work) = sleeps_and_work(burst.recorder());
     let started = Instant::now();
     wait_for("two seconds", || started.elapsed() > Duration::from_secs(2));
     let passed = started.elapsed();
-    let (sleeps_after, work_after) = sleeps_and_work(running.pid());
-    page.go();
-    page.stop();
-    assert_eq!(running.wait().code, 6);
+    let (sleeps_after, work_after) = sleeps_and_work(burst.recorder());
+    burst.happen().assert_sound();
     let each_second = (sleeps_after - sleeps) as f64 / passed.as_secs_f64();
     // Ten for rings with little in them, one for the capture.
     assert!(each_second < 16.0, "woke {each_second} times a second");
     let share = (work_after - work).as_secs_f64() / passed.as_secs_f64();
     assert!(share < 0.01, "took {share} of a processor");
-    recording.capture().assert_sound();
 }
 
 /// Check that a busy program wakes the recorder when rings are well filled, and not for a few events each time.
 #[test]
 fn busy_program_wakes_its_recorder_for_well_filled_rings() {
     const TIMES: u64 = 1_000_000;
-    let world = World::new();
-    let page = Page::new(&world);
-    let program = c("burst").flags(["-O1"]).build();
-    let recording = record(program).arg(&page.path).args([TIMES.to_string()]).world(world);
-    let running = recording.start();
-    page.pid();
-    page.go();
-    page.stop();
-    assert_eq!(running.wait().code, 6);
-    let info = recording.capture().info();
-    let number = |path: &str| info.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
-    assert_eq!(number("/totals/allocations"), TIMES + 1);
+    let capture = Burst::of(TIMES, &[]).happen();
+    assert_eq!(capture.number("/totals/allocations"), TIMES + 1);
     // Three words for a block and its end; a ring of the default size has 131,072, of which a fifth is 26,214.
     let by_rings = TIMES * 3 / 26_214;
-    let by_clock = number("/duration_ns") / 100_000_000 + 1;
-    let wake_ups = number("/overhead/wake_ups");
+    let by_clock = capture.number("/duration_ns") / 100_000_000 + 1;
+    let wake_ups = capture.number("/overhead/wake_ups");
     assert!(wake_ups <= by_rings + by_clock + 20, "{wake_ups} wake-ups, {by_rings} + {by_clock} expected");
 }
 
@@ -71,20 +53,7 @@ fn busy_program_wakes_its_recorder_for_well_filled_rings() {
 #[test]
 fn burst_of_more_than_half_a_ring_is_kept() {
     const TIMES: u64 = 26_300;
-    let world = World::new();
-    let page = Page::new(&world);
-    let program = c("burst").flags(["-O1"]).build();
-    let recording = record(program).arg(&page.path).args([TIMES.to_string()]).world(world);
-    let recording = recording.options(["--on-full", "drop"]);
-    let running = recording.start();
-    page.pid();
-    running.signal(Signal::STOP);
-    page.go();
-    wait_for("the burst", || page.is_done());
-    running.signal(Signal::CONT);
-    page.stop();
-    assert_eq!(running.wait().code, 6);
-    let capture = recording.capture();
+    let capture = Burst::of(TIMES, &["--on-full", "drop"]).happen_unattended();
     capture.assert_sound();
-    assert_eq!(capture.info()["totals"]["allocations"], TIMES + 1);
+    assert_eq!(capture.number("/totals/allocations"), TIMES + 1);
 }

@@ -63,6 +63,11 @@ impl Capture {
         self.document(&["info", "--json"])
     }
 
+    /// A number of `info --json`, 0 where there is none.
+    pub(crate) fn number(&self, path: &str) -> u64 {
+        self.info().pointer(path).and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// `report --json` with these options.
     pub(crate) fn report(&self, options: &[&str]) -> Value {
         self.document(&[&["report", "--json"], options].concat())

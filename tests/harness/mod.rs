@@ -13,11 +13,13 @@ mod capture;
 mod event;
 mod recording;
 
+mod burst;
 mod page;
 mod probe;
 
 mod repeat;
 
+pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
 pub(crate) use event::Event;
 pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, library, rust};

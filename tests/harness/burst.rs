@@ -1,0 +1,66 @@
+//! A recorded program that allocates in a burst when it is told to, and then once more.
+
+use super::{Capture, Page, Recording, Running, World, c, record, wait_for};
+use rustix::process::{Pid, Signal};
+
+/// The program, which has begun and waits.
+#[derive(Debug)]
+pub(crate) struct Burst {
+    page: Page,
+    recording: Recording,
+    running: Running,
+    target: i32,
+}
+
+impl Burst {
+    /// Starts one of so many allocations, recorded with these options of `run`.
+    pub(crate) fn of(times: u64, options: &[&str]) -> Burst {
+        let world = World::new();
+        let page = Page::new(&world);
+        let program = c("burst").flags(["-O1"]).build();
+        let recording = record(program).arg(&page.path).arg(times.to_string()).world(world).options(options);
+        let running = recording.start();
+        let target = page.pid();
+        Burst { page, recording, running, target }
+    }
+
+    /// Who records it.
+    pub(crate) fn recorder(&self) -> Pid {
+        self.running.pid()
+    }
+
+    /// Lets it happen, and gives the capture.
+    pub(crate) fn happen(self) -> Capture {
+        self.page.go();
+        self.end()
+    }
+
+    /// Lets it happen while nobody empties the rings.
+    pub(crate) fn happen_unattended(self) -> Capture {
+        self.running.signal(Signal::STOP);
+        self.page.go();
+        wait_for("the burst", || self.page.is_done());
+        self.running.signal(Signal::CONT);
+        self.end()
+    }
+
+    /// Lets it happen, and the program end, while nobody empties the rings.
+    pub(crate) fn happen_and_end_unattended(self) -> Capture {
+        self.running.signal(Signal::STOP);
+        self.page.go();
+        self.page.stop();
+        // A process that nobody has waited for yet is Z.
+        let stat = format!("/proc/{}/stat", self.target);
+        wait_for("the program's end", || {
+            std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "))
+        });
+        self.running.signal(Signal::CONT);
+        self.end()
+    }
+
+    fn end(self) -> Capture {
+        self.page.stop();
+        assert_eq!(self.running.wait().code, 6);
+        self.recording.capture()
+    }
+}
