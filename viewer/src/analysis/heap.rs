@@ -6,9 +6,9 @@ use capture::ThreadId;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// One live block.
+/// One live block, and what an observer keeps with it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct Block<K = ()> {
     pub(super) address: u64,
     pub(super) size: u64,
     /// Who allocated it: a stack of a process.
@@ -19,25 +19,27 @@ pub(super) struct Block {
     pub(super) gap_edges: u32,
     /// [`Lineage::forks`](super::lineage::Lineage) at its birth: a later value means that a child inherited it.
     pub(super) forks: u32,
+    /// What the observer of the pass wants back when the block dies: see [`super::watch::Watch`].
+    pub(super) kept: K,
 }
 
-const _: () = assert!(size_of::<Block>() == 32, "two blocks share a cache line");
+const _: () = assert!(size_of::<Block<()>>() == 32, "two blocks share a cache line");
 
 /// Live blocks by address.
 #[derive(Debug)]
-pub(super) struct Heap {
+pub(super) struct Heap<K = ()> {
     seed: Seed,
-    blocks: HashTable<Block>,
+    blocks: HashTable<Block<K>>,
 }
 
-impl Heap {
+impl<K: Copy> Heap<K> {
     pub(super) fn new(seed: Seed) -> Self {
         Self { seed, blocks: HashTable::new() }
     }
 
     /// Adds a block and returns the one that was live at its address, if any.
     // Cost: one probe, usually two cache misses.
-    pub(super) fn insert(&mut self, block: Block) -> Option<Block> {
+    pub(super) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
         let seed = self.seed;
         let entry = self.blocks.entry(
             seed.hash(block.address),
@@ -55,16 +57,16 @@ impl Heap {
 
     /// Takes the block at this address out.
     // Cost: one probe, usually two cache misses.
-    pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
+    pub(super) fn remove(&mut self, address: u64) -> Option<Block<K>> {
         let entry = self.blocks.find_entry(self.seed.hash(address), |block| block.address == address);
         entry.ok().map(|entry| entry.remove().0)
     }
 
-    pub(super) fn get(&self, address: u64) -> Option<&Block> {
+    pub(super) fn get(&self, address: u64) -> Option<&Block<K>> {
         self.blocks.find(self.seed.hash(address), |block| block.address == address)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Block> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Block<K>> {
         self.blocks.iter()
     }
 
@@ -81,7 +83,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn block(address: u64, size: u64) -> Block {
-        Block { address, size, site: SiteId(0), thread: ThreadId(0), gap_edges: 0, forks: 0 }
+        Block { address, size, site: SiteId(0), thread: ThreadId(0), gap_edges: 0, forks: 0, kept: () }
     }
 
     proptest! {

@@ -137,7 +137,12 @@ fn has_heir(heirs: &BTreeSet<u32>, born: u32, died: u32) -> bool {
 
 /// Makes `child` an heir of `parent`: of the heap it had at the fork of this number, where that was noted, else of the
 /// one that it has now.
-pub(super) fn inherit(processes: &mut [ProcessState], parent: ProcessId, child: ProcessId, number: u32) {
+pub(super) fn inherit<K: Copy>(
+    processes: &mut [ProcessState<K>],
+    parent: ProcessId,
+    child: ProcessId,
+    number: u32,
+) {
     let state = &mut processes[parent.index()];
     let lineage = &mut state.lineage;
     let noted = lineage.expected.iter().rposition(|&(noted, _)| number != 0 && noted == number);
@@ -150,7 +155,7 @@ pub(super) fn inherit(processes: &mut [ProcessState], parent: ProcessId, child: 
 }
 
 /// Says whether `process` inherited a live block at this address and has not freed it, and if so frees it.
-pub(super) fn release(processes: &mut [ProcessState], process: ProcessId, address: u64) -> bool {
+pub(super) fn release<K: Copy>(processes: &mut [ProcessState<K>], process: ProcessId, address: u64) -> bool {
     let found = inherits(processes, process, address);
     if found {
         let lineage = &mut processes[process.index()].lineage;
@@ -159,7 +164,7 @@ pub(super) fn release(processes: &mut [ProcessState], process: ProcessId, addres
     found
 }
 
-fn inherits(processes: &[ProcessState], process: ProcessId, address: u64) -> bool {
+fn inherits<K: Copy>(processes: &[ProcessState<K>], process: ProcessId, address: u64) -> bool {
     let own = &processes[process.index()].lineage;
     if own.released.contains_key(&address) {
         return false;
@@ -181,7 +186,7 @@ fn inherits(processes: &[ProcessState], process: ProcessId, address: u64) -> boo
 }
 
 /// Gives back what a process that has ended kept for its heirs, when there are none left, and tells its parent.
-pub(super) fn let_go(processes: &mut [ProcessState], process: ProcessId) {
+pub(super) fn let_go<K: Copy>(processes: &mut [ProcessState<K>], process: ProcessId) {
     let mut next = Some(process);
     while let Some(process) = next {
         let state = &mut processes[process.index()];

@@ -32,6 +32,7 @@ mod profile;
 mod sites;
 mod spread;
 mod thread;
+mod watch;
 
 mod frames;
 mod functions;
@@ -73,3 +74,4 @@ pub use spread::Spread;
 pub use stacks::{Group, Row, groups, rows};
 pub use state::{StackState, StateShare, stack_states, state_share};
 pub use tree::{Tree, TreeNode};
+pub use watch::{Birth, Death, End, Instant, Left, Life, Watch};

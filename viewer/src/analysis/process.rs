@@ -24,11 +24,11 @@ pub(super) enum Phase {
 
 /// State of one process image.
 #[derive(Debug)]
-pub(super) struct ProcessState {
+pub(super) struct ProcessState<K = ()> {
     pub(super) phase: Phase,
     /// How it ended, as far as the capture says.
     pub(super) ended: Ended,
-    pub(super) heap: Heap,
+    pub(super) heap: Heap<K>,
     pub(super) lineage: Lineage,
     /// Live now, in-flight `realloc`s included.
     pub(super) held: Amount,
@@ -47,7 +47,7 @@ pub(super) struct ProcessState {
     pub(super) reallocating: Vec<ThreadId>,
 }
 
-impl ProcessState {
+impl<K: Copy> ProcessState<K> {
     pub(super) fn new(seed: Seed, row: &Process) -> Self {
         Self {
             ended: row.end.as_ref().map_or(Ended::Running, |end| end.ended),
@@ -69,7 +69,7 @@ impl ProcessState {
     }
 
     /// True when this block has lived while events of its process were lost.
-    pub(super) fn lived_through_gap(&self, block: &Block) -> bool {
+    pub(super) fn lived_through_gap(&self, block: &Block<K>) -> bool {
         self.open_gaps > 0 || block.gap_edges != self.gap_edges
     }
 
@@ -79,14 +79,14 @@ impl ProcessState {
     }
 
     /// Takes a block out by address; a child may still ask for it.
-    pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
+    pub(super) fn remove(&mut self, address: u64) -> Option<Block<K>> {
         let block = self.heap.remove(address)?;
         self.lineage.bury(address, block.forks);
         Some(block)
     }
 
     /// Puts a block in and returns the one it displaced; a child may still ask for that one.
-    pub(super) fn insert(&mut self, block: Block) -> Option<Block> {
+    pub(super) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
         let displaced = self.heap.insert(block)?;
         self.lineage.bury(displaced.address, displaced.forks);
         Some(displaced)

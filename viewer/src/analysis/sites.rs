@@ -98,6 +98,10 @@ impl Sites {
         row
     }
 
+    pub(super) fn get(&self, site: SiteId) -> &SiteState {
+        &self.rows[site.0 as usize]
+    }
+
     pub(super) fn get_mut(&mut self, site: SiteId) -> &mut SiteState {
         &mut self.rows[site.0 as usize]
     }

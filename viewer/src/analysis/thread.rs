@@ -8,21 +8,21 @@ pub(super) const MAX_NESTED: usize = 64;
 
 /// A `realloc` that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct Pending<K = ()> {
     pub(super) serial: u16,
     pub(super) address: u64,
     /// The old block, already gone by address; none when it was not known.
-    pub(super) block: Option<Block>,
+    pub(super) block: Option<Block<K>>,
     /// [`ThreadState::gaps`] when it began.
     pub(super) gaps: u32,
 }
 
 /// State of one thread.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ThreadState {
+#[derive(Clone, Debug)]
+pub(super) struct ThreadState<K = ()> {
     /// Address of the thread's last allocation, until it frees that block.
     pub(super) last: Option<u64>,
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<Pending<K>>,
     /// The thread stands in its process' list of threads that ever called `realloc`.
     pub(super) listed: bool,
     /// Events of this thread are being lost.
@@ -31,16 +31,22 @@ pub(super) struct ThreadState {
     pub(super) gaps: u32,
 }
 
-impl ThreadState {
+impl<K> Default for ThreadState<K> {
+    fn default() -> Self {
+        Self { last: None, pending: Vec::new(), listed: false, in_gap: false, gaps: 0 }
+    }
+}
+
+impl<K> ThreadState<K> {
     /// Takes the `realloc` with this serial out, the latest if there are several.
-    pub(super) fn take(&mut self, serial: u16) -> Option<Pending> {
+    pub(super) fn take(&mut self, serial: u16) -> Option<Pending<K>> {
         let place = self.pending.iter().rposition(|pending| pending.serial == serial)?;
         Some(self.pending.remove(place))
     }
 
     /// Takes one out that can have no end any more: its end fell into a gap, its serial is being used again, or
     /// there are too many.
-    pub(super) fn take_abandoned(&mut self, next_serial: u16) -> Option<Pending> {
+    pub(super) fn take_abandoned(&mut self, next_serial: u16) -> Option<Pending<K>> {
         let gaps = self.gaps;
         let full = self.pending.len() >= MAX_NESTED;
         let place = self
@@ -64,7 +70,7 @@ mod tests {
     /// Check that nested calls end in any order, and that an unknown serial ends none.
     #[test]
     fn nested_calls_end_by_serial() {
-        let mut thread = ThreadState::default();
+        let mut thread = ThreadState::<()>::default();
         assert!(begin(&mut thread, 1).is_empty());
         assert!(begin(&mut thread, 2).is_empty());
         assert_eq!(thread.take(3).map(|p| p.serial), None);
@@ -75,7 +81,7 @@ mod tests {
     /// Check that a call is abandoned when its end fell into a gap and when its serial comes again.
     #[test]
     fn lost_ends_are_noticed() {
-        let mut thread = ThreadState::default();
+        let mut thread = ThreadState::<()>::default();
         begin(&mut thread, 1);
         thread.gaps += 1;
         assert_eq!(begin(&mut thread, 2), [1]);
@@ -85,7 +91,7 @@ mod tests {
     /// Check that a file full of beginnings without ends needs bounded memory.
     #[test]
     fn beginnings_are_bounded() {
-        let mut thread = ThreadState::default();
+        let mut thread = ThreadState::<()>::default();
         let abandoned: usize = (0..10_000).map(|serial| begin(&mut thread, serial).len()).sum();
         assert_eq!(thread.pending.len(), MAX_NESTED);
         assert_eq!(abandoned, 10_000 - MAX_NESTED);

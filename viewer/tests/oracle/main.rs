@@ -1,5 +1,6 @@
 //! The streaming pass against a replay that does everything the slow way.
 
+mod lives;
 mod naive;
 #[path = "../support/mod.rs"]
 mod support;
@@ -10,7 +11,7 @@ use capture::{
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Made;
-use viewer::analysis::Cost;
+use viewer::analysis::{Cost, Load};
 
 /// Two threads in each of: a root, two children that it forks, a child of the first child, and what the first
 /// child executes.
@@ -120,5 +121,27 @@ proptest! {
         let ends = profile.total.freed.blocks + profile.total.live().blocks + vanished;
         prop_assert_eq!(profile.total.allocated.blocks, ends);
         prop_assert!(profile.total.temporary.blocks <= profile.total.freed.blocks);
+    }
+
+    /// Check that an observer is told of every birth and every death, and gets back what it kept: sums taken from
+    /// them are those of the profile.
+    #[test]
+    fn births_and_deaths_add_up(events in events()) {
+        let made = Made { tables: family(), events, ..Made::default() };
+        let mut load = Load::watched(&made.tables, lives::Lives::default());
+        made.events.iter().for_each(|event| load.event(event));
+        let (profile, lives) = load.finish_watched();
+        prop_assert!(lives.confused.is_empty(), "{:#?}", lives.confused);
+        prop_assert_eq!(lives.immortal(), 0);
+        prop_assert_eq!(lives.events, profile.events);
+        prop_assert_eq!(lives.resized, lives.outgrown);
+        let anomalies = profile.anomalies();
+        prop_assert_eq!(lives.displaced, anomalies.lost_frees + anomalies.conflicts);
+        for site in &profile.sites {
+            let mut cost = lives.costs.get(&(site.process.0, site.node.0)).copied().unwrap_or_default();
+            cost.peak = site.cost.peak;
+            prop_assert_eq!(cost, site.cost, "{:?}", site);
+        }
+        prop_assert_eq!(lives.costs.len(), profile.sites.len());
     }
 }

@@ -4,6 +4,7 @@ use super::Load;
 use crate::analysis::cost::Part;
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
+use crate::analysis::watch::{End, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
 
 /// No block is larger than the address space of a process.
@@ -16,46 +17,52 @@ pub(super) struct Allocation {
     pub(super) thread: ThreadId,
     pub(super) address: u64,
     pub(super) size: u64,
+    pub(super) alignment: u64,
     pub(super) stack: NodeId,
-    pub(super) time: u64,
 }
 
-impl Load<'_> {
-    pub(super) fn allocate(&mut self, call: Allocation) {
-        let size = call.size.min(MAX_SIZE);
-        let site = self.sites.of(call.process, call.stack);
-        let state = &mut self.processes[call.process.index()];
+impl<W: Watch> Load<'_, W> {
+    /// A new block, which a `realloc` may have made of an old one.
+    pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Kept>>) {
+        call.size = call.size.min(MAX_SIZE);
+        let Allocation { process, thread, address, size, stack, .. } = call;
+        let site = self.sites.of(process, stack);
+        let kept = self.tell_born(&call, site, old);
+        let state = &mut self.processes[process.index()];
         let displaced = state.insert(Block {
-            address: call.address,
+            address,
             size,
             site,
-            thread: call.thread,
+            thread,
             gap_edges: state.gap_edges,
             forks: state.lineage.forks,
+            kept,
         });
         if let Some(block) = displaced {
-            self.end_uncounted(call.process, block);
+            self.end_uncounted(process, block);
         }
-        self.threads[call.thread.index()].last = Some(call.address);
+        self.threads[thread.index()].last = Some(address);
         self.sites.count(site, Part::Allocated, self.estimator.count(size));
-        self.hold(call.process, site, size, call.time);
+        self.hold(process, site, size);
     }
 
-    pub(super) fn free(&mut self, process: ProcessId, thread: ThreadId, address: u64) {
+    pub(super) fn free(&mut self, process: ProcessId, thread: ThreadId, address: u64, stack: NodeId) {
         let Some(block) = self.processes[process.index()].remove(address) else {
             return self.free_unknown(process, address);
         };
         let last = &mut self.threads[thread.index()].last;
-        if *last == Some(address) && block.thread == thread {
+        let is_temporary = *last == Some(address) && block.thread == thread;
+        if is_temporary {
             *last = None;
             self.sites.count(block.site, Part::Temporary, self.estimator.count(block.size));
         }
-        self.free_known(process, block);
+        self.free_known(process, block, End::Freed { thread, stack, is_temporary });
     }
 
-    pub(super) fn free_known(&mut self, process: ProcessId, block: Block) {
+    pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {
         self.sites.count(block.site, Part::Freed, self.estimator.count(block.size));
-        self.release(process, block);
+        self.release(process, &block);
+        self.tell_died(process, &block, end);
     }
 
     #[cold]
@@ -73,13 +80,15 @@ impl Load<'_> {
 
     /// Ends a block whose address was handed out again although no free of it was recorded.
     #[cold]
-    pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block) {
+    pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block<W::Kept>) {
         let state = &mut self.processes[process.index()];
-        if state.lived_through_gap(&block) {
+        let through_gap = state.lived_through_gap(&block);
+        if through_gap {
             state.anomalies.lost_frees += 1;
         } else {
             state.anomalies.conflicts += 1;
         }
-        self.release(process, block);
+        self.release(process, &block);
+        self.tell_died(process, &block, End::Displaced { through_gap });
     }
 }

@@ -1,9 +1,10 @@
 //! Intervals in which a thread's events were lost.
 
 use super::Load;
+use crate::analysis::watch::Watch;
 use capture::{ProcessId, ThreadId};
 
-impl Load<'_> {
+impl<W: Watch> Load<'_, W> {
     pub(super) fn gap_begin(&mut self, process: ProcessId, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         state.last = None;

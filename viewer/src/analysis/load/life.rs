@@ -1,13 +1,15 @@
 //! Beginnings and ends of process images.
 
 use super::Load;
+use super::told::life;
 use crate::analysis::cost::{Amount, Part};
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
 use crate::analysis::process::Phase;
+use crate::analysis::watch::{Death, End, Instant, Left, Watch};
 use capture::{Ended, ProcessId};
 
-impl Load<'_> {
+impl<W: Watch> Load<'_, W> {
     pub(super) fn start(&mut self, process: ProcessId, fork: u32) {
         let row = self.tables.processes.get(process.index());
         let (Some(row), Some(state)) = (row, self.processes.get_mut(process.index())) else {
@@ -41,19 +43,25 @@ impl Load<'_> {
         let reallocating = std::mem::take(&mut state.reallocating);
         let pending =
             reallocating.iter().flat_map(|thread| std::mem::take(&mut self.threads[thread.index()].pending));
-        let in_realloc: Vec<Block> = pending.filter_map(|pending| pending.block).collect();
+        let in_realloc: Vec<Block<W::Kept>> = pending.filter_map(|pending| pending.block).collect();
         let estimator = self.estimator;
-        let count = |block: &Block| estimator.count(block.size);
+        let count = |block: &Block<W::Kept>| estimator.count(block.size);
         state.in_realloc = in_realloc.iter().fold(Amount::ZERO, |sum, block| sum + count(block).amount);
-        for block in in_realloc.iter().chain(state.heap.iter()) {
-            let part = match (state.ended, state.lived_through_gap(block)) {
-                (Ended::Exec, _) => Part::AtExec,
-                (_, true) => Part::Uncertain,
-                (_, false) => Part::Leaked,
+        let begun = in_realloc.iter().map(|block| (block, true));
+        for (block, in_realloc) in begun.chain(state.heap.iter().map(|block| (block, false))) {
+            let (part, left) = match (state.ended, state.lived_through_gap(block)) {
+                (Ended::Exec, _) => (Part::AtExec, Left::AtExec),
+                (_, true) => (Part::Uncertain, Left::Uncertain),
+                (_, false) => (Part::Leaked, Left::Leaked),
             };
             let counted = count(block);
             self.sites.count(block.site, part, counted);
             self.peak.release(&mut self.sites, block.site, counted);
+            if W::LOOKS {
+                let at = Instant { position: self.events, time: self.now };
+                let end = End::Left { left, ended: state.ended, in_realloc };
+                self.watch.died(&life(&self.sites, process, block), &Death { at, end });
+            }
         }
         state.held = Amount::ZERO;
         let pages = std::mem::take(&mut state.pages).held.cast_signed();

@@ -8,6 +8,7 @@ mod gaps;
 mod life;
 mod pages;
 mod realloc;
+mod told;
 
 use super::cost::Cost;
 use super::estimate::{Estimator, Rounding};
@@ -18,6 +19,7 @@ use super::process::{Phase, ProcessState};
 use super::profile::{PagesPeak, ProcessProfile, Profile, Site};
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
+use super::watch::Watch;
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 
@@ -33,7 +35,9 @@ use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 /// let profile = load.finish();
 /// assert_eq!(profile.total.allocated.blocks, 0);
 /// ```
-pub struct Load<'a> {
+///
+/// An observer is told of every block's birth and death: see [`Watch`].
+pub struct Load<'a, W: Watch = ()> {
     tables: &'a Tables,
     estimator: Estimator,
     sites: Sites,
@@ -41,9 +45,12 @@ pub struct Load<'a> {
     /// Pages of all processes beside their allocators, in bytes.
     own_pages: i64,
     own_pages_peak: PagesPeak,
-    processes: Vec<ProcessState>,
-    threads: Vec<ThreadState>,
+    processes: Vec<ProcessState<W::Kept>>,
+    threads: Vec<ThreadState<W::Kept>>,
+    watch: W,
     events: u64,
+    /// Time of the event that is being counted.
+    now: u64,
     stray_events: u64,
     last_time: u64,
 }
@@ -51,6 +58,18 @@ pub struct Load<'a> {
 impl<'a> Load<'a> {
     /// A pass over the events of the capture that these tables belong to.
     pub fn new(tables: &'a Tables) -> Self {
+        Self::watched(tables, ())
+    }
+
+    /// Ends the processes that still run and gives the result.
+    pub fn finish(self) -> Profile {
+        self.finish_watched().0
+    }
+}
+
+impl<'a, W: Watch> Load<'a, W> {
+    /// The same under the eyes of an observer.
+    pub fn watched(tables: &'a Tables, watch: W) -> Self {
         let seed = Seed::random();
         let estimator = Estimator::new(Sampling::new(tables.metadata.sample_interval));
         Self {
@@ -61,8 +80,10 @@ impl<'a> Load<'a> {
             own_pages: 0,
             own_pages_peak: PagesPeak::default(),
             processes: tables.processes.iter().map(|row| ProcessState::new(seed, row)).collect(),
-            threads: vec![ThreadState::default(); tables.threads.len()],
+            threads: tables.threads.iter().map(|_| ThreadState::default()).collect(),
+            watch,
             events: 0,
+            now: 0,
             stray_events: 0,
             last_time: 0,
         }
@@ -72,6 +93,7 @@ impl<'a> Load<'a> {
     // Cost: 20 to 40 ns for an allocation or a free of a heap that fits into the cache, 100 ns for a million blocks.
     pub fn event(&mut self, event: &Event) {
         self.events += 1;
+        self.now = event.time;
         self.last_time = self.last_time.max(event.time);
         match event.action {
             Action::ProcessStart { process, fork } => self.start(process, fork),
@@ -81,10 +103,15 @@ impl<'a> Load<'a> {
                 None => self.stray_events += 1,
             },
         }
+        if W::LOOKS {
+            let at = self.instant();
+            self.watch.event(at, event);
+        }
     }
 
-    /// Ends the processes that still run and gives the result.
-    pub fn finish(mut self) -> Profile {
+    /// Ends the processes that still run and gives the result, and the observer back.
+    pub fn finish_watched(mut self) -> (Profile, W) {
+        self.now = self.last_time;
         for index in 0..self.processes.len() {
             if self.processes[index].phase == Phase::Running {
                 self.end(ProcessId::from_index(index), Ended::Running);
@@ -113,7 +140,7 @@ impl<'a> Load<'a> {
         profile.processes =
             self.processes.iter().map(|state| process_profile(state, self.estimator)).collect();
         profile.set_spreads(spreads);
-        profile
+        (profile, self.watch)
     }
 
     /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
@@ -130,13 +157,13 @@ impl<'a> Load<'a> {
     fn thread_event(&mut self, process: ProcessId, event: &Event) {
         let thread = event.thread;
         match event.action {
-            Action::Alloc { address, size, stack, .. } => {
-                self.allocate(Allocation { process, thread, address, size, stack, time: event.time });
+            Action::Alloc { address, size, alignment, stack } => {
+                self.allocate(Allocation { process, thread, address, size, alignment, stack }, None);
             }
-            Action::Free { address, .. } => self.free(process, thread, address),
+            Action::Free { address, stack } => self.free(process, thread, address, stack),
             Action::ReallocBegin { address, serial } => self.realloc_begin(process, thread, address, serial),
             Action::ReallocEnd { serial, outcome } => {
-                self.realloc_end(process, event, serial, outcome);
+                self.realloc_end(process, thread, serial, outcome);
             }
             Action::Fork { fork } => self.processes[process.index()].lineage.note_fork(fork),
             Action::Unsampled => self.threads[thread.index()].last = None,
@@ -156,22 +183,22 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn hold(&mut self, process: ProcessId, site: SiteId, size: u64, time: u64) {
+    fn hold(&mut self, process: ProcessId, site: SiteId, size: u64) {
         let block = self.estimator.count(size);
         let state = &mut self.processes[process.index()];
         state.held += block.amount;
-        state.top.raise(state.held, time);
-        self.peak.hold(&mut self.sites, site, block, time);
+        state.top.raise(state.held, self.now);
+        self.peak.hold(&mut self.sites, site, block, self.now);
     }
 
-    fn release(&mut self, process: ProcessId, block: Block) {
+    fn release(&mut self, process: ProcessId, block: &Block<W::Kept>) {
         let counted = self.estimator.count(block.size);
         self.processes[process.index()].held -= counted.amount;
         self.peak.release(&mut self.sites, block.site, counted);
     }
 }
 
-fn process_profile(state: &ProcessState, estimator: Estimator) -> ProcessProfile {
+fn process_profile<K>(state: &ProcessState<K>, estimator: Estimator) -> ProcessProfile {
     ProcessProfile {
         seen: state.phase != Phase::Unseen,
         ended: state.ended,

@@ -2,9 +2,10 @@
 
 use super::Load;
 use crate::analysis::profile::PagesPeak;
+use crate::analysis::watch::Watch;
 use capture::{Action, ProcessId};
 
-impl Load<'_> {
+impl<W: Watch> Load<'_, W> {
     /// Follows a mapping.
     pub(super) fn note_pages(&mut self, process: ProcessId, mapping: &Action, time: u64) {
         let pages = &mut self.processes[process.index()].pages;

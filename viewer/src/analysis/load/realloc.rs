@@ -14,9 +14,10 @@ use super::Load;
 use super::calls::Allocation;
 use crate::analysis::heap::Block;
 use crate::analysis::thread::Pending;
-use capture::{Event, ProcessId, ReallocOutcome, ThreadId};
+use crate::analysis::watch::{End, Watch};
+use capture::{NodeId, ProcessId, ReallocOutcome, ThreadId};
 
-impl Load<'_> {
+impl<W: Watch> Load<'_, W> {
     pub(super) fn realloc_begin(&mut self, process: ProcessId, thread: ThreadId, address: u64, serial: u16) {
         while let Some(abandoned) = self.threads[thread.index()].take_abandoned(serial) {
             if let Some(block) = abandoned.block {
@@ -36,27 +37,31 @@ impl Load<'_> {
     pub(super) fn realloc_end(
         &mut self,
         process: ProcessId,
-        event: &Event,
+        thread: ThreadId,
         serial: u16,
         outcome: ReallocOutcome,
     ) {
-        let pending = self.threads[event.thread.index()].take(serial);
+        let pending = self.threads[thread.index()].take(serial);
         match outcome {
             ReallocOutcome::Failed => {
                 if let Some(block) = pending.and_then(|pending| pending.block) {
                     self.restore(process, block);
                 }
             }
-            ReallocOutcome::Freed => self.realloc_free(process, pending),
+            ReallocOutcome::Freed => {
+                let end = End::Freed { thread, stack: NodeId::ROOT, is_temporary: false };
+                self.realloc_free(process, pending, end);
+            }
             ReallocOutcome::Block { address, size, stack } => {
-                let thread = event.thread;
-                let call = Allocation { process, thread, address, size, stack, time: event.time };
+                let call = Allocation { process, thread, address, size, alignment: 0, stack };
+                let end = End::Resized { thread, stack, address, size };
+                let old = pending.and_then(|pending| pending.block);
                 if pending.is_some_and(|pending| pending.address == address) {
-                    self.realloc_free(process, pending);
-                    self.allocate(call);
+                    self.realloc_free(process, pending, end);
+                    self.allocate(call, old.as_ref());
                 } else {
-                    self.allocate(call);
-                    self.realloc_free(process, pending);
+                    self.allocate(call, old.as_ref());
+                    self.realloc_free(process, pending, end);
                 }
             }
         }
@@ -64,9 +69,9 @@ impl Load<'_> {
 
     /// The free half of a `realloc` that succeeded. Where its beginning was not recorded, a gap explains that, or
     /// nothing does.
-    pub(super) fn realloc_free(&mut self, process: ProcessId, pending: Option<Pending>) {
+    pub(super) fn realloc_free(&mut self, process: ProcessId, pending: Option<Pending<W::Kept>>, end: End) {
         match pending {
-            Some(Pending { block: Some(block), .. }) => self.free_known(process, block),
+            Some(Pending { block: Some(block), .. }) => self.free_known(process, block, end),
             Some(Pending { address, block: None, .. }) => self.free_unknown(process, address),
             None => {
                 let state = &mut self.processes[process.index()];
@@ -76,7 +81,7 @@ impl Load<'_> {
     }
 
     /// Puts the block of a failed `realloc` back. Its bytes never left the sums.
-    pub(super) fn restore(&mut self, process: ProcessId, mut block: Block) {
+    pub(super) fn restore(&mut self, process: ProcessId, mut block: Block<W::Kept>) {
         let state = &mut self.processes[process.index()];
         if state.heap.get(block.address).is_some() {
             return self.end_uncounted(process, block);

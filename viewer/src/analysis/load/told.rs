@@ -1,0 +1,53 @@
+//! What the observer of a pass is told.
+
+use super::Load;
+use super::calls::Allocation;
+use crate::analysis::heap::Block;
+use crate::analysis::sites::{SiteId, Sites};
+use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
+use capture::ProcessId;
+
+impl<W: Watch> Load<'_, W> {
+    /// Tells of a new block, and gives what to keep with it.
+    // Cost: nothing where nobody looks.
+    #[inline]
+    pub(super) fn tell_born(
+        &mut self,
+        call: &Allocation,
+        site: SiteId,
+        old: Option<&Block<W::Kept>>,
+    ) -> W::Kept {
+        let birth = Birth {
+            at: self.instant(),
+            process: call.process,
+            thread: call.thread,
+            node: if W::LOOKS { self.sites.get(site).node } else { call.stack },
+            address: call.address,
+            size: call.size,
+            alignment: call.alignment,
+        };
+        let old = old.filter(|_| W::LOOKS).map(|old| life(&self.sites, call.process, old));
+        self.watch.born(&birth, old.as_ref())
+    }
+
+    /// Tells of a block's end.
+    // Cost: nothing where nobody looks.
+    #[inline]
+    pub(super) fn tell_died(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
+        if W::LOOKS {
+            let (life, at) = (life(&self.sites, process, block), self.instant());
+            self.watch.died(&life, &Death { at, end });
+        }
+    }
+
+    pub(super) fn instant(&self) -> Instant {
+        Instant { position: self.events, time: self.now }
+    }
+}
+
+/// What is known of a block that dies, or is resized.
+pub(super) fn life<K: Copy>(sites: &Sites, process: ProcessId, block: &Block<K>) -> Life<K> {
+    let node = sites.get(block.site).node;
+    let Block { address, size, thread, kept, .. } = *block;
+    Life { process, thread, node, address, size, kept }
+}
