@@ -45,6 +45,11 @@ impl Mappings {
         }
     }
 
+    /// Forgets the totals, not where the break is.
+    pub(super) fn restart(&mut self) {
+        *self = Self { last_break: self.last_break, ..Self::default() };
+    }
+
     /// Adds another process' totals.
     pub fn add(&mut self, other: &Self) {
         self.mapped += other.mapped;

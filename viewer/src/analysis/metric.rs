@@ -1,6 +1,7 @@
 //! What to look at.
 
 use super::cost::{Amount, Cost};
+use std::ops::Add;
 use std::str::FromStr;
 
 /// Which part of a cost a view shows and sorts by.
@@ -11,6 +12,8 @@ pub enum Metric {
     Peak,
     /// Bytes alive when the process or the recording ended.
     Leaked,
+    /// Bytes alive at a moment: those of [`Metric::Leaked`], uncertain ones, and what exec left behind.
+    Live,
     /// Number of allocations.
     Allocations,
     /// Bytes of all allocations.
@@ -21,14 +24,15 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 5] =
-        [Metric::Peak, Metric::Leaked, Metric::Allocations, Metric::Bytes, Metric::Temporary];
+    pub const ALL: [Metric; 6] =
+        [Metric::Peak, Metric::Leaked, Metric::Live, Metric::Allocations, Metric::Bytes, Metric::Temporary];
 
     /// The word that names it on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Peak => "peak",
             Metric::Leaked => "leaked",
+            Metric::Live => "live",
             Metric::Allocations => "allocations",
             Metric::Bytes => "bytes",
             Metric::Temporary => "temporary",
@@ -40,15 +44,17 @@ impl Metric {
         match self {
             Metric::Peak | Metric::Allocations | Metric::Bytes => "allocations",
             Metric::Leaked => "block that was still allocated at the end",
+            Metric::Live => "live blocks",
             Metric::Temporary => "temporary allocations",
         }
     }
 
     /// The part of a cost that it shows.
-    pub fn of<T: Copy>(self, cost: &Cost<T>) -> T {
+    pub fn of<T: Copy + Add<Output = T>>(self, cost: &Cost<T>) -> T {
         match self {
             Metric::Peak => cost.peak,
             Metric::Leaked => cost.leaked,
+            Metric::Live => cost.live(),
             Metric::Allocations | Metric::Bytes => cost.allocated,
             Metric::Temporary => cost.temporary,
         }
@@ -83,7 +89,7 @@ impl FromStr for Metric {
 
 /// A word that names no metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no `{0}` to report by: use peak, leaked, allocations, bytes or temporary")]
+#[error("there is no `{0}` to report by: use peak, leaked, live, allocations, bytes or temporary")]
 pub struct UnknownMetric(String);
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub use noise::{is_noise, is_noise_file};
 pub use order::natural;
 pub use peak::Moment;
 pub(crate) use process_name::process_name;
-pub use profile::{Anomalies, GapTotals, PagesPeak, ProcessProfile, Profile, Site};
+pub use profile::{Anomalies, GapTotals, PagesPeak, ProcessProfile, Profile, Site, Span};
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};

@@ -13,22 +13,25 @@
 use super::cost::Amount;
 use super::estimate::Counted;
 use super::sites::{SiteId, Sites};
+use super::watch::Instant;
 
 /// A maximum and its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// What was held.
     pub held: Amount,
+    /// Events up to and including the one that reached it.
+    pub position: u64,
     /// Nanoseconds since the recording began.
     pub time: u64,
 }
 
 impl Moment {
     /// Takes the place of an earlier maximum when more bytes are held now, and says so.
-    pub(super) fn raise(&mut self, held: Amount, time: u64) -> bool {
+    pub(super) fn raise(&mut self, held: Amount, at: Instant) -> bool {
         let higher = held.bytes > self.held.bytes;
         if higher {
-            *self = Moment { held, time };
+            *self = Moment { held, position: at.position, time: at.time };
         }
         higher
     }
@@ -46,12 +49,12 @@ pub(super) struct Peak {
 
 impl Peak {
     // Cost: a few adds; amortised one push and one copy of a row's two numbers.
-    pub(super) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Counted, time: u64) {
+    pub(super) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Counted, at: Instant) {
         if self.standing && block.amount.bytes <= 0 {
             self.copy(sites);
         }
         self.change(sites, site, block);
-        if self.top.raise(self.held, time) {
+        if self.top.raise(self.held, at) {
             self.standing = true;
         }
     }
@@ -62,6 +65,14 @@ impl Peak {
         }
         let gone = Counted { amount: -block.amount, spread: -block.spread };
         self.change(sites, site, gone);
+    }
+
+    /// Forgets every earlier maximum: what is held now is the highest so far.
+    pub(super) fn restart(&mut self, sites: &mut Sites, at: Instant) {
+        self.top = Moment { held: self.held, position: at.position, time: at.time };
+        self.standing = false;
+        self.dirty.clear();
+        sites.hold_peak();
     }
 
     /// The maximum; the rows have their share of it from now on.

@@ -8,6 +8,7 @@ use super::mappings::Mappings;
 use super::pages::Pages;
 use super::peak::Moment;
 use super::profile::{Anomalies, GapTotals};
+use super::watch::Instant;
 use capture::{Ended, Process, ThreadId};
 
 /// Where a process image stands.
@@ -90,6 +91,19 @@ impl<K: Copy> ProcessState<K> {
         let displaced = self.heap.insert(block)?;
         self.lineage.bury(displaced.address, displaced.forks);
         Some(displaced)
+    }
+
+    /// Takes what it holds at this moment for its peak.
+    pub(super) fn hold_peak(&mut self, at: Instant) {
+        self.top = Moment { held: self.held, position: at.position, time: at.time };
+    }
+
+    /// Begins a range of the capture: sums begin anew, what is known of blocks and events stays.
+    pub(super) fn restart(&mut self) {
+        self.anomalies = Anomalies::default();
+        self.mappings.restart();
+        self.gaps = GapTotals::default();
+        self.in_realloc = Amount::ZERO;
     }
 
     /// Notes that a thread began to lose events.

@@ -4,7 +4,9 @@ use super::cost::{Amount, Cost};
 use super::mappings::Mappings;
 use super::peak::Moment;
 use super::spread::Spread;
+use super::watch::Instant;
 use capture::{Ended, NodeId, ProcessId, Sampling};
+use serde::{Deserialize, Serialize};
 
 /// The numbers of a whole capture.
 #[derive(Clone, Debug, Default)]
@@ -25,12 +27,31 @@ pub struct Profile {
     pub peak: Moment,
     /// The most that all processes together had mapped beside their allocators.
     pub own_pages: PagesPeak,
+    /// Which part of the capture was counted.
+    pub span: Span,
     /// Events read.
     pub events: u64,
     /// Events of threads that the capture does not define, and of processes that had ended: not counted.
     pub stray_events: u64,
     /// Time of the last event, nanoseconds since the recording began.
     pub last_time: u64,
+}
+
+/// The part of a capture that numbers are about. What they mean there, [`crate::query`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Span {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What had happened up to a moment, and what was there then.
+    At(Instant),
+    /// What happened after one moment and up to another.
+    Range {
+        /// The first.
+        from: Instant,
+        /// The second.
+        to: Instant,
+    },
 }
 
 /// A maximum of mapped pages and its time. It is address space: whether pages are in memory is not known.

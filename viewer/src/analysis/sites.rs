@@ -19,6 +19,8 @@ pub(super) struct SiteState {
     pub(super) process: ProcessId,
     /// Stands in the list of [`super::peak::Peak`].
     pub(super) dirty: bool,
+    /// Blocks that nobody asked for: see [`Sites::rest`].
+    is_rest: bool,
     pub(super) node: NodeId,
     /// Live at this moment.
     pub(super) held: Amount,
@@ -38,12 +40,22 @@ struct SiteSpread {
 ///  recent[node] ──► row of the process that used this stack last      one load, nearly always right
 ///  index        ──► row of (process, node)                            when processes share the stack
 /// ```
+///
+/// A range of a capture begins with rows of its own. Those of before stay for the blocks that they have, so that the two
+/// can be told apart without a look at any block:
+///
+/// ```text
+///  before the range   main > f  held 300 │ freed 100 in the range ─┐
+///  since              main > f  allocated 200, leaked 200, freed 0 ─┴─► one row: allocated 200, freed 100, leaked 200
+/// ```
 #[derive(Debug)]
 pub(super) struct Sites {
     seed: Seed,
     recent: Vec<u32>,
     index: HashTable<u32>,
     rows: Vec<SiteState>,
+    /// Rows before this one belong to blocks from before the range.
+    since: usize,
     is_sampled: bool,
     /// By row in a sampled capture, else empty.
     spreads: Vec<SiteSpread>,
@@ -57,6 +69,7 @@ impl Sites {
             recent: vec![NONE; nodes.max(1)],
             index: HashTable::new(),
             rows: Vec::new(),
+            since: 0,
             is_sampled,
             spreads: Vec::new(),
         }
@@ -70,24 +83,57 @@ impl Sites {
         if recent != NONE && self.rows[recent as usize].process == process {
             return SiteId(recent);
         }
-        let row = self.find_or_add(process, node);
+        let row = self.find_or_add(process, node, false);
         self.recent[node.index()] = row;
         SiteId(row)
     }
 
+    /// The row for blocks of a process that are followed and not counted.
+    pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
+        SiteId(self.find_or_add(process, NodeId::ROOT, true))
+    }
+
+    /// Begins a range: nothing was allocated, freed or left in it so far, and what is held is its peak.
+    pub(super) fn restart(&mut self) {
+        self.since = self.rows.len();
+        self.recent.fill(NONE);
+        self.index.clear();
+        for row in &mut self.rows {
+            row.cost = Cost::default();
+        }
+        for spread in &mut self.spreads {
+            spread.cost = Cost::default();
+        }
+        self.hold_peak();
+    }
+
+    /// Takes what is held at this moment for the peak.
+    pub(super) fn hold_peak(&mut self) {
+        for row in 0..self.rows.len() {
+            self.copy_peak(SiteId(u32::try_from(row).expect("rows are counted in u32")));
+        }
+    }
+
     #[cold]
-    fn find_or_add(&mut self, process: ProcessId, node: NodeId) -> u32 {
+    fn find_or_add(&mut self, process: ProcessId, node: NodeId, is_rest: bool) -> u32 {
         let Self { seed, index, rows, is_sampled, spreads, .. } = self;
         let hash = seed.pair(process.0, node.0);
         let found = index.find(hash, |&row| {
             let row = &rows[row as usize];
-            row.process == process && row.node == node
+            row.process == process && row.node == node && row.is_rest == is_rest
         });
         if let Some(&row) = found {
             return row;
         }
         let row = u32::try_from(rows.len()).expect("fewer rows than events of one file");
-        rows.push(SiteState { process, node, dirty: false, held: Amount::ZERO, cost: Cost::default() });
+        rows.push(SiteState {
+            process,
+            node,
+            dirty: false,
+            is_rest,
+            held: Amount::ZERO,
+            cost: Cost::default(),
+        });
         if *is_sampled {
             spreads.push(SiteSpread::default());
         }
@@ -136,9 +182,36 @@ impl Sites {
         }
     }
 
-    /// The rows, and by row the variances of its cost, which are none in a capture that is not sampled.
-    pub(super) fn into_rows(self) -> (Vec<SiteState>, Vec<Cost<Spread>>) {
-        (self.rows, self.spreads.into_iter().map(|spread| spread.cost).collect())
+    /// The rows that were asked for, and by row the variances of its cost, which are none in a capture that is not
+    /// sampled.
+    pub(super) fn into_rows(mut self) -> (Vec<SiteState>, Vec<Cost<Spread>>) {
+        for before in 0..self.since {
+            self.join(before);
+        }
+        let rows = self.rows[self.since..].iter();
+        let spreads = self.spreads.get(self.since..).unwrap_or_default().iter().map(|spread| spread.cost);
+        let spreads = rows.clone().zip(spreads).filter(|(row, _)| !row.is_rest).map(|(_, spread)| spread);
+        (rows.clone().filter(|row| !row.is_rest).cloned().collect(), spreads.collect())
+    }
+
+    /// Adds what happened to blocks from before the range to the row of their stack.
+    fn join(&mut self, before: usize) {
+        let SiteState { process, node, is_rest, cost, .. } = self.rows[before];
+        let parts = |cost: Cost| Cost {
+            leaked: Amount::ZERO,
+            uncertain: Amount::ZERO,
+            at_exec: Amount::ZERO,
+            ..cost
+        };
+        if parts(cost) == Cost::default() {
+            return;
+        }
+        let row = self.find_or_add(process, node, is_rest) as usize;
+        self.rows[row].cost += parts(cost);
+        if let Some(SiteSpread { cost, .. }) = self.spreads.get(before).copied() {
+            let (leaked, uncertain, at_exec) = Default::default();
+            self.spreads[row].cost += Cost { leaked, uncertain, at_exec, ..cost };
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 //! Memory is the observer's own matter: what it keeps with a block is paid for each live block.
 
 use capture::{Ended, Event, NodeId, ProcessId, ThreadId};
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// An observer of a pass. The one that sees nothing is `()`, and costs nothing.
@@ -48,7 +49,7 @@ impl Watch for () {
 }
 
 /// When something happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Instant {
     /// Events up to and including this one, in merged order, which is the truth.
     pub position: u64,

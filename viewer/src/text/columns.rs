@@ -62,7 +62,7 @@ impl<'a> Columns<'a> {
     /// What stands over such rows.
     pub(super) fn header(&self) -> String {
         let (first, second) = match self.metric {
-            Metric::Peak | Metric::Leaked => ("bytes", "blocks"),
+            Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
             Metric::Bytes => ("bytes", "calls"),
             Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
         };

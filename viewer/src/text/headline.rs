@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
-use crate::analysis::Metric;
+use crate::analysis::{Metric, Profile, Span};
 use crate::format::{counted, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -20,18 +20,43 @@ pub(super) fn headline(
     let size = estimate::bytes(amount, spread);
     let counted = |noun| estimate::counted(amount, spread, noun);
     let numbers = match metric {
-        Metric::Peak => {
-            let blocks = counted("block");
-            format!("{size} in {blocks}, held at the peak after {}", duration(profile.peak.time))
+        Metric::Peak => format!("{size} in {}, held {}", counted("block"), when_held(profile)),
+        Metric::Leaked | Metric::Live => {
+            format!("{size} in {}, still allocated {}", counted("block"), when_left(profile.span))
         }
-        Metric::Leaked => format!("{size} in {}, still allocated at exit", counted("block")),
         Metric::Bytes => format!("{size} in {}", counted("allocation")),
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
     };
     let file = escape(&loaded.source.file);
-    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}: {numbers}")))?;
+    let span = span(profile.span);
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{span}: {numbers}")))?;
     warnings(out, loaded, style)
+}
+
+/// Which part of the capture the numbers are about, if it is not the whole.
+pub(super) fn span(span: Span) -> String {
+    match span {
+        Span::Whole => String::new(),
+        Span::At(at) => format!(" at {}", duration(at.time)),
+        Span::Range { from, to } => format!(" from {} to {}", duration(from.time), duration(to.time)),
+    }
+}
+
+fn when_held(profile: &Profile) -> String {
+    match profile.span {
+        Span::At(_) => "then".to_owned(),
+        Span::Whole => format!("at the peak after {}", duration(profile.peak.time)),
+        Span::Range { .. } => format!("at the peak of that time, after {}", duration(profile.peak.time)),
+    }
+}
+
+fn when_left(span: Span) -> &'static str {
+    match span {
+        Span::Whole => "at exit",
+        Span::At(_) => "then",
+        Span::Range { .. } => "at its end of what was allocated in it",
+    }
 }
 
 /// One line for each thing that makes the numbers less than the truth, after one that says when they are estimates.

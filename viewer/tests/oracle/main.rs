@@ -2,6 +2,7 @@
 
 mod lives;
 mod naive;
+mod ranges;
 #[path = "../support/mod.rs"]
 mod support;
 

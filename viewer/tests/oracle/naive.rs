@@ -24,6 +24,8 @@ struct Block {
     /// Which allocation of its thread it was.
     ordinal: u64,
     crossed: bool,
+    /// Born before the range.
+    before: bool,
 }
 
 struct Pending {
@@ -53,25 +55,44 @@ struct Replay {
     /// Allocations of each thread so far; a gap counts as one.
     ordinals: HashMap<ThreadId, u64>,
     out: Naive,
+    /// What the rows hold after the last event.
+    held: HashMap<(u32, u32), Amount>,
 }
 
 /// Replays everything.
 pub(crate) fn replay(tables: &Tables, events: &[Event]) -> Naive {
+    replay_range(tables, events, 0).0
+}
+
+/// Replays all events and counts those from this one on; gives what rows hold after the last one, too.
+pub(crate) fn replay_range(
+    tables: &Tables,
+    events: &[Event],
+    from: usize,
+) -> (Naive, BTreeMap<(u32, u32), Amount>) {
     let count = tables.processes.len();
     let mut replay = Replay::default();
     replay.processes.resize_with(count, Process::default);
     replay.out.anomalies.resize(count, Anomalies::default());
     replay.out.in_realloc.resize(count, Amount::ZERO);
     replay.out.process_peaks.resize(count, (Amount::ZERO, 0));
-    for event in events {
+    for (index, event) in events.iter().enumerate() {
+        if index == from {
+            replay.forget(index.checked_sub(1).map_or(0, |last| events[last].time));
+        }
         replay.event(tables, event);
     }
+    if from == events.len() {
+        replay.forget(events.last().map_or(0, |last| last.time));
+    }
+    replay.look(0);
+    let held = replay.held.iter().map(|(site, held)| (*site, *held)).collect();
     for process in 0..count {
         if replay.processes[process].seen && !replay.processes[process].ended {
             replay.end(tables, process);
         }
     }
-    replay.out
+    (replay.out, held)
 }
 
 impl Process {
@@ -140,8 +161,14 @@ impl Replay {
     fn alloc(&mut self, p: usize, thread: ThreadId, address: u64, size: u64, node: NodeId, time: u64) {
         let ordinal = self.ordinals.entry(thread).or_default();
         *ordinal += 1;
-        let block =
-            Block { size, node, thread, ordinal: *ordinal, crossed: !self.processes[p].gaps_open.is_empty() };
+        let block = Block {
+            size,
+            node,
+            thread,
+            ordinal: *ordinal,
+            crossed: !self.processes[p].gaps_open.is_empty(),
+            before: false,
+        };
         self.cost(p, node).allocated += Amount::block(size);
         if let Some(old) = self.processes[p].live.insert(address, block) {
             self.uncounted(p, &old);
@@ -264,7 +291,7 @@ impl Replay {
             self.out.in_realloc[p] += Amount::block(block.size);
         }
         let live: Vec<Block> = process.live.drain().map(|(_, block)| block).collect();
-        for block in pending.into_iter().chain(live) {
+        for block in pending.into_iter().chain(live).filter(|block| !block.before) {
             let amount = Amount::block(block.size);
             let cost = self.cost(p, block.node);
             if exec {
@@ -279,6 +306,20 @@ impl Replay {
 
     fn cost(&mut self, p: usize, node: NodeId) -> &mut Cost {
         self.out.costs.entry((u32::try_from(p).unwrap(), node.0)).or_default()
+    }
+
+    /// Forgets all sums, and marks the blocks that are there.
+    fn forget(&mut self, time: u64) {
+        let processes = self.processes.len();
+        self.out = Naive { in_realloc: vec![Amount::ZERO; processes], ..Naive::default() };
+        self.out.anomalies.resize(processes, Anomalies::default());
+        self.out.process_peaks.resize(processes, (Amount { blocks: 0, bytes: -1 }, 0));
+        self.out.peak = (Amount { blocks: 0, bytes: -1 }, 0);
+        for process in &mut self.processes {
+            let pending = process.pending.iter_mut().filter_map(|pending| pending.block.as_mut());
+            process.live.values_mut().chain(pending).for_each(|block| block.before = true);
+        }
+        self.look(time);
     }
 
     /// Takes every sum anew.
@@ -300,9 +341,11 @@ impl Replay {
         }
         if all.bytes > self.out.peak.0.bytes {
             self.out.peak = (all, time);
-            for (site, cost) in &mut self.out.costs {
-                cost.peak = held.get(site).copied().unwrap_or_default();
+            self.out.costs.values_mut().for_each(|cost| cost.peak = Amount::ZERO);
+            for (site, held) in &held {
+                self.out.costs.entry(*site).or_default().peak = *held;
             }
         }
+        self.held = held;
     }
 }

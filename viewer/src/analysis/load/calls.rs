@@ -4,7 +4,8 @@ use super::Load;
 use crate::analysis::cost::Part;
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
-use crate::analysis::watch::{End, Watch};
+use crate::analysis::sites::SiteId;
+use crate::analysis::watch::{Birth, End, Instant, Watch};
 use capture::{NodeId, ProcessId, ThreadId};
 
 /// No block is larger than the address space of a process.
@@ -21,12 +22,21 @@ pub(super) struct Allocation {
     pub(super) stack: NodeId,
 }
 
+impl Allocation {
+    /// The same for those who look at it.
+    #[inline]
+    pub(super) fn birth(&self, at: Instant) -> Birth {
+        let Self { process, thread, address, size, alignment, stack } = *self;
+        Birth { at, process, thread, node: stack, address, size, alignment }
+    }
+}
+
 impl<W: Watch> Load<'_, W> {
     /// A new block, which a `realloc` may have made of an old one.
     pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Kept>>) {
         call.size = call.size.min(MAX_SIZE);
-        let Allocation { process, thread, address, size, stack, .. } = call;
-        let site = self.sites.of(process, stack);
+        let Allocation { process, thread, address, size, .. } = call;
+        let site = self.site_of(&call);
         let kept = self.tell_born(&call, site, old);
         let state = &mut self.processes[process.index()];
         let displaced = state.insert(Block {
@@ -44,6 +54,15 @@ impl<W: Watch> Load<'_, W> {
         self.threads[thread.index()].last = Some(address);
         self.sites.count(site, Part::Allocated, self.estimator.count(size));
         self.hold(process, site, size);
+    }
+
+    /// Where a block counts.
+    #[inline]
+    fn site_of(&mut self, call: &Allocation) -> SiteId {
+        match &self.only {
+            Some(only) if !only(&call.birth(self.instant())) => self.sites.rest(call.process),
+            _ => self.sites.of(call.process, call.stack),
+        }
     }
 
     pub(super) fn free(&mut self, process: ProcessId, thread: ThreadId, address: u64, stack: NodeId) {

@@ -7,6 +7,7 @@ mod calls;
 mod gaps;
 mod life;
 mod pages;
+mod range;
 mod realloc;
 mod told;
 
@@ -19,7 +20,7 @@ use super::process::{Phase, ProcessState};
 use super::profile::{PagesPeak, ProcessProfile, Profile, Site};
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
-use super::watch::Watch;
+use super::watch::{Birth, Instant, Watch};
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 
@@ -48,6 +49,10 @@ pub struct Load<'a, W: Watch = ()> {
     processes: Vec<ProcessState<W::Kept>>,
     threads: Vec<ThreadState<W::Kept>>,
     watch: W,
+    /// Which blocks count; all where nobody asked.
+    only: Option<Box<dyn Fn(&Birth) -> bool + 'a>>,
+    /// Events before the range that is counted.
+    skipped: u64,
     events: u64,
     /// Time of the event that is being counted.
     now: u64,
@@ -82,6 +87,8 @@ impl<'a, W: Watch> Load<'a, W> {
             processes: tables.processes.iter().map(|row| ProcessState::new(seed, row)).collect(),
             threads: tables.threads.iter().map(|_| ThreadState::default()).collect(),
             watch,
+            only: None,
+            skipped: 0,
             events: 0,
             now: 0,
             stray_events: 0,
@@ -122,7 +129,7 @@ impl<'a, W: Watch> Load<'a, W> {
             sampling: Sampling::new(self.tables.metadata.sample_interval),
             peak: top,
             own_pages: self.own_pages_peak,
-            events: self.events,
+            events: self.events - self.skipped,
             stray_events: self.stray_events,
             last_time: self.last_time,
             ..Profile::default()
@@ -187,8 +194,9 @@ impl<'a, W: Watch> Load<'a, W> {
         let block = self.estimator.count(size);
         let state = &mut self.processes[process.index()];
         state.held += block.amount;
-        state.top.raise(state.held, self.now);
-        self.peak.hold(&mut self.sites, site, block, self.now);
+        let at = Instant { position: self.events, time: self.now };
+        state.top.raise(state.held, at);
+        self.peak.hold(&mut self.sites, site, block, at);
     }
 
     fn release(&mut self, process: ProcessId, block: &Block<W::Kept>) {
@@ -204,7 +212,7 @@ fn process_profile<K>(state: &ProcessState<K>, estimator: Estimator) -> ProcessP
         ended: state.ended,
         cost: state.cost,
         spread: Cost::default(),
-        peak: Moment { held: estimator.whole(state.top.held), time: state.top.time },
+        peak: Moment { held: estimator.whole(state.top.held), ..state.top },
         in_realloc: estimator.whole(state.in_realloc),
         anomalies: state.anomalies,
         mappings: state.mappings,

@@ -4,7 +4,7 @@ use super::Load;
 use super::calls::Allocation;
 use crate::analysis::heap::Block;
 use crate::analysis::sites::{SiteId, Sites};
-use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
+use crate::analysis::watch::{Death, End, Instant, Life, Watch};
 use capture::ProcessId;
 
 impl<W: Watch> Load<'_, W> {
@@ -17,15 +17,10 @@ impl<W: Watch> Load<'_, W> {
         site: SiteId,
         old: Option<&Block<W::Kept>>,
     ) -> W::Kept {
-        let birth = Birth {
-            at: self.instant(),
-            process: call.process,
-            thread: call.thread,
-            node: if W::LOOKS { self.sites.get(site).node } else { call.stack },
-            address: call.address,
-            size: call.size,
-            alignment: call.alignment,
-        };
+        let mut birth = call.birth(self.instant());
+        if W::LOOKS {
+            birth.node = self.sites.get(site).node;
+        }
         let old = old.filter(|_| W::LOOKS).map(|old| life(&self.sites, call.process, old));
         self.watch.born(&birth, old.as_ref())
     }
