@@ -53,6 +53,16 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         result.map(|any| any.then_some(self.batch.as_slice()))
     }
 
+    /// The events that [`Cursor::next_batch`] gave last.
+    pub fn batch(&self) -> &[Event] {
+        &self.batch
+    }
+
+    /// Position in [`Reader::index`] of the chunk that they come from.
+    pub fn chunk(&self) -> Option<usize> {
+        self.next.checked_sub(1)
+    }
+
     /// Events met so far whose kinds this version does not know.
     pub fn skipped(&self) -> u64 {
         self.decoder.unknown()

@@ -8,6 +8,7 @@ pub(crate) mod install_agent;
 pub(crate) mod leaks;
 pub(crate) mod open;
 pub(crate) mod preload_path;
+mod question;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod report;

@@ -20,6 +20,7 @@
 //! ```
 
 pub mod analysis;
+pub mod query;
 
 pub mod format;
 pub mod json;
@@ -27,11 +28,13 @@ pub mod text;
 
 mod ended;
 mod loaded;
+mod moments;
 mod open;
 mod options;
 mod symbolize;
 
 pub use loaded::{Loaded, Source};
+pub use moments::Moments;
 pub use open::{Error, dump, dump_json, open};
 pub use options::{DumpOptions, ReportOptions, Shape};
 pub use symbolize::{LookedUp, Naming};

@@ -1,9 +1,12 @@
 //! From a file to a view: the only place of this crate that reads captures.
 
-use crate::analysis::{Load, Names};
+use crate::analysis::Names;
+use crate::format::duration;
 use crate::json;
 use crate::loaded::{Loaded, Source};
+use crate::moments::Moments;
 use crate::options::DumpOptions;
+use crate::query::{Query, Unknown};
 use crate::symbolize::{LookedUp, Naming, symbolize};
 use crate::text::{Dump, Style};
 use capture::{Error as CaptureError, Event, Reader, Tables};
@@ -23,6 +26,17 @@ pub enum Error {
         #[source]
         error: CaptureError,
     },
+    /// The question names what the capture does not have.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// The range that was asked for ends before it begins.
+    #[error("the range ends after {}, before it begins after {}: give the earlier moment first", duration(*.to), duration(*.from))]
+    Backwards {
+        /// Its beginning, nanoseconds since the start of the recording.
+        from: u64,
+        /// Its end.
+        to: u64,
+    },
     /// The view cannot be written; a closed pipe is one reason.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
@@ -34,14 +48,9 @@ pub enum Error {
 /// # Errors
 /// [`Error::Capture`] when the file cannot be read or is none.
 pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
-    let (reader, mut source) = open_reader(path)?;
-    let mut load = Load::new(reader.tables());
-    let read = reader.for_each_batch(|events| events.iter().for_each(|event| load.event(event)));
-    let profile = load.finish();
-    note_damage(&mut source, read)?;
-    let mut tables = reader.into_tables();
-    let looked_up = named(&mut tables, naming);
-    Ok(Loaded { looked_up, ..Loaded::new(tables, profile, source) })
+    let mut moments = Moments::open(path)?;
+    let profile = moments.profile(&Query::default())?;
+    Ok(moments.show(profile, naming))
 }
 
 /// Writes every event of a capture as a line of text.
@@ -83,14 +92,14 @@ pub fn dump_json(
     Ok(looked_up)
 }
 
-fn named(tables: &mut Tables, naming: Naming) -> LookedUp {
+pub(crate) fn named(tables: &mut Tables, naming: Naming) -> LookedUp {
     match naming {
         Naming::Stored => LookedUp::default(),
         Naming::FromFiles => symbolize(tables),
     }
 }
 
-fn open_reader(path: &Path) -> Result<(Reader, Source), Error> {
+pub(crate) fn open_reader(path: &Path) -> Result<(Reader, Source), Error> {
     let file = path.display().to_string();
     let reader = Reader::open(path).map_err(|error| Error::Capture { file: file.clone(), error })?;
     let cut = reader.cut().map(|cut| cut.to_string());
@@ -109,16 +118,4 @@ fn each_event(
         events.iter().try_for_each(&mut visit)?;
     }
     Ok(())
-}
-
-/// Damage between the events ends them early, as a cut does; anything else is an error.
-fn note_damage(source: &mut Source, read: Result<(), CaptureError>) -> Result<(), Error> {
-    match read {
-        Ok(()) => Ok(()),
-        Err(damage @ CaptureError::Damaged { .. }) => {
-            source.cut = Some(damage.to_string());
-            Ok(())
-        }
-        Err(error) => Err(Error::Capture { file: source.file.clone(), error }),
-    }
 }

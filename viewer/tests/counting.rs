@@ -245,7 +245,7 @@ fn peak_is_of_the_sum() {
     made.alloc(two, 0x20, 0, x);
     made.free(two, 0x10);
     let profile = made.profile();
-    assert_eq!(profile.peak, Moment { held: amount(2, 130), time: 6_000_000 });
+    assert_eq!(profile.peak, Moment { held: amount(2, 130), position: 6, time: 6_000_000 });
     assert_eq!(profile.processes[0].peak.held.bytes, 100);
     assert_eq!(profile.processes[1].peak.held.bytes, 70);
     let shares: Vec<i64> = profile.sites.iter().map(|site| site.cost.peak.bytes).collect();

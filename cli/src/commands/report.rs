@@ -1,10 +1,12 @@
 //! `report`: who allocates, and who holds the memory.
 
+use super::question::Question;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use viewer::analysis::{Metric, Share};
+use viewer::query::Part;
 use viewer::{ReportOptions, Shape, json, text};
 
 /// Show who allocates, and who holds the memory
@@ -15,13 +17,15 @@ Examples:
   sysprof-memprof report app.memprof --by allocations --tree    where allocations are made, from main inwards
   sysprof-memprof report app.memprof --by leaked --inverted     from the allocating functions outwards
   sysprof-memprof report app.memprof --functions                self and total of each function
+  sysprof-memprof report app.memprof --at 12.5s                 what was live then
+  sysprof-memprof report app.memprof --from 10s --to peak       what was allocated and held in between
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// What to count and sort by
-    #[arg(long, value_name = "METRIC", default_value = "peak", value_parser = metric())]
-    by: Metric,
+    /// What to count and sort by [default: peak; live with --at]
+    #[arg(long, value_name = "METRIC", value_parser = metric())]
+    by: Option<Metric>,
     /// Show a tree from the root inwards
     #[arg(long, group = "shape")]
     tree: bool,
@@ -40,6 +44,8 @@ pub(crate) struct Arguments {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    question: Question,
 }
 
 /// Prints the report.
@@ -50,8 +56,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Arguments { functions: true, .. } => Shape::Functions,
         _ => Shape::Stacks,
     };
-    let options = ReportOptions { metric: arguments.by, shape, min: arguments.min, limit: arguments.limit };
-    let loaded = arguments.capture.open()?;
+    let query = arguments.question.query();
+    let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
+    let metric = arguments.by.unwrap_or(default);
+    let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
+    let loaded = arguments.capture.ask(&query)?;
     view::print(|out, style| {
         match arguments.json {
             true => json::report(out, &loaded, &options)?,

@@ -10,8 +10,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::format::counted;
+use viewer::query::Query;
 use viewer::text::{self, Style};
-use viewer::{Error, Loaded, LookedUp, Naming};
+use viewer::{Error, Loaded, LookedUp, Moments, Naming};
 
 /// A capture to be shown.
 #[derive(Args, Debug)]
@@ -26,9 +27,22 @@ pub(crate) struct Capture {
 impl Capture {
     /// Reads and counts it.
     pub(super) fn open(&self) -> Result<Loaded, Failure> {
-        let loaded = open(&self.file, self.naming())?;
+        self.ask(&Query::default())
+    }
+
+    /// Reads it and counts what was asked for.
+    pub(super) fn ask(&self, query: &Query) -> Result<Loaded, Failure> {
+        let mut moments = self.moments()?;
+        let profile = moments.profile(query).map_err(failure)?;
+        let loaded = moments.show(profile, self.naming());
         tell(loaded.looked_up);
         Ok(loaded)
+    }
+
+    /// Opens it for questions.
+    pub(super) fn moments(&self) -> Result<Moments, Failure> {
+        debug!("reading {}", self.file.display());
+        Moments::open(&self.file).map_err(failure)
     }
 
     pub(super) fn naming(&self) -> Naming {
@@ -89,7 +103,7 @@ fn summarize(file: &Path) -> Result<(), Failure> {
 }
 
 /// A file that cannot be shown was the wrong one to ask for; that a view cannot be written is nobody's fault.
-fn failure(error: Error) -> Failure {
+pub(super) fn failure(error: Error) -> Failure {
     match error {
         Error::Write(_) => Failure::from(error),
         error => Failure::usage(error),

@@ -141,6 +141,27 @@ impl Profile {
         self.sites.iter().zip(spreads)
     }
 
+    /// Keeps the rows that pass a test, and takes all sums anew. When the peak was stays.
+    pub fn retain(&mut self, mut takes: impl FnMut(ProcessId, NodeId) -> bool) {
+        self.spreads.resize(if self.sampling.is_some() { self.sites.len() } else { 0 }, Cost::default());
+        let kept: Vec<bool> = self.sites.iter().map(|site| takes(site.process, site.node)).collect();
+        let mut places = kept.iter();
+        self.sites.retain(|_| places.next() == Some(&true));
+        let mut places = kept.iter();
+        self.spreads.retain(|_| places.next() == Some(&true));
+        (self.total, self.total_spread) = Default::default();
+        for process in &mut self.processes {
+            (process.cost, process.spread) = Default::default();
+        }
+        for site in &self.sites {
+            self.total += site.cost;
+            self.processes[site.process.index()].cost += site.cost;
+        }
+        self.peak.held = self.total.peak;
+        let spreads = std::mem::take(&mut self.spreads);
+        self.set_spreads(spreads);
+    }
+
     /// Takes the variances of the rows, and sums them up.
     pub(super) fn set_spreads(&mut self, spreads: Vec<Cost<Spread>>) {
         for (site, spread) in self.sites.iter().zip(&spreads) {

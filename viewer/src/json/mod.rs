@@ -8,6 +8,7 @@ mod dump;
 mod info;
 mod nameless;
 mod report;
+mod span;
 mod stack;
 mod tree;
 

@@ -1,6 +1,7 @@
 //! `report --json`: rows of stacks, of functions, or the nodes of a tree.
 
 use super::cost::CostFields;
+use super::span::SpanFields;
 use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
 use super::{SCHEMA, write_document};
@@ -23,6 +24,8 @@ struct Document<'a> {
     /// Mean distance of samples in bytes, none where everything was recorded.
     sample_interval: Option<u64>,
     by: &'static str,
+    #[serde(flatten)]
+    span: SpanFields,
     peak_time_ns: u64,
     total: CostFields,
     #[serde(flatten)]
@@ -101,6 +104,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         cut: loaded.source.cut.as_deref(),
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
         by: options.metric.name(),
+        span: SpanFields::from(loaded.profile.span),
         peak_time_ns: loaded.profile.peak.time,
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
         body: body(loaded, options, cutoff),

@@ -1,0 +1,61 @@
+//! From what people call a moment to its place among the events.
+
+use super::{Moments, START};
+use crate::analysis::{Instant, Share};
+use crate::open::Error;
+use crate::query::{Anchor, Unknown, When};
+
+impl Moments {
+    /// The place of a moment.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a mark that the capture does not have, and those of the file.
+    pub fn instant(&mut self, when: &When) -> Result<Instant, Error> {
+        let instant = match &when.anchor {
+            Anchor::Start => START,
+            Anchor::End => Instant { position: self.end(), time: self.duration() },
+            Anchor::Peak => {
+                let peak = self.whole()?.peak;
+                Instant { position: peak.position, time: peak.time }
+            }
+            Anchor::Time(time) => self.at_time(*time)?,
+            Anchor::Share(share) => self.at_time(part_of(*share, self.duration()))?,
+            Anchor::Mark(name) => return Err(Unknown::new("mark", name, []).into()),
+        };
+        match when.offset {
+            0 => Ok(instant),
+            offset => self.at_time(instant.time.saturating_add(offset)),
+        }
+    }
+
+    /// After the last event up to which none was later than this: before the first one that was.
+    fn at_time(&mut self, time: u64) -> Result<Instant, Error> {
+        let chunks = self.reader.index();
+        // Bounds of chunks may be a little wider than their events.
+        let chunk = chunks.iter().position(|chunk| chunk.times().is_some_and(|times| *times.end() > time));
+        let mut found = self.end();
+        if let Some(chunk) = chunk {
+            let read = self.batches(self.starts[chunk], |position, events| {
+                let later = events.iter().position(|event| event.time > time);
+                if let Some(later) = later {
+                    found = position + later as u64;
+                }
+                later.is_none()
+            });
+            self.note_damage(read)?;
+        }
+        Ok(Instant { position: found, time })
+    }
+
+    /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
+    fn duration(&self) -> u64 {
+        let last =
+            || self.reader.index().iter().filter_map(|chunk| chunk.times()).map(|times| *times.end()).max();
+        let summary = self.reader.tables().summary.as_ref();
+        summary.map_or_else(|| last().unwrap_or(0), |summary| summary.duration_ns)
+    }
+}
+
+fn part_of(share: Share, whole: u64) -> u64 {
+    (share.as_percent() / 100.0 * whole as f64).round() as u64
+}

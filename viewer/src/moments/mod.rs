@@ -1,0 +1,144 @@
+//! Answers questions about a capture: any part of it, any blocks.
+//!
+//! ```text
+//!  Query ──► instants ──► replay ──► Profile ──► Loaded ──► every view
+//!            positions    events up to there, from the start of the capture
+//! ```
+
+mod instants;
+mod replay;
+
+use crate::analysis::{Instant, Load, Profile, Span};
+use crate::loaded::{Loaded, Source};
+use crate::open::{Error, named, open_reader};
+use crate::query::{Filter, Part, Query, Sieve};
+use crate::symbolize::Naming;
+use capture::{Error as CaptureError, Reader};
+use std::path::Path;
+
+/// A capture that is asked about.
+pub struct Moments {
+    reader: Reader,
+    source: Source,
+    /// Events before each chunk of the reader's index.
+    starts: Vec<u64>,
+    /// The numbers of all of it, once they are known.
+    whole: Option<Profile>,
+}
+
+impl Moments {
+    /// Opens a capture; its events are read when something is asked.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] when the file cannot be read or is none.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let (reader, source) = open_reader(path)?;
+        let starts = replay::starts(reader.index());
+        Ok(Self { reader, source, starts, whole: None })
+    }
+
+    /// The numbers of what was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] when the question names what the capture does not have, and those of the file.
+    pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
+        let span = self.span(&query.part)?;
+        Sieve::new(&query.filter, self.reader.tables())?;
+        if query.filter.divides_stacks() {
+            return self.count(span, Some(&query.filter));
+        }
+        let mut profile = match span {
+            Span::Whole => self.whole()?.clone(),
+            span => self.count(span, None)?,
+        };
+        if !query.filter.is_empty() {
+            let sieve = Sieve::new(&query.filter, self.reader.tables())?;
+            profile.retain(|process, node| sieve.takes_stack(process, node));
+        }
+        Ok(profile)
+    }
+
+    /// Names what was counted, for views.
+    pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
+        let Self { reader, source, .. } = self;
+        let mut tables = reader.into_tables();
+        let looked_up = named(&mut tables, naming);
+        Loaded { looked_up, ..Loaded::new(tables, profile, source) }
+    }
+
+    /// The numbers of all of it.
+    fn whole(&mut self) -> Result<&Profile, Error> {
+        if self.whole.is_none() {
+            self.whole = Some(self.count(Span::Whole, None)?);
+        }
+        Ok(self.whole.get_or_insert_default())
+    }
+
+    /// Where a part begins and ends.
+    fn span(&mut self, part: &Part) -> Result<Span, Error> {
+        Ok(match part {
+            Part::Whole => Span::Whole,
+            Part::At(when) => Span::At(self.instant(when)?),
+            Part::Range(from, to) => {
+                let (from, to) = (self.instant(from)?, self.instant(to)?);
+                if to.position < from.position {
+                    return Err(Error::Backwards { from: from.time, to: to.time });
+                }
+                Span::Range { from, to }
+            }
+        })
+    }
+
+    /// Counts a part, all blocks or only some.
+    fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
+        let sieve = match filter {
+            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?),
+            None => None,
+        };
+        let mut load = Load::new(self.reader.tables());
+        if let Some(sieve) = &sieve {
+            load = load.only(|birth| sieve.takes(birth));
+        }
+        let (from, to) = match span {
+            Span::Whole => (None, self.end()),
+            Span::At(at) => (None, at.position),
+            Span::Range { from, to } => (Some(from.position), to.position),
+        };
+        let mut read = Ok(());
+        if let Some(from) = from {
+            read = self.replay(0, from, |event| load.event(event));
+            load.begin_range();
+        }
+        if read.is_ok() {
+            read = self.replay(from.unwrap_or(0), to, |event| load.event(event));
+        }
+        if let Span::At(_) = span {
+            load.hold_peak();
+        }
+        let (mut profile, ()) = if to < self.end() { load.cut() } else { load.finish_watched() };
+        profile.span = span;
+        drop(sieve);
+        self.note_damage(read)?;
+        Ok(profile)
+    }
+
+    /// Events of the capture.
+    fn end(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Damage between the events ends them early, as a cut does; anything else is an error.
+    fn note_damage(&mut self, read: Result<(), CaptureError>) -> Result<(), Error> {
+        match read {
+            Ok(()) => Ok(()),
+            Err(damage @ CaptureError::Damaged { .. }) => {
+                self.source.cut = Some(damage.to_string());
+                Ok(())
+            }
+            Err(error) => Err(Error::Capture { file: self.source.file.clone(), error }),
+        }
+    }
+}
+
+/// The beginning of every capture.
+const START: Instant = Instant { position: 0, time: 0 };

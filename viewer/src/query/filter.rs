@@ -1,0 +1,158 @@
+//! Which blocks to count.
+
+use capture::{NodeId, ProcessId};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// A question about a stack of a process, such as an expression over its functions.
+pub type StackTest = dyn Fn(ProcessId, NodeId) -> bool;
+
+/// Which blocks to count. One that says nothing counts all.
+#[derive(Default)]
+pub struct Filter {
+    /// Those of any of these processes.
+    pub processes: Vec<Selected>,
+    /// Those allocated by any of these threads.
+    pub threads: Vec<Selected>,
+    /// Those of these sizes.
+    pub sizes: Option<Sizes>,
+    /// Those whose stack passes through any of these files.
+    pub modules: Vec<Module>,
+    /// Those whose stack passes this test.
+    pub stack: Option<Box<StackTest>>,
+}
+
+impl Filter {
+    /// True when every block counts.
+    pub fn is_empty(&self) -> bool {
+        let Self { processes, threads, sizes, modules, stack } = self;
+        processes.is_empty() && threads.is_empty() && sizes.is_none() && modules.is_empty() && stack.is_none()
+    }
+
+    /// True when blocks of one stack of one process may differ.
+    pub(crate) fn divides_stacks(&self) -> bool {
+        !self.threads.is_empty() || self.sizes.is_some()
+    }
+}
+
+/// A process or a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selected {
+    /// The one of this id, or those: a pid may come again.
+    Id(u32),
+    /// All of this name.
+    Name(String),
+}
+
+impl FromStr for Selected {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id))
+    }
+}
+
+/// A file with code, by its path or the last part of it, without the version that follows `.so` if so wished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module(pub String);
+
+/// Sizes of blocks in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes(pub RangeInclusive<u64>);
+
+impl FromStr for Sizes {
+    type Err = SizesError;
+
+    /// Reads `64`, `64..4K`, `1M..` and `..256`, both ends included. Units are powers of 1024.
+    fn from_str(text: &str) -> Result<Self, SizesError> {
+        let error = || SizesError(text.to_owned());
+        let end = |text: &str, open: u64| match text.trim() {
+            "" => Some(open),
+            text => bytes(text),
+        };
+        let range = match text.split_once("..") {
+            Some((first, last)) => end(first, 0).zip(end(last, u64::MAX)).map(|(first, last)| first..=last),
+            None => bytes(text.trim()).map(|size| size..=size),
+        };
+        range.filter(|range| !range.is_empty()).map(Self).ok_or_else(error)
+    }
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A text that names no sizes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no range of sizes: write it like 64, 64..4K or 1M..")]
+pub struct SizesError(String);
+
+/// Something that a capture does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the capture has no {what} `{name}`{others}")]
+pub struct Unknown {
+    pub(crate) what: &'static str,
+    pub(crate) name: String,
+    /// What it has, as `; it has a, b and 3 more`.
+    pub(crate) others: String,
+}
+
+impl Unknown {
+    /// Names the first few that there are.
+    pub(crate) fn new(what: &'static str, name: &str, there: impl IntoIterator<Item = String>) -> Self {
+        const NAMED: usize = 8;
+        let mut there: Vec<String> = there.into_iter().collect();
+        let mut seen = std::collections::HashSet::new();
+        there.retain(|name| seen.insert(name.clone()));
+        let more = there.len().saturating_sub(NAMED);
+        let others = match (there.as_slice(), more) {
+            ([], _) => "; it has none".to_owned(),
+            (all, 0) => format!("; it has {}", all.join(", ")),
+            (all, more) => format!("; it has {} and {more} more", all[..NAMED].join(", ")),
+        };
+        Self { what, name: name.to_owned(), others }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check how sizes are written, and that what is none is refused.
+    #[test]
+    fn sizes_are_read() {
+        for (text, expected) in [
+            ("64", Some(64..=64)),
+            ("64..4K", Some(64..=4096)),
+            ("1M..", Some(1 << 20..=u64::MAX)),
+            ("..256", Some(0..=256)),
+            ("1 KiB .. 2KB", Some(1024..=2048)),
+            ("9..8", None),
+            ("", None),
+            ("x", None),
+            ("1.5K", None),
+            ("99999999999G", None),
+        ] {
+            assert_eq!(text.parse::<Sizes>().ok().map(|sizes| sizes.0), expected, "{text:?}");
+        }
+    }
+
+    /// Check that a message names what there is, each once, and not all of a thousand.
+    #[test]
+    fn what_is_there_is_named() {
+        let message =
+            |there: &[&str]| Unknown::new("mark", "x", there.iter().map(|&name| name.to_owned())).to_string();
+        assert_eq!(message(&[]), "the capture has no mark `x`; it has none");
+        assert_eq!(message(&["a", "b", "a"]), "the capture has no mark `x`; it has a, b");
+        assert!(message(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]).ends_with("7, 8 and 2 more"));
+    }
+}

@@ -1,0 +1,135 @@
+//! A moment, as people name it.
+
+use crate::analysis::Share;
+use std::str::FromStr;
+
+/// A moment of a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct When {
+    /// What it is counted from.
+    pub anchor: Anchor,
+    /// Nanoseconds after that.
+    pub offset: u64,
+}
+
+/// What a moment is counted from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Anchor {
+    /// Before the first event.
+    Start,
+    /// After the last event.
+    End,
+    /// When all processes together held most.
+    Peak,
+    /// Nanoseconds after the start of the recording.
+    Time(u64),
+    /// A part of the recording's length.
+    Share(Share),
+    /// The first mark of this name.
+    Mark(String),
+}
+
+impl From<Anchor> for When {
+    fn from(anchor: Anchor) -> Self {
+        Self { anchor, offset: 0 }
+    }
+}
+
+impl FromStr for When {
+    type Err = WhenError;
+
+    /// Reads `12.5s`, `800ms`, `2m` (a number alone means seconds), `50%`, `start`, `end`, `peak`, `mark:NAME` or the
+    /// name alone; then perhaps `+` and a time.
+    fn from_str(text: &str) -> Result<Self, WhenError> {
+        if let Some((anchor, offset)) = text.rsplit_once('+')
+            && let Some(offset) = nanoseconds(offset.trim())
+        {
+            return Ok(Self { anchor: anchor_of(anchor.trim())?, offset });
+        }
+        anchor_of(text.trim()).map(Self::from)
+    }
+}
+
+fn anchor_of(text: &str) -> Result<Anchor, WhenError> {
+    let error = || WhenError(text.to_owned());
+    Ok(match text {
+        "start" => Anchor::Start,
+        "end" => Anchor::End,
+        "peak" => Anchor::Peak,
+        _ if text.ends_with('%') => Anchor::Share(text.parse().map_err(|_| error())?),
+        _ => match (text.strip_prefix("mark:"), nanoseconds(text)) {
+            (Some(""), _) => return Err(error()),
+            (Some(name), _) => Anchor::Mark(name.to_owned()),
+            (None, Some(time)) => Anchor::Time(time),
+            // What begins like a number was to be one.
+            (None, None)
+                if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) =>
+            {
+                return Err(error());
+            }
+            (None, None) if text.is_empty() => return Err(error()),
+            (None, None) => Anchor::Mark(text.to_owned()),
+        },
+    })
+}
+
+/// A time with a unit.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = match unit.trim_start() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    };
+    let time = number.parse::<f64>().ok()? * unit;
+    (0.0..2_f64.powi(63)).contains(&time).then_some(time.round() as u64)
+}
+
+/// A text that names no moment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no moment: give a time such as 12.5s, a share such as 50%, start, end, peak, or the name of a mark"
+)]
+pub struct WhenError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check how moments are written, and that what is none is refused.
+    #[test]
+    fn moments_are_read() {
+        let time = |time| Some(Anchor::Time(time).into());
+        let mark = |name: &str| Some(Anchor::Mark(name.to_owned()).into());
+        let cases: &[(&str, Option<When>)] = &[
+            ("12.5s", time(12_500_000_000)),
+            ("800ms", time(800_000_000)),
+            ("3 us", time(3_000)),
+            ("1.5m", time(90_000_000_000)),
+            ("7", time(7_000_000_000)),
+            ("start", Some(Anchor::Start.into())),
+            ("end", Some(Anchor::End.into())),
+            ("50%", Some(Anchor::Share(Share::percent(50.0)).into())),
+            ("peak+1ms", Some(When { anchor: Anchor::Peak, offset: 1_000_000 })),
+            ("mark:peak", mark("peak")),
+            ("loaded", mark("loaded")),
+            ("phase-2", mark("phase-2")),
+            ("c++", mark("c++")),
+            ("mark:c+++2s", Some(When { anchor: Anchor::Mark("c++".to_owned()), offset: 2_000_000_000 })),
+            ("", None),
+            ("mark:", None),
+            ("12q", None),
+            ("-3s", None),
+            ("101%", None),
+            ("99999999999h", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<When>().ok(), *expected, "{text:?}");
+        }
+    }
+}

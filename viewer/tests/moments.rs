@@ -1,0 +1,168 @@
+//! Questions about files: moments, ranges and filters.
+
+mod support;
+
+use capture::{NodeId, ProcessId, Summary, ThreadId};
+use std::path::Path;
+use support::Made;
+use support::fixtures::rich;
+use viewer::Moments;
+use viewer::analysis::{Amount, Cost, Load, Profile, Span};
+use viewer::query::{Filter, Part, Query, Selected};
+
+/// Two threads that allocate in three stacks, free each other's blocks and leave some, one event a millisecond.
+fn busy() -> Made {
+    let mut made = Made::new();
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let stacks = [made.stack("main > a"), made.stack("main > b"), made.stack("main > b > c")];
+    let mut random = 1_u64;
+    for step in 0..200_u64 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let address = 0x1000 + (random >> 33) % 23 * 64;
+        let thread = if random >> 40 & 1 == 0 { one } else { two };
+        match random >> 45 & 3 {
+            0 => made.free(thread, address),
+            _ => made.alloc(thread, address, step % 90 + 1, stacks[(random >> 50) as usize % 3]),
+        }
+    }
+    made.tables.summary = Some(Summary { duration_ns: 201_000_000, ..Summary::default() });
+    made
+}
+
+fn file(made: &Made, folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let path = folder.path().join("a.memprof");
+    made.write(&path);
+    path
+}
+
+fn ask(path: &Path, query: &Query) -> Profile {
+    Moments::open(path).unwrap().profile(query).unwrap()
+}
+
+fn at(path: &Path, when: &str) -> Profile {
+    ask(path, &Query::of(Part::At(when.parse().unwrap())))
+}
+
+fn between(path: &Path, from: &str, to: &str) -> Profile {
+    ask(path, &Query::of(Part::Range(from.parse().unwrap(), to.parse().unwrap())))
+}
+
+/// Numbers without where in the capture they are from.
+fn numbers(profile: &Profile) -> (Vec<(u32, u32, Cost)>, Amount, u64) {
+    let mut rows: Vec<(u32, u32, Cost)> =
+        profile.sites.iter().map(|site| (site.process.0, site.node.0, site.cost)).collect();
+    rows.retain(|(_, _, cost)| *cost != Cost::default());
+    rows.sort_by_key(|&(process, node, _)| (process, node));
+    (rows, profile.peak.held, profile.events)
+}
+
+/// Check that the answer at each time, on an event or between two, is that of the events up to it.
+#[test]
+fn every_moment_is_the_state_after_its_events() {
+    for made in [busy(), rich()] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&made, &folder);
+        for half in 0..2 * made.events.len() as u64 + 4 {
+            let time = half * 500_000;
+            let events = made.events.iter().take_while(|event| event.time <= time);
+            let mut load = Load::new(&made.tables);
+            let all = events.clone().count() == made.events.len();
+            events.for_each(|event| load.event(event));
+            load.hold_peak();
+            let expected = if all { load.finish() } else { load.cut().0 };
+            let found = at(&path, &format!("{time}ns"));
+            assert_eq!(numbers(&found), numbers(&expected), "at {time} ns");
+            assert!(matches!(found.span, Span::At(at) if at.time == time));
+        }
+    }
+}
+
+/// Check that moments have names: the start, the end, the peak, shares of the time, and offsets from them.
+#[test]
+fn moments_have_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&busy(), &folder);
+    let whole = ask(&path, &Query::default());
+    assert_eq!(at(&path, "start").total, Cost::default());
+    assert_eq!(Cost { peak: whole.total.peak, ..at(&path, "end").total }, whole.total);
+    assert_eq!(at(&path, "peak").peak, whole.peak);
+    assert_eq!(at(&path, "peak").total.peak, whole.peak.held);
+    assert_eq!(numbers(&at(&path, "50%")), numbers(&at(&path, "100500us")));
+    assert_eq!(numbers(&at(&path, "start+7ms")), numbers(&at(&path, "0.007")));
+    let error = Moments::open(&path).unwrap().profile(&Query::of(Part::At("loaded".parse().unwrap())));
+    assert_eq!(error.unwrap_err().to_string(), "the capture has no mark `loaded`; it has none");
+}
+
+/// Check that the flows of ranges side by side add up to those of the whole, that a range of everything is the whole,
+/// and that a range cannot end before it begins.
+#[test]
+fn ranges_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&busy(), &folder);
+    let whole = ask(&path, &Query::default());
+    assert_eq!(numbers(&between(&path, "start", "end")), numbers(&whole));
+    let mut sum = Cost::default();
+    for part in 0..10 {
+        sum += between(&path, &format!("{}%", part * 10), &format!("{}%", part * 10 + 10)).total;
+    }
+    let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary];
+    assert_eq!(flows(&sum), flows(&whole.total));
+    assert!(whole.total.temporary.blocks > 0, "{:?}", whole.total);
+    let backwards = Query::of(Part::Range("80ms".parse().unwrap(), "20ms".parse().unwrap()));
+    let error = Moments::open(&path).unwrap().profile(&backwards).unwrap_err().to_string();
+    assert!(error.contains("80.0 ms") && error.contains("20.0 ms"), "{error}");
+}
+
+/// Check that what a filter takes and what it leaves add up, whether stacks or single blocks are sorted out, at a
+/// moment, in a range and in the whole.
+#[test]
+fn filters_divide_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = busy();
+    let path = file(&made, &folder);
+    let stack = |wanted: bool| Filter {
+        stack: Some(Box::new(move |_: ProcessId, node: NodeId| (node.0 == 2) == wanted)),
+        ..Filter::default()
+    };
+    let size = |sizes: &str| Filter { sizes: sizes.parse().ok(), ..Filter::default() };
+    let thread = |thread: ThreadId| {
+        let tid = made.tables.threads[thread.index()].tid;
+        Filter { threads: vec![Selected::Id(tid)], ..Filter::default() }
+    };
+    let moment = || Part::At("120ms".parse().unwrap());
+    let range = || Part::Range("50ms".parse().unwrap(), "150ms".parse().unwrap());
+    for part in [|| Part::Whole, moment as fn() -> Part, range] {
+        let all = ask(&path, &Query::of(part()));
+        for filters in [
+            [stack(true), stack(false)],
+            [size("..40"), size("41..")],
+            [thread(ThreadId(0)), thread(ThreadId(1))],
+        ] {
+            let mut sum = Cost::default();
+            for filter in filters {
+                let profile = ask(&path, &Query { part: part(), filter });
+                assert_eq!(profile.peak.held, profile.total.peak);
+                assert!(profile.total.allocated.blocks > 0);
+                sum += profile.total;
+            }
+            assert_eq!(sum, all.total);
+        }
+    }
+}
+
+/// Check that a filter of stacks gives the same numbers together with one of blocks that lets all of them pass.
+#[test]
+fn both_ways_to_filter_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&rich(), &folder);
+    for part in ["start", "20ms", "peak", "end"] {
+        let filter = |sizes: Option<&str>| Filter {
+            processes: vec![Selected::Name("server".to_owned())],
+            sizes: sizes.and_then(|sizes| sizes.parse().ok()),
+            ..Filter::default()
+        };
+        let ask = |filter| ask(&path, &Query { part: Part::At(part.parse().unwrap()), filter });
+        assert_eq!(numbers(&ask(filter(None))), numbers(&ask(filter(Some("0..")))), "{part}");
+    }
+}
