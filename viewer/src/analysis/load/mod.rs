@@ -24,6 +24,9 @@ use super::watch::{Birth, Instant, Watch};
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 
+/// Says whether a block counts.
+type BlockTest<'a> = dyn Fn(&Birth) -> bool + 'a;
+
 /// Counts events.
 ///
 /// ```
@@ -50,7 +53,7 @@ pub struct Load<'a, W: Watch = ()> {
     threads: Vec<ThreadState<W::Kept>>,
     watch: W,
     /// Which blocks count; all where nobody asked.
-    only: Option<Box<dyn Fn(&Birth) -> bool + 'a>>,
+    only: Option<Box<BlockTest<'a>>>,
     /// Events before the range that is counted.
     skipped: u64,
     events: u64,
