@@ -30,6 +30,8 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
             threads: tables.threads.len(),
             nodes: tables.nodes.len(),
             processes: tables.processes.len(),
+            strings: tables.strings.len(),
+            marks: tables.marks.len(),
         };
         let (fetcher, decoder) = (Fetcher::new()?, Decoder::new());
         Ok(Cursor { reader, bounds, fetcher, decoder, batch: Vec::new(), next: 0, offset: 0 })

@@ -1,6 +1,6 @@
 //! What happened, in merged order.
 
-use crate::ids::{NodeId, ProcessId, ThreadId};
+use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 
 /// One event of one thread. Events are stored in merged order over all threads and processes; that order is
 /// the truth, and `time` may be rounded.
@@ -132,6 +132,48 @@ pub enum Action {
         allocations: u64,
         /// Frees that were not recorded.
         frees: u64,
+    },
+    /// The program wants nothing recorded from here on, in any thread of the process; marks and what is told of
+    /// processes and threads go on. It may come twice, or without a [`Action::Resume`].
+    Pause,
+    /// It wants everything recorded again. It may come alone: then nothing was recorded of the process before.
+    Resume,
+    /// The program told of a new block in a pool of its own. A pool is a heap with a name: its blocks never enter the
+    /// numbers of the process' heap, in which they mostly lie.
+    PoolAlloc {
+        /// Name of the pool, which tells a process' pools apart.
+        pool: StringId,
+        /// Where the block begins, or any number that tells the blocks of the pool apart.
+        address: u64,
+        /// Bytes.
+        size: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
+    /// A block of a pool is about to go back.
+    PoolFree {
+        /// Name of the pool.
+        pool: StringId,
+        /// The block.
+        address: u64,
+    },
+    /// A block of a pool has another size, and perhaps another place: one free and one allocation.
+    PoolRealloc {
+        /// Name of the pool.
+        pool: StringId,
+        /// The block before.
+        old: u64,
+        /// The block now.
+        address: u64,
+        /// Bytes now.
+        size: u64,
+        /// Who asked.
+        stack: NodeId,
+    },
+    /// The place of a mark among the events.
+    Mark {
+        /// Its row in [`crate::Tables::marks`].
+        mark: MarkId,
     },
 }
 

@@ -48,6 +48,10 @@ fn check_tables(tables: &Tables) {
     for thread in &tables.threads {
         assert!(thread.process.index() < tables.processes.len(), "processes of threads are in range");
     }
+    for mark in &tables.marks {
+        assert!(mark.thread.index() < tables.threads.len(), "threads of marks are in range");
+        assert!(mark.name.index() < tables.strings.len(), "names of marks are in range");
+    }
     assert_eq!(tables.symbols.len(), tables.frames.len(), "each frame has a place for its names");
 }
 
@@ -65,6 +69,14 @@ fn check_event(event: &Event, tables: &Tables) {
         ProcessStart { process, .. } | ProcessEnd { process } => {
             assert!(process.index() < tables.processes.len(), "processes of events are in range");
         }
+        PoolAlloc { pool, stack, .. } | PoolRealloc { pool, stack, .. } => {
+            assert!(pool.index() < tables.strings.len(), "names of pools are in range");
+            assert!(stack.index() < tables.nodes.len(), "stacks of pools' blocks are in range");
+        }
+        PoolFree { pool, .. } => {
+            assert!(pool.index() < tables.strings.len(), "names of pools are in range");
+        }
+        Mark { mark } => assert!(mark.index() < tables.marks.len(), "marks of events are in range"),
         _ => {}
     }
 }

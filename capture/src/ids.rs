@@ -56,8 +56,12 @@ id! {
     NodeId
 }
 id! {
-    /// A function or file name.
+    /// A name: of a function or file, or one that the program gave.
     StringId
+}
+id! {
+    /// A moment that the program named.
+    MarkId
 }
 
 impl NodeId {

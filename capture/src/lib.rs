@@ -74,11 +74,11 @@ pub use cut::{Cut, CutReason};
 pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
-pub use ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 pub use index::Chunk;
 pub use model::{
-    Clock, Effort, Ended, Frame, Lost, Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo,
-    SourceFrame, Summary, Symbolized, Tables, Thread,
+    Clock, Effort, Ended, Frame, Lost, Mark, MarkKind, Metadata, Module, Node, Overhead, Process, ProcessEnd,
+    Pseudo, SourceFrame, Summary, Symbolized, Tables, Thread,
 };
 pub use reader::Reader;
 pub use sampling::{Sampling, Weight};

@@ -8,7 +8,7 @@ use crate::error::Malformed;
 use crate::format::{ChunkHeader, ChunkKind};
 use crate::ids::{FrameId, NodeId, ProcessId, ThreadId};
 use crate::meta;
-use crate::model::{Frame, Node, Process, Symbolized, Tables, Thread};
+use crate::model::{Frame, Mark, Node, Process, Symbolized, Tables, Thread};
 use crate::stacks;
 
 /// Tables under construction. Whatever a chunk refers to must have come before it.
@@ -48,6 +48,7 @@ impl Loader {
             Some(ChunkKind::Processes) => self.add_processes(header, payload)?,
             Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
+            Some(ChunkKind::Marks) => self.add_marks(header, payload)?,
             Some(ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::Index) | None => {}
         }
         Ok(())
@@ -125,6 +126,19 @@ impl Loader {
             let place = row.frame.index();
             self.tables.symbols[place] = Some(row);
         }
+        Ok(())
+    }
+
+    fn add_marks(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        continues(header, self.tables.marks.len())?;
+        let mut rows: Vec<Mark> = self.take_all(header, payload)?;
+        if rows.iter().any(|mark| mark.thread.index() >= self.tables.threads.len()) {
+            return Err(Malformed("a mark refers to an unknown thread"));
+        }
+        if rows.iter().any(|mark| mark.name.index() >= self.tables.strings.len()) {
+            return Err(Malformed("a mark refers to an unknown name"));
+        }
+        self.tables.marks.append(&mut rows);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The tables beside the events: who, where, and under which name.
 
-use crate::ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What is known when a recording begins.
@@ -108,6 +108,42 @@ pub struct Thread {
     pub name: String,
 }
 
+/// A moment that the program named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Nanoseconds since the recording began.
+    pub time: u64,
+    /// The thread that set it; its process follows from [`Thread::process`].
+    pub thread: ThreadId,
+    /// What it says about the moment.
+    pub kind: MarkKind,
+    /// Its name; any number of marks may have the same.
+    pub name: StringId,
+}
+
+/// What a mark says about its moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MarkKind {
+    /// Nothing beside its name.
+    #[default]
+    Instant,
+    /// A region of this name begins.
+    Begin,
+    /// A region of this name ends, perhaps in another thread than it began.
+    End,
+}
+
+impl MarkKind {
+    /// The word for it in views.
+    pub fn name(self) -> &'static str {
+        match self {
+            MarkKind::Instant => "instant",
+            MarkKind::Begin => "begin",
+            MarkKind::End => "end",
+        }
+    }
+}
+
 /// One step of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frame {
@@ -153,6 +189,10 @@ pub enum Pseudo {
     NewAligned = 11,
     /// `operator new[]` with an alignment.
     NewArrayAligned = 12,
+    /// `memprof_report_alloc`, by which a program tells of a block in a pool of its own.
+    ReportAlloc = 13,
+    /// `memprof_report_realloc`.
+    ReportRealloc = 14,
     /// `mmap`.
     Mmap = 20,
     /// `mremap`.
@@ -173,7 +213,7 @@ pub enum Pseudo {
 
 impl Pseudo {
     /// All of them.
-    pub const ALL: [Pseudo; 20] = [
+    pub const ALL: [Pseudo; 22] = [
         Pseudo::Calloc,
         Pseudo::Realloc,
         Pseudo::Reallocarray,
@@ -186,6 +226,8 @@ impl Pseudo {
         Pseudo::NewArray,
         Pseudo::NewAligned,
         Pseudo::NewArrayAligned,
+        Pseudo::ReportAlloc,
+        Pseudo::ReportRealloc,
         Pseudo::Mmap,
         Pseudo::Mremap,
         Pseudo::Brk,
@@ -216,6 +258,8 @@ impl Pseudo {
             Pseudo::NewArray => "operator new[]",
             Pseudo::NewAligned => "operator new (aligned)",
             Pseudo::NewArrayAligned => "operator new[] (aligned)",
+            Pseudo::ReportAlloc => "memprof_report_alloc",
+            Pseudo::ReportRealloc => "memprof_report_realloc",
             Pseudo::Mmap => "mmap",
             Pseudo::Mremap => "mremap",
             Pseudo::Brk => "brk",
@@ -327,7 +371,7 @@ pub struct Effort {
 pub struct Tables {
     /// From the first chunk.
     pub metadata: Metadata,
-    /// Function and file names.
+    /// Names.
     pub strings: Vec<String>,
     /// Files with code.
     pub modules: Vec<Module>,
@@ -341,6 +385,8 @@ pub struct Tables {
     pub nodes: Vec<Node>,
     /// Names by frame, `None` where none were stored.
     pub symbols: Vec<Option<Symbolized>>,
+    /// Moments that programs named, in merged order.
+    pub marks: Vec<Mark>,
     /// From the last chunk; `None` when the file was cut off or is still being written.
     pub summary: Option<Summary>,
 }
@@ -349,6 +395,11 @@ impl Tables {
     /// A stored string, or `""` for an id outside of the table.
     pub fn string(&self, id: StringId) -> &str {
         self.strings.get(id.index()).map_or("", String::as_str)
+    }
+
+    /// A mark's row.
+    pub fn mark(&self, id: MarkId) -> Option<&Mark> {
+        self.marks.get(id.index())
     }
 
     /// The process of a thread, when both are known.

@@ -1,9 +1,9 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Effort, Ended, Error, Event, Frame, FrameId, Lost, Metadata, Module, Node, NodeId,
-    Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Sink, SourceFrame,
-    Summary, Symbolized, Tables, Thread, ThreadId, Writer,
+    Action, Clock, Effort, Ended, Error, Event, Frame, FrameId, Lost, Mark, MarkId, MarkKind, Metadata,
+    Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome,
+    Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -106,7 +106,7 @@ pub(crate) fn tables() -> Tables {
     symbols[2] = Some(Symbolized { frame: FrameId(2), names: vec![], reason: Some(capture::StringId(3)) });
     Tables {
         metadata: metadata(),
-        strings: ["parse<ä>", "src/parse.rs", "main", "the code was generated"].map(String::from).to_vec(),
+        strings: STRINGS.map(String::from).to_vec(),
         modules: vec![libc, Module { path: "/home/me/a.out".into(), inode: 7, ..Module::default() }],
         processes: vec![parent, child],
         threads: vec![
@@ -117,13 +117,59 @@ pub(crate) fn tables() -> Tables {
         frames,
         nodes: vec![node(0, 0), node(0, 1), node(1, 0), node(2, 3), node(0, 4), node(4, 2)],
         symbols,
+        marks: marks(),
         summary: Some(summary()),
     }
 }
 
+/// Names of functions and files, and names that the program gave. The last one came with format 1.2.
+const STRINGS: [&str; 5] = ["parse<ä>", "src/parse.rs", "main", "the code was generated", "arena"];
+
+/// One of each kind, with names of all sorts.
+fn marks() -> Vec<Mark> {
+    let mark = |time, kind, name| Mark { time, thread: ThreadId(0), kind, name: StringId(name) };
+    vec![
+        mark(11_560_000, MarkKind::Begin, 4),
+        mark(12_250_000, MarkKind::Instant, 0),
+        mark(12_960_000, MarkKind::End, 4),
+    ]
+}
+
+/// What reading a file of format 1.0 or 1.1 with these events gives: no marks.
+pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
+    let mut tables = tables();
+    tables.strings.pop();
+    tables.marks.clear();
+    Contents { tables, events }
+}
+
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
 pub(crate) fn events() -> Vec<Event> {
-    events_at(|number| 10_000 * number * number)
+    let mut events = events_of_1_1();
+    let (pool, stack) = (StringId(4), NodeId(3));
+    let more = [
+        Action::Pause,
+        Action::Resume,
+        Action::Mark { mark: MarkId(0) },
+        Action::PoolAlloc { pool, address: 0x5555_0000_3010, size: 48, stack },
+        Action::Mark { mark: MarkId(1) },
+        Action::PoolRealloc { pool, old: 0x5555_0000_3010, address: 0x5555_0000_3080, size: 1 << 40, stack },
+        Action::Mark { mark: MarkId(2) },
+        Action::PoolFree { pool, address: 7 },
+    ];
+    let more = (32..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
+    let before_the_end = events.len() - 2;
+    events.splice(before_the_end..before_the_end, more);
+    events
+}
+
+/// All events, as the golden file of format 1.1 has them.
+pub(crate) fn events_of_1_1() -> Vec<Event> {
+    events_at(time)
+}
+
+fn time(number: u64) -> u64 {
+    10_000 * number * number
 }
 
 /// All events, as the golden file of format 1.0 has them.
@@ -203,6 +249,12 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for node in &tables.nodes[1..] {
         writer.node(node.parent, node.frame)?;
     }
+    for string in &tables.strings {
+        writer.string(string)?;
+    }
+    for &mark in &tables.marks {
+        writer.mark(mark)?;
+    }
     let (first, second) = events.split_at(events.len() / 2);
     first.iter().try_for_each(|&event| writer.event(event))?;
     writer.flush()?;
@@ -214,9 +266,6 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
         writer.update_process(ProcessId(id), process.clone())?;
     }
     writer.flush()?;
-    for string in &tables.strings {
-        writer.string(string)?;
-    }
     for symbolized in tables.symbols.into_iter().flatten() {
         writer.symbolized(symbolized)?;
     }

@@ -12,13 +12,15 @@ fn next_minor_version_opens() {
     let mut chunks = hand::chunks(&fixture::file());
     for chunk in &mut chunks {
         match chunk.kind {
-            1 | 3 | 6 | 7 | 8 | 10 => hand::map_records(chunk, |record| record.extend(b"\x07a later field")),
+            1 | 3 | 6 | 7 | 8 | 10 | 13 => {
+                hand::map_records(chunk, |record| record.extend(b"\x07a later field"))
+            }
             4 | 5 | 12 => hand::add_column(chunk, b"a later column"),
             _ => {}
         }
     }
     let unknown = |kind| hand::Chunk { kind, records: 3, first: 1, last: 2, payload: b"anything".to_vec() };
-    chunks.insert(0, unknown(13));
+    chunks.insert(0, unknown(200));
     chunks.insert(5, unknown(0));
     chunks.push(unknown(u16::MAX));
     let file = hand::file(1, VERSION.minor + 1, &chunks);

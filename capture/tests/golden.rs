@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use capture::{Effort, VERSION};
 
-use crate::fixture::{self, Contents};
+use crate::fixture;
 
 fn golden(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{version}.memprof"))
@@ -33,8 +33,16 @@ fn present_version_reads_and_writes_its_golden_file() {
 /// Check that the golden file of format 1.0 gives what was recorded in it, and defaults for what it lacks.
 #[test]
 fn version_1_0_reads_as_it_was_written() {
-    let mut expected = Contents { events: fixture::events_of_1_0(), ..fixture::contents() };
+    let mut expected = fixture::contents_before_1_2(fixture::events_of_1_0());
     expected.tables.summary.as_mut().unwrap().effort = Effort::default();
     let golden = fs::read(golden("1.0")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
+}
+
+/// Check that the golden file of format 1.1 gives what was recorded in it, and no marks.
+#[test]
+fn version_1_1_reads_as_it_was_written() {
+    let golden = fs::read(golden("1.1")).unwrap();
+    let expected = fixture::contents_before_1_2(fixture::events_of_1_1());
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
 }

@@ -160,6 +160,7 @@ fn unknown_ids_are_refused() {
             .frame(Frame::Code { module: Some(capture::ModuleId(5)), address: 0, exact: true })
             .unwrap_err(),
         writer.symbolized(capture::Symbolized::default()).unwrap_err(),
+        writer.mark(capture::Mark::default()).unwrap_err(),
     ];
     let expected = [
         "an event refers to thread 0",
@@ -169,6 +170,7 @@ fn unknown_ids_are_refused() {
         "a stack refers to frame 0",
         "a frame refers to module 5",
         "a symbol refers to frame 0",
+        "a mark refers to thread 0",
     ];
     for (error, start) in refused.iter().zip(expected) {
         assert!(error.to_string().starts_with(start), "{error}");
@@ -178,6 +180,13 @@ fn unknown_ids_are_refused() {
     assert_eq!(writer.thread(Thread::default()).unwrap(), ThreadId(0));
     let error = writer.event(event(alloc(NodeId(1)))).unwrap_err();
     assert!(error.to_string().starts_with("an event refers to stack 1"), "{error}");
+    let error = writer.event(event(Action::Mark { mark: capture::MarkId(0) })).unwrap_err();
+    assert!(error.to_string().starts_with("an event refers to mark 0"), "{error}");
+    let pool = capture::StringId(0);
+    let error = writer.event(event(Action::PoolFree { pool, address: 1 })).unwrap_err();
+    assert!(error.to_string().starts_with("an event refers to name 0"), "{error}");
+    let error = writer.mark(capture::Mark::default()).unwrap_err();
+    assert!(error.to_string().starts_with("a mark refers to name 0"), "{error}");
     let found = read(writer.finish(&Summary::default()).unwrap()).unwrap();
     assert_eq!((found.tables.processes.len(), found.tables.threads.len(), found.events.len()), (1, 1, 0));
 }

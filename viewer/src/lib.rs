@@ -33,7 +33,7 @@ mod open;
 mod options;
 mod symbolize;
 
-pub use loaded::{Loaded, Source};
+pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;
 pub use open::{Error, dump, dump_json, open};
 pub use options::{DumpOptions, ReportOptions, Shape};

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Names, Profile};
 use crate::symbolize::LookedUp;
-use capture::{Frame, Tables};
+use capture::{Frame, Mark, Process, StringId, Tables, Thread};
 
 /// Where the events came from, as far as a view says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,13 +28,43 @@ pub struct Loaded {
     pub source: Source,
     /// The search for names that the capture lacks.
     pub looked_up: LookedUp,
+    /// The pool whose blocks were counted; none: the heap of the process.
+    pub heap: Option<StringId>,
+}
+
+/// A mark with what its ids stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkRow<'a> {
+    /// Its name, as the program gave it.
+    pub name: &'a str,
+    /// Its kind, and its time in nanoseconds since the recording began.
+    pub mark: &'a Mark,
+    /// Who set it.
+    pub thread: Option<&'a Thread>,
+    /// In which process.
+    pub process: Option<&'a Process>,
 }
 
 impl Loaded {
     /// Names what was counted.
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
-        Self { tables, profile, names, source, looked_up: LookedUp::default() }
+        Self { tables, profile, names, source, looked_up: LookedUp::default(), heap: None }
+    }
+
+    /// The moments that programs named, in the order in which they came.
+    pub fn marks(&self) -> impl Iterator<Item = MarkRow<'_>> {
+        let tables = &self.tables;
+        tables.marks.iter().map(move |mark| {
+            let thread = tables.threads.get(mark.thread.index());
+            let process = thread.and_then(|thread| tables.processes.get(thread.process.index()));
+            MarkRow { name: tables.string(mark.name), mark, thread, process }
+        })
+    }
+
+    /// Name of the pool whose blocks were counted.
+    pub fn heap_name(&self) -> Option<&str> {
+        self.heap.map(|heap| self.tables.string(heap))
     }
 
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.

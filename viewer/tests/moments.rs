@@ -141,7 +141,7 @@ fn filters_divide_numbers() {
         ] {
             let mut sum = Cost::default();
             for filter in filters {
-                let profile = ask(&path, &Query { part: part(), filter });
+                let profile = ask(&path, &Query { part: part(), filter, heap: None });
                 assert_eq!(profile.peak.held, profile.total.peak);
                 assert!(profile.total.allocated.blocks > 0);
                 sum += profile.total;
@@ -162,7 +162,7 @@ fn both_ways_to_filter_agree() {
             sizes: sizes.and_then(|sizes| sizes.parse().ok()),
             ..Filter::default()
         };
-        let ask = |filter| ask(&path, &Query { part: Part::At(part.parse().unwrap()), filter });
+        let ask = |filter| ask(&path, &Query { part: Part::At(part.parse().unwrap()), filter, heap: None });
         assert_eq!(numbers(&ask(filter(None))), numbers(&ask(filter(Some("0..")))), "{part}");
     }
 }

@@ -1,7 +1,7 @@
 //! Which ids an event may have.
 
 use crate::error::Malformed;
-use crate::ids::{NodeId, ProcessId};
+use crate::ids::{MarkId, NodeId, ProcessId, StringId};
 
 /// How many rows the tables have: an event that refers beyond them is an error, so that users of events may index.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,8 @@ pub(crate) struct Bounds {
     pub(crate) threads: usize,
     pub(crate) nodes: usize,
     pub(crate) processes: usize,
+    pub(crate) strings: usize,
+    pub(crate) marks: usize,
 }
 
 impl Bounds {
@@ -32,6 +34,20 @@ impl Bounds {
         match process < self.processes as u64 {
             true => Ok(ProcessId(process as u32)),
             false => Err(Malformed("an event refers to an unknown process")),
+        }
+    }
+
+    pub(super) fn name(self, string: u64) -> Result<StringId, Malformed> {
+        match string < self.strings as u64 {
+            true => Ok(StringId(string as u32)),
+            false => Err(Malformed("an event refers to an unknown name")),
+        }
+    }
+
+    pub(super) fn mark(self, mark: u64) -> Result<MarkId, Malformed> {
+        match mark < self.marks as u64 {
+            true => Ok(MarkId(mark as u32)),
+            false => Err(Malformed("an event refers to an unknown mark")),
         }
     }
 }

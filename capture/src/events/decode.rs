@@ -6,7 +6,7 @@ use super::address::{IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
 use super::kind::{Kind, Run};
 use super::lines::LineReader;
-use super::rare::Pages;
+use super::rare::Places;
 use super::{COLUMNS, Column};
 use crate::columns;
 use crate::error::Malformed;
@@ -29,7 +29,7 @@ pub(crate) struct Decoder {
     thread: u32,
     thread_left: u64,
     times: Times,
-    pages: Pages,
+    places: Places,
     unknown: u64,
 }
 
@@ -64,7 +64,7 @@ impl Decoder {
             thread: 0,
             thread_left: 0,
             times: Times::Lines(LineReader::default()),
-            pages: Pages::default(),
+            places: Places::default(),
             unknown: 0,
         }
     }
@@ -89,7 +89,7 @@ impl Decoder {
             Coding::Runs => Times::Runs { time: 0, left: 0 },
             Coding::Lines => Times::Lines(LineReader::default()),
         };
-        self.pages = Pages::default();
+        self.places = Places::default();
         Ok(())
     }
 
@@ -307,7 +307,7 @@ impl Decoder {
                 self.model.reallocated(thread, true);
                 Action::ReallocEnd { serial: self.serial(columns, thread)?, outcome: ReallocOutcome::Freed }
             }
-            rare => self.pages.take(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
+            rare => self.places.take(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use super::address::{IN_PLACE, Key, Model, UNFORESEEN, key};
 use super::kind::{Kind, Run};
 use super::lines::LineWriter;
-use super::rare::Pages;
+use super::rare::Places;
 use super::{COLUMNS, Column};
 use crate::columns;
 use crate::event::{Action, Event, ReallocOutcome};
@@ -30,7 +30,7 @@ pub(crate) struct Encoder {
     kind_before: u8,
     threads: (u32, u64),
     lines: LineWriter,
-    pages: Pages,
+    places: Places,
     rare: Vec<u8>,
     events: usize,
     first_time: u64,
@@ -56,7 +56,7 @@ impl Encoder {
             kind_before: Run::START.kind,
             threads: (0, 0),
             lines: LineWriter::default(),
-            pages: Pages::default(),
+            places: Places::default(),
             rare: Vec::new(),
             events: 0,
             first_time: u64::MAX,
@@ -139,7 +139,7 @@ impl Encoder {
         self.finder.clear();
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
         (self.threads, self.lines) = ((0, 0), LineWriter::default());
-        self.pages = Pages::default();
+        self.places = Places::default();
         (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
         finished
     }
@@ -228,7 +228,7 @@ impl Encoder {
     }
 
     fn put_rare(&mut self, action: &Action) {
-        self.pages.put(action, &mut self.rare);
+        self.places.put(action, &mut self.rare);
         let column = &mut self.columns[Column::Rare as usize];
         meta::put_bytes(column, &self.rare);
         self.rare.clear();

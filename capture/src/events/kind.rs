@@ -38,10 +38,16 @@ pub(super) enum Kind {
     GapEnd = 19,
     Fork = 20,
     Unsampled = 21,
+    Pause = 22,
+    Resume = 23,
+    PoolAlloc = 24,
+    PoolFree = 25,
+    PoolRealloc = 26,
+    Mark = 27,
 }
 
 impl Kind {
-    const ALL: [Kind; 22] = [
+    const ALL: [Kind; 28] = [
         Kind::Alloc,
         Kind::Free,
         Kind::AlignedAlloc,
@@ -64,6 +70,12 @@ impl Kind {
         Kind::GapEnd,
         Kind::Fork,
         Kind::Unsampled,
+        Kind::Pause,
+        Kind::Resume,
+        Kind::PoolAlloc,
+        Kind::PoolFree,
+        Kind::PoolRealloc,
+        Kind::Mark,
     ];
 
     pub(super) fn of(action: &Action) -> Self {
@@ -90,6 +102,12 @@ impl Kind {
             Action::GapEnd { .. } => Kind::GapEnd,
             Action::Fork { .. } => Kind::Fork,
             Action::Unsampled => Kind::Unsampled,
+            Action::Pause => Kind::Pause,
+            Action::Resume => Kind::Resume,
+            Action::PoolAlloc { .. } => Kind::PoolAlloc,
+            Action::PoolFree { .. } => Kind::PoolFree,
+            Action::PoolRealloc { .. } => Kind::PoolRealloc,
+            Action::Mark { .. } => Kind::Mark,
         }
     }
 
@@ -143,7 +161,7 @@ mod tests {
         for (position, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, position);
         }
-        assert_eq!(Kind::from_number(22), None);
+        assert_eq!(Kind::from_number(28), None);
     }
 
     /// Check that the picture above is what is written and read.

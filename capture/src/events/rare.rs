@@ -8,11 +8,15 @@ use crate::error::Malformed;
 use crate::event::Action;
 use crate::varint;
 
-/// The page that the last rare event was about. Addresses of mappings differ from each other by whole pages.
+/// What the last rare events were about. Addresses of mappings differ from each other by whole pages, those of a
+/// pool's blocks by multiples of 16.
 #[derive(Default)]
-pub(super) struct Pages(u64);
+pub(super) struct Places {
+    page: u64,
+    block: u64,
+}
 
-impl Pages {
+impl Places {
     /// Appends what an event has, to an empty record.
     pub(super) fn put(&mut self, action: &Action, record: &mut Vec<u8>) {
         match *action {
@@ -46,7 +50,30 @@ impl Pages {
                 varint::put(record, allocations);
                 varint::put(record, frees);
             }
-            Action::ThreadStart | Action::ThreadEnd | Action::GapBegin | Action::Unsampled => {}
+            Action::PoolAlloc { pool, address, size, stack } => {
+                varint::put(record, pool.0.into());
+                self.put_block(record, address);
+                varint::put(record, size);
+                varint::put(record, stack.0.into());
+            }
+            Action::PoolFree { pool, address } => {
+                varint::put(record, pool.0.into());
+                self.put_block(record, address);
+            }
+            Action::PoolRealloc { pool, old, address, size, stack } => {
+                varint::put(record, pool.0.into());
+                self.put_block(record, old);
+                self.put_block(record, address);
+                varint::put(record, size);
+                varint::put(record, stack.0.into());
+            }
+            Action::Mark { mark } => varint::put(record, mark.0.into()),
+            Action::ThreadStart
+            | Action::ThreadEnd
+            | Action::GapBegin
+            | Action::Unsampled
+            | Action::Pause
+            | Action::Resume => {}
             Action::Alloc { .. }
             | Action::Free { .. }
             | Action::ReallocBegin { .. }
@@ -98,18 +125,48 @@ impl Pages {
             Kind::GapEnd => {
                 Action::GapEnd { allocations: varint::take(record)?, frees: varint::take(record)? }
             }
+            Kind::Pause => Action::Pause,
+            Kind::Resume => Action::Resume,
+            Kind::PoolAlloc => Action::PoolAlloc {
+                pool: bounds.name(varint::take(record)?)?,
+                address: self.take_block(record)?,
+                size: varint::take(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+            },
+            Kind::PoolFree => Action::PoolFree {
+                pool: bounds.name(varint::take(record)?)?,
+                address: self.take_block(record)?,
+            },
+            Kind::PoolRealloc => Action::PoolRealloc {
+                pool: bounds.name(varint::take(record)?)?,
+                old: self.take_block(record)?,
+                address: self.take_block(record)?,
+                size: varint::take(record)?,
+                stack: bounds.stack(varint::take(record)?)?,
+            },
+            Kind::Mark => Action::Mark { mark: bounds.mark(varint::take(record)?)? },
             _ => return Err(Malformed("an event has an impossible kind")),
         })
     }
 
     fn put_page(&mut self, record: &mut Vec<u8>, address: u64) {
         let page = address.rotate_right(12);
-        varint::put_delta(record, mem::replace(&mut self.0, page), page);
+        varint::put_delta(record, mem::replace(&mut self.page, page), page);
     }
 
     fn take_page(&mut self, record: &mut &[u8]) -> Result<u64, Malformed> {
-        self.0 = varint::take_delta(record, self.0)?;
-        Ok(self.0.rotate_left(12))
+        self.page = varint::take_delta(record, self.page)?;
+        Ok(self.page.rotate_left(12))
+    }
+
+    fn put_block(&mut self, record: &mut Vec<u8>, address: u64) {
+        let block = address.rotate_right(4);
+        varint::put_delta(record, mem::replace(&mut self.block, block), block);
+    }
+
+    fn take_block(&mut self, record: &mut &[u8]) -> Result<u64, Malformed> {
+        self.block = varint::take_delta(record, self.block)?;
+        Ok(self.block.rotate_left(4))
     }
 }
 

@@ -4,9 +4,9 @@ use super::{Bounds, Coding, Decoder, Encoder};
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::TIME_UNIT_NS;
-use crate::ids::{NodeId, ProcessId, ThreadId};
+use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 
-const BOUNDS: Bounds = Bounds { threads: 80, nodes: 1000, processes: 3 };
+const BOUNDS: Bounds = Bounds { threads: 80, nodes: 1000, processes: 3, strings: 5, marks: 4 };
 
 /// Addresses that an allocator could answer, some of them again and again, and any others.
 fn address() -> impl Strategy<Value = u64> {
@@ -43,6 +43,10 @@ fn common_action() -> impl Strategy<Value = Action> {
     ]
 }
 
+fn pool() -> impl Strategy<Value = StringId> {
+    (0..BOUNDS.strings as u32).prop_map(StringId)
+}
+
 fn rare_action() -> impl Strategy<Value = Action> {
     let process = || (0..BOUNDS.processes as u32).prop_map(ProcessId);
     prop_oneof![
@@ -61,6 +65,19 @@ fn rare_action() -> impl Strategy<Value = Action> {
         Just(Action::ThreadEnd),
         Just(Action::GapBegin),
         Just(Action::Unsampled),
+        Just(Action::Pause),
+        Just(Action::Resume),
+        (pool(), address(), size(), stack()).prop_map(|(pool, address, size, stack)| Action::PoolAlloc {
+            pool,
+            address,
+            size,
+            stack
+        }),
+        (pool(), address()).prop_map(|(pool, address)| Action::PoolFree { pool, address }),
+        (pool(), address(), address(), size(), stack()).prop_map(|(pool, old, address, size, stack)| {
+            Action::PoolRealloc { pool, old, address, size, stack }
+        }),
+        (0..BOUNDS.marks as u32).prop_map(|mark| Action::Mark { mark: MarkId(mark) }),
         any::<(u64, u64)>().prop_map(|(allocations, frees)| Action::GapEnd { allocations, frees }),
     ]
 }

@@ -28,11 +28,13 @@ pub enum ChunkKind {
     Index = 11,
     /// Events whose times are stored as lines.
     LinedEvents = 12,
+    /// Rows of the table of marks.
+    Marks = 13,
 }
 
 impl ChunkKind {
     /// All of them.
-    pub const ALL: [ChunkKind; 12] = [
+    pub const ALL: [ChunkKind; 13] = [
         ChunkKind::Metadata,
         ChunkKind::Strings,
         ChunkKind::Modules,
@@ -45,6 +47,7 @@ impl ChunkKind {
         ChunkKind::Summary,
         ChunkKind::Index,
         ChunkKind::LinedEvents,
+        ChunkKind::Marks,
     ];
 
     /// True of both kinds of chunks that hold events.

@@ -38,6 +38,7 @@ pub struct Writer<W: Sink = File> {
     interner: Interner,
     processes: u64,
     threads: u64,
+    marks: u64,
     pending: Pending,
     encoder: Encoder,
     chunks: Vec<Chunk>,
@@ -59,6 +60,7 @@ impl<W: Sink> Writer<W> {
             interner: Interner::new(),
             processes: 0,
             threads: 0,
+            marks: 0,
             pending: Pending::default(),
             encoder: Encoder::new(),
             chunks: Vec::new(),
@@ -86,6 +88,14 @@ impl<W: Sink> Writer<W> {
             Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => {
                 known("an event", "process", process.0, self.processes)?;
             }
+            Action::PoolAlloc { pool, stack, .. } | Action::PoolRealloc { pool, stack, .. } => {
+                known("an event", "name", pool.0, self.interner.strings.len())?;
+                known("an event", "stack", stack.0, self.interner.nodes.len())?;
+            }
+            Action::PoolFree { pool, .. } => {
+                known("an event", "name", pool.0, self.interner.strings.len())?;
+            }
+            Action::Mark { mark } => known("an event", "mark", mark.0, self.marks)?,
             _ => {}
         }
         self.encoder.push(&event);

@@ -18,6 +18,7 @@ pub(super) struct Pending {
     pub(super) processes: Rows,
     pub(super) threads: Rows,
     pub(super) symbols: Rows,
+    pub(super) marks: Rows,
 }
 
 /// Encoded records of one table.
@@ -29,9 +30,9 @@ pub(super) struct Rows {
 
 impl Pending {
     fn is_full(&self) -> bool {
-        let Pending { strings, modules, frames, nodes, processes, threads, symbols } = self;
+        let Pending { strings, modules, frames, nodes, processes, threads, symbols, marks } = self;
         frames.len().max(nodes.len()) >= stacks::ROWS
-            || [strings, modules, processes, threads, symbols].into_iter().any(Rows::is_full)
+            || [strings, modules, processes, threads, symbols, marks].into_iter().any(Rows::is_full)
     }
 }
 
@@ -69,7 +70,9 @@ impl<W: Sink> Writer<W> {
         }
         self.write_rows(ChunkKind::Processes, 0, pending.processes)?;
         self.write_rows(ChunkKind::Threads, 0, pending.threads)?;
-        self.write_rows(ChunkKind::Symbols, 0, pending.symbols)
+        self.write_rows(ChunkKind::Symbols, 0, pending.symbols)?;
+        let first = self.marks - u64::from(pending.marks.count);
+        self.write_rows(ChunkKind::Marks, first, pending.marks)
     }
 
     fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {

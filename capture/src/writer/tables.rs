@@ -3,10 +3,10 @@
 use super::{Writer, known};
 use crate::error::Error;
 use crate::format::MAX_STRING;
-use crate::ids::{FrameId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 use crate::intern::Identity;
 use crate::meta;
-use crate::model::{Frame, Module, Node, Process, Symbolized, Thread};
+use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Thread};
 use crate::sink::Sink;
 
 impl<W: Sink> Writer<W> {
@@ -132,6 +132,22 @@ impl<W: Sink> Writer<W> {
         meta::put(&mut rows.bytes, "a thread", &(id, thread))?;
         rows.count += 1;
         self.limit()
+    }
+
+    /// Adds a mark. Its place among the events is where an [`crate::Action::Mark`] with its id is written.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn mark(&mut self, mark: Mark) -> Result<MarkId, Error> {
+        known("a mark", "thread", mark.thread.0, self.threads)?;
+        known("a mark", "name", mark.name.0, self.interner.strings.len())?;
+        let id = next_id("marks", self.marks)?;
+        let rows = &mut self.pending.marks;
+        meta::put(&mut rows.bytes, "a mark", &mark)?;
+        rows.count += 1;
+        self.marks += 1;
+        self.limit()?;
+        Ok(MarkId(id))
     }
 
     /// Adds or replaces the names of a frame.

@@ -29,6 +29,9 @@ pub(super) struct WhichBlocks {
     /// Only of processes of this pid or name; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
+    /// Blocks of this heap of the program's own, as info lists them, instead of those of the allocator
+    #[arg(long, value_name = "NAME")]
+    heap: Option<String>,
     /// Only allocated by threads of this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
@@ -51,7 +54,7 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn query(&self) -> Query {
-        Query { part: self.when.part(), filter: self.which.filter() }
+        Query { part: self.when.part(), filter: self.which.filter(), heap: self.which.heap.clone() }
     }
 }
 

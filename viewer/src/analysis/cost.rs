@@ -83,7 +83,7 @@ pub struct Cost<T = Amount> {
     pub peak: T,
     /// Alive when the process or the recording ended.
     pub leaked: T,
-    /// Alive across a gap of the recording and never freed: leaked, or the free was lost.
+    /// Alive across a gap or a pause of the recording and never freed: leaked, or the free was lost.
     pub uncertain: T,
     /// Alive when exec replaced the program.
     pub at_exec: T,

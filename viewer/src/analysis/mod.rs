@@ -13,7 +13,7 @@
 //! - *temporary*: freed by the thread that allocated it before that thread's next allocation, `realloc`'s own
 //!   free excepted;
 //! - *leaked*: alive when its process ended, or when the recording ended and the process still ran;
-//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap of
+//! - *alive at exec*: alive when its process was replaced by another program; *uncertain*: alive across a gap or pause of
 //!   the recording and never freed. Both stand beside leaked, never inside it.
 //!
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
@@ -27,6 +27,7 @@ mod load;
 mod mappings;
 mod pages;
 mod peak;
+mod pools;
 mod process;
 mod profile;
 mod sites;
@@ -65,8 +66,11 @@ pub use names::{Kind, Label, LabelId, Names, Step};
 pub use noise::{is_noise, is_noise_file};
 pub use order::natural;
 pub use peak::Moment;
+pub use pools::PoolEvents;
 pub(crate) use process_name::process_name;
-pub use profile::{Anomalies, GapTotals, PagesPeak, ProcessProfile, Profile, Site, Span};
+pub use profile::{
+    Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Span,
+};
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};

@@ -16,6 +16,8 @@ const FUNCTIONS: &[&str] = &[
     "__rustc::__rdl_alloc",
     "__rustc::__rdl_alloc_zeroed",
     "__rustc::__rdl_realloc",
+    "memprof_report_alloc_",
+    "memprof_report_realloc_",
     "g_malloc",
     "g_malloc0",
     "g_malloc_n",

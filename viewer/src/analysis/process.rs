@@ -7,7 +7,7 @@ use super::lineage::Lineage;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::peak::Moment;
-use super::profile::{Anomalies, GapTotals};
+use super::profile::{Anomalies, GapTotals, PauseTotals};
 use super::watch::Instant;
 use capture::{Ended, Process, ThreadId};
 
@@ -44,6 +44,15 @@ pub(super) struct ProcessState<K = ()> {
     pub(super) gap_edges: u32,
     /// Threads that lose events now.
     pub(super) open_gaps: u32,
+    /// There were gaps, before a range began, too.
+    pub(super) had_gaps: bool,
+    pub(super) pauses: PauseTotals,
+    /// Counts pauses, before a range began, too.
+    pub(super) pause_number: u32,
+    /// When the pause began that the process is in.
+    pub(super) paused_since: Option<u64>,
+    /// It was paused, or its parent was before it forked: blocks may be there that were never recorded.
+    pub(super) was_paused: bool,
     /// Threads that ever called `realloc`.
     pub(super) reallocating: Vec<ThreadId>,
 }
@@ -65,18 +74,23 @@ impl<K: Copy> ProcessState<K> {
             in_realloc: Amount::ZERO,
             gap_edges: 0,
             open_gaps: 0,
+            had_gaps: false,
+            pauses: PauseTotals::default(),
+            pause_number: 0,
+            paused_since: None,
+            was_paused: false,
             reallocating: Vec::new(),
         }
     }
 
-    /// True when this block has lived while events of its process were lost.
+    /// True when this block has lived while events of its process were lost, or not wanted.
     pub(super) fn lived_through_gap(&self, block: &Block<K>) -> bool {
         self.open_gaps > 0 || block.gap_edges != self.gap_edges
     }
 
     /// True when events of this process were lost at any time so far.
     pub(super) fn has_gaps(&self) -> bool {
-        self.gap_edges > 0
+        self.had_gaps
     }
 
     /// Takes a block out by address; a child may still ask for it.
@@ -99,10 +113,12 @@ impl<K: Copy> ProcessState<K> {
     }
 
     /// Begins a range of the capture: sums begin anew, what is known of blocks and events stays.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, now: u64) {
         self.anomalies = Anomalies::default();
         self.mappings.restart();
         self.gaps = GapTotals::default();
+        self.pauses = PauseTotals { pauses: u64::from(self.paused_since.is_some()), time: 0 };
+        self.paused_since = self.paused_since.map(|_| now);
         self.in_realloc = Amount::ZERO;
     }
 
@@ -111,6 +127,28 @@ impl<K: Copy> ProcessState<K> {
         self.open_gaps += 1;
         self.gap_edges = self.gap_edges.wrapping_add(1).max(1);
         self.gaps.gaps += 1;
+        self.had_gaps = true;
+    }
+
+    /// Notes that the program wants nothing recorded.
+    pub(super) fn pause(&mut self, time: u64) {
+        if self.paused_since.is_none() {
+            self.paused_since = Some(time);
+            self.was_paused = true;
+            self.open_gaps += 1;
+            self.gap_edges = self.gap_edges.wrapping_add(1).max(1);
+            self.pauses.pauses += 1;
+            self.pause_number = self.pause_number.wrapping_add(1);
+        }
+    }
+
+    /// Notes that it wants everything recorded, or that it is over. Without a beginning it was paused before anything
+    /// was recorded of it.
+    pub(super) fn resume(&mut self, time: u64) {
+        self.pause(time);
+        let since = self.paused_since.take().unwrap_or(time);
+        self.pauses.time = self.pauses.time.saturating_add(time.saturating_sub(since));
+        self.close_gap();
     }
 
     /// Notes that a thread loses no events any more.

@@ -5,7 +5,7 @@ use super::mappings::Mappings;
 use super::peak::Moment;
 use super::spread::Spread;
 use super::watch::Instant;
-use capture::{Ended, NodeId, ProcessId, Sampling};
+use capture::{Ended, NodeId, ProcessId, Sampling, StringId};
 use serde::{Deserialize, Serialize};
 
 /// The numbers of a whole capture.
@@ -29,6 +29,8 @@ pub struct Profile {
     pub own_pages: PagesPeak,
     /// Which part of the capture was counted.
     pub span: Span,
+    /// Heaps of the programs' own, in order of first use; none when a range was counted, or one of them.
+    pub pools: Vec<PoolProfile>,
     /// Events read.
     pub events: u64,
     /// Events of threads that the capture does not define, and of processes that had ended: not counted.
@@ -95,6 +97,8 @@ pub struct ProcessProfile {
     pub mappings: Mappings,
     /// What the recording lost.
     pub gaps: GapTotals,
+    /// What the program did not want recorded.
+    pub pauses: PauseTotals,
 }
 
 /// Events that did not fit together, and the reason as far as it is known.
@@ -108,7 +112,11 @@ pub struct Anomalies {
     pub lost_allocations: u64,
     /// Blocks that ended uncounted because their address was handed out again after a gap: the free fell into it.
     pub lost_frees: u64,
-    /// The same without a gap: the order of these events is ambiguous.
+    /// Frees of unknown blocks after a pause: they were allocated in it, or before the first start.
+    pub paused_allocations: u64,
+    /// Blocks that ended uncounted because their address was handed out again after a pause: they were freed in it.
+    pub paused_frees: u64,
+    /// The same without gap and pause: the order of these events is ambiguous.
     pub conflicts: u64,
 }
 
@@ -119,6 +127,8 @@ impl Anomalies {
         self.inherited_frees += other.inherited_frees;
         self.lost_allocations += other.lost_allocations;
         self.lost_frees += other.lost_frees;
+        self.paused_allocations += other.paused_allocations;
+        self.paused_frees += other.paused_frees;
         self.conflicts += other.conflicts;
     }
 }
@@ -132,6 +142,32 @@ pub struct GapTotals {
     pub allocations: u64,
     /// Frees that were not recorded.
     pub frees: u64,
+}
+
+/// Totals of the intervals in which a process wanted nothing recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseTotals {
+    /// How many.
+    pub pauses: u64,
+    /// Nanoseconds, all together.
+    pub time: u64,
+}
+
+/// A heap of a program's own, by its name: the sum over all processes that have one. It is exact in sampled captures, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolProfile {
+    /// Its name.
+    pub name: StringId,
+    /// Blocks that the program told of.
+    pub allocated: Amount,
+    /// Of these, those that went back.
+    pub freed: Amount,
+    /// Most that was held at once.
+    pub peak: Moment,
+    /// Alive when their process ended, exec included.
+    pub leaked: Amount,
+    /// Of what would be leaked, what has lived through a gap or a pause.
+    pub uncertain: Amount,
 }
 
 impl Profile {
@@ -193,6 +229,14 @@ impl Profile {
             gaps: sum.gaps.wrapping_add(process.gaps.gaps),
             allocations: sum.allocations.wrapping_add(process.gaps.allocations),
             frees: sum.frees.wrapping_add(process.gaps.frees),
+        })
+    }
+
+    /// The sum of all processes' pauses.
+    pub fn pauses(&self) -> PauseTotals {
+        self.processes.iter().fold(PauseTotals::default(), |sum, process| PauseTotals {
+            pauses: sum.pauses.wrapping_add(process.pauses.pauses),
+            time: sum.time.wrapping_add(process.pauses.time),
         })
     }
 

@@ -13,7 +13,7 @@ pub(super) struct Pending<K = ()> {
     pub(super) address: u64,
     /// The old block, already gone by address; none when it was not known.
     pub(super) block: Option<Block<K>>,
-    /// [`ThreadState::gaps`] when it began.
+    /// [`ThreadState::gaps`] when it began, and the pauses of its process.
     pub(super) gaps: u32,
 }
 
@@ -22,6 +22,8 @@ pub(super) struct Pending<K = ()> {
 pub(super) struct ThreadState<K = ()> {
     /// Address of the thread's last allocation, until it frees that block.
     pub(super) last: Option<u64>,
+    /// Pauses of its process when it was made.
+    pub(super) pauses: u32,
     pub(super) pending: Vec<Pending<K>>,
     /// The thread stands in its process' list of threads that ever called `realloc`.
     pub(super) listed: bool,
@@ -33,7 +35,7 @@ pub(super) struct ThreadState<K = ()> {
 
 impl<K> Default for ThreadState<K> {
     fn default() -> Self {
-        Self { last: None, pending: Vec::new(), listed: false, in_gap: false, gaps: 0 }
+        Self { last: None, pauses: 0, pending: Vec::new(), listed: false, in_gap: false, gaps: 0 }
     }
 }
 
@@ -44,10 +46,15 @@ impl<K> ThreadState<K> {
         Some(self.pending.remove(place))
     }
 
-    /// Takes one out that can have no end any more: its end fell into a gap, its serial is being used again, or
+    /// Changes with each gap of the thread, and with each pause of its process.
+    pub(super) fn interruptions(&self, pauses: u32) -> u32 {
+        self.gaps.wrapping_add(pauses)
+    }
+
+    /// Takes one out that can have no end any more: its end fell into a gap or a pause, its serial is being used again, or
     /// there are too many.
-    pub(super) fn take_abandoned(&mut self, next_serial: u16) -> Option<Pending<K>> {
-        let gaps = self.gaps;
+    pub(super) fn take_abandoned(&mut self, next_serial: u16, pauses: u32) -> Option<Pending<K>> {
+        let gaps = self.interruptions(pauses);
         let full = self.pending.len() >= MAX_NESTED;
         let place = self
             .pending
@@ -61,9 +68,11 @@ impl<K> ThreadState<K> {
 mod tests {
     use super::*;
 
-    fn begin(thread: &mut ThreadState, serial: u16) -> Vec<u16> {
-        let abandoned = std::iter::from_fn(|| thread.take_abandoned(serial)).map(|p| p.serial).collect();
-        thread.pending.push(Pending { serial, address: 0, block: None, gaps: thread.gaps });
+    fn begin(thread: &mut ThreadState, serial: u16, pauses: u32) -> Vec<u16> {
+        let abandoned =
+            std::iter::from_fn(|| thread.take_abandoned(serial, pauses)).map(|p| p.serial).collect();
+        let gaps = thread.interruptions(pauses);
+        thread.pending.push(Pending { serial, address: 0, block: None, gaps });
         abandoned
     }
 
@@ -71,28 +80,29 @@ mod tests {
     #[test]
     fn nested_calls_end_by_serial() {
         let mut thread = ThreadState::<()>::default();
-        assert!(begin(&mut thread, 1).is_empty());
-        assert!(begin(&mut thread, 2).is_empty());
+        assert!(begin(&mut thread, 1, 0).is_empty());
+        assert!(begin(&mut thread, 2, 0).is_empty());
         assert_eq!(thread.take(3).map(|p| p.serial), None);
         assert_eq!(thread.take(1).map(|p| p.serial), Some(1));
         assert_eq!(thread.take(2).map(|p| p.serial), Some(2));
     }
 
-    /// Check that a call is abandoned when its end fell into a gap and when its serial comes again.
+    /// Check that a call is abandoned when its end fell into a gap or a pause, and when its serial comes again.
     #[test]
     fn lost_ends_are_noticed() {
         let mut thread = ThreadState::<()>::default();
-        begin(&mut thread, 1);
+        begin(&mut thread, 1, 0);
         thread.gaps += 1;
-        assert_eq!(begin(&mut thread, 2), [1]);
-        assert_eq!(begin(&mut thread, 2), [2]);
+        assert_eq!(begin(&mut thread, 2, 0), [1]);
+        assert_eq!(begin(&mut thread, 2, 0), [2]);
+        assert_eq!(begin(&mut thread, 3, 1), [2]);
     }
 
     /// Check that a file full of beginnings without ends needs bounded memory.
     #[test]
     fn beginnings_are_bounded() {
         let mut thread = ThreadState::<()>::default();
-        let abandoned: usize = (0..10_000).map(|serial| begin(&mut thread, serial).len()).sum();
+        let abandoned: usize = (0..10_000).map(|serial| begin(&mut thread, serial, 0).len()).sum();
         assert_eq!(thread.pending.len(), MAX_NESTED);
         assert_eq!(abandoned, 10_000 - MAX_NESTED);
     }

@@ -3,7 +3,7 @@
 use super::SCHEMA;
 use crate::analysis::{Names, call_kind, call_of, functions_of};
 use crate::options::DumpOptions;
-use capture::{Action, Event, NodeId, Pseudo, ReallocOutcome, Tables};
+use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Tables};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -52,6 +52,10 @@ struct EventFields<'a> {
     allocations: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frees: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stack: Option<Vec<&'a str>>,
 }
@@ -157,6 +161,34 @@ impl<'a> Dump<'a> {
             Action::ThreadStart => kind("thread_start"),
             Action::ThreadEnd => kind("thread_end"),
             Action::Unsampled => kind("unsampled"),
+            Action::Pause => kind("pause"),
+            Action::Resume => kind("resume"),
+            Action::PoolAlloc { pool, address, size, stack } => {
+                let (call, pool) = (Some(call_of(self.tables, stack)), Some(self.tables.string(pool)));
+                let (address, size) = (hex(address), Some(size));
+                with_stack(stack, EventFields { call, pool, address, size, ..kind("pool_alloc") })
+            }
+            Action::PoolFree { pool, address } => {
+                let pool = Some(self.tables.string(pool));
+                EventFields { pool, address: hex(address), ..kind("pool_free") }
+            }
+            Action::PoolRealloc { pool, old, address, size, stack } => {
+                let (call, pool) = (Some(call_of(self.tables, stack)), Some(self.tables.string(pool)));
+                let (old_address, address, size) = (hex(old), hex(address), Some(size));
+                with_stack(
+                    stack,
+                    EventFields { call, pool, old_address, address, size, ..kind("pool_realloc") },
+                )
+            }
+            Action::Mark { mark } => {
+                let mark = self.tables.mark(mark).copied().unwrap_or_default();
+                let what = match mark.kind {
+                    MarkKind::Instant => "mark",
+                    MarkKind::Begin => "mark_begin",
+                    MarkKind::End => "mark_end",
+                };
+                EventFields { name: Some(self.tables.string(mark.name)), ..kind(what) }
+            }
             Action::GapBegin => kind("gap_begin"),
             Action::GapEnd { allocations, frees } => {
                 EventFields { allocations: Some(allocations), frees: Some(frees), ..kind("gap_end") }

@@ -3,10 +3,11 @@
 use super::nameless::{self, NamelessFields};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Anomalies, GapTotals, ProcessProfile, Profile, Spread, process_name, stack_states, state_share,
+    Anomalies, GapTotals, PauseTotals, PoolProfile, ProcessProfile, Profile, Spread, process_name,
+    stack_states, state_share,
 };
 use crate::ended::ended_word;
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, MarkRow};
 use capture::{Clock, Effort, Ended, Overhead, Process, Sampling, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,6 +35,10 @@ struct Document<'a> {
     stacks: Stacks,
     mappings: Pages,
     nameless: Vec<NamelessFields<'a>>,
+    heaps: Vec<HeapFields<'a>>,
+    marks: Vec<MarkFields<'a>>,
+    #[serde(flatten)]
+    pauses: PauseFields,
     overhead: Option<Cost>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
@@ -93,6 +98,8 @@ struct AnomalyFields {
     inherited_frees: u64,
     lost_allocations: u64,
     lost_frees: u64,
+    paused_allocations: u64,
+    paused_frees: u64,
     conflicts: u64,
 }
 
@@ -144,6 +151,38 @@ struct Pages {
     own_peak_time_ns: u64,
 }
 
+/// A heap of the program's own.
+#[derive(Serialize)]
+struct HeapFields<'a> {
+    name: &'a str,
+    allocations: i64,
+    allocated_bytes: i64,
+    frees: i64,
+    freed_bytes: i64,
+    peak_blocks: i64,
+    peak_bytes: i64,
+    peak_time_ns: u64,
+    leaked_blocks: i64,
+    leaked_bytes: i64,
+    uncertain_blocks: i64,
+    uncertain_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct MarkFields<'a> {
+    name: &'a str,
+    kind: &'static str,
+    time_ns: u64,
+    pid: Option<u32>,
+    tid: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct PauseFields {
+    pauses: u64,
+    paused_ns: u64,
+}
+
 #[derive(Serialize)]
 struct Cost {
     agent_cpu_ns: u64,
@@ -193,6 +232,8 @@ struct ProcessFields<'a> {
     anomalies: AnomalyFields,
     #[serde(flatten)]
     gaps: GapFields,
+    #[serde(flatten)]
+    pauses: PauseFields,
 }
 
 /// Standard errors of the costs of a process in a sampled capture.
@@ -261,6 +302,9 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stacks: stacks(loaded),
         mappings: pages(profile),
         nameless: nameless::rows(loaded),
+        heaps: profile.pools.iter().map(|pool| heap(loaded, pool)).collect(),
+        marks: loaded.marks().map(mark).collect(),
+        pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
@@ -356,6 +400,33 @@ fn pages(profile: &Profile) -> Pages {
     }
 }
 
+fn heap<'a>(loaded: &'a Loaded, pool: &PoolProfile) -> HeapFields<'a> {
+    HeapFields {
+        name: loaded.tables.string(pool.name),
+        allocations: pool.allocated.blocks,
+        allocated_bytes: pool.allocated.bytes,
+        frees: pool.freed.blocks,
+        freed_bytes: pool.freed.bytes,
+        peak_blocks: pool.peak.held.blocks,
+        peak_bytes: pool.peak.held.bytes,
+        peak_time_ns: pool.peak.time,
+        leaked_blocks: pool.leaked.blocks,
+        leaked_bytes: pool.leaked.bytes,
+        uncertain_blocks: pool.uncertain.blocks,
+        uncertain_bytes: pool.uncertain.bytes,
+    }
+}
+
+fn mark(row: MarkRow<'_>) -> MarkFields<'_> {
+    MarkFields {
+        name: row.name,
+        kind: row.mark.kind.name(),
+        time_ns: row.mark.time,
+        pid: row.process.map(|process| process.pid),
+        tid: row.thread.map(|thread| thread.tid),
+    }
+}
+
 fn processes(loaded: &Loaded) -> Vec<ProcessFields<'_>> {
     let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
     rows.map(|(row, profile)| process(row, profile, loaded.profile.sampling.is_some())).collect()
@@ -399,14 +470,36 @@ fn process<'a>(row: &'a Process, profile: &ProcessProfile, is_sampled: bool) -> 
         errors: is_sampled.then(|| ProcessErrors::from(&profile.spread)),
         anomalies: profile.anomalies.into(),
         gaps: profile.gaps.into(),
+        pauses: profile.pauses.into(),
     }
 }
 
 impl From<Anomalies> for AnomalyFields {
     fn from(anomalies: Anomalies) -> Self {
-        let Anomalies { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts } =
-            anomalies;
-        Self { unmatched_frees, inherited_frees, lost_allocations, lost_frees, conflicts }
+        let Anomalies {
+            unmatched_frees,
+            inherited_frees,
+            lost_allocations,
+            lost_frees,
+            paused_allocations,
+            paused_frees,
+            conflicts,
+        } = anomalies;
+        Self {
+            unmatched_frees,
+            inherited_frees,
+            lost_allocations,
+            lost_frees,
+            paused_allocations,
+            paused_frees,
+            conflicts,
+        }
+    }
+}
+
+impl From<PauseTotals> for PauseFields {
+    fn from(PauseTotals { pauses, time }: PauseTotals) -> Self {
+        Self { pauses, paused_ns: time }
     }
 }
 

@@ -23,6 +23,8 @@ struct Document<'a> {
     cut: Option<&'a str>,
     /// Mean distance of samples in bytes, none where everything was recorded.
     sample_interval: Option<u64>,
+    /// Name of the pool whose blocks were counted.
+    heap: Option<&'a str>,
     by: &'static str,
     #[serde(flatten)]
     span: SpanFields,
@@ -103,6 +105,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         file: &loaded.source.file,
         cut: loaded.source.cut.as_deref(),
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
+        heap: loaded.heap_name(),
         by: options.metric.name(),
         span: SpanFields::from(loaded.profile.span),
         peak_time_ns: loaded.profile.peak.time,

@@ -4,6 +4,7 @@ use super::{Moments, START};
 use crate::analysis::{Instant, Share};
 use crate::open::Error;
 use crate::query::{Anchor, Unknown, When};
+use capture::{Action, Mark, MarkId};
 
 impl Moments {
     /// The place of a moment.
@@ -20,7 +21,7 @@ impl Moments {
             }
             Anchor::Time(time) => self.at_time(*time)?,
             Anchor::Share(share) => self.at_time(part_of(*share, self.duration()))?,
-            Anchor::Mark(name) => return Err(Unknown::new("mark", name, []).into()),
+            Anchor::Mark(name) => self.at_mark(name)?,
         };
         match when.offset {
             0 => Ok(instant),
@@ -45,6 +46,32 @@ impl Moments {
             self.note_damage(read)?;
         }
         Ok(Instant { position: found, time })
+    }
+
+    /// Right after the first mark of a name.
+    fn at_mark(&mut self, name: &str) -> Result<Instant, Error> {
+        let tables = self.reader.tables();
+        let of_name = |mark: &&Mark| tables.string(mark.name) == name;
+        let Some((place, mark)) = tables.marks.iter().enumerate().find(|(_, mark)| of_name(mark)) else {
+            let there = tables.marks.iter().map(|mark| tables.string(mark.name).to_owned());
+            return Err(Unknown::new("mark", name, there).into());
+        };
+        let (id, time) = (MarkId::from_index(place), mark.time);
+        // Bounds of chunks are rounded outwards, so the mark is in none that ends before it.
+        let chunks = self.reader.index();
+        let chunk = chunks.iter().position(|chunk| chunk.times().is_some_and(|times| *times.end() >= time));
+        let mut found = None;
+        let read = self.batches(chunk.map_or(0, |chunk| self.starts[chunk]), |position, events| {
+            let place = events.iter().position(|event| event.action == Action::Mark { mark: id });
+            found = place.map(|place| position + place as u64 + 1);
+            found.is_none()
+        });
+        self.note_damage(read)?;
+        match found {
+            Some(position) => Ok(Instant { position, time }),
+            // The file was cut off between the mark's row and its place.
+            None => self.at_time(time),
+        }
     }
 
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.

@@ -8,12 +8,12 @@
 mod instants;
 mod replay;
 
-use crate::analysis::{Instant, Load, Profile, Span};
+use crate::analysis::{Instant, Load, PoolEvents, Profile, Span};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader};
-use crate::query::{Filter, Part, Query, Sieve};
+use crate::query::{Filter, Part, Query, Sieve, Unknown};
 use crate::symbolize::Naming;
-use capture::{Error as CaptureError, Reader};
+use capture::{Error as CaptureError, Event, Reader, StringId};
 use std::path::Path;
 
 /// A capture that is asked about.
@@ -22,7 +22,9 @@ pub struct Moments {
     source: Source,
     /// Events before each chunk of the reader's index.
     starts: Vec<u64>,
-    /// The numbers of all of it, once they are known.
+    /// The pool that is asked about; none: the heaps of the allocators.
+    heap: Option<StringId>,
+    /// The numbers of all of that heap, once they are known.
     whole: Option<Profile>,
 }
 
@@ -34,7 +36,7 @@ impl Moments {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let (reader, source) = open_reader(path)?;
         let starts = replay::starts(reader.index());
-        Ok(Self { reader, source, starts, whole: None })
+        Ok(Self { reader, source, starts, heap: None, whole: None })
     }
 
     /// The numbers of what was asked for.
@@ -42,6 +44,7 @@ impl Moments {
     /// # Errors
     /// [`Error::Unknown`] when the question names what the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
+        self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
@@ -60,10 +63,29 @@ impl Moments {
 
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
-        let Self { reader, source, .. } = self;
+        let Self { reader, source, heap, .. } = self;
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, naming);
-        Loaded { looked_up, ..Loaded::new(tables, profile, source) }
+        Loaded { looked_up, heap, ..Loaded::new(tables, profile, source) }
+    }
+
+    /// Turns to a heap by its name.
+    fn choose(&mut self, name: Option<&str>) -> Result<(), Error> {
+        let strings = &self.reader.tables().strings;
+        // Names are in a file once. One that is not there is that of no pool.
+        let place = |name: &str| strings.iter().position(|known| known == name);
+        let heap = name.map(|name| place(name).map_or(StringId(u32::MAX), StringId::from_index));
+        if heap != self.heap {
+            (self.heap, self.whole) = (heap, None);
+        }
+        let Some(name) = name.filter(|_| self.heap.is_some()) else { return Ok(()) };
+        if !self.whole()?.total.allocated.is_zero() {
+            return Ok(());
+        }
+        (self.heap, self.whole) = (None, None);
+        let pools = self.whole()?.pools.clone();
+        let there = pools.iter().map(|pool| self.reader.tables().string(pool.name).to_owned());
+        Err(Unknown::new("heap", name, there).into())
     }
 
     /// The numbers of all of it.
@@ -96,6 +118,14 @@ impl Moments {
             None => None,
         };
         let mut load = Load::new(self.reader.tables());
+        let of_pool = self.heap.map(PoolEvents::of);
+        if of_pool.is_some() {
+            load = load.of_pools();
+        }
+        let count = |load: &mut Load<'_>, event: &Event| match &of_pool {
+            Some(pool) => load.pool_event(pool, event),
+            None => load.event(event),
+        };
         if let Some(sieve) = &sieve {
             load = load.only(|birth| sieve.takes(birth));
         }
@@ -106,11 +136,11 @@ impl Moments {
         };
         let mut read = Ok(());
         if let Some(from) = from {
-            read = self.replay(0, from, |event| load.event(event));
+            read = self.replay(0, from, |event| count(&mut load, event));
             load.begin_range();
         }
         if read.is_ok() {
-            read = self.replay(from.unwrap_or(0), to, |event| load.event(event));
+            read = self.replay(from.unwrap_or(0), to, |event| count(&mut load, event));
         }
         if let Span::At(_) = span {
             load.hold_peak();

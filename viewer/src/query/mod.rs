@@ -27,6 +27,11 @@
 //! A [`Filter`] says which blocks count. It does not change when the peak was, nor what is temporary. Everything it says must be true
 //! of a block.
 //!
+//! # Which heap
+//!
+//! A heap of the programs' own (a pool) is counted instead of their allocators' when it is named: with the same events of
+//! processes, threads and pauses, so moments and ranges are the same, and with a peak of its own.
+//!
 //! Which number a view shows and sorts by is the view's own question: [`crate::analysis::Metric`].
 
 mod filter;
@@ -56,6 +61,8 @@ pub struct Query {
     pub part: Part,
     /// Which blocks.
     pub filter: Filter,
+    /// In which heap of the programs' own, by its name; none: in those of their allocators.
+    pub heap: Option<String>,
 }
 
 impl Query {

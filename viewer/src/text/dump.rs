@@ -11,7 +11,7 @@ use super::style::{Role, Style};
 use crate::analysis::{Names, call_kind, call_of, functions_of};
 use crate::format::counted;
 use crate::options::DumpOptions;
-use capture::{Action, Event, NodeId, ProcessId, Pseudo, ReallocOutcome, Tables};
+use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
 use std::io::{self, Write};
 
 /// Writes events as they come.
@@ -105,6 +105,27 @@ impl<'a> Dump<'a> {
             Action::ThreadStart => ("thread start", String::new(), None),
             Action::ThreadEnd => ("thread end", String::new(), None),
             Action::Unsampled => ("unsampled", String::new(), None),
+            Action::Pause => ("pause", String::new(), None),
+            Action::Resume => ("resume", String::new(), None),
+            Action::PoolAlloc { pool, address, size, stack } => {
+                ("pool alloc", format!("{} {address:#x} {size}", self.name(pool)), Some(stack))
+            }
+            Action::PoolFree { pool, address } => {
+                ("pool free", format!("{} {address:#x}", self.name(pool)), None)
+            }
+            Action::PoolRealloc { pool, old, address, size, stack } => {
+                let text = format!("{} {old:#x} -> {address:#x} {size}", self.name(pool));
+                ("pool realloc", text, Some(stack))
+            }
+            Action::Mark { mark } => {
+                let mark = self.tables.mark(mark).copied().unwrap_or_default();
+                let kind = match mark.kind {
+                    MarkKind::Instant => "mark",
+                    MarkKind::Begin => "mark begin",
+                    MarkKind::End => "mark end",
+                };
+                (kind, self.name(mark.name), None)
+            }
             Action::GapBegin => ("gap begin", String::new(), None),
             Action::GapEnd { allocations, frees } => {
                 let (allocations, frees) = (counted(allocations, "allocation"), counted(frees, "free"));
@@ -125,6 +146,11 @@ impl<'a> Dump<'a> {
             text.push("…".to_owned());
         }
         if text.is_empty() { String::new() } else { format!("  {}", escape(&text.join(" < "))) }
+    }
+
+    /// A name that the program gave.
+    fn name(&self, name: StringId) -> String {
+        escape(self.tables.string(name)).to_string()
     }
 
     fn pid(&self, process: ProcessId) -> Option<u32> {

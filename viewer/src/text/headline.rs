@@ -29,8 +29,9 @@ pub(super) fn headline(
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
     };
     let file = escape(&loaded.source.file);
+    let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
     let span = span(profile.span);
-    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{span}: {numbers}")))?;
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{heap}{span}: {numbers}")))?;
     warnings(out, loaded, style)
 }
 
@@ -56,6 +57,15 @@ fn when_left(span: Span) -> &'static str {
         Span::Whole => "at exit",
         Span::At(_) => "then",
         Span::Range { .. } => "at its end of what was allocated in it",
+    }
+}
+
+/// What makes the end of blocks uncertain.
+pub(super) fn interruption(profile: &Profile) -> &'static str {
+    match (profile.gaps().gaps, profile.pauses().pauses) {
+        (_, 0) => "a gap",
+        (0, _) => "a pause",
+        _ => "a gap or a pause",
     }
 }
 

@@ -8,8 +8,8 @@ use super::nameless::footnote;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, ProcessProfile, process_name, stack_states, state_share};
 use crate::ended::ended_text;
-use crate::format::{bytes, count, duration, percent};
-use crate::loaded::Loaded;
+use crate::format::{bytes, count, counted, duration, percent};
+use crate::loaded::{Loaded, MarkRow};
 use capture::{Clock, Process};
 use std::io::{self, Write};
 
@@ -24,11 +24,13 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     beside::pages(out, loaded, style)?;
     section(out, "Recording", recording(loaded), style)?;
     section(out, "Heap", heap(loaded), style)?;
+    heaps(out, loaded, style)?;
     section(out, "Pages", pages(loaded), style)?;
     section(out, "Stacks", stacks(loaded), style)?;
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
+    marks(out, loaded, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
     let remarks =
         loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
@@ -79,6 +81,10 @@ fn recording(loaded: &Loaded) -> Facts {
     if let Some(sampling) = loaded.profile.sampling {
         let interval = i64::try_from(sampling.interval()).unwrap_or(i64::MAX);
         facts.push(fact("sampled", format!("one in {}", bytes(interval))));
+    }
+    let pauses = loaded.profile.pauses();
+    if pauses.pauses > 0 {
+        facts.push(fact("paused", format!("{}, for {}", count(pauses.pauses), duration(pauses.time))));
     }
     facts.extend(metadata.options.iter().map(|(name, value)| fact(name, escape(value))));
     facts
@@ -139,6 +145,8 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("frees of unknown blocks", count(anomalies.unmatched_frees)),
         fact("the same after a gap", count(anomalies.lost_allocations)),
         fact("blocks ended by a gap", count(anomalies.lost_frees)),
+        fact("frees after a pause", count(anomalies.paused_allocations)),
+        fact("blocks ended by a pause", count(anomalies.paused_frees)),
         fact("ambiguous order", count(anomalies.conflicts)),
         fact("stray events", count(loaded.profile.stray_events)),
     ];
@@ -166,6 +174,54 @@ fn cost(loaded: &Loaded) -> Facts {
         fact("shared memory", size(cost.shared_memory)),
         fact("the agent's own calls", count(cost.agent_allocations)),
     ]
+}
+
+/// The heaps of the programs' own.
+fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    if loaded.profile.pools.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Heaps of the program's own"))?;
+    let header = format!(
+        "  {:>12}  {:>12}  {:>10}  {:>10}  {:>10}  name",
+        "allocations", "frees", "peak", "leaked", "uncertain"
+    );
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    for pool in &loaded.profile.pools {
+        writeln!(
+            out,
+            "  {:>12}  {:>12}  {:>10}  {:>10}  {:>10}  {}",
+            count(pool.allocated.blocks),
+            count(pool.freed.blocks),
+            bytes(pool.peak.held.bytes),
+            bytes(pool.leaked.bytes),
+            bytes(pool.uncertain.bytes),
+            escape(loaded.tables.string(pool.name))
+        )?;
+    }
+    Ok(())
+}
+
+/// Marks shown. All of them are in JSON.
+const MARKS: usize = 50;
+
+fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    if loaded.tables.marks.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Marks"))?;
+    let header = format!("  {:>10}  {:>8}  {:<7}  name", "after", "pid", "kind");
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    for MarkRow { name, mark, process, .. } in loaded.marks().take(MARKS) {
+        let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());
+        let (time, kind) = (duration(mark.time), mark.kind.name());
+        writeln!(out, "  {time:>10}  {pid:>8}  {kind:<7}  {}", escape(name))?;
+    }
+    let more = loaded.tables.marks.len().saturating_sub(MARKS);
+    if more > 0 {
+        writeln!(out, "  {} not shown", counted(more as u64, "more mark"))?;
+    }
+    Ok(())
 }
 
 fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {

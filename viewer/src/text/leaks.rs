@@ -2,7 +2,7 @@
 
 use super::escape::{columns, escape};
 use super::estimate;
-use super::headline::headline;
+use super::headline::{headline, interruption};
 use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
@@ -71,7 +71,8 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let uncertain = estimate::held(profile.total.uncertain, profile.total_spread.uncertain);
         writeln!(
             out,
-            "  beside it {uncertain} uncertain: alive across a gap, so their free may have been lost"
+            "  beside it {uncertain} uncertain: alive across {}, so their free may have been lost",
+            interruption(profile)
         )?;
     }
     if !profile.total.at_exec.is_zero() {

@@ -3,7 +3,7 @@
 use super::beside;
 use super::escape::{escape, fit};
 use super::estimate;
-use super::headline::warnings;
+use super::headline::{interruption, warnings};
 use super::place::{chain, detail};
 use super::style::{Role, Style};
 use crate::analysis::{Metric, StackState, meaningful, nameless, rows, stack_states, state_share};
@@ -57,7 +57,11 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     if !total.uncertain.is_zero() {
         facts.push((
             "uncertain",
-            format!("{}, alive across a gap", estimate::held(total.uncertain, spread.uncertain)),
+            format!(
+                "{}, alive across {}",
+                estimate::held(total.uncertain, spread.uncertain),
+                interruption(profile)
+            ),
         ));
     }
     if !total.at_exec.is_zero() {

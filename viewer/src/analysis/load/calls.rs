@@ -48,10 +48,12 @@ impl<W: Watch> Load<'_, W> {
             forks: state.lineage.forks,
             kept,
         });
+        let pauses = state.pause_number;
         if let Some(block) = displaced {
             self.end_uncounted(process, block);
         }
-        self.threads[thread.index()].last = Some(address);
+        let thread = &mut self.threads[thread.index()];
+        (thread.last, thread.pauses) = (Some(address), pauses);
         self.sites.count(site, Part::Allocated, self.estimator.count(size));
         self.hold(process, site, size);
     }
@@ -69,10 +71,11 @@ impl<W: Watch> Load<'_, W> {
         let Some(block) = self.processes[process.index()].remove(address) else {
             return self.free_unknown(process, address);
         };
-        let last = &mut self.threads[thread.index()].last;
-        let is_temporary = *last == Some(address) && block.thread == thread;
+        let pauses = self.processes[process.index()].pause_number;
+        let state = &mut self.threads[thread.index()];
+        let is_temporary = state.last == Some(address) && state.pauses == pauses && block.thread == thread;
         if is_temporary {
-            *last = None;
+            state.last = None;
             self.sites.count(block.site, Part::Temporary, self.estimator.count(block.size));
         }
         self.free_known(process, block, End::Freed { thread, stack, is_temporary });
@@ -88,12 +91,13 @@ impl<W: Watch> Load<'_, W> {
     pub(super) fn free_unknown(&mut self, process: ProcessId, address: u64) {
         let inherited = lineage::release(&mut self.processes, process, address);
         let state = &mut self.processes[process.index()];
-        let lost = state.has_gaps();
+        let (has_gaps, was_paused) = (state.has_gaps(), state.was_paused);
         let anomalies = &mut state.anomalies;
-        match (inherited, lost) {
-            (true, _) => anomalies.inherited_frees += 1,
-            (false, true) => anomalies.lost_allocations += 1,
-            (false, false) => anomalies.unmatched_frees += 1,
+        match (inherited, has_gaps, was_paused) {
+            (true, _, _) => anomalies.inherited_frees += 1,
+            (false, true, _) => anomalies.lost_allocations += 1,
+            (false, false, true) => anomalies.paused_allocations += 1,
+            (false, false, false) => anomalies.unmatched_frees += 1,
         }
     }
 
@@ -102,8 +106,10 @@ impl<W: Watch> Load<'_, W> {
     pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block<W::Kept>) {
         let state = &mut self.processes[process.index()];
         let through_gap = state.lived_through_gap(&block);
-        if through_gap {
+        if through_gap && state.has_gaps() {
             state.anomalies.lost_frees += 1;
+        } else if through_gap {
+            state.anomalies.paused_frees += 1;
         } else {
             state.anomalies.conflicts += 1;
         }

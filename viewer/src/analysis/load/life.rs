@@ -25,6 +25,8 @@ impl<W: Watch> Load<'_, W> {
         let parent = parent.filter(|parent| *parent != process && parent.index() < self.processes.len());
         if let Some(parent) = parent {
             lineage::inherit(&mut self.processes, parent, process, fork);
+            let was_paused = self.processes[parent.index()].was_paused;
+            self.processes[process.index()].was_paused |= was_paused;
         }
     }
 
@@ -64,6 +66,11 @@ impl<W: Watch> Load<'_, W> {
             }
         }
         state.held = Amount::ZERO;
+        let (open, edges) = (state.open_gaps > 0, state.gap_edges);
+        self.pools.end(process, |born| open || born != edges);
+        if state.paused_since.is_some() {
+            state.resume(self.now);
+        }
         let pages = std::mem::take(&mut state.pages).held.cast_signed();
         self.own_pages = self.own_pages.wrapping_sub(pages);
         lineage::let_go(&mut self.processes, process);

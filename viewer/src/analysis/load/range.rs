@@ -5,7 +5,7 @@
 //! are freed, resized and inherited as ever.
 
 use super::Load;
-use crate::analysis::process::{Phase, ProcessState};
+use crate::analysis::process::Phase;
 use crate::analysis::profile::{PagesPeak, Profile};
 use crate::analysis::watch::{Birth, Watch};
 use capture::Ended;
@@ -28,7 +28,9 @@ impl<W: Watch> Load<'_, W> {
         self.stray_events = 0;
         self.sites.restart();
         self.hold_peak();
-        self.processes.iter_mut().for_each(ProcessState::restart);
+        self.pools.rest();
+        let now = self.now;
+        self.processes.iter_mut().for_each(|process| process.restart(now));
     }
 
     /// Ends here with processes that still run, as if the recording did. What came later, such as an exec, is not known.

@@ -19,7 +19,8 @@ use capture::{NodeId, ProcessId, ReallocOutcome, ThreadId};
 
 impl<W: Watch> Load<'_, W> {
     pub(super) fn realloc_begin(&mut self, process: ProcessId, thread: ThreadId, address: u64, serial: u16) {
-        while let Some(abandoned) = self.threads[thread.index()].take_abandoned(serial) {
+        let pauses = self.processes[process.index()].pause_number;
+        while let Some(abandoned) = self.threads[thread.index()].take_abandoned(serial, pauses) {
             if let Some(block) = abandoned.block {
                 self.end_uncounted(process, block);
             }
@@ -27,7 +28,7 @@ impl<W: Watch> Load<'_, W> {
         let process = &mut self.processes[process.index()];
         let block = process.remove(address);
         let state = &mut self.threads[thread.index()];
-        state.pending.push(Pending { serial, address, block, gaps: state.gaps });
+        state.pending.push(Pending { serial, address, block, gaps: state.interruptions(pauses) });
         if !state.listed {
             state.listed = true;
             process.reallocating.push(thread);
@@ -75,7 +76,8 @@ impl<W: Watch> Load<'_, W> {
             Some(Pending { address, block: None, .. }) => self.free_unknown(process, address),
             None => {
                 let state = &mut self.processes[process.index()];
-                state.anomalies.unmatched_frees += u64::from(!state.has_gaps());
+                let is_explained = state.has_gaps() || state.was_paused;
+                state.anomalies.unmatched_frees += u64::from(!is_explained);
             }
         }
     }

@@ -1,0 +1,59 @@
+//! Blocks of pools.
+
+use super::Load;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::hash::Seed;
+use crate::analysis::heap::Block;
+use crate::analysis::pools::PoolEvents;
+use crate::analysis::sites::{SiteId, Sites};
+use crate::analysis::watch::Watch;
+use capture::{Action, Event, ProcessId};
+
+impl<W: Watch> Load<'_, W> {
+    /// A pass over the blocks of a pool, by [`Load::pool_event`]. Each counts as one, however the recording was sampled:
+    /// programs tell of all.
+    #[must_use]
+    pub fn of_pools(mut self) -> Self {
+        self.sampling = None;
+        self.estimator = Estimator::new(None);
+        self.sites = Sites::new(Seed::random(), self.tables.nodes.len(), false);
+        self
+    }
+
+    /// Counts what the next event is for a pool. Its position is that among all events.
+    pub fn pool_event(&mut self, pool: &PoolEvents, event: &Event) {
+        self.advance(event);
+        pool.translate(event).for_each(|event| self.count(&event));
+        if W::LOOKS {
+            let at = self.instant();
+            self.watch.event(at, event);
+        }
+    }
+
+    /// Follows what a program tells of its pools: beside the heap, in which their blocks lie.
+    pub(super) fn note_pool(&mut self, process: ProcessId, event: &Event) {
+        let now = self.instant();
+        let state = &self.processes[process.index()];
+        let (gap_edges, forks) = (state.gap_edges, 0);
+        let block = |address, size| {
+            let (site, thread) = (SiteId(0), event.thread);
+            Block { address, size, site, thread, gap_edges, forks, kept: () }
+        };
+        match event.action {
+            Action::PoolAlloc { pool, address, size, .. } => {
+                self.pools.add(process, pool, block(address, size), now);
+            }
+            Action::PoolFree { pool, address } => self.pools.remove(process, pool, address),
+            Action::PoolRealloc { pool, old, address, size, .. } if old == address => {
+                self.pools.remove(process, pool, old);
+                self.pools.add(process, pool, block(address, size), now);
+            }
+            Action::PoolRealloc { pool, old, address, size, .. } => {
+                // As with `realloc`: while it is copied, both are there.
+                self.pools.add(process, pool, block(address, size), now);
+                self.pools.remove(process, pool, old);
+            }
+            _ => {}
+        }
+    }
+}
