@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::commands::{
-    completions, doctor, dump, info, install_agent, leaks, preload_path, record, report, run,
+    completions, doctor, dump, header, info, install_agent, leaks, preload_path, record, report, run,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -36,6 +36,7 @@ Exit codes:
 Environment:
   SYSPROF_MEMPROF_SOCKET   where a program with the agent preloaded finds its recording
   SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
+  SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
   SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     Doctor(doctor::Arguments),
+    Header(header::Arguments),
     PreloadPath(preload_path::Arguments),
     InstallAgent(install_agent::Install),
     UninstallAgent(install_agent::Uninstall),

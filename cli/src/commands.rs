@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod dump;
+pub(crate) mod header;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
@@ -29,6 +30,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
+        Command::Header(arguments) => header::execute(&arguments),
         Command::PreloadPath(arguments) => preload_path::execute(&arguments),
         Command::InstallAgent(arguments) => install_agent::install(&arguments),
         Command::UninstallAgent(arguments) => install_agent::uninstall(&arguments),

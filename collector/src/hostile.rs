@@ -37,6 +37,7 @@ impl Bench {
             max_wait_ms: 10,
             max_depth: 10,
             sample_interval: 0,
+            paused: false,
             follow: true,
             tsc: true,
         };

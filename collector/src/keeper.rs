@@ -165,6 +165,7 @@ mod tests {
             max_wait_ms: 10,
             max_depth: 10,
             sample_interval: 0,
+            paused: false,
             follow: true,
             tsc: true,
         };

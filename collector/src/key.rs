@@ -53,8 +53,14 @@ impl Rank {
         match shape.opcode {
             None if shape.words == 1 => Rank::End,
             None => Rank::Begin,
-            Some(Opcode::FreeLong | Opcode::ReallocBegin | Opcode::Unmap) => Rank::End,
-            Some(Opcode::AllocLong | Opcode::ReallocEnd | Opcode::Map) => Rank::Begin,
+            Some(Opcode::FreeLong | Opcode::ReallocBegin | Opcode::Unmap | Opcode::ReportFree) => Rank::End,
+            Some(
+                Opcode::AllocLong
+                | Opcode::ReallocEnd
+                | Opcode::Map
+                | Opcode::ReportAlloc
+                | Opcode::ReportRealloc,
+            ) => Rank::Begin,
             Some(_) => Rank::Other,
         }
     }

@@ -60,6 +60,7 @@ mod processes;
 mod stacks;
 mod sums;
 mod symbolize;
+mod told;
 
 #[doc(hidden)]
 pub mod stages;

@@ -24,6 +24,8 @@ pub(crate) struct Policy {
     pub(crate) follow: bool,
     /// Time is the time stamp counter.
     pub(crate) tsc: bool,
+    /// Processes record nothing until they say so.
+    pub(crate) paused: bool,
 }
 
 /// Mapped memory of one image. Views of it are valid as long as this lives.
@@ -68,6 +70,7 @@ impl Memory {
         header.sample_interval.store(policy.sample_interval, Ordering::Relaxed);
         header.follow.store(u32::from(policy.follow), Ordering::Relaxed);
         header.tsc.store(u32::from(policy.tsc), Ordering::Relaxed);
+        header.paused.store(u32::from(policy.paused), Ordering::Relaxed);
         header.owner.store(owner, Ordering::Relaxed);
         header.recording.store(1, Ordering::Relaxed);
         // Release: whoever sees the magic sees the rest; the handshake orders it anyway.

@@ -37,6 +37,8 @@ pub struct Options {
     pub max_depth: u32,
     /// Record samples only, one in so many bytes of allocations on average; 0: every allocation.
     pub sample_interval: u64,
+    /// Record nothing of a process until it calls `memprof_start`.
+    pub paused: bool,
     /// Record only processes whose executable's name matches one of these globs; empty means all.
     pub only: Vec<String>,
     /// Do not record processes whose executable's name matches one of these globs.

@@ -9,10 +9,12 @@ use crate::modules::Modules;
 use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
+use crate::told::{Names, Pools};
 use capture::{Action, Error, Event, ModuleId, NodeId, ReallocOutcome, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
 use shared_ring::decode::{Short, decode};
+use shared_ring::name::Name;
 use shared_ring::record::Record;
 use std::sync::Arc;
 use symbols::ModuleFile;
@@ -37,6 +39,7 @@ struct Known {
     modules: Modules,
     /// By ring: the slot and the thread that write, and whether the thread has told its name.
     rings: Vec<Option<Writing>>,
+    pools: Pools,
     /// A `realloc`'s old block by thread, for the live table.
     reallocs: FxHashMap<(ThreadId, u16), u64>,
 }
@@ -49,11 +52,13 @@ pub(crate) struct Pipeline {
     images: Vec<Option<Box<Known>>>,
     pub(crate) processes: Processes,
     pub(crate) sums: Sums,
+    /// What programs have named.
+    pub(crate) names: Names,
     pub(crate) live: Option<Live>,
     /// Records by process slot, for the estimate of the hooks' cost.
     records: FxHashMap<(ImageId, u32), u64>,
     /// Time of the last event: the order is the truth, so time never runs backwards.
-    last: u64,
+    pub(crate) last: u64,
     /// Code frames that want a name.
     pub(crate) frames: Vec<CodeFrame>,
     /// Each module, and where to open it.
@@ -68,6 +73,7 @@ impl Pipeline {
             images: Vec::new(),
             processes: Processes::new(store_command),
             sums: Sums::default(),
+            names: Names::default(),
             live,
             records: FxHashMap::default(),
             last: 0,
@@ -102,13 +108,14 @@ impl Pipeline {
             self.short_records(run, &mut words, &mut time)?;
             // The drain thread has checked that records are whole.
             let Ok((delta, record, length)) = decode(words) else { return Ok(()) };
-            words = words.get(length..).unwrap_or(&[]);
+            let (whole, rest) = words.split_at_checked(length).unwrap_or((words, &[]));
+            words = rest;
             time = match record {
                 Record::Time { time } | Record::Owner { time, .. } => time,
                 _ => time.saturating_add(delta),
             };
             self.last = self.clock.nanoseconds(time).max(self.last);
-            self.record(run.image, run.ring, record)?;
+            self.record(run.image, run.ring, record, whole)?;
         }
     }
 
@@ -162,6 +169,7 @@ impl Pipeline {
                     image,
                     stacks: Stacks::default(),
                     rings: Vec::new(),
+                    pools: Pools::default(),
                     reallocs: FxHashMap::default(),
                 };
                 let index = item.image.0 as usize;
@@ -195,6 +203,7 @@ impl Pipeline {
         let threads: Vec<ThreadId> = match known(&mut self.images, image) {
             Some(known) => {
                 known.modules.find_all(&known.segment, &mut self.writer)?;
+                known.pools.forget(slot);
                 let rings = known.rings.iter_mut();
                 let of_slot = rings.filter_map(|ring| ring.take_if(|writing| writing.slot == slot));
                 of_slot
@@ -250,7 +259,8 @@ impl Pipeline {
         self.files.extend(known.modules.new_files.drain(..));
     }
 
-    fn record(&mut self, image: ImageId, ring: u32, record: Record) -> Result<(), Error> {
+    /// Takes in a record of these words.
+    fn record(&mut self, image: ImageId, ring: u32, record: Record, words: &[u64]) -> Result<(), Error> {
         if let Record::Owner { slot, tid, .. } = record {
             return self.owner(image, ring, slot, tid);
         }
@@ -295,6 +305,28 @@ impl Pipeline {
             Record::Break { address, stack: id } => Action::Break { address, stack: stack(id)? },
             Record::GapBegin => Action::GapBegin,
             Record::Unsampled => Action::Unsampled,
+            Record::Pause => Action::Pause,
+            Record::Resume => Action::Resume,
+            Record::ReportAlloc { pool, .. }
+            | Record::ReportFree { pool, .. }
+            | Record::ReportRealloc { pool, .. } => {
+                let Some(pool) = known.pools.name(slot, pool) else {
+                    // Pools have names before they have blocks.
+                    self.sums.corrupt += 1;
+                    return Ok(());
+                };
+                match record {
+                    Record::ReportAlloc { address, size, stack: id, .. } => {
+                        Action::PoolAlloc { pool, address, size, stack: stack(id)? }
+                    }
+                    Record::ReportRealloc { old, address, size, stack: id, .. } => {
+                        Action::PoolRealloc { pool, old, address, size, stack: stack(id)? }
+                    }
+                    Record::ReportFree { address, .. } => Action::PoolFree { pool, address },
+                    _ => return Ok(()),
+                }
+            }
+            Record::Named(named) => return self.told((image, slot, thread), named, &Name::of(words)),
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
             Record::End => {
                 self.processes.rename(thread, &mut self.writer)?;
@@ -341,8 +373,13 @@ impl Pipeline {
         self.write(thread, Action::ThreadStart)
     }
 
-    fn write(&mut self, thread: ThreadId, action: Action) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, thread: ThreadId, action: Action) -> Result<(), Error> {
         self.writer.event(Event { time: self.last, thread, action })
+    }
+
+    /// The pools of an image, while it is not finished.
+    pub(crate) fn pools(&mut self, image: ImageId) -> Option<&mut Pools> {
+        known(&mut self.images, image).map(|known| &mut known.pools)
     }
 
     /// Brings names of threads up to date and takes stock of frames: called about once a second.
@@ -392,6 +429,8 @@ fn follow(
         Record::ReallocFailed { serial } => {
             reallocs.remove(&(thread, serial));
         }
+        // What becomes of its blocks is not known from here on.
+        Record::Pause => live.end(image, slot),
         _ => {}
     }
 }

@@ -100,6 +100,7 @@ impl Session {
                 sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
                 follow: options.follow,
                 tsc: clock.is_tsc(),
+                paused: options.paused,
             },
             only: options.only,
             skip: options.skip,
@@ -210,6 +211,7 @@ impl Session {
                 held_ns: work.held_ns,
             },
         };
+        summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
         if symbolize {
             symbolize::symbolize(&mut pipeline, &cancel_symbols).map_err(failed)?;
@@ -253,6 +255,7 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
             ("max_depth".into(), options.max_depth.to_string()),
             ("ring_size".into(), options.ring_size.to_string()),
             ("follow".into(), options.follow.to_string()),
+            ("paused".into(), options.paused.to_string()),
             ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
         ],
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),

@@ -48,6 +48,7 @@ impl Stages {
             max_wait_ms: 10,
             max_depth: 10,
             sample_interval: 0,
+            paused: false,
             follow: true,
             tsc: true,
         };

@@ -62,6 +62,10 @@ impl Sums {
                 "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
                  apart, or there was no memory. Estimates are too low by them. Record without --sample."
             }
+            Loss::NoPool => {
+                "Reports of blocks in no pool, or in pools beyond the 64 that a process may have. Put them together in \
+                 fewer pools."
+            }
         };
         let mut losses: Vec<capture::Lost> = Loss::ALL
             .into_iter()

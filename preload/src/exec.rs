@@ -80,7 +80,7 @@ impl Environment {
 
 fn follows() -> bool {
     process::is_aside()
-        || process::is_recording()
+        || process::is_recorded()
             && process::session()
                 .is_some_and(|session| session.control.header().follow.load(Ordering::Relaxed) == 1)
 }

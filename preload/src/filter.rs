@@ -43,12 +43,15 @@ type Leaf = AtomicPtr<AtomicU64>;
 /// The leaves by region.
 #[derive(Debug)]
 struct Filter {
-    /// Null while there is none, [`NO_BLOCK`] when no block is of interest.
+    /// Null while there is none, [`PAUSED`] or [`NO_BLOCK`] when no block is of interest.
     directory: AtomicPtr<Leaf>,
     leaves: AtomicUsize,
 }
 
-const NO_BLOCK: *mut Leaf = core::ptr::without_provenance_mut(1);
+/// No block is of interest for a while.
+const PAUSED: *mut Leaf = core::ptr::without_provenance_mut(1);
+/// No block is of interest any more.
+const NO_BLOCK: *mut Leaf = core::ptr::without_provenance_mut(2);
 
 static FILTER: Filter = Filter::new();
 
@@ -62,6 +65,19 @@ pub(crate) fn start() -> bool {
 #[cold]
 pub(crate) fn refuse() {
     FILTER.directory.store(NO_BLOCK, Ordering::Relaxed);
+}
+
+/// While everything is recorded: the end of no block is to be recorded until [`resume`]. Samples stay as they are, and
+/// are still taken out when they end: none that ends in a pause is taken for a block that comes after it.
+#[cold]
+pub(crate) fn pause() {
+    FILTER.change(core::ptr::null_mut(), PAUSED);
+}
+
+/// Undoes [`pause`], but not [`refuse`].
+#[cold]
+pub(crate) fn resume() {
+    FILTER.change(PAUSED, core::ptr::null_mut());
 }
 
 /// Puts a block in; false when it cannot be held. Nothing is held, and nothing refused, when everything is recorded.
@@ -86,6 +102,11 @@ impl Filter {
         // Relaxed: one thread starts, and publishes the session after.
         self.directory.store(directory, Ordering::Relaxed);
         !directory.is_null()
+    }
+
+    fn change(&self, from: *mut Leaf, to: *mut Leaf) {
+        // Relaxed: a flag. What is something else stays as it is.
+        let _ = self.directory.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn add(&self, address: usize) -> bool {

@@ -32,7 +32,9 @@ pub(crate) enum Call {
     Allocation,
     /// It gives one back.
     Free,
-    /// Neither.
+    /// It tells of a block in a pool of the program's own.
+    Report,
+    /// None of these.
     Other,
 }
 
@@ -57,6 +59,23 @@ impl Busy {
         Some(busy)
     }
 
+    /// Enters to tell something that is told even while the program wants nothing recorded; `None` when it cannot be.
+    #[cold]
+    pub(crate) fn enter_to_tell() -> Option<Busy> {
+        let local = arch::thread_local();
+        if local.in_vfork.get() != 0 || local.busy.get() != 0 || !process::may_tell() {
+            return None;
+        }
+        if local.epoch.get() != process::epoch() {
+            return adopt(local, Call::Other);
+        }
+        let mut busy = Self::begin(local);
+        if local.attention.get() != 0 {
+            busy.attend();
+        }
+        Some(busy)
+    }
+
     #[inline(always)]
     fn begin(local: &'static ThreadLocal) -> Busy {
         local.busy.set(1);
@@ -73,8 +92,17 @@ impl Busy {
             let local = self.local;
             self.state().tell_nested(local);
         }
+        self.switch();
         if Attention::Timed.is_called(self.local) {
             self.state().start_watch();
+        }
+    }
+
+    /// Does what a signal handler could not do that wanted the recording to stop or to go on.
+    fn switch(&mut self) {
+        if Attention::Switched.is_called(self.local) {
+            Attention::Switched.dismiss(self.local);
+            crate::pause::apply(self);
         }
     }
 
@@ -82,6 +110,7 @@ impl Busy {
     #[cold]
     #[inline(never)]
     fn attend_at_end(&mut self) {
+        self.switch();
         if Attention::Timed.is_called(self.local) && self.state().stop_watch() {
             Attention::Timed.dismiss(self.local);
         }
@@ -124,6 +153,8 @@ pub(crate) enum Attention {
     Timed = 2,
     /// Its destructor ran: events still come, each with a ring of its own.
     Exiting = 4,
+    /// A signal handler that had interrupted a hook wanted the recording to stop or to go on.
+    Switched = 8,
 }
 
 impl Attention {
@@ -163,8 +194,10 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
             return Some(Busy::begin(local));
         }
         let mut busy = Busy::begin(local);
-        // The allocator's own pages are recorded, flagged; its own calls for blocks are part of the outer one.
-        return (call == Call::Other || busy.state().is_in_handler()).then_some(busy);
+        // The allocator's own pages are recorded, flagged, and so are blocks of its pools; its own calls for blocks are part
+        // of the outer one.
+        let is_apart = matches!(call, Call::Other | Call::Report);
+        return (is_apart || busy.state().is_in_handler()).then_some(busy);
     }
     if local.busy.get() == OWN_CALL {
         if call == Call::Allocation {
@@ -173,7 +206,9 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         return None;
     }
     match call {
-        Call::Allocation => local.nested_allocations.set(local.nested_allocations.get().wrapping_add(1)),
+        Call::Allocation | Call::Report => {
+            local.nested_allocations.set(local.nested_allocations.get().wrapping_add(1));
+        }
         Call::Free => local.nested_frees.set(local.nested_frees.get().wrapping_add(1)),
         Call::Other => return None,
     }
@@ -197,6 +232,11 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if inside != 0 && arch::stack_pointer() < inside {
         return None;
     }
+    adopt(local, call)
+}
+
+/// Gives the thread a state, and its process a slot if need be.
+fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let busy = Busy::begin(local);
     // A handler's calls in the middle of this could not be recorded, and the conversation would be broken off by it.
     if sys::without_signals(|| process::join() && thread::adopt(local)) {

@@ -57,6 +57,8 @@ mod interpose;
 mod lifecycle;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
 mod modules;
+mod pause;
+mod pools;
 #[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
 mod process;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]

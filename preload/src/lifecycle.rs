@@ -27,6 +27,7 @@ fn constructor() {
     crate::sys::without_signals(|| {
         if process::join() {
             own_call(crate::modules::describe_loaded);
+            crate::pause::tell();
         }
     });
 }
@@ -108,7 +109,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     local.fork.set(tracker::forking());
     // What was no function fails like a fork for which there is no room.
     let result = fork().unwrap_or(-1);
-    if process::is_recording() && process::epoch() == 0 {
+    if process::is_recorded() && process::epoch() == 0 {
         tracker::joining();
     }
     local.fork.set(before);

@@ -72,6 +72,9 @@ static SESSION: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 /// Stands for the collector's words before there are any, and after.
 static SILENCE: ControlHeader = ControlHeader::silent();
 static CONTROL: AtomicPtr<ControlHeader> = AtomicPtr::new((&raw const SILENCE).cast_mut());
+/// The word by which hooks see whether events are wanted: the collector's, but while the program itself wants nothing
+/// recorded, one that is always zero.
+static WANTED: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const SILENCE.recording).cast_mut());
 
 #[inline(always)]
 fn page() -> &'static Page {
@@ -94,7 +97,33 @@ fn control() -> &'static ControlHeader {
 /// True while events are wanted from this process.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
+    // SAFETY: a word of a static, or of a mapping that stays for the life of the process.
+    unsafe { &*WANTED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) == 1
+}
+
+/// True while the recording goes on, even if the program itself wants nothing recorded at this moment.
+pub(crate) fn is_recorded() -> bool {
     control().recording.load(Ordering::Relaxed) == 1
+}
+
+/// From here on hooks see that nothing is wanted.
+#[cold]
+pub(crate) fn silence() {
+    // Relaxed here and in `listen`: a late look costs one event more or less, and threads that the program has ordered
+    // after this see it.
+    WANTED.store((&raw const SILENCE.recording).cast_mut(), Ordering::Relaxed);
+    crate::filter::pause();
+}
+
+/// From here on hooks see what the collector wants.
+#[cold]
+pub(crate) fn listen() {
+    crate::filter::resume();
+    WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
+    if STATE.load(Ordering::Acquire) == DORMANT {
+        // Another thread has just retired.
+        silence();
+    }
 }
 
 /// True when times are those of the time stamp counter.
@@ -142,6 +171,15 @@ pub(crate) fn is_wanted() -> bool {
     }
 }
 
+/// The same of what is told even while the program itself wants nothing recorded.
+pub(crate) fn may_tell() -> bool {
+    match STATE.load(Ordering::Relaxed) {
+        UNBORN => true,
+        CONNECTED => is_recorded(),
+        _ => false,
+    }
+}
+
 /// Makes this process part of the recording if it is not yet: connects, or claims a slot after fork. True when the
 /// process has an epoch.
 #[cold]
@@ -170,6 +208,11 @@ pub(crate) fn start() {
             unsafe { SESSION.0.get().cast::<Session>().write(session) };
             CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
             PAGE.store(page.cast(), Ordering::Relaxed);
+            if session.control.header().paused.load(Ordering::Relaxed) == 0 {
+                listen();
+            } else {
+                crate::pause::begin();
+            }
             CONNECTED
         }
         _ => DORMANT,
@@ -189,6 +232,7 @@ pub(crate) fn retire() {
     STATE.store(DORMANT, Ordering::Release);
     crate::filter::refuse();
     CONTROL.store((&raw const SILENCE).cast_mut(), Ordering::Relaxed);
+    silence();
 }
 
 /// True in a process that was forked from the one that connected.

@@ -3,6 +3,8 @@
 //! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
+mod told;
+
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
 use crate::process::{self, Loss, Session};
@@ -301,20 +303,24 @@ impl ThreadState {
     /// Writes a record and a time before it where one is needed. There is room: the caller saw to it, or it is one
     /// of those that the spare words are kept for.
     fn put(&mut self, record: Record, time: u64) {
-        let mut delta = time.saturating_sub(self.last);
-        if delta >= DELTA_LIMIT {
-            if let Some(mut room) = self.producer.reserve(2, 0) {
-                let (words, length) = record::encode(Record::Time { time }, 0);
-                words.iter().take(length).for_each(|word| room.push(*word));
-            }
-            self.last = time;
-            delta = 0;
-        }
+        self.put_time(time);
+        let delta = time.saturating_sub(self.last);
         let (words, length) = record::encode(record, delta);
         if let Some(mut room) = self.producer.reserve(length, 0) {
             words.iter().take(length).for_each(|word| room.push(*word));
             drop(room);
             self.last += delta;
+        }
+    }
+
+    /// Writes a time where the next record is too late for a difference.
+    fn put_time(&mut self, time: u64) {
+        if time.saturating_sub(self.last) >= DELTA_LIMIT {
+            if let Some(mut room) = self.producer.reserve(2, 0) {
+                let (words, length) = record::encode(Record::Time { time }, 0);
+                words.iter().take(length).for_each(|word| room.push(*word));
+            }
+            self.last = time;
         }
     }
 
@@ -393,6 +399,6 @@ pub(crate) fn finish() {
     // The guard's end does it.
     let local = crate::arch::thread_local();
     if local.epoch.get() == process::epoch() {
-        drop(Busy::enter(crate::guard::Call::Other));
+        drop(Busy::enter_to_tell());
     }
 }

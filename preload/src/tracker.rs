@@ -12,9 +12,12 @@ use crate::clock;
 use crate::filter;
 use crate::guard::{Attention, Busy, Call};
 use crate::modules;
-use crate::process;
+use crate::pools;
+use crate::process::{self, Loss};
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
+use crate::thread::ThreadState;
+use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
 /// A call returned a block. `kind` is a pseudo frame's id, 0 for plain `malloc`.
@@ -172,7 +175,7 @@ pub(crate) fn broke(address: usize, caller: Caller) {
 
 /// The process is about to fork: the number of this fork, 0 when nobody records it.
 pub(crate) fn forking() -> u32 {
-    let Some(mut busy) = Busy::enter(Call::Other).filter(|_| process::follows_forks()) else { return 0 };
+    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::follows_forks()) else { return 0 };
     let fork = process::next_fork();
     busy.state().emit(Record::Fork { fork }, clock::before(), 0, 0);
     fork
@@ -181,15 +184,62 @@ pub(crate) fn forking() -> u32 {
 /// The process was just forked: it takes a slot and a ring.
 pub(crate) fn joining() {
     sampler::begin_child();
-    drop(Busy::enter(Call::Other));
+    drop(Busy::enter_to_tell());
+    crate::pause::tell();
 }
 
 /// Something about the process itself.
 pub(crate) fn note(record: Record) {
-    other(|_| record);
+    let Some(mut busy) = Busy::enter_to_tell() else { return };
+    busy.state().emit(record, clock::after(), 0, 0);
 }
 
-fn other(record: impl FnOnce(&mut crate::thread::ThreadState) -> Record) {
+/// The program names this moment.
+pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
+    match Busy::enter_to_tell() {
+        Some(mut busy) => {
+            busy.state().tell(Named::Mark(kind), name, clock::after());
+        }
+        None if process::is_recorded() => process::lose(Loss::Nested, 1),
+        None => {}
+    }
+}
+
+/// The program tells of a new block in a pool.
+pub(crate) fn reported(pool: u32, address: usize, size: usize, caller: Caller) {
+    report(pool, |state| {
+        let stack = state.stack(caller, shared_ring::pseudo::REPORT_ALLOC);
+        let record = Record::ReportAlloc { pool, address: address as u64, size: size as u64, stack };
+        state.emit(record, clock::after(), 1, 0);
+    });
+}
+
+/// The program tells that a block of a pool has become another.
+pub(crate) fn reported_again(pool: u32, old: usize, address: usize, size: usize, caller: Caller) {
+    report(pool, |state| {
+        let stack = state.stack(caller, shared_ring::pseudo::REPORT_REALLOC);
+        let (old, address, size) = (old as u64, address as u64, size as u64);
+        state.emit(Record::ReportRealloc { pool, old, address, size, stack }, clock::after(), 1, 1);
+    });
+}
+
+/// The program tells that a block of a pool is about to go back.
+pub(crate) fn report_ends(pool: u32, address: usize) {
+    report(pool, |state| {
+        state.emit(Record::ReportFree { pool, address: address as u64 }, clock::before(), 0, 1);
+    });
+}
+
+fn report(pool: u32, tell: impl FnOnce(&mut ThreadState)) {
+    let Some(mut busy) = Busy::enter(Call::Report) else { return };
+    if pools::is_told(&mut busy, pool) {
+        tell(busy.state());
+    } else {
+        process::lose(Loss::NoPool, 1);
+    }
+}
+
+fn other(record: impl FnOnce(&mut ThreadState) -> Record) {
     let Some(mut busy) = Busy::enter(Call::Other) else { return };
     let state = busy.state();
     let record = record(state);

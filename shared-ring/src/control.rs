@@ -36,9 +36,12 @@ pub struct ControlHeader {
     pub asleep: AtomicU32,
     /// Mean distance between samples in bytes of allocations, 0: every allocation is recorded.
     pub sample_interval: AtomicU64,
+    /// 1: processes begin paused, and record when the program says so.
+    pub paused: AtomicU32,
+    _reserved: AtomicU32,
 }
 
-const _: () = assert!(size_of::<ControlHeader>() == 48);
+const _: () = assert!(size_of::<ControlHeader>() == 56);
 
 #[cfg(not(loom))]
 impl ControlHeader {
@@ -55,6 +58,8 @@ impl ControlHeader {
             tsc: AtomicU32::new(1),
             asleep: AtomicU32::new(0),
             sample_interval: AtomicU64::new(0),
+            paused: AtomicU32::new(0),
+            _reserved: AtomicU32::new(0),
         }
     }
 }

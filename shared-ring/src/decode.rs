@@ -1,6 +1,7 @@
 //! Words back to records: a total function over hostile input.
 
 use crate::error::Corrupt;
+use crate::name::{self, Named};
 use crate::record::{DELTA_LIMIT, OPCODES, Opcode, Record, field_shift, kind_bit};
 
 /// The first record of `words`: its Δt in shifted ticks, its meaning, and how many words it took.
@@ -78,10 +79,17 @@ pub fn shape(first: u64) -> Result<Shape, Corrupt> {
     Ok(Shape { delta, words, opcode: Some(opcode) })
 }
 
-/// The opcode of a number, and the words of its records.
+/// The opcode in a field, and the words of its record.
 #[cold]
-fn opcode(number: u64) -> Result<(Opcode, usize), Corrupt> {
-    Opcode::ALL.into_iter().find(|(opcode, _)| *opcode as u64 == number).ok_or(Corrupt::Opcode)
+fn opcode(field: u64) -> Result<(Opcode, usize), Corrupt> {
+    let (number, more) = (field & ((1 << name::LENGTH_SHIFT) - 1), field >> name::LENGTH_SHIFT);
+    let found = Opcode::ALL.into_iter().find(|(opcode, _)| *opcode as u64 == number);
+    let (opcode, words) = found.ok_or(Corrupt::Opcode)?;
+    match more {
+        0 => Ok((opcode, words)),
+        more if opcode.has_name() && name::is_length(more) => Ok((opcode, words + more as usize)),
+        _ => Err(Corrupt::Opcode),
+    }
 }
 
 #[cold]
@@ -134,6 +142,21 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
         Opcode::ExecFailed => Record::ExecFailed,
         Opcode::Exit => Record::Exit { code: low(1) as i32 },
         Opcode::Fork => Record::Fork { fork: low(1) },
+        Opcode::Pause => Record::Pause,
+        Opcode::Resume => Record::Resume,
+        Opcode::ReportAlloc => {
+            Record::ReportAlloc { pool: low(3), address: word(1), size: word(2), stack: high(3) }
+        }
+        Opcode::ReportFree => Record::ReportFree { pool: low(2), address: word(1) },
+        Opcode::ReportRealloc => Record::ReportRealloc {
+            pool: low(4),
+            old: word(1),
+            address: word(2),
+            size: word(3),
+            stack: high(4),
+        },
+        Opcode::Pool => Record::Named(Named::pool(word(1))),
+        Opcode::Mark => Record::Named(Named::mark(word(1))),
     };
     Ok((delta, record, length))
 }
@@ -148,7 +171,7 @@ mod tests {
         let address =
             prop_oneof![Just(0x10_0000u64), 0u64..1 << 47, (1u64 << 12..1 << 43).prop_map(|x| x << 4)];
         let size = prop_oneof![0u64..100_000, any::<u64>()];
-        (0usize..18, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
+        (0usize..24, address, size, any::<u32>(), any::<u16>(), 0u32..40, any::<bool>()).prop_map(
             |(kind, address, size, stack, serial, log2, flag)| match kind {
                 0 => Record::Alloc { address, size, alignment: 0, stack },
                 1 => Record::Alloc { address, size, alignment: 1 << log2, stack },
@@ -167,6 +190,12 @@ mod tests {
                 14 => Record::Fork { fork: stack },
                 15 => Record::Owner { slot: stack, tid: u32::from(serial), time: size },
                 16 => Record::Unsampled,
+                17 => Record::Pause,
+                18 => Record::Resume,
+                19 => Record::ReportAlloc { pool: u32::from(serial), address, size, stack },
+                20 => Record::ReportFree { pool: stack, address: size },
+                21 => Record::ReportRealloc { pool: stack, old: size, address, size: !size, stack: log2 },
+                22 => Record::Named(Named::Pool(stack)),
                 _ => Record::Time { time: size },
             },
         )
@@ -193,7 +222,7 @@ mod tests {
 
         /// Check that no words at all can make the decoder panic or take more than there is.
         #[test]
-        fn any_words_are_decoded_or_refused(words in proptest::collection::vec(any::<u64>(), 0..8), small in any::<bool>()) {
+        fn any_words_are_decoded_or_refused(words in proptest::collection::vec(any::<u64>(), 0..40), small in any::<bool>()) {
             let words: Vec<u64> = words.iter().map(|w| if small { w >> 32 } else { *w }).collect();
             if let Ok((_, _, length)) = decode(&words) {
                 prop_assert!(length >= 1 && length <= words.len());
@@ -221,7 +250,12 @@ mod tests {
         }
         assert_eq!(encode(Record::Owner { slot: 1, tid: 2, time: 3 }, 0).0[..3], [2 << 20, 1 << 32 | 2, 3]);
         assert_eq!(encode(Record::End, 5).0[0], 3 << 20 | 5);
-        assert_eq!(crate::PROTOCOL_VERSION, 2, "a change of the wire needs a new version");
+        let alloc = Record::ReportAlloc { pool: 1, address: 2, size: 3, stack: 4 };
+        assert_eq!(encode(alloc, 5).0[..4], [24 << 20 | 5, 2, 3, 4 << 32 | 1]);
+        assert_eq!(encode(Record::ReportFree { pool: 1, address: 2 }, 0).0[..3], [25 << 20, 2, 1]);
+        let realloc = Record::ReportRealloc { pool: 1, old: 2, address: 3, size: 4, stack: 5 };
+        assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
+        assert_eq!(crate::PROTOCOL_VERSION, 3, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes which the short forms can't hold take the long way.

@@ -50,6 +50,7 @@ mod error;
 pub mod geometry;
 pub mod handshake;
 pub mod intern;
+pub mod name;
 pub mod pc_table;
 pub mod pseudo;
 pub mod record;
@@ -75,4 +76,4 @@ pub use geometry::Geometry;
 pub use segment::Segment;
 
 /// Version of everything in this crate that two processes share. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;

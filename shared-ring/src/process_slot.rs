@@ -17,15 +17,18 @@ pub enum Loss {
     NoRing = 2,
     /// The block lies where the filter of samples cannot hold it: its end would not be known.
     Filter = 3,
+    /// The report was about no pool, or one beyond those that a process may have.
+    NoPool = 4,
 }
 
 impl Loss {
     /// All reasons, with the names that captures use.
-    pub const ALL: [(Loss, &'static str); 4] = [
+    pub const ALL: [(Loss, &'static str); 5] = [
         (Loss::RingFull, "ring_full"),
         (Loss::Nested, "nested"),
         (Loss::NoRing, "no_ring"),
         (Loss::Filter, "sample_filter"),
+        (Loss::NoPool, "no_pool"),
     ];
 }
 

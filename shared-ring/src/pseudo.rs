@@ -40,6 +40,10 @@ pseudo! {
     NEW_ALIGNED = 11;
     /// `operator new[]` with an alignment.
     NEW_ARRAY_ALIGNED = 12;
+    /// `memprof_report_alloc`.
+    REPORT_ALLOC = 13;
+    /// `memprof_report_realloc`.
+    REPORT_REALLOC = 14;
     /// `mmap`.
     MMAP = 20;
     /// `mremap`.

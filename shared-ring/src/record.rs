@@ -7,7 +7,8 @@
 //!                           └───────────────┴──┴─────────┘
 //!  free       1 word   field = address >> 4, k = 0
 //!  malloc     2 words  field = address >> 4, k = 1   │ stack 32 | size 32 │
-//!  escape     n words  field < 4096 = the opcode     │ … as the opcode says │
+//!  escape     n words  field < 64 = the opcode       │ … as the opcode says │
+//!  name       n words  field < 4096, see [`crate::name`]
 //! ```
 //!
 //! No block lies below 64 KiB (the kernel keeps those pages unmapped), so small fields are free to mean something
@@ -17,17 +18,19 @@
 //!
 //! The words of a record are committed together, so a reader never sees a part of one.
 
+use crate::name::Named;
+
 /// Ticks are shifted right by this before they are stored: 16 ticks are 6 ns at 2.6 GHz.
 pub const TIME_SHIFT: u32 = 4;
 /// Δt must be below this.
 pub const DELTA_LIMIT: u64 = 1 << 19;
-/// Fields below this are opcodes.
+/// Fields below this are opcodes, with the length of a name above the opcode's six bits.
 pub const OPCODES: u64 = 1 << 12;
-/// Most words of one record.
+/// Most words of one record without a name.
 pub const MAX_WORDS: usize = 6;
 
 const KIND: u64 = 1 << 19;
-const FIELD_SHIFT: u32 = 20;
+pub(crate) const FIELD_SHIFT: u32 = 20;
 
 /// What an escape record says. The numbers are part of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +78,25 @@ pub enum Opcode {
     Fork = 20,
     /// See [`Record::Unsampled`].
     Unsampled = 21,
+    /// See [`Record::Pause`].
+    Pause = 22,
+    /// See [`Record::Resume`].
+    Resume = 23,
+    /// See [`Record::ReportAlloc`].
+    ReportAlloc = 24,
+    /// See [`Record::ReportFree`].
+    ReportFree = 25,
+    /// See [`Record::ReportRealloc`].
+    ReportRealloc = 26,
+    /// See [`Named::Pool`].
+    Pool = 27,
+    /// See [`Named::Mark`].
+    Mark = 28,
 }
 
 impl Opcode {
-    /// All opcodes with the words of their records.
-    pub const ALL: [(Opcode, usize); 21] = [
+    /// All opcodes with the words of their records, those of a name not counted.
+    pub const ALL: [(Opcode, usize); 28] = [
         (Opcode::Time, 2),
         (Opcode::Owner, 3),
         (Opcode::End, 1),
@@ -101,7 +118,19 @@ impl Opcode {
         (Opcode::Exit, 2),
         (Opcode::Fork, 2),
         (Opcode::Unsampled, 1),
+        (Opcode::Pause, 1),
+        (Opcode::Resume, 1),
+        (Opcode::ReportAlloc, 4),
+        (Opcode::ReportFree, 3),
+        (Opcode::ReportRealloc, 5),
+        (Opcode::Pool, 2),
+        (Opcode::Mark, 2),
     ];
+
+    /// True of those whose records end with a name.
+    pub fn has_name(self) -> bool {
+        matches!(self, Opcode::Pool | Opcode::Mark)
+    }
 }
 
 /// A record's meaning.
@@ -237,6 +266,43 @@ pub enum Record {
     },
     /// The thread has allocated blocks that are no samples since its last sample.
     Unsampled,
+    /// The program wants nothing recorded from here on, in any of its threads.
+    Pause,
+    /// From here on it wants everything recorded again.
+    Resume,
+    /// The program told of a new block in one of its pools.
+    ReportAlloc {
+        /// Number of the pool in the process, from 1.
+        pool: u32,
+        /// The block, or whatever else tells blocks of this pool apart.
+        address: u64,
+        /// Bytes.
+        size: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// The program told that a block of a pool is about to go back.
+    ReportFree {
+        /// Number of the pool.
+        pool: u32,
+        /// The block.
+        address: u64,
+    },
+    /// The program told that a block of a pool has another size, and perhaps another place.
+    ReportRealloc {
+        /// Number of the pool.
+        pool: u32,
+        /// The block before.
+        old: u64,
+        /// The block now.
+        address: u64,
+        /// Bytes now.
+        size: u64,
+        /// Stack id.
+        stack: u32,
+    },
+    /// Something got a name, which follows: see [`crate::name::Name::of`].
+    Named(Named),
 }
 
 /// A malloc in the short form, or `None` when it does not fit.
@@ -260,7 +326,7 @@ pub fn short_free(address: u64, delta: u64) -> Option<u64> {
     Some(field << FIELD_SHIFT | delta)
 }
 
-/// The words of any record, and how many of them count. `delta` is below [`DELTA_LIMIT`].
+/// The words of any record, and how many of them count; those with a name get an empty one. `delta` is below [`DELTA_LIMIT`].
 pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
     let delta = delta & (DELTA_LIMIT - 1);
     let first = |opcode: Opcode| (opcode as u64) << FIELD_SHIFT | delta;
@@ -310,6 +376,22 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
         }
         Record::Break { address, stack } => ([first(Opcode::Break), address, u64::from(stack), 0, 0, 0], 3),
         Record::Unsampled => ([first(Opcode::Unsampled), 0, 0, 0, 0, 0], 1),
+        Record::Pause => ([first(Opcode::Pause), 0, 0, 0, 0, 0], 1),
+        Record::Resume => ([first(Opcode::Resume), 0, 0, 0, 0, 0], 1),
+        Record::ReportAlloc { pool, address, size, stack } => {
+            ([first(Opcode::ReportAlloc), address, size, pair(stack, pool), 0, 0], 4)
+        }
+        Record::ReportFree { pool, address } => {
+            ([first(Opcode::ReportFree), address, u64::from(pool), 0, 0, 0], 3)
+        }
+        Record::ReportRealloc { pool, old, address, size, stack } => {
+            ([first(Opcode::ReportRealloc), old, address, size, pair(stack, pool), 0], 5)
+        }
+        Record::Named(named) => {
+            let (words, length) = named.encode(&[], delta);
+            let [first, second, ..] = words;
+            ([first, second, 0, 0, 0, 0], length)
+        }
         Record::GapBegin => ([first(Opcode::GapBegin), 0, 0, 0, 0, 0], 1),
         Record::GapEnd { allocations, frees } => ([first(Opcode::GapEnd), allocations, frees, 0, 0, 0], 3),
         Record::Exec => ([first(Opcode::Exec), 0, 0, 0, 0, 0], 1),

@@ -2,6 +2,7 @@
 
 use crate::exit::{FAILED, Failure};
 use crate::values;
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use collector::{Error, OnFull, Options, Session};
 use std::ffi::OsString;
@@ -35,6 +36,9 @@ pub(crate) struct Recording {
     /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
     #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
     sample: Option<u64>,
+    /// Record nothing of a process until it calls memprof_start: see the command header
+    #[arg(long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
+    paused: bool,
     /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
@@ -97,6 +101,7 @@ impl Recording {
             ring_size: self.ring_size,
             max_depth: self.max_depth,
             sample_interval: self.sample.unwrap_or(0),
+            paused: self.paused,
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,

@@ -6,11 +6,13 @@
 //! | all replaceable forms of `operator new` and `operator delete` | `cxx` | once: here, or by the `malloc` below |
 //! | `mmap mmap64 munmap mremap brk sbrk` | `pages` | as a heap of its own |
 //! | `mprotect` | `pages` | no: it tells which pages may still be read |
+//! | `memprof_*` | `api` | what the program tells of itself, see `preload/include/sysprof_memprof.h` |
 //! | `fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
 //! shim of two instructions, which hands the stack pointer and rbp of the caller on as further arguments.
 
+mod api;
 mod cxx;
 mod heap;
 mod pages;

@@ -1,0 +1,30 @@
+//! `header`: what programs can tell the recording.
+
+use crate::exit::Outcome;
+use clap::Args;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The header, as it is in the sources of the agent.
+const HEADER: &str = include_str!("../../../preload/include/sysprof_memprof.h");
+
+/// Print the C header with which a program controls its recording
+///
+/// It needs no library: without a recording its functions do nothing. With it a program starts and stops its recording,
+/// names moments and regions, and tells of the blocks in memory pools of its own.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof header > sysprof_memprof.h
+  sysprof-memprof run --paused -- ./app                  record from memprof_start to memprof_stop
+  sysprof-memprof info app.memprof                       with marks, and totals of pools
+  sysprof-memprof report --heap NAME app.memprof         who holds the blocks of a pool")]
+pub(crate) struct Arguments {}
+
+/// Prints it.
+pub(crate) fn execute(_: &Arguments) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    out.write_all(HEADER.as_bytes())?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

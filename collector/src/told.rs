@@ -1,0 +1,139 @@
+//! What programs tell of themselves: names of pools and marks.
+//!
+//! Names come from recorded processes, so any bytes are taken: what is no UTF-8 is replaced, and there is room for so
+//! many different ones and no more.
+
+use crate::image::ImageId;
+use crate::pipeline::Pipeline;
+use capture::{Action, Error, Mark, StringId, ThreadId, Writer};
+use rustc_hash::FxHashMap;
+use shared_ring::name::{MAX_NAME, MAX_POOLS, MarkKind, Name, Named};
+
+/// Most different names of a recording.
+const MOST_NAMES: usize = 1 << 16;
+/// What stands for all further ones.
+const OTHER: &str = "[too many names]";
+
+/// The names told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    ids: FxHashMap<Box<str>, StringId>,
+    /// Names for which there was no room.
+    pub(crate) refused: u64,
+}
+
+impl Names {
+    /// The capture's name for these bytes.
+    fn enter(&mut self, name: &[u8], writer: &mut Writer) -> Result<StringId, Error> {
+        let text = text(name);
+        if let Some(known) = self.ids.get(&*text) {
+            return Ok(*known);
+        }
+        if self.ids.len() >= MOST_NAMES {
+            self.refused += 1;
+            return writer.string(OTHER);
+        }
+        let id = writer.string(&text)?;
+        self.ids.insert(text.into(), id);
+        Ok(id)
+    }
+
+    /// What the user should know about them.
+    pub(crate) fn remark(&self) -> Option<String> {
+        (self.refused > 0).then(|| {
+            format!(
+                "Names of marks and pools that could not be kept: {}. They show as {OTHER}: a recording holds {MOST_NAMES} \
+                 different ones.",
+                self.refused
+            )
+        })
+    }
+}
+
+/// A name as text. One that was cut loses the beginning of a character at its end.
+fn text(name: &[u8]) -> std::borrow::Cow<'_, str> {
+    match str::from_utf8(name) {
+        Err(error) if name.len() == MAX_NAME && error.error_len().is_none() => {
+            String::from_utf8_lossy(name.get(..error.valid_up_to()).unwrap_or(name))
+        }
+        _ => String::from_utf8_lossy(name),
+    }
+}
+
+/// Names of the pools of an image's processes, by slot and number.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    names: FxHashMap<(u32, u32), StringId>,
+}
+
+impl Pools {
+    /// The name of a pool, if its process has told it.
+    pub(crate) fn name(&self, slot: u32, pool: u32) -> Option<StringId> {
+        self.names.get(&(slot, pool)).copied()
+    }
+
+    /// The process in a slot ended: the next one there has pools of its own.
+    pub(crate) fn forget(&mut self, slot: u32) {
+        self.names.retain(|(of, _), _| *of != slot);
+    }
+}
+
+impl Pipeline {
+    /// A thread told a name.
+    pub(crate) fn told(
+        &mut self,
+        (image, slot, thread): (ImageId, u32, ThreadId),
+        named: Named,
+        name: &Name,
+    ) -> Result<(), Error> {
+        match named {
+            Named::Pool(pool @ 1..=MAX_POOLS) => {
+                let name = self.names.enter(name.bytes(), &mut self.writer)?;
+                if let Some(pools) = self.pools(image) {
+                    pools.names.insert((slot, pool), name);
+                }
+                Ok(())
+            }
+            Named::Pool(_) => {
+                self.sums.corrupt += 1;
+                Ok(())
+            }
+            Named::Mark(kind) => {
+                let name = self.names.enter(name.bytes(), &mut self.writer)?;
+                let mark = Mark { time: self.last, thread, kind: of_wire(kind), name };
+                let mark = self.writer.mark(mark)?;
+                self.write(thread, Action::Mark { mark })
+            }
+        }
+    }
+}
+
+fn of_wire(kind: MarkKind) -> capture::MarkKind {
+    match kind {
+        MarkKind::Instant => capture::MarkKind::Instant,
+        MarkKind::Begin => capture::MarkKind::Begin,
+        MarkKind::End => capture::MarkKind::End,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    /// Check that names come as they are, that other bytes are replaced, and that a cut leaves whole characters.
+    #[test]
+    fn any_bytes_are_a_text() {
+        let cut = |end: &str| [&[b'x'; 253], end.as_bytes()].concat()[..255].to_vec();
+        let xs = "x".repeat(253);
+        for (name, expected) in [
+            (b"".to_vec(), String::new()),
+            ("Zürich".into(), "Zürich".into()),
+            (vec![b'a', 0xff, b'b', 0xc3], "a\u{fffd}b\u{fffd}".into()),
+            (cut("ab"), format!("{xs}ab")),
+            (cut("a€"), format!("{xs}a")),
+            (cut("ü!"), format!("{xs}ü")),
+        ] {
+            assert_eq!(text(&name), expected, "{name:?}");
+        }
+    }
+}

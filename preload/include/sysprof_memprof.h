@@ -1,0 +1,182 @@
+/*
+ * sysprof_memprof.h: what a program can tell the memory profiler sysprof-memprof.
+ *
+ * A program that includes this needs no library. While sysprof-memprof records it, the calls below reach the agent;
+ * otherwise each of them is a test of a pointer and does nothing. So they may stay in what is shipped.
+ *
+ * All functions may be called from any thread, at any time, from signal handlers too. They allocate nothing, take no
+ * lock and keep errno. They may wait like any allocation: for room in the thread's ring, when the recording asks for
+ * that.
+ *
+ * Names are strings of any bytes; the first 255 count. They are shown as UTF-8.
+ *
+ * It compiles as C from C89 on and as C++, with GCC and Clang on ELF systems. Elsewhere, and in statically linked
+ * programs, the calls do nothing. Define SYSPROF_MEMPROF_DISABLE before the inclusion to leave them out.
+ */
+#ifndef SYSPROF_MEMPROF_H
+#define SYSPROF_MEMPROF_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A heap of the program's own; 0 is none. */
+typedef unsigned int memprof_pool_t;
+
+/*
+ * Recording. `sysprof-memprof run --paused` begins with nothing recorded; start and stop switch the recording of the
+ * whole process, and are no pair that must nest. While it is stopped, allocations cost as little as without a
+ * recording. What was allocated then is not known to the recording; what was alive at a stop and is not freed after
+ * the next start is shown as uncertain, not as leaked. Marks are recorded at any time.
+ */
+void memprof_start(void);
+void memprof_stop(void);
+
+/*
+ * Marks: names for moments, and for regions from a beginning to an end. Regions may overlap, repeat, and end in another
+ * thread than they began.
+ */
+void memprof_mark(const char *name);
+void memprof_mark_begin(const char *name);
+void memprof_mark_end(const char *name);
+
+/*
+ * Pools: arenas, caches, slabs, and other heaps that the program makes inside of memory it has from elsewhere. Each has
+ * a name and totals of its own, apart from those of malloc.
+ *
+ * memprof_pool gives the number of the pool with this name, the same each time, to be kept: looking it up compares
+ * names. A process has at most 64; of more it gives 0, and reports for 0 are counted as lost.
+ *
+ * Order matters where threads share a pool: report_alloc comes after the block was taken, report_free before it is given
+ * back. report_realloc comes after a block was resized or moved; if another thread may get the old place before that,
+ * use report_free and report_alloc, or call it under the pool's lock. A block is known by its address, which may be any
+ * number but 0 that tells the blocks of the pool apart; reports of null are ignored, but for `old`, which is then a new
+ * block. Reports are recorded in full, also with --sample.
+ */
+memprof_pool_t memprof_pool(const char *name);
+void memprof_report_alloc(memprof_pool_t pool, const void *block, size_t size);
+void memprof_report_realloc(memprof_pool_t pool, const void *old, const void *block, size_t size);
+void memprof_report_free(memprof_pool_t pool, const void *block);
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+ * The rest is how a call finds the agent. The functions above are weak: without the agent they have no address. A call
+ * of one goes to the function of that name with an underscore behind it, which looks first.
+ */
+#if defined(__GNUC__)
+#define SYSPROF_MEMPROF_INLINE static __inline__ __attribute__((__always_inline__, __unused__))
+#else
+#define SYSPROF_MEMPROF_INLINE static
+#endif
+
+#if !defined(__GNUC__) || !defined(__ELF__) || defined(SYSPROF_MEMPROF_DISABLE)
+#define SYSPROF_MEMPROF_FIND(function) (found = NULL)
+#elif defined(__x86_64__) && defined(__LP64__) && !defined(__PIC__)
+/* In an executable for fixed addresses the linker takes what is weak for missing, unless it is asked for by way of the
+ * table of addresses that the loader fills in. */
+#define SYSPROF_MEMPROF_FIND(function) \
+    __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(found))
+#else
+#pragma weak memprof_start
+#pragma weak memprof_stop
+#pragma weak memprof_mark
+#pragma weak memprof_mark_begin
+#pragma weak memprof_mark_end
+#pragma weak memprof_pool
+#pragma weak memprof_report_alloc
+#pragma weak memprof_report_realloc
+#pragma weak memprof_report_free
+#define SYSPROF_MEMPROF_FIND(function) (found = (function))
+#endif
+
+SYSPROF_MEMPROF_INLINE void memprof_start_(void)
+{
+    void (*found)(void) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_start);
+    if (found)
+        found();
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_stop_(void)
+{
+    void (*found)(void) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_stop);
+    if (found)
+        found();
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_mark_(const char *name)
+{
+    void (*found)(const char *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_mark);
+    if (found)
+        found(name);
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_mark_begin_(const char *name)
+{
+    void (*found)(const char *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_mark_begin);
+    if (found)
+        found(name);
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_mark_end_(const char *name)
+{
+    void (*found)(const char *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_mark_end);
+    if (found)
+        found(name);
+}
+
+SYSPROF_MEMPROF_INLINE memprof_pool_t memprof_pool_(const char *name)
+{
+    memprof_pool_t (*found)(const char *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_pool);
+    return found ? found(name) : 0;
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_report_alloc_(memprof_pool_t pool, const void *block, size_t size)
+{
+    void (*found)(memprof_pool_t, const void *, size_t) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_report_alloc);
+    if (found)
+        found(pool, block, size);
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_report_realloc_(memprof_pool_t pool, const void *old, const void *block,
+                                                    size_t size)
+{
+    void (*found)(memprof_pool_t, const void *, const void *, size_t) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_report_realloc);
+    if (found)
+        found(pool, old, block, size);
+}
+
+SYSPROF_MEMPROF_INLINE void memprof_report_free_(memprof_pool_t pool, const void *block)
+{
+    void (*found)(memprof_pool_t, const void *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_report_free);
+    if (found)
+        found(pool, block);
+}
+
+#undef SYSPROF_MEMPROF_FIND
+#undef SYSPROF_MEMPROF_INLINE
+
+#define memprof_start memprof_start_
+#define memprof_stop memprof_stop_
+#define memprof_mark memprof_mark_
+#define memprof_mark_begin memprof_mark_begin_
+#define memprof_mark_end memprof_mark_end_
+#define memprof_pool memprof_pool_
+#define memprof_report_alloc memprof_report_alloc_
+#define memprof_report_realloc memprof_report_realloc_
+#define memprof_report_free memprof_report_free_
+
+#endif

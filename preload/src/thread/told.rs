@@ -1,0 +1,31 @@
+//! Records with a name.
+
+use super::{SPARE, ThreadState};
+use crate::process::{self, Loss};
+use shared_ring::name::Named;
+use shared_ring::record::DELTA_LIMIT;
+
+impl ThreadState {
+    /// Tells a name; false when there was no room for it. That makes no gap, for it is about no block, but is counted.
+    #[cold]
+    pub(crate) fn tell(&mut self, named: Named, name: &[u8], time: u64) -> bool {
+        let (_, length) = named.encode(name, 0);
+        // A time before it.
+        let need = length + 2;
+        let has_room =
+            self.settle(time, 0, 0) && (self.producer.reserve(need, SPARE).is_some() || self.wait(need));
+        if !has_room {
+            process::lose(Loss::RingFull, 1);
+            return false;
+        }
+        self.put_time(time);
+        let delta = time.saturating_sub(self.last).min(DELTA_LIMIT - 1);
+        let (words, length) = named.encode(name, delta);
+        if let Some(mut room) = self.producer.reserve(length, 0) {
+            words.iter().take(length).for_each(|word| room.push(*word));
+            drop(room);
+            self.last += delta;
+        }
+        true
+    }
+}
