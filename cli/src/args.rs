@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::commands::{
-    completions, doctor, dump, header, info, install_agent, leaks, preload_path, record, report, run,
+    completions, diff, doctor, dump, header, info, install_agent, leaks, preload_path, record, report, run,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -18,6 +18,7 @@ Examples:
   sysprof-memprof run -o app.memprof -- ./app    … into this file
   sysprof-memprof report app.memprof             who allocates, who holds the peak
   sysprof-memprof leaks app.memprof              what was still allocated at the end
+  sysprof-memprof diff app.memprof --from 10s    what changed since
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
@@ -27,7 +28,7 @@ Examples:
 Exit codes:
   of run: the target's own, or 128+N when signal N killed it
   0       success
-  1       something failed
+  1       something failed, or `diff` found more growth than --fail-over allows
   2       wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed
   126     the target cannot be executed
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Record(record::Arguments),
     Report(report::Arguments),
+    Diff(diff::Arguments),
     Leaks(leaks::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod header;
@@ -26,6 +27,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Run(arguments) => run::execute(arguments),
         Command::Record(arguments) => record::execute(arguments),
         Command::Report(arguments) => report::execute(&arguments),
+        Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),

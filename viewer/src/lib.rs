@@ -26,6 +26,7 @@ pub mod format;
 pub mod json;
 pub mod text;
 
+mod compare;
 mod ended;
 mod loaded;
 mod moments;
@@ -33,8 +34,9 @@ mod open;
 mod options;
 mod symbolize;
 
+pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;
 pub use open::{Error, dump, dump_json, open};
-pub use options::{DumpOptions, ReportOptions, Shape};
+pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};
 pub use symbolize::{LookedUp, Naming};

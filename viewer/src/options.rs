@@ -53,6 +53,34 @@ impl ReportOptions {
     }
 }
 
+/// What to show of a comparison, and how much of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DiffOptions {
+    /// Which numbers.
+    pub metric: Metric,
+    /// As a tree, from the root inwards, instead of a table of stacks.
+    pub tree: bool,
+    /// Changes smaller than this share of all changes are summed up. None: 1 % in text, nothing in JSON.
+    pub min: Option<Share>,
+    /// Rows of a table, and children of a node, beyond this number are summed up as well. None: 20 in text,
+    /// nothing in JSON.
+    pub limit: Option<usize>,
+}
+
+impl DiffOptions {
+    /// What people read; `changes` is what grew and what shrank together.
+    pub(crate) fn cutoff_for_text(&self, changes: i64) -> Cutoff {
+        let min = self.min.unwrap_or(Share::percent(ReportOptions::MIN));
+        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(ReportOptions::LIMIT).max(1) }
+    }
+
+    /// What programs read.
+    pub(crate) fn cutoff_for_json(&self, changes: i64) -> Cutoff {
+        let min = self.min.unwrap_or(Share::percent(0.0));
+        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(usize::MAX).max(1) }
+    }
+}
+
 /// How much of each event `dump` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {

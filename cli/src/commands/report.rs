@@ -70,6 +70,6 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })
 }
 
-fn metric() -> impl TypedValueParser<Value = Metric> {
+pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
 }

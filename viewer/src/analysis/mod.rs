@@ -35,6 +35,7 @@ mod spread;
 mod thread;
 mod watch;
 
+mod diff;
 mod frames;
 mod functions;
 mod inverted;
@@ -55,6 +56,7 @@ mod top_down;
 mod tree;
 
 pub use cost::{Amount, Cost};
+pub use diff::{Change, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
 pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
 pub use load::Load;

@@ -4,6 +4,7 @@
 //! since the start of the recording, unknown names are null with a `reason`.
 
 mod cost;
+mod diff;
 mod dump;
 mod info;
 mod nameless;
@@ -12,6 +13,7 @@ mod span;
 mod stack;
 mod tree;
 
+pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use report::report;

@@ -61,6 +61,11 @@ impl Moments {
         Ok(profile)
     }
 
+    /// The file.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
         let Self { reader, source, heap, .. } = self;

@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
-use crate::analysis::{Metric, Profile, Span};
+use crate::analysis::{Instant, Metric, Profile, Span};
 use crate::format::{counted, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -78,6 +78,23 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
     Ok(())
 }
 
+/// Why numbers may be less than the truth, as far as events are missing.
+pub(super) fn counted_losses(loaded: &Loaded) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0)
+    {
+        let advice =
+            if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
+        warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
+    }
+    warnings
+}
+
+/// A moment for people.
+pub(super) fn span_at(at: Instant) -> String {
+    duration(at.time)
+}
+
 fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let profile = &loaded.profile;
     let anomalies = profile.anomalies();
@@ -85,12 +102,7 @@ fn warning_texts(loaded: &Loaded) -> Vec<String> {
     if let Some(cut) = &loaded.source.cut {
         warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
     }
-    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0)
-    {
-        let advice =
-            if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
-        warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
-    }
+    warnings.extend(counted_losses(loaded));
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
         warnings

@@ -2,6 +2,7 @@
 
 mod beside;
 mod columns;
+mod diff;
 mod dump;
 mod escape;
 mod estimate;
@@ -19,6 +20,7 @@ mod summary;
 mod tree;
 
 pub use crate::options::DumpOptions;
+pub use diff::diff;
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use info::info;

@@ -1,0 +1,111 @@
+//! `diff`: what changed between two moments, or from one recording to another.
+
+use super::question::WhichBlocks;
+use super::report::metric;
+use super::view::{self, failure};
+use crate::exit::{FAILED, Outcome};
+use crate::values::size;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use viewer::analysis::{Metric, Share, Spelling};
+use viewer::query::{Anchor, Part, Query, When};
+use viewer::{DiffOptions, Moments, Naming, compare_captures, compare_moments, json, text};
+
+/// Show what changed between two moments of a recording, or from one recording to another
+///
+/// Stacks of two recordings are matched by their functions, files and lines, and where that finds no partner by functions
+/// alone, so that another build of the program, at other addresses, can be compared.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof diff app.memprof --from 10s --to 60s        what was allocated and not freed meanwhile, and less
+  sysprof-memprof diff app.memprof --from loaded --to end     the same from a mark of the program on
+  sysprof-memprof diff old.memprof new.memprof                who holds more at the peak than before
+  sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
+
+Exit code: 1 when it grew by more than --fail-over.")]
+pub(crate) struct Arguments {
+    /// The capture; the older one of two
+    file: PathBuf,
+    /// The newer capture
+    newer: Option<PathBuf>,
+    /// Compare with this moment: 12.5s, 50%, peak, a mark … [default: start]
+    #[arg(long, value_name = "MOMENT", conflicts_with = "newer")]
+    from: Option<When>,
+    /// Compare this moment [default: end]
+    #[arg(long, value_name = "MOMENT", conflicts_with = "newer")]
+    to: Option<When>,
+    /// Compare two captures at this moment of each, instead of as a whole
+    #[arg(long, value_name = "MOMENT", requires = "newer")]
+    at: Option<When>,
+    /// What to count and sort by [default: live between moments, peak between captures]
+    #[arg(long, value_name = "METRIC", value_parser = metric())]
+    by: Option<Metric>,
+    /// Show a tree from the root inwards, with the sum of each function and, as gross, all that changed below it
+    #[arg(long)]
+    tree: bool,
+    /// Template arguments do not make functions of two captures different
+    #[arg(long, requires = "newer")]
+    ignore_templates: bool,
+    /// Sum up changes of less than this share of all changes [default: 1%; none in JSON]
+    #[arg(long, value_name = "SHARE")]
+    min: Option<Share>,
+    /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Exit with 1 when the sum of all changes is more than so many bytes: 65536, 64K, 1M
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    fail_over: Option<usize>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    /// Do not look up names that the capture lacks in the files of this machine
+    #[arg(long)]
+    no_symbolize: bool,
+    #[command(flatten)]
+    which: WhichBlocks,
+}
+
+/// Prints the difference.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let naming = if arguments.no_symbolize { Naming::Stored } else { Naming::FromFiles };
+    let filter = arguments.which.filter();
+    let open = |file: &PathBuf| Moments::open(file).map_err(failure);
+    let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
+    let old = open(&arguments.file)?;
+    let compared = match &arguments.newer {
+        Some(newer) => {
+            let part = arguments.at.clone().map_or(Part::Whole, Part::At);
+            let spelling =
+                if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
+            compare_captures(old, open(newer)?, &Query { part, filter, heap: None }, spelling, naming)
+        }
+        None => {
+            let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
+            compare_moments(old, from, to, filter, naming)
+        }
+    };
+    let compared = compared.map_err(failure)?;
+    view::tell(compared.loaded.looked_up);
+    let default = match (&arguments.newer, &arguments.at) {
+        (Some(_), None) => Metric::Peak,
+        _ => Metric::Live,
+    };
+    let options = DiffOptions {
+        metric: arguments.by.unwrap_or(default),
+        tree: arguments.tree,
+        min: arguments.min,
+        limit: arguments.limit,
+    };
+    let code = view::print(|out, style| {
+        match arguments.json {
+            true => json::diff(out, &compared, &options)?,
+            false => text::diff(out, &compared, &options, style)?,
+        }
+        Ok(())
+    })?;
+    let grown = options.metric.of(&compared.diff.delta()).bytes;
+    let most = arguments.fail_over.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+    Ok(if most.is_some_and(|most| grown > most) { ExitCode::from(FAILED) } else { code })
+}

@@ -1,0 +1,216 @@
+//! What changed between two profiles.
+//!
+//! ```text
+//!  one capture    moment A ── Profile ─┐
+//!                 moment B ── Profile ─┴─► Diff       rows of the same stack
+//!
+//!  two captures   OLD ── Tables, Profile ─┐
+//!                 NEW ── Tables, Profile ─┴─ unite ─► one set of tables ─► pair ─► Diff
+//! ```
+//!
+//! Everything is a subtraction, so the difference from B to A is that from A to B with all signs turned.
+
+mod likeness;
+mod pair;
+mod unite;
+
+use super::cost::{Amount, Cost};
+use super::metric::Metric;
+use super::names::Names;
+use super::profile::{Profile, Site};
+use super::spread::Spread;
+use super::tree::Tree;
+use capture::{NodeId, ProcessId, Tables};
+use pair::Likeness;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+pub use likeness::{Spelling, normal_name};
+pub use pair::Match;
+pub use unite::{United, unite};
+
+/// The change of one stack of one process, or of all that are alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiffRow {
+    /// Whose; of two captures, the newer one's where it has the stack.
+    pub process: ProcessId,
+    /// The stack, likewise.
+    pub node: NodeId,
+    /// What it cost before.
+    pub before: Cost,
+    /// What it costs after.
+    pub after: Cost,
+    /// How both were found to be the same.
+    pub matched: Match,
+    /// The variances of the difference, at most: what both have in common is in them, though it does not differ.
+    pub spread: Cost<Spread>,
+}
+
+impl DiffRow {
+    /// The change.
+    pub fn delta(&self) -> Cost {
+        let mut delta = self.after;
+        delta -= self.before;
+        delta
+    }
+}
+
+/// What became of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there before.
+    New,
+    /// It has more.
+    Grown,
+    /// It has less.
+    Shrunk,
+    /// It is not there any more.
+    Gone,
+}
+
+impl Change {
+    /// What became of a number.
+    pub fn of(metric: Metric, before: Amount, after: Amount) -> Self {
+        match (before.is_zero(), after.is_zero()) {
+            (true, _) => Change::New,
+            (_, true) => Change::Gone,
+            _ if metric.order(after) >= metric.order(before) => Change::Grown,
+            _ => Change::Shrunk,
+        }
+    }
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Change::New => "new",
+            Change::Grown => "grown",
+            Change::Shrunk => "shrunk",
+            Change::Gone => "gone",
+        }
+    }
+}
+
+/// What changed.
+#[derive(Clone, Debug, Default)]
+pub struct Diff {
+    /// One for each stack of each process, in no order that means anything.
+    pub rows: Vec<DiffRow>,
+    /// The sum of all of them before.
+    pub before: Cost,
+    /// The sum of all of them after.
+    pub after: Cost,
+}
+
+impl Diff {
+    /// Between two moments of one capture: stacks are the same when they are the same stack.
+    pub fn of_moments(before: &Profile, after: &Profile) -> Self {
+        let keys =
+            |process: ProcessId, node: NodeId| (u64::from(process.0) << 32 | u64::from(node.0), Match::Same);
+        Self::gather(before, after, keys)
+    }
+
+    /// Between two captures whose profiles were brought into one set of tables: see [`United`].
+    pub fn of_captures(before: &Profile, after: &Profile, tables: &Tables, names: &Names) -> Self {
+        let likeness = Likeness::new(before, after, tables, names);
+        Self::gather(before, after, |process, node| likeness.key(process, node))
+    }
+
+    fn gather(before: &Profile, after: &Profile, key: impl Fn(ProcessId, NodeId) -> (u64, Match)) -> Self {
+        let mut diff = Self { before: before.total, after: after.total, ..Self::default() };
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        let mut row = |rows: &mut Vec<DiffRow>, site: &Site| {
+            let (key, matched) = key(site.process, site.node);
+            *places.entry(key).or_insert_with(|| {
+                let (before, after, spread) = Default::default();
+                rows.push(DiffRow { process: site.process, node: site.node, before, after, matched, spread });
+                rows.len() - 1
+            })
+        };
+        for (site, spread) in after.sites_with_spread() {
+            let place = row(&mut diff.rows, site);
+            diff.rows[place].after += site.cost;
+            diff.rows[place].spread += spread;
+        }
+        for (site, spread) in before.sites_with_spread() {
+            let place = row(&mut diff.rows, site);
+            diff.rows[place].before += site.cost;
+            diff.rows[place].spread += spread;
+        }
+        diff
+    }
+
+    /// The change of everything.
+    pub fn delta(&self) -> Cost {
+        let mut delta = self.after;
+        delta -= self.before;
+        delta
+    }
+
+    /// Rows that changed, over all processes, the greatest change first.
+    pub fn changed(&self, metric: Metric) -> Vec<DiffRow> {
+        let mut places: HashMap<NodeId, usize> = HashMap::new();
+        let mut rows: Vec<DiffRow> = Vec::new();
+        for row in &self.rows {
+            let place = *places.entry(row.node).or_insert_with(|| {
+                let (before, after, spread) = Default::default();
+                rows.push(DiffRow { before, after, spread, ..*row });
+                rows.len() - 1
+            });
+            rows[place].before += row.before;
+            rows[place].after += row.after;
+            rows[place].spread += row.spread;
+        }
+        let delta = |row: &DiffRow| metric.of(&row.delta());
+        rows.retain(|row| !delta(row).is_zero());
+        rows.sort_by_key(|row| (Reverse(size(metric, delta(row))), row.node));
+        rows
+    }
+
+    /// What grew and what shrank, apart.
+    pub fn gross(&self, metric: Metric) -> (Amount, Amount) {
+        let (mut grown, mut shrunk) = (Amount::ZERO, Amount::ZERO);
+        for row in self.changed(metric) {
+            let delta = metric.of(&row.delta());
+            if metric.order(delta) > (0, 0) { grown += delta } else { shrunk += delta }
+        }
+        (grown, shrunk)
+    }
+
+    /// Bytes before and after, by how their stacks were matched.
+    pub fn matched(&self, metric: Metric) -> [(Match, i64, i64); 3] {
+        let mut sums = [(Match::Same, 0_i64, 0_i64), (Match::Alike, 0, 0), (Match::Alone, 0, 0)];
+        for row in &self.rows {
+            let sum = sums.iter_mut().find(|(matched, ..)| *matched == row.matched);
+            if let Some((_, before, after)) = sum {
+                *before = before.wrapping_add(metric.of(&row.before).bytes);
+                *after = after.wrapping_add(metric.of(&row.after).bytes);
+            }
+        }
+        sums
+    }
+
+    /// A tree of the changes, and one of the same shape whose nodes have what changed below them in either direction: a
+    /// node may have changed much though its sum did not.
+    pub fn trees(&self, tables: &Tables, names: &Names, metric: Metric) -> (Tree, Tree) {
+        let tree = |of: fn(Amount) -> Amount| {
+            let site = |row: &DiffRow| {
+                let peak = of(metric.of(&row.delta()));
+                Site { process: row.process, node: row.node, cost: Cost { peak, ..Cost::default() } }
+            };
+            let profile = Profile { sites: self.rows.iter().map(site).collect(), ..Profile::default() };
+            Tree::top_down(&profile, tables, names, Metric::Peak)
+        };
+        (tree(|delta| delta), tree(either_way))
+    }
+}
+
+/// How much an amount is, in either direction.
+pub fn size(metric: Metric, amount: Amount) -> (i64, i64) {
+    let (first, second) = metric.order(amount);
+    (first.saturating_abs(), second.saturating_abs())
+}
+
+/// Every change as a growth.
+fn either_way(amount: Amount) -> Amount {
+    Amount { blocks: amount.blocks.saturating_abs(), bytes: amount.bytes.saturating_abs() }
+}

@@ -1,0 +1,134 @@
+//! Which stacks of two captures are the same.
+//!
+//! A stack is its functions with their files and lines, or, where that finds no partner, its functions alone: an edit
+//! above a function moves its lines, and it stays what it was.
+//!
+//! ```text
+//!  old              new
+//!  f:10 < main:3    f:10 < main:3      same
+//!  f:20 < main:3    f:22 < main:4      alike: functions without lines
+//!  g:7  < main:3                       alone
+//! ```
+
+use crate::analysis::names::{Names, Step};
+use crate::analysis::profile::Profile;
+use capture::{NodeId, ProcessId, Tables};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// How two stacks were found to be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// By everything that is known.
+    Same,
+    /// By functions and files with code, not by lines.
+    Alike,
+    /// Not at all: it is in one of the two captures only.
+    Alone,
+}
+
+/// By node, a number that is equal for stacks of which the same is taken, step by step.
+// Cost: linear in the nodes: a stack is the number of its caller's stack and its own steps.
+fn numbers<K: Hash + Eq>(tables: &Tables, names: &Names, key: impl Fn(&Step) -> K) -> Vec<u32> {
+    let mut known: HashMap<(u32, K), u32> = HashMap::new();
+    let mut of_node = vec![0; tables.nodes.len().max(1)];
+    for (index, node) in tables.nodes.iter().enumerate().skip(1) {
+        let mut number = of_node.get(node.parent.index()).copied().unwrap_or(0);
+        for step in names.steps(node.frame).iter().rev() {
+            let next = u32::try_from(known.len() + 1).expect("fewer steps than 2^32");
+            number = *known.entry((number, key(step))).or_insert(next);
+        }
+        of_node[index] = number;
+    }
+    of_node
+}
+
+/// Where a row is to be found: what process of what name, and which stack.
+type Place = (u32, u32);
+
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Sides {
+    before: bool,
+    after: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
+impl Sides {
+    fn add(&mut self, side: Side) {
+        match side {
+            Side::Before => self.before = true,
+            Side::After => self.after = true,
+        }
+    }
+
+    fn both(self) -> bool {
+        self.before && self.after
+    }
+}
+
+/// Rows of two profiles in one set of tables, and which of them are the same.
+pub(super) struct Likeness<'a> {
+    names: &'a Names,
+    same: Vec<u32>,
+    alike: Vec<u32>,
+    sides_same: HashMap<Place, Sides>,
+    /// Of the rows that have no partner in `sides_same`.
+    sides_alike: HashMap<Place, Sides>,
+}
+
+impl<'a> Likeness<'a> {
+    pub(super) fn new(before: &Profile, after: &Profile, tables: &Tables, names: &'a Names) -> Self {
+        let same = numbers(tables, names, |step| (step.label, text(tables, step), step.line));
+        let alike = numbers(tables, names, |step| step.label);
+        let mut likeness =
+            Self { names, same, alike, sides_same: HashMap::new(), sides_alike: HashMap::new() };
+        for (profile, side) in [(before, Side::Before), (after, Side::After)] {
+            for site in &profile.sites {
+                let place = likeness.place(&likeness.same, site.process, site.node);
+                likeness.sides_same.entry(place).or_default().add(side);
+            }
+        }
+        for (profile, side) in [(before, Side::Before), (after, Side::After)] {
+            for site in &profile.sites {
+                let same = likeness.place(&likeness.same, site.process, site.node);
+                if !likeness.sides_same[&same].both() {
+                    let place = likeness.place(&likeness.alike, site.process, site.node);
+                    likeness.sides_alike.entry(place).or_default().add(side);
+                }
+            }
+        }
+        likeness
+    }
+
+    /// A number that rows of the same stack have in common, and how that was found.
+    pub(super) fn key(&self, process: ProcessId, node: NodeId) -> (u64, Match) {
+        let same = self.place(&self.same, process, node);
+        if self.sides_same.get(&same).is_some_and(|sides| sides.both()) {
+            return (number(same, 0), Match::Same);
+        }
+        let alike = self.place(&self.alike, process, node);
+        match self.sides_alike.get(&alike).is_some_and(|sides| sides.both()) {
+            true => (number(alike, 1), Match::Alike),
+            false => (number(same, 0), Match::Alone),
+        }
+    }
+
+    fn place(&self, numbers: &[u32], process: ProcessId, node: NodeId) -> Place {
+        (self.names.process(process).0, numbers.get(node.index()).copied().unwrap_or(0))
+    }
+}
+
+/// One word for a place; processes have few different names.
+fn number((process, stack): Place, kind: u64) -> u64 {
+    u64::from(process) << 33 | kind << 32 | u64::from(stack)
+}
+
+/// The source file of a step, as text: the two captures have strings of their own.
+fn text<'a>(tables: &'a Tables, step: &Step) -> Option<&'a str> {
+    step.file.map(|file| tables.string(file))
+}

@@ -1,0 +1,162 @@
+//! Two captures in one set of tables, so that everything that can be shown of one capture can be shown of both.
+//!
+//! ```text
+//!  new     nodes 0 1 2 3              stay as they are
+//!  old     nodes 0 1 2        ──►     follow as 4, 5; the empty stack is the same
+//! ```
+//!
+//! Functions have their [normal names](super::normal_name) afterwards. A file of the old capture is that of the new one if it has
+//! the same path, or else the same name and no other has that; a version behind `.so` does not count.
+
+use super::likeness::{Spelling, normal_name};
+use crate::analysis::file_name;
+use crate::analysis::profile::Profile;
+use capture::{Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables};
+use std::collections::HashMap;
+
+/// The tables of two captures in one.
+#[derive(Debug)]
+pub struct United {
+    /// Those of the new capture, and behind them those of the old one.
+    pub tables: Tables,
+    /// What to add to ids of the old capture, by table.
+    nodes: usize,
+    processes: usize,
+}
+
+impl United {
+    /// Gives rows of the old capture the ids that they have in these tables.
+    pub fn adopt(&self, old: &mut Profile) {
+        for site in &mut old.sites {
+            site.node = moved(site.node, self.nodes);
+            site.process = ProcessId::from_index(site.process.index() + self.processes);
+        }
+    }
+}
+
+/// The empty stack is the same everywhere; there is one of it.
+fn moved(node: NodeId, by: usize) -> NodeId {
+    match node {
+        NodeId::ROOT => node,
+        node => NodeId::from_index(node.index() - 1 + by),
+    }
+}
+
+/// Puts an old capture's tables behind those of a new one.
+pub fn unite(old: Tables, new: Tables, spelling: Spelling) -> United {
+    let mut tables = new;
+    let mut texts = Texts { spelling, normal: HashMap::new() };
+    tables.symbols.resize(tables.frames.len(), None);
+    let mut symbols = std::mem::take(&mut tables.symbols);
+    symbols.iter_mut().flatten().for_each(|symbol| texts.normalize(symbol, &mut tables));
+    tables.symbols = symbols;
+
+    let [strings, frames, processes, threads] =
+        [tables.strings.len(), tables.frames.len(), tables.processes.len(), tables.threads.len()];
+    let modules = files(&old, &mut tables);
+    let Tables { strings: texts_of_old, frames: old_frames, symbols: old_symbols, .. } = old;
+    tables.strings.extend(texts_of_old);
+    tables.frames.extend(old_frames.iter().map(|frame| match *frame {
+        Frame::Code { module, address, exact } => {
+            let module = module.and_then(|module| modules.get(module.index()).copied());
+            Frame::Code { module, address, exact }
+        }
+        pseudo => pseudo,
+    }));
+    let text = |id: StringId| StringId::from_index(id.index() + strings);
+    for index in 0..old_frames.len() {
+        let symbol = old_symbols.get(index).cloned().flatten().map(|symbol| {
+            let name = |name: SourceFrame| SourceFrame {
+                function: name.function.map(text),
+                file: name.file.map(text),
+                line: name.line,
+            };
+            let mut symbol = Symbolized {
+                frame: FrameId::from_index(index + frames),
+                names: symbol.names.into_iter().map(name).collect(),
+                reason: symbol.reason.map(text),
+            };
+            texts.normalize(&mut symbol, &mut tables);
+            symbol
+        });
+        tables.symbols.push(symbol);
+    }
+    let nodes = tables.nodes.len().max(1);
+    tables.nodes.extend(old.nodes.iter().skip(1).map(|node| Node {
+        parent: moved(node.parent, nodes),
+        frame: FrameId::from_index(node.frame.index() + frames),
+    }));
+    let process = |id: ProcessId| ProcessId::from_index(id.index() + processes);
+    tables.processes.extend(old.processes.into_iter().map(|mut row| {
+        row.parent = row.parent.map(process);
+        row
+    }));
+    tables.threads.extend(old.threads.into_iter().map(|mut row| {
+        row.process = process(row.process);
+        row
+    }));
+    debug_assert!(tables.threads.len() >= threads);
+    United { tables, nodes, processes }
+}
+
+/// Normal names, each as one string.
+struct Texts {
+    spelling: Spelling,
+    normal: HashMap<String, StringId>,
+}
+
+impl Texts {
+    fn normalize(&mut self, symbol: &mut Symbolized, tables: &mut Tables) {
+        for function in symbol.names.iter_mut().filter_map(|name| name.function.as_mut()) {
+            let name = tables.string(*function);
+            let normal = normal_name(name, self.spelling);
+            if normal == name {
+                continue;
+            }
+            let normal = normal.into_owned();
+            *function = *self.normal.entry(normal).or_insert_with_key(|normal| {
+                tables.strings.push(normal.clone());
+                StringId::from_index(tables.strings.len() - 1)
+            });
+        }
+    }
+}
+
+/// Adds the files of the old capture; by old file, where it is now.
+fn files(old: &Tables, tables: &mut Tables) -> Vec<ModuleId> {
+    let mut by_name: HashMap<String, Option<usize>> = HashMap::new();
+    let mut by_path: HashMap<String, usize> = HashMap::new();
+    for (index, module) in tables.modules.iter().enumerate() {
+        by_path.entry(module.path.clone()).or_insert(index);
+        let name = by_name.entry(stem(&module.path).to_owned()).or_insert(Some(index));
+        if name.is_some_and(|first| tables.modules[first].path != module.path) {
+            *name = None;
+        }
+    }
+    let mut names_of_old: HashMap<&str, &str> = HashMap::new();
+    let mut ambiguous = Vec::new();
+    for module in &old.modules {
+        let first = *names_of_old.entry(stem(&module.path)).or_insert(&module.path);
+        if first != module.path {
+            ambiguous.push(stem(&module.path));
+        }
+    }
+    let place = |path: &str| {
+        let alone = || Some(stem(path)).filter(|name| !ambiguous.contains(name));
+        by_path.get(path).copied().or_else(|| alone().and_then(|name| by_name.get(name).copied().flatten()))
+    };
+    let found: Vec<Option<usize>> = old.modules.iter().map(|module| place(&module.path)).collect();
+    let ids = found.into_iter().zip(&old.modules).map(|(found, module)| {
+        ModuleId::from_index(found.unwrap_or_else(|| {
+            tables.modules.push(module.clone());
+            tables.modules.len() - 1
+        }))
+    });
+    ids.collect()
+}
+
+/// The name of a file without folders, and without the version of a library.
+fn stem(path: &str) -> &str {
+    let name = file_name(path);
+    name.find(".so.").map_or(name, |end| &name[..end + 3])
+}

@@ -1,0 +1,88 @@
+//! Two moments, of one capture or of two, side by side.
+
+use crate::analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
+use crate::loaded::{Loaded, Source};
+use crate::moments::Moments;
+use crate::open::Error;
+use crate::query::{Filter, Part, Query, When};
+use crate::symbolize::{LookedUp, Naming};
+
+/// What changed, and the names to show it by.
+#[derive(Debug)]
+pub struct Compared {
+    /// The names, and the numbers of the later side.
+    pub loaded: Loaded,
+    /// What changed.
+    pub diff: Diff,
+    /// The earlier side.
+    pub before: Side,
+    /// The later side.
+    pub after: Side,
+    /// True when they are of two captures, whose stacks had to be matched.
+    pub two_captures: bool,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// The file.
+    pub source: Source,
+    /// When; none for a capture as a whole.
+    pub at: Option<Instant>,
+}
+
+impl Side {
+    fn new(source: Source, profile: &Profile) -> Self {
+        let at = if let Span::At(at) = profile.span { Some(at) } else { None };
+        Self { source, at }
+    }
+}
+
+/// Compares two moments of one capture. They may be given in any order: the first one is called *before*.
+///
+/// # Errors
+/// As [`Moments::profile`].
+pub fn compare_moments(
+    mut moments: Moments,
+    before: When,
+    after: When,
+    filter: Filter,
+    naming: Naming,
+) -> Result<Compared, Error> {
+    let mut query = Query { part: Part::At(before), filter, heap: None };
+    let before = moments.profile(&query)?;
+    query.part = Part::At(after);
+    let after = moments.profile(&query)?;
+    let diff = Diff::of_moments(&before, &after);
+    let source = moments.source().clone();
+    let (before, after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
+    let loaded = moments.show(after, naming);
+    Ok(Compared { loaded, diff, before, after: after_side, two_captures: false })
+}
+
+/// Compares two captures, or the same part of both.
+///
+/// # Errors
+/// As [`Moments::profile`].
+pub fn compare_captures(
+    mut old: Moments,
+    mut new: Moments,
+    query: &Query,
+    spelling: Spelling,
+    naming: Naming,
+) -> Result<Compared, Error> {
+    let (before, after) = (old.profile(query)?, new.profile(query)?);
+    let (mut old, new) = (old.show(before, naming), new.show(after, naming));
+    let before = Side::new(old.source, &old.profile);
+    let after = Side::new(new.source.clone(), &new.profile);
+    let united = unite(old.tables, new.tables, spelling);
+    united.adopt(&mut old.profile);
+    let names = Names::new(&united.tables);
+    let diff = Diff::of_captures(&old.profile, &new.profile, &united.tables, &names);
+    let looked_up = LookedUp {
+        unresolved: old.looked_up.unresolved + new.looked_up.unresolved,
+        named: old.looked_up.named + new.looked_up.named,
+    };
+    let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
+    Ok(Compared { loaded, diff, before, after, two_captures: true })
+}

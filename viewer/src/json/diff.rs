@@ -1,0 +1,201 @@
+//! `diff --json`: what changed, stack by stack or as a tree.
+
+use super::stack::{Stack, Who, who};
+use super::{SCHEMA, write_document};
+use crate::analysis::{Amount, DiffRow, Match, Shown, Tree, size};
+use crate::compare::{Compared, Side};
+use crate::options::DiffOptions;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    document: &'static str,
+    before: SideFields<'a>,
+    after: SideFields<'a>,
+    by: &'static str,
+    total: ChangeFields,
+    grown_bytes: i64,
+    grown_blocks: i64,
+    shrunk_bytes: i64,
+    shrunk_blocks: i64,
+    matched: Option<MatchedFields>,
+    #[serde(flatten)]
+    body: Body<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Body<'a> {
+    Rows { rows: Vec<RowFields<'a>>, hidden_rows: usize, hidden: ChangeFields },
+    Nodes { nodes: Vec<NodeFields<'a>> },
+}
+
+#[derive(Serialize)]
+struct SideFields<'a> {
+    file: &'a str,
+    cut: Option<&'a str>,
+    at_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct MatchedFields {
+    same_before_bytes: i64,
+    same_after_bytes: i64,
+    alike_before_bytes: i64,
+    alike_after_bytes: i64,
+    alone_before_bytes: i64,
+    alone_after_bytes: i64,
+}
+
+#[derive(Serialize, Default)]
+struct ChangeFields {
+    delta_bytes: i64,
+    delta_blocks: i64,
+    before_bytes: i64,
+    after_bytes: i64,
+    allocated_bytes: i64,
+    freed_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct RowFields<'a> {
+    stack: Stack<'a>,
+    #[serde(flatten)]
+    change: ChangeFields,
+}
+
+#[derive(Serialize)]
+struct NodeFields<'a> {
+    parent: Option<usize>,
+    #[serde(flatten)]
+    who: Who<'a>,
+    delta_bytes: i64,
+    delta_blocks: i64,
+    self_delta_bytes: i64,
+    self_delta_blocks: i64,
+    gross_bytes: i64,
+    gross_blocks: i64,
+    hidden_nodes: usize,
+}
+
+/// Writes what changed.
+///
+/// # Errors
+/// Those of the writer.
+pub fn diff(out: &mut dyn Write, compared: &Compared, options: &DiffOptions) -> io::Result<()> {
+    let (diff, metric) = (&compared.diff, options.metric);
+    let (grown, shrunk) = diff.gross(metric);
+    let whole = DiffRow {
+        process: capture::ProcessId(0),
+        node: capture::NodeId::ROOT,
+        before: diff.before,
+        after: diff.after,
+        matched: Match::Same,
+        spread: Default::default(),
+    };
+    let document = Document {
+        schema: SCHEMA,
+        document: "diff",
+        before: side(&compared.before),
+        after: side(&compared.after),
+        by: metric.name(),
+        total: change(options, &whole),
+        grown_bytes: grown.bytes,
+        grown_blocks: grown.blocks,
+        shrunk_bytes: shrunk.bytes,
+        shrunk_blocks: shrunk.blocks,
+        matched: compared.two_captures.then(|| matched(compared, options)),
+        body: if options.tree { nodes(compared, options) } else { rows(compared, options) },
+    };
+    write_document(out, &document)
+}
+
+fn side(side: &Side) -> SideFields<'_> {
+    SideFields { file: &side.source.file, cut: side.source.cut.as_deref(), at_ns: side.at.map(|at| at.time) }
+}
+
+fn matched(compared: &Compared, options: &DiffOptions) -> MatchedFields {
+    let [(_, same_before, same_after), (_, alike_before, alike_after), (_, alone_before, alone_after)] =
+        compared.diff.matched(options.metric);
+    MatchedFields {
+        same_before_bytes: same_before,
+        same_after_bytes: same_after,
+        alike_before_bytes: alike_before,
+        alike_after_bytes: alike_after,
+        alone_before_bytes: alone_before,
+        alone_after_bytes: alone_after,
+    }
+}
+
+fn change(options: &DiffOptions, row: &DiffRow) -> ChangeFields {
+    let delta = row.delta();
+    let Amount { blocks: delta_blocks, bytes: delta_bytes } = options.metric.of(&delta);
+    ChangeFields {
+        delta_bytes,
+        delta_blocks,
+        before_bytes: options.metric.of(&row.before).bytes,
+        after_bytes: options.metric.of(&row.after).bytes,
+        allocated_bytes: delta.allocated.bytes,
+        freed_bytes: delta.freed.bytes,
+    }
+}
+
+fn rows<'a>(compared: &'a Compared, options: &DiffOptions) -> Body<'a> {
+    let (metric, loaded) = (options.metric, &compared.loaded);
+    let rows = compared.diff.changed(metric);
+    let (grown, shrunk) = compared.diff.gross(metric);
+    let cutoff = options.cutoff_for_json(metric.rank(grown).saturating_sub(metric.rank(shrunk)));
+    let is_shown = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
+    let shown = rows.iter().take_while(|row| is_shown(row)).take(cutoff.limit).count();
+    let hidden = rows[shown..].iter().map(|row| change(options, row));
+    let fields = rows[..shown].iter().map(|row| RowFields {
+        stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
+        change: change(options, row),
+    });
+    Body::Rows {
+        rows: fields.collect(),
+        hidden_rows: rows.len() - shown,
+        hidden: hidden.fold(ChangeFields::default(), |sum, row| sum.add(&row)),
+    }
+}
+
+impl ChangeFields {
+    fn add(self, other: &Self) -> Self {
+        Self {
+            delta_bytes: self.delta_bytes.wrapping_add(other.delta_bytes),
+            delta_blocks: self.delta_blocks.wrapping_add(other.delta_blocks),
+            before_bytes: self.before_bytes.wrapping_add(other.before_bytes),
+            after_bytes: self.after_bytes.wrapping_add(other.after_bytes),
+            allocated_bytes: self.allocated_bytes.wrapping_add(other.allocated_bytes),
+            freed_bytes: self.freed_bytes.wrapping_add(other.freed_bytes),
+        }
+    }
+}
+
+fn nodes<'a>(compared: &'a Compared, options: &DiffOptions) -> Body<'a> {
+    let (metric, loaded) = (options.metric, &compared.loaded);
+    let (net, gross) = compared.diff.trees(&loaded.tables, &loaded.names, metric);
+    let cutoff = options.cutoff_for_json(metric.rank(gross.node(Tree::ROOT).total));
+    let mut nodes = Vec::new();
+    let mut walk = vec![(Tree::ROOT, None)];
+    while let Some((id, parent)) = walk.pop() {
+        let shown = Shown::of(&gross, id, &loaded.names, metric, cutoff);
+        let (total, own, either) = (net.node(id).total, net.own(id), gross.node(id).total);
+        let place = nodes.len();
+        nodes.push(NodeFields {
+            parent,
+            who: who(&loaded.tables, &loaded.names, net.node(id).label),
+            delta_bytes: total.bytes,
+            delta_blocks: total.blocks,
+            self_delta_bytes: own.bytes,
+            self_delta_blocks: own.blocks,
+            gross_bytes: either.bytes,
+            gross_blocks: either.blocks,
+            hidden_nodes: shown.hidden,
+        });
+        walk.extend(shown.children.iter().rev().map(|&child| (child, Some(place))));
+    }
+    Body::Nodes { nodes }
+}

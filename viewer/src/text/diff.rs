@@ -1,0 +1,270 @@
+//! `diff`: what changed between two moments, or from one capture to another.
+//!
+//! ```text
+//!      delta      before       after      blocks  function
+//!  +1.00 MiB         0 B    1.00 MiB         +16  leaky (leaky.c:12) < main                   new
+//!  -1.00 MiB    1.00 MiB         0 B          -8  old (old.c:3) < main                        gone
+//! ```
+
+use super::escape::{escape, fit};
+use super::headline::{counted_losses, span_at};
+use super::lead::{Branch, Lead};
+use super::place::{chain, detail, fit_name};
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Change, Diff, DiffRow, Match, Metric, Shown, Tree, meaningful, size};
+use crate::compare::{Compared, Side};
+use crate::format::{bytes, count, counted, percent};
+use crate::options::DiffOptions;
+use std::io::{self, Write};
+
+const NUMBER: usize = 10;
+
+/// Columns before a name.
+const WIDTH: usize = 4 * (NUMBER + 2);
+
+/// Functions shown of one stack.
+const DEPTH: usize = 12;
+
+/// Writes what changed.
+///
+/// # Errors
+/// Those of the writer.
+pub fn diff(
+    out: &mut dyn Write,
+    compared: &Compared,
+    options: &DiffOptions,
+    style: &Style,
+) -> io::Result<()> {
+    let Compared { diff, .. } = compared;
+    let metric = options.metric;
+    headline(out, compared, metric, style)?;
+    let (grown, shrunk) = diff.gross(metric);
+    let changes = metric.rank(grown).saturating_sub(metric.rank(shrunk));
+    if grown.is_zero() && shrunk.is_zero() {
+        return writeln!(out, "Nothing changed.");
+    }
+    writeln!(out)?;
+    let cutoff = options.cutoff_for_text(changes);
+    match options.tree {
+        true => tree(out, compared, metric, options, style)?,
+        false => {
+            let rows = diff.changed(metric);
+            let least = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
+            let shown = rows.iter().take_while(|row| least(row)).take(cutoff.limit).count();
+            let header = format!(
+                "{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function",
+                "delta", "before", "after", "blocks"
+            );
+            writeln!(out, "{}", style.paint(Role::Detail, header))?;
+            for row in &rows[..shown] {
+                table_row(out, compared, row, metric, style)?;
+            }
+            if shown < rows.len() {
+                let sum = rows[shown..].iter().fold((Amount::ZERO, Amount::ZERO), |(before, after), row| {
+                    (before + metric.of(&row.before), after + metric.of(&row.after))
+                });
+                let numbers = numbers(metric, sum.0, sum.1, style);
+                let stacks = counted((rows.len() - shown) as u64, "smaller stack");
+                writeln!(out, "{numbers}{}", style.paint(Role::Detail, format!("{stacks} not shown")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `app.memprof from 1.00 s to 2.00 s: +1.00 MiB in +16 blocks still allocated`, and what that is made of.
+fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
+    let Compared { diff, before, after, two_captures, .. } = compared;
+    let side = |side: &Side| {
+        let at = side.at.map_or(String::new(), |at| format!(" at {}", span_at(at)));
+        format!("{}{at}", escape(&side.source.file))
+    };
+    let sides = match two_captures {
+        true => format!("{} to {}", side(before), side(after)),
+        false => {
+            let at = |side: &Side| side.at.map_or(String::new(), span_at);
+            format!("{} from {} to {}", escape(&after.source.file), at(before), at(after))
+        }
+    };
+    let (from, to, delta) = (metric.of(&diff.before), metric.of(&diff.after), metric.of(&diff.delta()));
+    let text = format!("{sides}: {} in {} {}", signed_bytes(delta.bytes), signed(delta.blocks), noun(metric));
+    writeln!(out, "{}", style.paint(Role::Heading, text))?;
+    let (grown, shrunk) = diff.gross(metric);
+    writeln!(
+        out,
+        "  {} before, {} after; stacks that grew: {}, that shrank: {}",
+        bytes(from.bytes),
+        bytes(to.bytes),
+        signed_bytes(grown.bytes),
+        signed_bytes(shrunk.bytes)
+    )?;
+    if *two_captures {
+        matched(out, diff, metric)?;
+    }
+    let sides = if *two_captures { vec![before, after] } else { vec![after] };
+    for side in sides {
+        if let Some(cut) = &side.source.cut {
+            let text = format!("warning: {} is incomplete ({})", escape(&side.source.file), escape(cut));
+            writeln!(out, "{}", style.paint(Role::Warning, text))?;
+        }
+    }
+    for warning in counted_losses(&compared.loaded) {
+        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
+    }
+    let uncertain = diff.delta().uncertain;
+    if !uncertain.is_zero() {
+        let text = format!(
+            "warning: {} of it is uncertain: alive across a gap of the recording, so its free may have been lost",
+            signed_bytes(uncertain.bytes)
+        );
+        writeln!(out, "{}", style.paint(Role::Warning, text))?;
+    }
+    if compared.loaded.profile.sampling.is_some() {
+        let error = metric.of(&diff.rows.iter().fold(
+            Default::default(),
+            |mut sum: crate::analysis::Cost<_>, row| {
+                sum += row.spread;
+                sum
+            },
+        ));
+        let text = format!(
+            "sampled: numbers are estimates, ± {} at most is one standard error",
+            bytes(error.bytes_error())
+        );
+        writeln!(out, "{}", style.paint(Role::Detail, text))?;
+    }
+    Ok(())
+}
+
+/// How much of both captures was found in the other one.
+fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric) -> io::Result<()> {
+    let sums = diff.matched(metric);
+    let all =
+        sums.iter().fold(0_i64, |all, (_, before, after)| all.saturating_add(*before).saturating_add(*after));
+    if all == 0 {
+        return Ok(());
+    }
+    let parts = sums.iter().map(|(matched, before, after)| {
+        let how = match matched {
+            Match::Same => "by function and line",
+            Match::Alike => "by function alone",
+            Match::Alone => "in one of them only",
+        };
+        format!("{} {how}", percent(before.saturating_add(*after), all))
+    });
+    writeln!(out, "  matched, in bytes: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
+fn table_row(
+    out: &mut dyn Write,
+    compared: &Compared,
+    row: &DiffRow,
+    metric: Metric,
+    style: &Style,
+) -> io::Result<()> {
+    let loaded = &compared.loaded;
+    let (before, after) = (metric.of(&row.before), metric.of(&row.after));
+    let change = Change::of(metric, before, after).name();
+    let mut text = chain(loaded, row.node, 0, DEPTH);
+    if text.is_empty() {
+        text = "[no stack]".to_owned();
+    }
+    let first = meaningful(&loaded.tables, &loaded.names, row.node).next();
+    if let Some(place) = first.and_then(|(_, step)| detail(loaded, &step)) {
+        text = match text.split_once(" < ") {
+            Some((function, callers)) => format!("{function} ({place}) < {callers}"),
+            None => format!("{text} ({place})"),
+        };
+    }
+    let room = style.room(WIDTH + 8);
+    let text = fit(&text, room).into_owned();
+    let change = style.paint(Role::Detail, format!("{change:<6}  "));
+    writeln!(out, "{}{change}{}", numbers(metric, before, after, style), style.paint(Role::Function, text))
+}
+
+/// The columns before a name.
+fn numbers(metric: Metric, before: Amount, after: Amount, style: &Style) -> String {
+    let delta = after - before;
+    let show =
+        |amount: Amount| if metric.counts_blocks() { count(amount.blocks) } else { bytes(amount.bytes) };
+    let (first, last) = match metric.counts_blocks() {
+        true => (signed(delta.blocks), signed_bytes(delta.bytes)),
+        false => (signed_bytes(delta.bytes), signed(delta.blocks)),
+    };
+    let role = if metric.order(delta) > (0, 0) { Role::Warning } else { Role::Value };
+    let first = style.paint(role, format!("{first:>NUMBER$}"));
+    format!("{first}  {:>NUMBER$}  {:>NUMBER$}  {last:>NUMBER$}  ", show(before), show(after))
+}
+
+/// A tree of what changed: the net of each function, and beside it all that changed below it.
+fn tree(
+    out: &mut dyn Write,
+    compared: &Compared,
+    metric: Metric,
+    options: &DiffOptions,
+    style: &Style,
+) -> io::Result<()> {
+    let loaded = &compared.loaded;
+    let (net, gross) = compared.diff.trees(&loaded.tables, &loaded.names, metric);
+    let cutoff = options.cutoff_for_text(metric.rank(gross.node(Tree::ROOT).total));
+    let header = format!("{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function", "delta", "blocks", "gross");
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    let used = 3 * (NUMBER + 2);
+    let columns = |delta: Amount, gross: Amount| {
+        let role = if metric.order(delta) > (0, 0) { Role::Warning } else { Role::Value };
+        let delta_bytes = style.paint(role, format!("{:>NUMBER$}", signed_bytes(delta.bytes)));
+        format!("{delta_bytes}  {:>NUMBER$}  {:>NUMBER$}  ", signed(delta.blocks), bytes(gross.bytes))
+    };
+    let mut rows = vec![(Some(Tree::ROOT), (Amount::ZERO, Amount::ZERO), 0, Lead::default(), Branch::Trunk)];
+    while let Some((id, hidden, number, lead, branch)) = rows.pop() {
+        let line = lead.text(branch, 24);
+        let Some(id) = id else {
+            let text = format!("{} not shown", counted(number as u64, "smaller one"));
+            writeln!(out, "{}{line}{}", columns(hidden.0, hidden.1), style.paint(Role::Detail, text))?;
+            continue;
+        };
+        let room = style.room(used + super::escape::columns(&line));
+        let name = style.paint(Role::Function, fit_name(&loaded.names, net.node(id).label, room));
+        writeln!(out, "{}{line}{name}", columns(net.node(id).total, gross.node(id).total))?;
+        let shown = Shown::of(&gross, id, &loaded.names, metric, cutoff);
+        let below = lead.below(branch);
+        let first = rows.len();
+        if shown.hidden > 0 {
+            let of_shown =
+                shown.children.iter().fold(Amount::ZERO, |sum, &child| sum + net.node(child).total);
+            let hidden = (net.node(id).total - net.own(id) - of_shown, shown.hidden_total);
+            rows.push((None, hidden, shown.hidden, below, Branch::Fork));
+        }
+        let children = shown.children.iter().rev();
+        rows.extend(
+            children.map(|&child| (Some(child), (Amount::ZERO, Amount::ZERO), 0, below, Branch::Fork)),
+        );
+        match &mut rows[first..] {
+            [(Some(_), .., branch)] => *branch = Branch::Trunk,
+            [(.., branch), ..] => *branch = Branch::Last,
+            [] => {}
+        }
+    }
+    Ok(())
+}
+
+fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Peak => "blocks held",
+        Metric::Leaked | Metric::Live => "blocks still allocated",
+        Metric::Allocations | Metric::Bytes => "allocations",
+        Metric::Temporary => "temporary allocations",
+    }
+}
+
+/// A number with its sign.
+fn signed(value: i64) -> String {
+    let text = count(value);
+    if value > 0 { format!("+{text}") } else { text }
+}
+
+/// A size with its sign.
+fn signed_bytes(value: i64) -> String {
+    let text = bytes(value);
+    if value > 0 { format!("+{text}") } else { text }
+}

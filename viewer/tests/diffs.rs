@@ -1,0 +1,297 @@
+//! What changed between moments and between captures.
+
+mod support;
+
+use capture::{Module, ModuleId};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::Made;
+use support::golden::check_golden;
+use viewer::analysis::{Cost, Metric, Spelling};
+use viewer::query::{Filter, Query};
+use viewer::text::Style;
+use viewer::{Compared, DiffOptions, Moments, Naming, compare_captures, compare_moments};
+
+fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    made.write(&path);
+    path
+}
+
+fn moments(path: &Path, from: &str, to: &str) -> Compared {
+    let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+    compare_moments(Moments::open(path).unwrap(), from, to, Filter::default(), Naming::Stored).unwrap()
+}
+
+fn captures(old: &Path, new: &Path, spelling: Spelling) -> Compared {
+    let open = |path| Moments::open(path).unwrap();
+    compare_captures(open(old), open(new), &Query::default(), spelling, Naming::Stored).unwrap()
+}
+
+fn document(compared: &Compared, options: &DiffOptions) -> Value {
+    let mut out = Vec::new();
+    viewer::json::diff(&mut out, compared, options).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn live() -> DiffOptions {
+    DiffOptions { metric: Metric::Live, ..DiffOptions::default() }
+}
+
+/// `function`, `delta_bytes`, `delta_blocks`, `before_bytes`, `after_bytes`, `allocated_bytes`, `freed_bytes` of each row.
+fn rows(compared: &Compared, options: &DiffOptions) -> Vec<(String, [i64; 6])> {
+    let row = |row: &Value| {
+        let name = row["stack"][0]["function"].as_str().unwrap_or("?").to_owned();
+        let number = |field: &str| row[field].as_i64().unwrap();
+        let fields =
+            ["delta_bytes", "delta_blocks", "before_bytes", "after_bytes", "allocated_bytes", "freed_bytes"];
+        (name, fields.map(number))
+    };
+    document(compared, options)["rows"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// `old` has 1 MiB in 4 blocks, `steady` 100 bytes, `busy` as much as before in other blocks. Between 10 ms and 20 ms
+/// `leaky` takes 1 MiB in 2 blocks and `old` frees all it has.
+fn leaky() -> Made {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let [old, steady, busy, leaky] =
+        ["main > old", "main > steady", "main > work > busy", "main > work > leaky"]
+            .map(|stack| made.stack(stack));
+    for block in 0..4 {
+        made.alloc(thread, 0x10_0000 * (block + 1), 256 << 10, old);
+    }
+    made.alloc(thread, 0x10, 100, steady);
+    made.alloc(thread, 0x20, 50, busy);
+    made.time = 10_000_000;
+    for block in 0..4 {
+        made.free(thread, 0x10_0000 * (block + 1));
+    }
+    made.alloc(thread, 0x20_0000, 512 << 10, leaky);
+    made.free(thread, 0x20);
+    made.alloc(thread, 0x20, 50, busy);
+    made.alloc(thread, 0x40_0000, 512 << 10, leaky);
+    made
+}
+
+/// Check a comparison worked out by hand: who leaked and who freed in between, stack by stack, and a sum of nothing.
+#[test]
+fn what_leaked_and_what_went_is_told_by_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&leaky(), &folder, "leaky.memprof");
+    let compared = moments(&path, "10ms", "20ms");
+    const MIB: i64 = 1 << 20;
+    let expected =
+        vec![("old".to_owned(), [-MIB, -4, MIB, 0, 0, MIB]), ("leaky".to_owned(), [MIB, 2, 0, MIB, MIB, 0])];
+    assert_eq!(rows(&compared, &live()), expected);
+    let total = &document(&compared, &live())["total"];
+    assert_eq!((total["delta_bytes"].as_i64(), total["delta_blocks"].as_i64()), (Some(0), Some(-2)));
+    let busy = DiffOptions { metric: Metric::Bytes, ..live() };
+    assert!(rows(&compared, &busy).contains(&("busy".to_owned(), [50, 1, 50, 100, 50, 50])));
+    assert_eq!(rows(&moments(&path, "10ms", "10ms"), &live()), []);
+    assert_eq!(rows(&moments(&path, "start", "peak"), &live()).len(), 3);
+}
+
+/// Check the text and the JSON of comparisons, as tables and as trees.
+#[test]
+fn diffs_are_as_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&leaky(), &folder, "leaky.memprof");
+    let compared = |mut compared: Compared| {
+        for side in [&mut compared.before, &mut compared.after] {
+            side.source.file = side.source.file.rsplit('/').next().unwrap().to_owned();
+        }
+        compared
+    };
+    let style = Style::default();
+    for (name, compared) in [
+        ("moments", compared(moments(&path, "10ms", "20ms"))),
+        ("builds", compared(builds(&folder, Spelling::Exact))),
+    ] {
+        for tree in [false, true] {
+            let options = DiffOptions { tree, ..live() };
+            let shape = if tree { "tree" } else { "stacks" };
+            let mut text = Vec::new();
+            viewer::text::diff(&mut text, &compared, &options, &style).unwrap();
+            check_golden(&format!("diff/{name}-{shape}.txt"), &String::from_utf8(text).unwrap());
+            let mut json = Vec::new();
+            viewer::json::diff(&mut json, &compared, &options).unwrap();
+            check_golden(&format!("diff/{name}-{shape}.json"), &String::from_utf8(json).unwrap());
+        }
+    }
+}
+
+/// A build of a program: names of three functions that allocate 1,000, 200 and 30 bytes, and how far their lines moved.
+fn build(functions: [&str; 3], lines: u32, path: &str) -> Made {
+    let mut made = Made::new();
+    // Other strings come first, so that no id is what it is in another build.
+    for line in 0..lines {
+        made.string(&format!("padding {line}"));
+    }
+    let (process, thread) = made.process("app");
+    for (index, function) in functions.iter().enumerate() {
+        let stack = made.stack(&format!("main > {function}"));
+        made.alloc(thread, 0x1000 * (index as u64 + 1), [1000, 200, 30][index], stack);
+    }
+    for module in &mut made.tables.modules {
+        *module = Module { path: path.to_owned(), build_id: lines.to_le_bytes().to_vec(), ..module.clone() };
+    }
+    for (index, symbol) in made.tables.symbols.iter_mut().enumerate().filter(|(index, _)| *index != 1) {
+        let names = symbol.iter_mut().flat_map(|symbol| &mut symbol.names);
+        names.for_each(|name| name.line = name.line.map(|line| line + lines * u32::from(index > 0)));
+    }
+    made.end(process, thread, capture::Ended::Exited(0));
+    made
+}
+
+/// The first function is where it was, the second has moved, has a clone's suffix and grows; the third is replaced.
+fn builds(folder: &tempfile::TempDir, spelling: Spelling) -> Compared {
+    let old = build(["same", "moved", "map<int>"], 0, "/build/1/app");
+    let mut new = build(["same", "moved.constprop.0", "map<long>"], 7, "/build/2/app");
+    let (end, grown) = (new.events.pop().unwrap(), new.stack("main > moved.constprop.0"));
+    new.alloc(capture::ThreadId(0), 0x8000, 5000, grown);
+    new.events.push(end);
+    let [old, new] = [(old, "old.memprof"), (new, "new.memprof")].map(|(made, name)| {
+        let path = folder.path().join(name);
+        let _ = std::fs::remove_file(&path);
+        made.write(&path);
+        path
+    });
+    captures(&old, &new, spelling)
+}
+
+/// Check that stacks of two builds are matched by functions and lines, then by functions alone, whatever compilers
+/// add to names and wherever the program lies, and that the rest is new or gone.
+#[test]
+fn builds_are_matched_by_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let compared = builds(&folder, Spelling::Exact);
+    let expected = vec![
+        ("moved".to_owned(), [5000, 1, 200, 5200, 5000, 0]),
+        ("map<long>".to_owned(), [30, 1, 0, 30, 30, 0]),
+        ("map<int>".to_owned(), [-30, -1, 30, 0, -30, 0]),
+    ];
+    assert_eq!(rows(&compared, &live()), expected);
+    let matched = document(&compared, &live())["matched"].clone();
+    let number = |field: &str| matched[field].as_i64().unwrap();
+    assert_eq!((number("same_before_bytes"), number("same_after_bytes")), (1000, 1000));
+    assert_eq!((number("alike_before_bytes"), number("alike_after_bytes")), (200, 5200));
+    assert_eq!((number("alone_before_bytes"), number("alone_after_bytes")), (30, 30));
+    let without = builds(&folder, Spelling::WithoutTemplates);
+    assert_eq!(rows(&without, &live()).len(), 1);
+}
+
+/// Check that two recordings of which nothing changed but addresses, ids and places of files are equal.
+#[test]
+fn equal_programs_do_not_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let functions = ["a", "b", "c"];
+    let old = file(&build(functions, 0, "/build/1/app"), &folder, "1.memprof");
+    let mut moved = build(functions, 0, "/build/2/app");
+    for frame in &mut moved.tables.frames {
+        if let capture::Frame::Code { address, module, .. } = frame {
+            (*address, *module) = (*address + 0x5000, module.map(|ModuleId(module)| ModuleId(module)));
+        }
+    }
+    let new = file(&moved, &folder, "2.memprof");
+    for metric in Metric::ALL {
+        assert_eq!(rows(&captures(&old, &new, Spelling::Exact), &DiffOptions { metric, ..live() }), []);
+    }
+}
+
+/// Check that nodes of a tree of changes are their own part, what is hidden and their children, net and gross.
+#[test]
+fn trees_of_changes_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&leaky(), &folder, "leaky.memprof");
+    for compared in [moments(&path, "10ms", "20ms"), builds(&folder, Spelling::Exact)] {
+        let nodes = document(&compared, &DiffOptions { tree: true, ..live() })["nodes"].clone();
+        let nodes = nodes.as_array().unwrap();
+        let number = |node: &Value, field: &str| node[field].as_i64().unwrap();
+        let mut rest: Vec<i64> =
+            nodes.iter().map(|node| number(node, "delta_bytes") - number(node, "self_delta_bytes")).collect();
+        for node in nodes {
+            assert!(number(node, "gross_bytes") >= number(node, "delta_bytes").abs());
+            if let Some(parent) = node["parent"].as_u64() {
+                rest[usize::try_from(parent).unwrap()] -= number(node, "delta_bytes");
+            }
+        }
+        assert!(nodes.len() > 3 && rest.iter().all(|&rest| rest == 0), "{rest:?}");
+        let delta = Metric::Live.of(&compared.diff.delta());
+        assert_eq!(number(&nodes[0], "delta_bytes"), delta.bytes);
+    }
+}
+
+/// A program of random allocations and frees.
+fn random(steps: &[(u8, u8, u16)]) -> Made {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stacks = ["main > a", "main > b > c", "main > b", "main > a > d"].map(|stack| made.stack(stack));
+    for &(place, stack, size) in steps {
+        let address = 0x1000 + u64::from(place % 16) * 64;
+        match stack {
+            0..=3 => made.alloc(thread, address, u64::from(size), stacks[usize::from(stack)]),
+            _ => made.free(thread, address),
+        }
+    }
+    made
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u8, u8, u16)>> {
+    prop::collection::vec((any::<u8>(), 0..7_u8, any::<u16>()), 0..60)
+}
+
+/// The rows with all signs turned, and before and after exchanged.
+fn turned(rows: Vec<(String, [i64; 6])>) -> Vec<(String, [i64; 6])> {
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|(name, [bytes, blocks, before, after, allocated, freed])| {
+            (name, [-bytes, -blocks, after, before, -allocated, -freed])
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+fn sorted(mut rows: Vec<(String, [i64; 6])>) -> Vec<(String, [i64; 6])> {
+    rows.sort();
+    rows
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Check that the difference from B to A is that from A to B with its signs turned, that each row is a
+    /// subtraction, and that rows add up to the whole: between moments and between captures.
+    #[test]
+    fn differences_are_subtractions(one in steps(), two in steps(), from in 0..100u32, to in 0..100u32) {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (file(&random(&one), &folder, "1"), file(&random(&two), &folder, "2"));
+        let percent = |part: u32| format!("{}us", part * 620);
+        let pairs = [
+            [moments(&old, &percent(from), &percent(to)), moments(&old, &percent(to), &percent(from))],
+            [captures(&old, &new, Spelling::Exact), captures(&new, &old, Spelling::Exact)],
+        ];
+        for [forth, back] in &pairs {
+            for metric in Metric::ALL {
+                let options = DiffOptions { metric, ..live() };
+                let (forth_rows, back_rows) = (rows(forth, &options), rows(back, &options));
+                for (name, [delta, _, before, after, ..]) in &forth_rows {
+                    prop_assert_eq!(after - before, *delta, "{}", name);
+                }
+                let sum: i64 = forth_rows.iter().map(|(_, numbers)| numbers[0]).sum();
+                prop_assert_eq!(sum, metric.of(&forth.diff.delta()).bytes);
+                prop_assert_eq!(turned(forth_rows), sorted(back_rows));
+            }
+            let mut sum = forth.diff.delta();
+            sum += back.diff.delta();
+            prop_assert_eq!(sum, Cost::default());
+        }
+        // Live blocks change by what was allocated less what was freed and what ended without a free.
+        let Cost { allocated, freed, .. } = pairs[0][0].diff.delta();
+        let live = Metric::Live.of(&pairs[0][0].diff.delta());
+        let ended = (allocated - freed).blocks - live.blocks;
+        prop_assert!(if from <= to { ended >= 0 } else { ended <= 0 }, "{}", ended);
+    }
+}
