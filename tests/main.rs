@@ -26,6 +26,8 @@ mod signals;
 mod torn;
 mod wake_ups;
 
+mod told;
+
 mod by_hand;
 mod footprint;
 mod modules;

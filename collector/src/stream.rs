@@ -290,7 +290,7 @@ mod tests {
         #[test]
         fn any_words_are_moved_in_order(
             words in proptest::collection::vec(
-                prop_oneof![any::<u64>(), (1u64 << 36..1 << 40), (1u64..20).prop_map(|opcode| opcode << 20)], 0..3000),
+                prop_oneof![any::<u64>(), (1u64 << 36..1 << 40), (1u64..4096).prop_map(|field| field << 20)], 0..3000),
             cuts in proptest::collection::vec(0..400usize, 0..8),
             stops in proptest::collection::vec(0..NOW, 0..20),
         ) {

@@ -14,6 +14,9 @@ pub(crate) struct Event {
     pub(crate) size: u64,
     pub(crate) alignment: u64,
     pub(crate) serial: u64,
+    /// Of a mark.
+    pub(crate) name: String,
+    pub(crate) pool: String,
     pub(crate) stack: Vec<String>,
 }
 
@@ -33,6 +36,8 @@ impl Event {
             size: number("size"),
             alignment: number("alignment"),
             serial: number("serial"),
+            name: text("name"),
+            pool: text("pool"),
             stack: names.iter().map(|name| name.as_str().unwrap_or_default().to_string()).collect(),
         }
     }

@@ -14,8 +14,19 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the sources include, beside `programs`.
-const HEADERS: [&str; 6] =
-    ["c/say.h", "c/page.h", "c/probe.h", "../bench/stopwatch.h", "../bench/frames.h", "../bench/blocks.h"];
+const HEADERS: [&str; 8] = [
+    "c/say.h",
+    "c/page.h",
+    "c/probe.h",
+    "../bench/stopwatch.h",
+    "../bench/frames.h",
+    "../bench/blocks.h",
+    API,
+    "../../api/src/agent.rs",
+];
+
+/// What programs include to tell of themselves.
+const API: &str = "../../preload/include/sysprof_memprof.h";
 
 /// A program, or a library, to be compiled.
 #[derive(Clone, Debug, Hash)]
@@ -63,7 +74,24 @@ pub(crate) fn rust(name: &str) -> Fixture {
     Fixture::new("rustc", &format!("rust/{name}.rs"), name).flags(["--edition=2024", "-g"])
 }
 
+/// The Rust interface by which programs tell of themselves.
+fn rust_api() -> Fixture {
+    let flags = ["--edition=2024", "-g", "--crate-type=rlib", "--crate-name=sysprof_memprof_api"];
+    Fixture::new("rustc", "../../api/src/lib.rs", "libsysprof_memprof_api.rlib").flags(flags)
+}
+
 impl Fixture {
+    /// With the interface by which programs tell of themselves.
+    pub(crate) fn with_api(self) -> Fixture {
+        if self.compiler == "rustc" {
+            let library = format!("sysprof_memprof_api={}", rust_api().build().display());
+            return self.flags(["--extern".into(), OsString::from(library)]);
+        }
+        let header = programs().join(API);
+        let folder = header.parent().unwrap_or(&header).to_path_buf();
+        self.flags([OsString::from("-I"), folder.into()])
+    }
+
     fn new(compiler: &'static str, source: &str, output: &str) -> Fixture {
         Fixture { compiler, source: programs().join(source), output: output.to_string(), flags: Vec::new() }
     }
@@ -81,6 +109,12 @@ impl Fixture {
             return self.flags([OsString::from("-C"), flag.into()]);
         }
         self.flags([library])
+    }
+
+    /// C as C++ takes it.
+    pub(crate) fn as_cpp(mut self) -> Fixture {
+        self.compiler = "c++";
+        self
     }
 
     /// Under another name.

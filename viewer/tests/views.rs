@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value;
 use support::Made;
-use support::fixtures::{rich, sampled, small};
+use support::fixtures::{rich, sampled, small, told};
 use support::golden::check_golden;
 use viewer::analysis::{Metric, Share};
 use viewer::text::Style;
@@ -180,7 +180,7 @@ fn documents_begin_with_their_schema() {
 #[test]
 fn every_field_is_documented() {
     let described = include_str!("../JSON.md");
-    for made in [rich, small, sampled] {
+    for made in [rich, small, sampled, told] {
         for (name, text) in all_views(made, "app.memprof", &Style::default()) {
             for line in documents(&name, &text) {
                 walk(&serde_json::from_str(line).unwrap(), &mut |key| {

@@ -36,7 +36,7 @@ pub(crate) struct Recording {
     /// Record samples only, one in so many bytes of allocations on average; numbers are then estimates
     #[arg(long, value_name = "BYTES", env = "SYSPROF_MEMPROF_SAMPLE", value_parser = values::sample_interval)]
     sample: Option<u64>,
-    /// Record nothing of a process until it calls memprof_start: see the command header
+    /// Record nothing of a process until it starts its recording itself: see the command header
     #[arg(long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
     /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)

@@ -1,13 +1,13 @@
 //! `info --json`: what a capture is, and the totals of its processes.
 
 use super::nameless::{self, NamelessFields};
+use super::told::{self, HeapFields, MarkFields, PauseFields};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
-    Anomalies, GapTotals, PauseTotals, PoolProfile, ProcessProfile, Profile, Spread, process_name,
-    stack_states, state_share,
+    Anomalies, GapTotals, ProcessProfile, Profile, Spread, process_name, stack_states, state_share,
 };
 use crate::ended::ended_word;
-use crate::loaded::{Loaded, MarkRow};
+use crate::loaded::Loaded;
 use capture::{Clock, Effort, Ended, Overhead, Process, Sampling, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -151,38 +151,6 @@ struct Pages {
     own_peak_time_ns: u64,
 }
 
-/// A heap of the program's own.
-#[derive(Serialize)]
-struct HeapFields<'a> {
-    name: &'a str,
-    allocations: i64,
-    allocated_bytes: i64,
-    frees: i64,
-    freed_bytes: i64,
-    peak_blocks: i64,
-    peak_bytes: i64,
-    peak_time_ns: u64,
-    leaked_blocks: i64,
-    leaked_bytes: i64,
-    uncertain_blocks: i64,
-    uncertain_bytes: i64,
-}
-
-#[derive(Serialize)]
-struct MarkFields<'a> {
-    name: &'a str,
-    kind: &'static str,
-    time_ns: u64,
-    pid: Option<u32>,
-    tid: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct PauseFields {
-    pauses: u64,
-    paused_ns: u64,
-}
-
 #[derive(Serialize)]
 struct Cost {
     agent_cpu_ns: u64,
@@ -302,8 +270,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stacks: stacks(loaded),
         mappings: pages(profile),
         nameless: nameless::rows(loaded),
-        heaps: profile.pools.iter().map(|pool| heap(loaded, pool)).collect(),
-        marks: loaded.marks().map(mark).collect(),
+        heaps: told::heaps(loaded),
+        marks: told::marks(loaded),
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
         processes: processes(loaded),
@@ -400,33 +368,6 @@ fn pages(profile: &Profile) -> Pages {
     }
 }
 
-fn heap<'a>(loaded: &'a Loaded, pool: &PoolProfile) -> HeapFields<'a> {
-    HeapFields {
-        name: loaded.tables.string(pool.name),
-        allocations: pool.allocated.blocks,
-        allocated_bytes: pool.allocated.bytes,
-        frees: pool.freed.blocks,
-        freed_bytes: pool.freed.bytes,
-        peak_blocks: pool.peak.held.blocks,
-        peak_bytes: pool.peak.held.bytes,
-        peak_time_ns: pool.peak.time,
-        leaked_blocks: pool.leaked.blocks,
-        leaked_bytes: pool.leaked.bytes,
-        uncertain_blocks: pool.uncertain.blocks,
-        uncertain_bytes: pool.uncertain.bytes,
-    }
-}
-
-fn mark(row: MarkRow<'_>) -> MarkFields<'_> {
-    MarkFields {
-        name: row.name,
-        kind: row.mark.kind.name(),
-        time_ns: row.mark.time,
-        pid: row.process.map(|process| process.pid),
-        tid: row.thread.map(|thread| thread.tid),
-    }
-}
-
 fn processes(loaded: &Loaded) -> Vec<ProcessFields<'_>> {
     let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
     rows.map(|(row, profile)| process(row, profile, loaded.profile.sampling.is_some())).collect()
@@ -494,12 +435,6 @@ impl From<Anomalies> for AnomalyFields {
             paused_frees,
             conflicts,
         }
-    }
-}
-
-impl From<PauseTotals> for PauseFields {
-    fn from(PauseTotals { pauses, time }: PauseTotals) -> Self {
-        Self { pauses, paused_ns: time }
     }
 }
 

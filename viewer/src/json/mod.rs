@@ -11,6 +11,7 @@ mod nameless;
 mod report;
 mod span;
 mod stack;
+mod told;
 mod tree;
 
 pub use diff::diff;

@@ -2,7 +2,8 @@
 
 use super::Made;
 use capture::{
-    Action, Effort, Ended, Lost, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome, Summary,
+    Action, Effort, Ended, Lost, MarkKind, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome,
+    Summary,
 };
 use viewer::{Loaded, Source};
 
@@ -53,6 +54,47 @@ pub(crate) fn sampled() -> Made {
     made.alloc(thread, 0x100_0000, 20 << 20, c);
     made.end(process, thread, Ended::Exited(0));
     made.tables.summary = Some(Summary { duration_ns: 7_000_000, ..Summary::default() });
+    made
+}
+
+/// What programs tell of themselves: a process that begins paused and pauses once more, with marks, and two pools in
+/// memory that it has from malloc, one of which a second process has, too.
+pub(crate) fn told() -> Made {
+    let mut made = Made::new();
+    let (app, one) = made.process("app");
+    let (main, grow) = (made.stack("main > load"), made.stack("main > grow"));
+    let (new, again) = (
+        made.stack("main > load > memprof_report_alloc"),
+        made.stack("main > grow > memprof_report_realloc"),
+    );
+    let (arena, cache) = (made.string("arena"), made.string("\u{1b}cache"));
+    made.event(one, Action::Pause);
+    made.event(one, Action::Resume);
+    made.alloc(one, 0x1000, 4096, main);
+    made.mark(one, MarkKind::Begin, "load");
+    made.event(one, Action::PoolAlloc { pool: arena, address: 0x1000, size: 100, stack: new });
+    made.event(one, Action::PoolAlloc { pool: arena, address: 0x1100, size: 50, stack: new });
+    made.event(one, Action::PoolAlloc { pool: cache, address: 0x1000, size: 7, stack: new });
+    made.event(
+        one,
+        Action::PoolRealloc { pool: arena, old: 0x1100, address: 0x1200, size: 80, stack: again },
+    );
+    made.event(one, Action::PoolFree { pool: cache, address: 0x1000 });
+    made.mark(one, MarkKind::End, "load");
+    made.alloc(one, 0x5000, 10, grow);
+    made.event(one, Action::Pause);
+    made.mark(one, MarkKind::Instant, "idle\n");
+    made.event(one, Action::Resume);
+    // In the pause the second block was freed, and two more were allocated.
+    made.alloc(one, 0x5000, 20, grow);
+    made.free(one, 0x6000);
+    made.free(one, 0x5000);
+    made.event(one, Action::PoolFree { pool: arena, address: 0x1000 });
+    made.end(app, one, Ended::Exited(0));
+    let (other, two) = made.process("other");
+    made.event(two, Action::PoolAlloc { pool: arena, address: 0x1000, size: 1000, stack: new });
+    made.end(other, two, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: 30_000_000, ..Summary::default() });
     made
 }
 

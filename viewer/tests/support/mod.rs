@@ -6,8 +6,9 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Create, Ended, Event, Frame, FrameId, Module, ModuleId, Node, NodeId, Process, ProcessEnd,
-    ProcessId, Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables, Thread, ThreadId, Writer,
+    Action, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module, ModuleId, Node, NodeId,
+    Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables,
+    Thread, ThreadId, Writer,
 };
 use std::path::Path;
 use viewer::analysis::{Load, Profile};
@@ -154,6 +155,12 @@ impl Made {
         self.event(thread, Action::ReallocEnd { serial, outcome });
     }
 
+    pub(crate) fn mark(&mut self, thread: ThreadId, kind: MarkKind, name: &str) {
+        let (mark, name) = (MarkId::from_index(self.tables.marks.len()), self.string(name));
+        self.event(thread, Action::Mark { mark });
+        self.tables.marks.push(Mark { time: self.time, thread, kind, name });
+    }
+
     pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
         self.event(thread, Action::ProcessEnd { process });
         self.tables.processes[process.index()].end = Some(ProcessEnd { ended, time: self.time });
@@ -188,6 +195,9 @@ impl Made {
             writer.node(node.parent, node.frame).unwrap();
         });
         tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
+        tables.marks.iter().for_each(|mark| {
+            writer.mark(*mark).unwrap();
+        });
         for events in self.events.chunks(5) {
             events.iter().for_each(|event| writer.event(*event).unwrap());
             writer.flush().unwrap();

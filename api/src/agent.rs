@@ -1,0 +1,144 @@
+//! The agent's functions, found by their names.
+//!
+//! Stable Rust has no weak symbols, so the dynamic loader is asked, once for each function.
+
+use core::ffi::{CStr, c_char, c_uint, c_void};
+use core::marker::PhantomData;
+use core::ptr::without_provenance_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+type Block = *const c_void;
+type Tell = unsafe extern "C" fn();
+type Name = unsafe extern "C" fn(*const c_char);
+
+static START: Function<Tell> = Function::new(c"memprof_start");
+static STOP: Function<Tell> = Function::new(c"memprof_stop");
+static MARK: Function<Name> = Function::new(c"memprof_mark");
+static MARK_BEGIN: Function<Name> = Function::new(c"memprof_mark_begin");
+static MARK_END: Function<Name> = Function::new(c"memprof_mark_end");
+static POOL: Function<unsafe extern "C" fn(*const c_char) -> c_uint> = Function::new(c"memprof_pool");
+static REPORT_ALLOC: Function<unsafe extern "C" fn(c_uint, Block, usize)> =
+    Function::new(c"memprof_report_alloc");
+static REPORT_REALLOC: Function<unsafe extern "C" fn(c_uint, Block, Block, usize)> =
+    Function::new(c"memprof_report_realloc");
+static REPORT_FREE: Function<unsafe extern "C" fn(c_uint, Block)> = Function::new(c"memprof_report_free");
+
+pub(crate) fn is_present() -> bool {
+    MARK.get().is_some()
+}
+
+pub(crate) fn start() {
+    if let Some(function) = START.get() {
+        // SAFETY: may be called anywhere.
+        unsafe { function() }
+    }
+}
+
+pub(crate) fn stop() {
+    if let Some(function) = STOP.get() {
+        // SAFETY: may be called anywhere.
+        unsafe { function() }
+    }
+}
+
+pub(crate) fn mark(name: &CStr) {
+    tell_name(&MARK, name);
+}
+
+pub(crate) fn mark_begin(name: &CStr) {
+    tell_name(&MARK_BEGIN, name);
+}
+
+pub(crate) fn mark_end(name: &CStr) {
+    tell_name(&MARK_END, name);
+}
+
+fn tell_name(function: &Function<Name>, name: &CStr) {
+    if let Some(function) = function.get() {
+        // SAFETY: the name is a string, and read during the call only.
+        unsafe { function(name.as_ptr()) }
+    }
+}
+
+/// The number of a pool, 0 without the agent.
+pub(crate) fn pool(name: &CStr) -> c_uint {
+    // SAFETY: the name is a string, and read during the call only.
+    POOL.get().map_or(0, |function| unsafe { function(name.as_ptr()) })
+}
+
+#[inline]
+pub(crate) fn report_alloc(pool: c_uint, block: Block, size: usize) {
+    if let Some(function) = REPORT_ALLOC.get() {
+        // SAFETY: blocks are numbers to the agent, which reads none.
+        unsafe { function(pool, block, size) }
+    }
+}
+
+#[inline]
+pub(crate) fn report_realloc(pool: c_uint, old: Block, block: Block, size: usize) {
+    if let Some(function) = REPORT_REALLOC.get() {
+        // SAFETY: as above.
+        unsafe { function(pool, old, block, size) }
+    }
+}
+
+#[inline]
+pub(crate) fn report_free(pool: c_uint, block: Block) {
+    if let Some(function) = REPORT_FREE.get() {
+        // SAFETY: as above.
+        unsafe { function(pool, block) }
+    }
+}
+
+/// A function of the agent, of the type `F` that its header gives it.
+struct Function<F> {
+    name: &'static CStr,
+    /// Null while nobody has asked, [`ABSENT`] when there is none.
+    address: AtomicPtr<c_void>,
+    function: PhantomData<F>,
+}
+
+/// No function lies here.
+const ABSENT: *mut c_void = without_provenance_mut(1);
+
+impl<F: Copy> Function<F> {
+    const fn new(name: &'static CStr) -> Self {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function") };
+        Self { name, address: AtomicPtr::new(core::ptr::null_mut()), function: PhantomData }
+    }
+
+    // Cost: a load and two compares.
+    #[inline]
+    fn get(&self) -> Option<F> {
+        // Relaxed: the address is all there is to know, and whoever looks it up twice finds the same.
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address.is_null() {
+            address = self.find();
+        }
+        // SAFETY: the function of this name, which the statics above give the type that the agent's header has.
+        (address != ABSENT).then(|| unsafe { core::mem::transmute_copy::<*mut c_void, F>(&address) })
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        let found = look_up(self.name);
+        let address = if found.is_null() { ABSENT } else { found };
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+#[cfg(all(target_os = "linux", not(target_feature = "crt-static")))]
+fn look_up(name: &CStr) -> *mut c_void {
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+    // A null handle means the global scope, in which a preloaded library is.
+    // SAFETY: the name is a string.
+    unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) }
+}
+
+#[cfg(not(all(target_os = "linux", not(target_feature = "crt-static"))))]
+fn look_up(_: &CStr) -> *mut c_void {
+    core::ptr::null_mut()
+}

@@ -1,0 +1,82 @@
+//! What programs told of themselves: heaps, marks, pauses.
+
+use crate::analysis::{PauseTotals, PoolProfile};
+use crate::loaded::{Loaded, MarkRow};
+use serde::Serialize;
+
+/// The heaps of the programs' own.
+pub(super) fn heaps(loaded: &Loaded) -> Vec<HeapFields<'_>> {
+    loaded.profile.pools.iter().map(|pool| heap(loaded, pool)).collect()
+}
+
+/// All marks.
+pub(super) fn marks(loaded: &Loaded) -> Vec<MarkFields<'_>> {
+    loaded.marks().map(mark).collect()
+}
+
+/// A heap of the program's own.
+#[derive(Serialize)]
+pub(super) struct HeapFields<'a> {
+    name: &'a str,
+    allocations: i64,
+    allocated_bytes: i64,
+    frees: i64,
+    freed_bytes: i64,
+    peak_blocks: i64,
+    peak_bytes: i64,
+    peak_time_ns: u64,
+    leaked_blocks: i64,
+    leaked_bytes: i64,
+    uncertain_blocks: i64,
+    uncertain_bytes: i64,
+}
+
+/// A moment that the program named.
+#[derive(Serialize)]
+pub(super) struct MarkFields<'a> {
+    name: &'a str,
+    kind: &'static str,
+    time_ns: u64,
+    pid: Option<u32>,
+    tid: Option<u32>,
+}
+
+/// Intervals in which nothing was wanted.
+#[derive(Serialize)]
+pub(super) struct PauseFields {
+    pauses: u64,
+    paused_ns: u64,
+}
+
+impl From<PauseTotals> for PauseFields {
+    fn from(PauseTotals { pauses, time }: PauseTotals) -> Self {
+        Self { pauses, paused_ns: time }
+    }
+}
+
+fn heap<'a>(loaded: &'a Loaded, pool: &PoolProfile) -> HeapFields<'a> {
+    HeapFields {
+        name: loaded.tables.string(pool.name),
+        allocations: pool.allocated.blocks,
+        allocated_bytes: pool.allocated.bytes,
+        frees: pool.freed.blocks,
+        freed_bytes: pool.freed.bytes,
+        peak_blocks: pool.peak.held.blocks,
+        peak_bytes: pool.peak.held.bytes,
+        peak_time_ns: pool.peak.time,
+        leaked_blocks: pool.leaked.blocks,
+        leaked_bytes: pool.leaked.bytes,
+        uncertain_blocks: pool.uncertain.blocks,
+        uncertain_bytes: pool.uncertain.bytes,
+    }
+}
+
+fn mark(row: MarkRow<'_>) -> MarkFields<'_> {
+    MarkFields {
+        name: row.name,
+        kind: row.mark.kind.name(),
+        time_ns: row.mark.time,
+        pid: row.process.map(|process| process.pid),
+        tid: row.thread.map(|thread| thread.tid),
+    }
+}

@@ -1,0 +1,187 @@
+//! What programs tell of themselves: marks, pauses, and heaps of their own.
+
+mod support;
+
+use capture::{Action, Ended, MarkKind, NodeId, ReallocOutcome};
+use support::Made;
+use support::fixtures::told;
+use support::golden::check_golden;
+use viewer::analysis::{Amount, PauseTotals, Profile};
+use viewer::query::{Part, Query};
+use viewer::text::Style;
+use viewer::{DumpOptions, Moments, Naming};
+
+fn blocks(blocks: i64, bytes: i64) -> Amount {
+    Amount { blocks, bytes }
+}
+
+/// Check that views show all of it, names made harmless.
+#[test]
+fn views_show_what_was_told() {
+    let written = |write: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let (made, style) = (told(), Style::default());
+    let loaded = told().loaded("app.memprof");
+    check_golden("told/info.txt", &written(&|out| viewer::text::info(out, &loaded, &style)));
+    check_golden("told/info.json", &written(&|out| viewer::json::info(out, &loaded)));
+    check_golden("told/leaks.txt", &written(&|out| viewer::text::leaks(out, &loaded, 3, &style)));
+    let (tables, names, options) = (&loaded.tables, &loaded.names, DumpOptions { frames: 1 });
+    let text = written(&|out| {
+        let mut dump = viewer::text::Dump::new(out, tables, names, options, style);
+        made.events.iter().try_for_each(|event| dump.event(event))
+    });
+    check_golden("told/dump.txt", &text);
+    let json = written(&|out| {
+        let mut dump = viewer::json::Dump::new(out, tables, names, options, "app.memprof")?;
+        made.events.iter().try_for_each(|event| dump.event(event))
+    });
+    check_golden("told/dump.json", &json);
+}
+
+/// Check that marks are found by their names, each with its time and owner, in their order.
+#[test]
+fn marks_have_names_times_and_owners() {
+    let loaded = told().loaded("app.memprof");
+    let found: Vec<_> = loaded
+        .marks()
+        .map(|row| {
+            (row.name, row.mark.kind, row.mark.time, row.process.unwrap().pid, row.thread.unwrap().tid)
+        })
+        .collect();
+    let expected = [
+        ("load", MarkKind::Begin, 5_000_000, 1000, 5000),
+        ("load", MarkKind::End, 11_000_000, 1000, 5000),
+        ("idle\n", MarkKind::Instant, 14_000_000, 1000, 5000),
+    ];
+    assert_eq!(found, expected);
+}
+
+/// Check that a pool's totals are those of its name over all processes, and that none of it enters the heap's.
+#[test]
+fn pools_have_totals_of_their_own() {
+    let profile = told().profile();
+    let [arena, cache] = profile.pools[..] else { panic!("{:?}", profile.pools) };
+    assert_eq!((arena.allocated, arena.freed), (blocks(4, 1230), blocks(2, 150)));
+    // While the second block is copied, both are there; the other process comes when this one's are gone.
+    assert_eq!(
+        (arena.peak.held, arena.leaked, arena.uncertain),
+        (blocks(1, 1000), blocks(1, 1000), blocks(1, 80))
+    );
+    assert_eq!((cache.allocated, cache.freed, cache.peak.held), (blocks(1, 7), blocks(1, 7), blocks(1, 7)));
+    assert_eq!((profile.total.allocated, profile.total.freed), (blocks(3, 4126), blocks(1, 20)));
+    assert_eq!(profile.anomalies().unmatched_frees, 0);
+}
+
+/// Check that a heap is counted by its name in every way, as the allocator's is, and that one that is not there is
+/// refused with the names of those that are.
+#[test]
+fn heaps_are_counted_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("told.memprof");
+    let mut made = told();
+    // Blocks of pools are no samples.
+    made.tables.metadata.sample_interval = 1 << 20;
+    made.write(&path);
+    let ask = |part: Part, heap: &str| {
+        let query = Query { heap: Some(heap.to_owned()), ..Query::of(part) };
+        Moments::open(&path).unwrap().profile(&query)
+    };
+    let at = |when: &str| Part::At(when.parse().unwrap());
+    let whole = ask(Part::Whole, "arena").unwrap();
+    assert_eq!((whole.total.allocated, whole.total.freed), (blocks(4, 1230), blocks(2, 150)));
+    assert_eq!((whole.total.leaked, whole.total.uncertain), (blocks(1, 1000), blocks(1, 80)));
+    assert_eq!((whole.peak.held, whole.sampling), (blocks(1, 1000), None));
+    let held = |profile: &Profile| profile.total.peak;
+    assert_eq!(held(&ask(at("load"), "arena").unwrap_or_default()), blocks(0, 0));
+    assert_eq!(held(&ask(at("9ms"), "arena").unwrap()), blocks(2, 180));
+    assert_eq!(held(&ask(at("peak"), "arena").unwrap()), blocks(1, 1000));
+    let region = Part::Range("load".parse().unwrap(), "idle\n".parse().unwrap());
+    assert_eq!(ask(region, "\u{1b}cache").unwrap().total.freed, blocks(1, 7));
+    let error = ask(Part::Whole, "main").unwrap_err().to_string();
+    assert_eq!(error, "the capture has no heap `main`; it has arena, \u{1b}cache");
+    let mut moments = Moments::open(&path).unwrap();
+    let query = Query { heap: Some("arena".to_owned()), ..Query::default() };
+    let profile = moments.profile(&query).unwrap();
+    assert_eq!(moments.show(profile, Naming::Stored).heap_name(), Some("arena"));
+}
+
+/// Check that a mark is a moment, exactly at its place among events of the same time, and that one which is not there is
+/// refused with the names of those that are.
+#[test]
+fn marks_are_moments() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let main = made.stack("main");
+    for round in 0..20 {
+        made.alloc(thread, 0x1000 * (round + 1), 1, main);
+        made.mark(thread, MarkKind::Instant, &format!("round {round}"));
+        made.mark(thread, MarkKind::Instant, "any");
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made.events.iter_mut().for_each(|event| event.time = 1000);
+    made.tables.marks.iter_mut().for_each(|mark| mark.time = 1000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("marks.memprof");
+    made.write(&path);
+    let live = |when: &str| {
+        let query = Query::of(Part::At(when.parse().unwrap()));
+        Moments::open(&path).unwrap().profile(&query).map(|profile| profile.total.peak.blocks)
+    };
+    for round in 0..20 {
+        assert_eq!(live(&format!("round {round}")).unwrap(), round + 1);
+    }
+    assert_eq!(live("any").unwrap(), 1);
+    assert!(live("none").unwrap_err().to_string().contains("no mark `none`; it has round 0, any, round 1"));
+}
+
+/// Check that what lived through a pause is uncertain and what was allocated in one is no surprise, that what the same
+/// thread frees after one was not temporary, and that a `realloc` whose end was not recorded is given up.
+#[test]
+fn pauses_explain_what_is_missing() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let main = made.stack("main");
+    made.free(thread, 0x10);
+    made.alloc(thread, 0x20, 1, main);
+    made.alloc(thread, 0x30, 2, main);
+    made.event(thread, Action::ReallocBegin { address: 0x20, serial: 1 });
+    made.event(thread, Action::Pause);
+    made.event(thread, Action::Pause);
+    made.event(thread, Action::Resume);
+    made.free(thread, 0x30);
+    made.free(thread, 0x40);
+    made.alloc(thread, 0x50, 3, main);
+    made.realloc(thread, 2, 0x60, ReallocOutcome::Block { address: 0x70, size: 4, stack: NodeId::ROOT });
+    let (child, two) = made.fork(process);
+    made.free(two, 0x80);
+    made.end(child, two, Ended::Exited(0));
+    made.end(process, thread, Ended::Exited(0));
+    let profile = made.profile();
+    let (total, anomalies) = (&profile.total, profile.anomalies());
+    assert_eq!((total.temporary, total.uncertain, total.leaked), (blocks(0, 0), blocks(0, 0), blocks(2, 7)));
+    assert_eq!((anomalies.unmatched_frees, anomalies.paused_allocations), (1, 3));
+    // The abandoned `realloc` has taken its block with it.
+    assert_eq!((anomalies.paused_frees, anomalies.conflicts, profile.gaps().gaps), (1, 0, 0));
+    assert_eq!(profile.pauses(), PauseTotals { pauses: 1, time: 2_000_000 });
+}
+
+/// Check that a pause that goes on at the end, and one whose beginning was not recorded, make everything uncertain that
+/// lived through them.
+#[test]
+fn open_pauses_are_pauses() {
+    for (before, after, expected) in [(None, Some(Action::Pause), 1), (Some(Action::Resume), None, 0)] {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let main = made.stack("main");
+        before.into_iter().for_each(|action| made.event(thread, action));
+        made.alloc(thread, 0x10, 1, main);
+        after.into_iter().for_each(|action| made.event(thread, action));
+        made.end(process, thread, Ended::Exited(0));
+        let profile = made.profile();
+        assert_eq!(profile.total.uncertain.blocks, expected);
+        assert_eq!(profile.pauses().pauses, 1);
+    }
+}
