@@ -98,7 +98,7 @@ fn heaps_are_counted_by_name() {
     assert_eq!(held(&ask(at("load"), "arena").unwrap_or_default()), blocks(0, 0));
     assert_eq!(held(&ask(at("9ms"), "arena").unwrap()), blocks(2, 180));
     assert_eq!(held(&ask(at("peak"), "arena").unwrap()), blocks(1, 1000));
-    let region = Part::Range("load".parse().unwrap(), "idle\n".parse().unwrap());
+    let region = Part::Range("load".parse().unwrap(), "14ms".parse().unwrap());
     assert_eq!(ask(region, "\u{1b}cache").unwrap().total.freed, blocks(1, 7));
     let error = ask(Part::Whole, "main").unwrap_err().to_string();
     assert_eq!(error, "the capture has no heap `main`; it has arena, \u{1b}cache");

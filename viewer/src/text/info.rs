@@ -84,7 +84,7 @@ fn recording(loaded: &Loaded) -> Facts {
     }
     let pauses = loaded.profile.pauses();
     if pauses.pauses > 0 {
-        facts.push(fact("paused", format!("{}, for {}", count(pauses.pauses), duration(pauses.time))));
+        facts.push(fact("pauses", format!("{}, for {}", count(pauses.pauses), duration(pauses.time))));
     }
     facts.extend(metadata.options.iter().map(|(name, value)| fact(name, escape(value))));
     facts
