@@ -283,6 +283,7 @@ mod tests {
     use super::*;
     use crate::silent::PATIENCE;
     use rustix::net::recv;
+    use shared_ring::handshake::Purpose;
     use std::time::Instant;
 
     /// Check that agents which say nothing delay nobody, and are let go when the recording is over.
@@ -315,7 +316,8 @@ mod tests {
         let started = Instant::now();
         let silent: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
         let agent = connect();
-        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX };
+        let purpose = Purpose::Start;
+        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX, purpose };
         rustix::net::send(&agent, &hello.to_bytes(), SendFlags::empty()).unwrap();
         let mut message = [0; MESSAGE];
         recv(&agent, &mut message, RecvFlags::empty()).unwrap();

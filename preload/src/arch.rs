@@ -34,13 +34,17 @@ pub(crate) struct ThreadLocal {
     pub(crate) fork: Cell<u32>,
     /// Bytes until the next sample, see [`crate::sampler`].
     pub(crate) countdown: Cell<i64>,
+    /// What [`crate::process::epoch`] was when the thread last found out what that means for it.
+    pub(crate) heard: Cell<u32>,
+    _reserved: Cell<u32>,
 }
 
 /// The epoch of a thread without a state; no process has it.
 pub(crate) const NO_EPOCH: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<ThreadLocal>() == 56);
+const _: () = assert!(size_of::<ThreadLocal>() == 64);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
+const _: () = assert!(core::mem::offset_of!(ThreadLocal, busy) == 4);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 48);
 
 // Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
@@ -175,6 +179,40 @@ pub(crate) fn block_signals(blocked: u64) -> u64 {
         );
     }
     before
+}
+
+/// `process_vm_readv` of one range: bytes copied, or the negated error.
+#[cold]
+pub(crate) fn copy_from_process(pid: u32, to: &libc::iovec, from: &libc::iovec) -> i64 {
+    let result: i64;
+    // SAFETY: the kernel checks both ranges, and writes only into `to`, whose owner lent it for that.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_process_vm_readv => result,
+            in("rdi") u64::from(pid), in("rsi") to, in("rdx") 1, in("r10") from, in("r8") 1, in("r9") 0,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// `tgkill` without a signal: 0, or the negated error.
+#[cold]
+pub(crate) fn probe_thread(pid: u32, thread: u32) -> i64 {
+    let result: i64;
+    // SAFETY: signal 0 is none.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_tgkill => result,
+            in("rdi") u64::from(pid), in("rsi") u64::from(thread), in("rdx") 0,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
 }
 
 /// Ends the process without another word.

@@ -3,7 +3,8 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `SYSPROF_MEMPROF_SOCKET` | socket of the collector: a path, or `@name` in the abstract namespace; without it the agent stays dormant |
-//! | `SYSPROF_MEMPROF_DISABLE` | not empty and not `0`: stay dormant |
+//! | `SYSPROF_MEMPROF_DISABLE` | not empty and not `0`: stay dormant, and deaf to the doorbell |
+//! | `SYSPROF_MEMPROF_DIR` | where the doorbell is, instead of the run folders, see [`crate::doorbell`] |
 //! | `SYSPROF_MEMPROF_SEED` | a number that makes the choice of samples repeatable, for tests |
 //!
 //! The rest of the policy comes from the collector, so that one recording has one. The environment is read from the
@@ -18,7 +19,7 @@ const DISABLE: &[u8] = b"SYSPROF_MEMPROF_DISABLE";
 const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
 
 /// Longest name of a socket, as `sockaddr_un` has it.
-const LONGEST: usize = 108;
+pub(crate) const LONGEST: usize = 108;
 
 /// The socket's name, kept for the programs that this one executes: a program may clear or overwrite its own
 /// environment before it does.
@@ -29,11 +30,13 @@ unsafe impl Sync for Kept {}
 
 static KEPT: Kept = Kept(UnsafeCell::new([0; LONGEST]));
 
-/// Reads the environment: where the collector listens, `None` when the agent is to stay dormant. Called once.
+/// True when this process is never to be recorded.
+pub(crate) fn is_disabled() -> bool {
+    variable(DISABLE).is_some_and(|value| !value.is_empty() && value != b"0")
+}
+
+/// Reads the environment: where the collector listens, `None` when nobody is named. Called once.
 pub(crate) fn read() -> Option<&'static [u8]> {
-    if variable(DISABLE).is_some_and(|value| !value.is_empty() && value != b"0") {
-        return None;
-    }
     let value = variable(SOCKET).filter(|value| !value.is_empty() && value.len() < LONGEST)?;
     let mut name = [0; LONGEST];
     for (to, from) in name.iter_mut().zip(value) {

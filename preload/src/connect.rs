@@ -1,42 +1,39 @@
-//! The one conversation with the collector: at most a second, one socket, closed before anything is recorded.
+//! The conversation with a collector: one socket, closed before anything is recorded, and a bounded time.
 
 use crate::process::{self, Session};
-use crate::sys;
+use crate::{reservation, sys};
 use core::mem::MaybeUninit;
-use core::ptr::null_mut;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
 };
 use shared_ring::geometry::Geometry;
-use shared_ring::handshake::{Hello, MESSAGE, Reply, Verdict};
+use shared_ring::handshake::{Hello, MESSAGE, Purpose, Reply, Verdict};
 use shared_ring::{Control, PROTOCOL_VERSION, Segment};
 
-/// Longest wait for the collector's answer. It answers within a millisecond unless the machine is starved.
+/// Longest wait for the collector's answer when the process begins. It answers within a millisecond unless the machine
+/// is starved.
 const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+/// The same when the process was called in the middle of its work: it is called again when that was too short.
+const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// Descriptors are moved above this, out of the way of programs that expect the next small number.
 const HIGH: i32 = 500;
 
 /// Asks the collector for a session and maps it; `None` leaves the process unrecorded.
 #[cold]
-pub(crate) fn connect(name: &[u8]) -> Option<Session> {
+pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
     let socket = open(name)?;
-    let hello = Hello {
-        version: PROTOCOL_VERSION,
-        pid: sys::process_id(),
-        address_space: sys::address_space_limit(),
-    };
-    rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).ok()?;
+    say(&socket, purpose)?;
+    let patience = if purpose == Purpose::Start { ANSWER } else { ANSWER_TO_CALLED };
     let mut ready = [PollFd::new(&socket, PollFlags::IN)];
-    if poll(&mut ready, Some(&ANSWER)).ok()? == 0 {
+    if poll(&mut ready, Some(&patience)).ok()? == 0 {
         return None;
     }
     let (reply, descriptors) = receive(socket.as_fd())?;
-    if reply.verdict == Verdict::NotChosen {
+    if reply.verdict == Verdict::NotChosen && purpose == Purpose::Start {
         process::stay_aside();
     }
     if reply.verdict != Verdict::Accepted || reply.version != PROTOCOL_VERSION {
@@ -47,7 +44,30 @@ pub(crate) fn connect(name: &[u8]) -> Option<Session> {
     check(segment.as_fd(), layout.length)?;
     check(control.as_fd(), layout.control_length)?;
     let session = map(&reply.geometry, segment.as_fd(), control.as_fd())?;
-    (session.segment.is_ours()).then_some(session)
+    let is_agreed =
+        session.segment.is_ours() && (purpose == Purpose::Start || say(&socket, Purpose::Mapped).is_some());
+    if !is_agreed {
+        reservation::void(&reply.geometry);
+    }
+    is_agreed.then_some(session)
+}
+
+/// Tells whoever has called that it is too early.
+#[cold]
+pub(crate) fn tell_busy(name: &[u8]) {
+    // Who is not told sees that we have gone.
+    let _ = open(name).and_then(|socket| say(&socket, Purpose::Busy));
+}
+
+fn say(socket: &OwnedFd, purpose: Purpose) -> Option<()> {
+    let hello = Hello {
+        version: PROTOCOL_VERSION,
+        pid: sys::process_id(),
+        address_space: sys::address_space_limit(),
+        purpose,
+    };
+    rustix::net::send(socket, &hello.to_bytes(), SendFlags::NOSIGNAL).ok()?;
+    Some(())
 }
 
 fn open(name: &[u8]) -> Option<OwnedFd> {
@@ -115,40 +135,9 @@ fn check(descriptor: BorrowedFd<'_>, length: usize) -> Option<()> {
 }
 
 fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) -> Option<Session> {
-    let layout = geometry.layout();
-    // Everything but the beginning stays closed until it is used, or mlockall would fill it.
-    // SAFETY: new mappings at addresses of the kernel's choice.
-    let base = unsafe {
-        rustix::mm::mmap(
-            null_mut(),
-            layout.length,
-            ProtFlags::empty(),
-            MapFlags::SHARED | MapFlags::NORESERVE,
-            segment,
-            0,
-        )
-    }
-    .ok()?;
-    // SAFETY: as above.
-    let words = unsafe {
-        rustix::mm::mmap(
-            null_mut(),
-            layout.control_length,
-            ProtFlags::READ,
-            MapFlags::SHARED | MapFlags::NORESERVE,
-            control,
-            0,
-        )
-    }
-    .ok()?;
-    // SAFETY: advice about our own mapping.
-    let _ = unsafe { rustix::mm::madvise(base, layout.length, Advice::LinuxDontDump) };
-    let beginning = layout.modules.offset;
-    // SAFETY: the beginning lies in our mapping.
-    if !unsafe { sys::open(base, beginning) } {
-        return None;
-    }
-    // SAFETY: mapped just above with the geometry's length, for the life of the process.
+    let (base, words) = reservation::map(geometry, segment, control)?;
+    // SAFETY: mapped just above with the geometry's length; what is used outside of hooks that are counted stays
+    // mapped for the life of the process, see `reservation`.
     let segment = unsafe { Segment::new(base.cast(), *geometry) };
     // SAFETY: as above.
     let control = unsafe { Control::new(words.cast(), *geometry) };

@@ -6,7 +6,6 @@
 use crate::config;
 use crate::process;
 use core::ffi::{CStr, c_char, c_void};
-use core::sync::atomic::Ordering;
 
 /// Longest environment that is extended; a longer one is passed on as it is.
 const MAX_VARIABLES: usize = 1024;
@@ -41,7 +40,8 @@ impl Environment {
         let preload = config::value_in(given, PRELOAD);
         let has_agent =
             preload.is_some_and(|list| list.split(|byte| matches!(byte, b':' | b' ')).any(|x| x == agent));
-        let has_socket = config::value_in(given, config::SOCKET).is_some();
+        // A process that was called by the doorbell has no socket to name.
+        let has_socket = ours.is_empty() || config::value_in(given, config::SOCKET).is_some();
         if has_agent && has_socket {
             return None;
         }
@@ -79,10 +79,7 @@ impl Environment {
 }
 
 fn follows() -> bool {
-    process::is_aside()
-        || process::is_recorded()
-            && process::session()
-                .is_some_and(|session| session.control.header().follow.load(Ordering::Relaxed) == 1)
+    process::is_aside() || process::is_recorded() && process::is_followed()
 }
 
 /// Writes the parts one after the other, and a zero; `None` when they do not fit.

@@ -22,7 +22,8 @@
 //! - **It is cheap.** A free looks at one pointer, the same for a whole heap, and at one word, which its neighbours in
 //!   the heap share.
 //!
-//! When every allocation is recorded there is no directory, and every free is recorded, too.
+//! When every allocation is recorded there is no directory, and every free is recorded, too. A process that is recorded
+//! again keeps its directory and its leaves, emptied.
 
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -45,6 +46,8 @@ type Leaf = AtomicPtr<AtomicU64>;
 struct Filter {
     /// Null while there is none, [`PAUSED`] or [`NO_BLOCK`] when no block is of interest.
     directory: AtomicPtr<Leaf>,
+    /// The same, once there was one: it stays.
+    mapped: AtomicPtr<Leaf>,
     leaves: AtomicUsize,
 }
 
@@ -59,6 +62,13 @@ static FILTER: Filter = Filter::new();
 #[cold]
 pub(crate) fn start() -> bool {
     FILTER.start()
+}
+
+/// From here on the end of every block is to be recorded; true.
+#[cold]
+pub(crate) fn accept_all() -> bool {
+    FILTER.directory.store(core::ptr::null_mut(), Ordering::Relaxed);
+    true
 }
 
 /// From here on the end of no block is to be recorded: the process is not recorded.
@@ -80,6 +90,12 @@ pub(crate) fn resume() {
     FILTER.change(PAUSED, core::ptr::null_mut());
 }
 
+/// Forgets all blocks of a session that is over, when no hook of it is at work any more.
+#[cold]
+pub(crate) fn forget() {
+    FILTER.forget();
+}
+
 /// Puts a block in; false when it cannot be held. Nothing is held, and nothing refused, when everything is recorded.
 pub(crate) fn add(address: usize) -> bool {
     FILTER.add(address)
@@ -94,12 +110,20 @@ pub(crate) fn take(address: usize) -> bool {
 
 impl Filter {
     const fn new() -> Self {
-        Self { directory: AtomicPtr::new(core::ptr::null_mut()), leaves: AtomicUsize::new(0) }
+        Self {
+            directory: AtomicPtr::new(core::ptr::null_mut()),
+            mapped: AtomicPtr::new(core::ptr::null_mut()),
+            leaves: AtomicUsize::new(0),
+        }
     }
 
     fn start(&self) -> bool {
-        let directory = sys::map_sparse(REGIONS * size_of::<Leaf>()).cast();
-        // Relaxed: one thread starts, and publishes the session after.
+        // Relaxed, all of them: one thread starts, and publishes the session after.
+        let mut directory = self.mapped.load(Ordering::Relaxed);
+        if directory.is_null() {
+            directory = sys::map_sparse(REGIONS * size_of::<Leaf>()).cast();
+            self.mapped.store(directory, Ordering::Relaxed);
+        }
         self.directory.store(directory, Ordering::Relaxed);
         !directory.is_null()
     }
@@ -107,6 +131,20 @@ impl Filter {
     fn change(&self, from: *mut Leaf, to: *mut Leaf) {
         // Relaxed: a flag. What is something else stays as it is.
         let _ = self.directory.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Leaves stay where they are, empty: a free that is just looking at one finds nothing.
+    fn forget(&self) {
+        let directory = self.mapped.load(Ordering::Relaxed);
+        if directory.is_null() || self.leaves.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for number in 0..REGIONS {
+            let leaf = region(directory, number << REGION).load(Ordering::Acquire);
+            if !leaf.is_null() {
+                sys::clear_sparse(leaf.cast(), WORDS * size_of::<AtomicU64>());
+            }
+        }
     }
 
     fn add(&self, address: usize) -> bool {

@@ -12,7 +12,6 @@
 
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
-use crate::sampler;
 use crate::sys;
 use crate::thread::{self, ThreadState};
 
@@ -45,14 +44,19 @@ impl Busy {
     pub(crate) fn enter(call: Call) -> Option<Busy> {
         let local = arch::thread_local();
         // Not as one word with the epoch: a hook that begins just when the last one has ended would wait for its store.
-        let is_unusual = local.busy.get() != 0 || local.inside.get() != 0;
-        if is_unusual || local.epoch.get() != process::epoch() {
+        if local.busy.get() != 0 || local.inside.get() != 0 {
             return enter_otherwise(local, call);
         }
-        if !process::is_recording() {
-            return None;
-        }
+        // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
         let mut busy = Self::begin(local);
+        if local.epoch.get() != process::epoch() {
+            busy.give_up();
+            return enter_slowly(local, call);
+        }
+        if !process::is_recording() {
+            busy.give_up();
+            return enter_no_more(local);
+        }
         if local.attention.get() != 0 {
             busy.attend();
         }
@@ -66,10 +70,12 @@ impl Busy {
         if local.in_vfork.get() != 0 || local.busy.get() != 0 || !process::may_tell() {
             return None;
         }
+        // As in `enter`.
+        let mut busy = Self::begin(local);
         if local.epoch.get() != process::epoch() {
+            busy.give_up();
             return adopt(local, Call::Other);
         }
-        let mut busy = Self::begin(local);
         if local.attention.get() != 0 {
             busy.attend();
         }
@@ -81,6 +87,16 @@ impl Busy {
         local.busy.set(1);
         arch::fence();
         Busy { local }
+    }
+
+    /// Ends a hook that has not begun: nothing was done in it.
+    #[inline(always)]
+    fn give_up(self) {
+        let local = self.local;
+        // It has no state to attend to.
+        core::mem::forget(self);
+        arch::fence();
+        local.busy.set(0);
     }
 
     /// Does what the thread could not do before.
@@ -188,12 +204,16 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
         if !process::is_recording() {
             return None;
         }
+        let mut busy = Busy::begin(local);
+        if local.epoch.get() != process::epoch() {
+            busy.give_up();
+            return None;
+        }
         if arch::stack_pointer() >= local.inside.get() {
             // The outer hook is gone: a handler left it by longjmp.
             local.inside.set(0);
-            return Some(Busy::begin(local));
+            return Some(busy);
         }
-        let mut busy = Busy::begin(local);
         // The allocator's own pages are recorded, flagged, and so are blocks of its pools; its own calls for blocks are part
         // of the outer one.
         let is_apart = matches!(call, Call::Other | Call::Report);
@@ -217,15 +237,25 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     None
 }
 
+/// The recording is over, or the program wants nothing recorded now.
+#[cold]
+#[inline(never)]
+fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
+    if !process::is_recorded() {
+        process::leave();
+        process::hear(local);
+    }
+    None
+}
+
 /// The thread has no state, or one of another process or recording.
+#[cold]
+#[inline(never)]
 fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     if local.in_vfork.get() != 0 || local.busy.get() != 0 {
         return None;
     }
-    if !process::is_wanted() {
-        if process::is_dormant() {
-            sampler::pass(local);
-        }
+    if !process::is_wanted() && !process::hear(local) {
         return None;
     }
     let inside = local.inside.get();
@@ -238,17 +268,18 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
 /// Gives the thread a state, and its process a slot if need be.
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let busy = Busy::begin(local);
+    process::arrive();
     // A handler's calls in the middle of this could not be recorded, and the conversation would be broken off by it.
-    if sys::without_signals(|| process::join() && thread::adopt(local)) {
-        return Some(busy);
-    }
-    if call != Call::Other && process::is_recording() {
+    let is_in = sys::without_signals(|| process::join() && thread::adopt(local));
+    if !is_in && call != Call::Other && process::is_recording() {
         process::lose(Loss::NoRing, 1);
     }
+    process::arrived();
+    if is_in {
+        return Some(busy);
+    }
     // Without a state there is no ring to give back.
-    core::mem::forget(busy);
-    arch::fence();
-    local.busy.set(0);
+    busy.give_up();
     None
 }
 

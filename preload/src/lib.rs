@@ -7,7 +7,8 @@
 //!   the recording asks for that, while the collector lives, for a bounded time.
 //! - It leaves no descriptor, no thread and no signal handler behind.
 //! - It forwards to the *next* allocator of the search order, so a program keeps the allocator it chose.
-//! - Without a collector it stays dormant: one flag is read per call, and nothing else happens.
+//! - Without a collector it stays dormant: each call compares one word of its thread with one of the doorbell's page,
+//!   and nothing else happens until somebody rings.
 //!
 //! # The path of one `malloc`
 //!
@@ -45,6 +46,9 @@ mod clock;
 mod config;
 #[expect(unsafe_code, reason = "receives descriptors and maps them")]
 mod connect;
+mod departure;
+#[expect(unsafe_code, reason = "maps the page of the doorbell")]
+mod doorbell;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]
@@ -63,6 +67,8 @@ mod pools;
 mod process;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]
 mod real;
+#[expect(unsafe_code, reason = "maps the memory of sessions")]
+mod reservation;
 mod sampler;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]
 mod stack;

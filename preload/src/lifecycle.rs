@@ -38,17 +38,20 @@ pub(crate) fn is_ready() -> bool {
     real::is_resolved() && !unsafe { crate::config::libc_environ() }.is_null()
 }
 
-/// Asks libc to tell about ends. Called once, when the process is connected.
+/// Asks libc to tell about ends, and for what walks need: all that cannot be done in the middle of a hook. Called once,
+/// in a process that is or may be recorded; false when it cannot be.
 #[cold]
-pub(crate) fn register() {
+pub(crate) fn prepare() -> bool {
     let find_object = own_call(|| {
         // SAFETY: a look-up by name in the global scope.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
     });
     // Without it (glibc before 2.35) there is no way to find unwind tables without the loader's lock.
-    if find_object.is_null() || !crate::modules::initialize(find_object) {
-        process::retire();
+    if find_object.is_null() {
+        return false;
     }
+    crate::modules::prepare(find_object);
+    crate::sys::register_fences();
     let mut key = 0;
     // SAFETY: the destructor is a function of ours, which is never unloaded.
     if own_call(|| unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) }) == 0 {
@@ -56,6 +59,7 @@ pub(crate) fn register() {
     }
     // SAFETY: as above.
     own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
+    true
 }
 
 /// Has the thread's end told to [`thread_ends`].

@@ -92,14 +92,27 @@ pub(crate) fn is_own(address: u64) -> bool {
     (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
 }
 
-/// Prepares the tables. Called once, before the first walk.
-pub(crate) fn initialize(find_object: *mut c_void) -> bool {
+/// Remembers what finds modules. Called once, in the constructor.
+pub(crate) fn prepare(find_object: *mut c_void) {
     FIND_OBJECT.store(find_object, Ordering::Relaxed);
-    ENTRIES.store(sys::map_private(MAX_MODULES * size_of::<Entry>()).cast(), Ordering::Release);
-    RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
-    if let Some(found) = find_object_at(initialize as *const () as u64) {
+    if let Some(found) = find_object_at(prepare as *const () as u64) {
         OWN[0].store(found.map_start.addr() as u64, Ordering::Relaxed);
         OWN[1].store(found.map_end.addr() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Makes the tables, or empties them for another session, to which no module was described yet; false when there is no
+/// memory. Nobody walks meanwhile.
+#[cold]
+pub(crate) fn start() -> bool {
+    if ENTRIES.load(Ordering::Relaxed).is_null() {
+        ENTRIES.store(sys::map_private(MAX_MODULES * size_of::<Entry>()).cast(), Ordering::Release);
+        RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
+    } else {
+        // From now on nothing would tell when these modules are unloaded.
+        shared_rules().invalidate(1..u64::MAX);
+        entries().iter().for_each(|entry| entry.start.store(0, Ordering::Relaxed));
+        USED.store(0, Ordering::Release);
     }
     !ENTRIES.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
 }
@@ -108,7 +121,7 @@ pub(crate) fn initialize(find_object: *mut c_void) -> bool {
 pub(crate) fn shared_rules() -> SharedRules<'static> {
     let memory = RULES.load(Ordering::Relaxed);
     let count = if memory.is_null() { 0 } else { SHARED_RULES };
-    // SAFETY: mapped zeroed in `initialize` with so many slots and never unmapped; a null one has no slots.
+    // SAFETY: mapped zeroed in `start` with so many slots and never unmapped; a null one has no slots.
     unsafe { SharedRules::from_raw(if memory.is_null() { core::ptr::dangling() } else { memory }, count) }
 }
 
@@ -117,7 +130,7 @@ fn entries() -> &'static [Entry] {
     if memory.is_null() {
         return &[];
     }
-    // SAFETY: mapped zeroed in `initialize` with so many entries and never unmapped; entries are atomics.
+    // SAFETY: mapped zeroed in `start` with so many entries and never unmapped; entries are atomics.
     unsafe { core::slice::from_raw_parts(memory, USED.load(Ordering::Acquire).min(MAX_MODULES)) }
 }
 

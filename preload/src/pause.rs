@@ -20,11 +20,11 @@ use shared_ring::record::Record;
 /// What the program wants. Copied by fork: a child begins as its parent is.
 static IS_PAUSED: AtomicBool = AtomicBool::new(false);
 
-/// The recording begins paused.
+/// A recording begins, perhaps paused.
 #[cold]
-pub(crate) fn begin() {
-    IS_PAUSED.store(true, Ordering::Relaxed);
-    process::silence();
+pub(crate) fn begin(is_paused: bool) {
+    IS_PAUSED.store(is_paused, Ordering::Relaxed);
+    if is_paused { process::silence() } else { process::listen() }
 }
 
 /// Tells of a process that is paused from its beginning, so that it is known before it records anything.

@@ -1,21 +1,29 @@
 //! The process' part in a recording: its session, its slot, and the page by which a child of fork notices itself.
 //!
 //! ```text
-//!  unborn ──first hook or constructor──► starting ──no socket, refused──► dormant
-//!                                           └──────accepted────────────► connected
+//!  unborn ──first hook or constructor──► starting ──no socket, refused──► dormant ◄──all threads out── leaving
+//!                                         │    ▲                             │                           ▲
+//!                                         │    └──── the doorbell rings ─────┘                           │
+//!                                         └──accepted──► connected ──over, or the collector is gone──────┘
 //! ```
 //!
+//! All threads compare one word with what they know, on every call: the process' *epoch*. While it is connected, the
+//! word lies in a page of its own; otherwise it is the generation of the doorbell, so that a ring is heard by the same
+//! look. What leaving takes is said in [`crate::departure`].
+//!
 //! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`).
-//! It holds the epoch that every thread compares with its own on every call, so the first hook of a child, however
-//! it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a process slot of the inherited segment
-//! and gives itself a new epoch: no system call, no descriptor, no socket.
+//! So the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
+//! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket.
 
-use crate::sys;
+use crate::arch::ThreadLocal;
+use crate::{arch, config, connect, departure, doorbell, filter, lifecycle, modules, sampler, sys};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use shared_ring::control::ControlHeader;
+use shared_ring::doorbell::GENERATION;
 use shared_ring::geometry::{FIRST_LEVEL, Part};
+use shared_ring::handshake::Purpose;
 use shared_ring::intern::Pieces;
 use shared_ring::pc_table::PcTable;
 pub(crate) use shared_ring::process_slot::Loss;
@@ -34,25 +42,29 @@ struct Page {
     joining: AtomicU32,
     /// Threads that have had a ring so far.
     threads: AtomicU32,
+    /// 1 when what is known about threads is about this process, and not about the one that forked it.
+    is_known: AtomicU32,
 }
 
-/// Stands for the page before there is one: no thread ever has its epoch.
-static NO_PAGE: Page = Page {
-    epoch: AtomicU32::new(0),
-    slot: AtomicU32::new(0),
-    joining: AtomicU32::new(0),
-    threads: AtomicU32::new(0),
-};
-static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NO_PAGE).cast_mut());
+/// The page, null until the process is first connected; it stays.
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Of a process that has done nothing yet: no thread ever has it.
+static NO_EPOCH: AtomicU32 = AtomicU32::new(0);
+/// The word that all threads compare: in the page, or the doorbell's.
+static EPOCH: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const NO_EPOCH).cast_mut());
 
 const UNBORN: u32 = 0;
 const STARTING: u32 = 1;
 const DORMANT: u32 = 2;
 const CONNECTED: u32 = 3;
+const LEAVING: u32 = 4;
 static STATE: AtomicU32 = AtomicU32::new(UNBORN);
 
 /// The epoch that the next process to join gets; copied by fork, so a child's is its parent's plus one.
 static NEXT_EPOCH: AtomicU32 = AtomicU32::new(1);
+/// The first epoch of the present session: that of the process which connected.
+static FIRST_EPOCH: AtomicU32 = AtomicU32::new(1);
 
 /// The mapped session.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +77,8 @@ pub(crate) struct Session {
 
 struct Place(UnsafeCell<MaybeUninit<Session>>);
 
-// SAFETY: written once, by the thread that moved STATE from UNBORN to STARTING, before CONNECTED is published.
+// SAFETY: written by the thread that moved STATE to STARTING, before CONNECTED is published, and read only while it is
+// CONNECTED or LEAVING: nobody reads while it is written.
 unsafe impl Sync for Place {}
 
 static SESSION: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
@@ -77,27 +90,35 @@ static CONTROL: AtomicPtr<ControlHeader> = AtomicPtr::new((&raw const SILENCE).c
 static WANTED: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const SILENCE.recording).cast_mut());
 
 #[inline(always)]
-fn page() -> &'static Page {
-    // SAFETY: the pointer is that of a static, or of a page that is never unmapped.
-    unsafe { &*PAGE.load(Ordering::Relaxed) }
+fn page() -> Option<&'static Page> {
+    // Acquire pairs with the Release store in `begin`.
+    let page = PAGE.load(Ordering::Acquire);
+    // SAFETY: null, or a page that is never unmapped.
+    unsafe { page.as_ref() }
 }
 
-/// The epoch of this process, 0 while it takes no part.
+/// The epoch of this process: what every thread compares with its own.
 #[inline(always)]
 pub(crate) fn epoch() -> u32 {
-    page().epoch.load(Ordering::Relaxed)
+    // SAFETY: a static, or a word of a page that is never unmapped.
+    unsafe { &*EPOCH.load(Ordering::Relaxed) }.load(Ordering::Relaxed)
+}
+
+/// The epoch that this process has in its session.
+pub(crate) fn epoch_in_session() -> u32 {
+    page().map_or(0, |page| page.epoch.load(Ordering::Relaxed))
 }
 
 #[inline(always)]
 fn control() -> &'static ControlHeader {
-    // SAFETY: a static, or the header of a mapping that stays for the life of the process.
+    // SAFETY: a static, or the header of a range that can be read for the life of the process, see `reservation`.
     unsafe { &*CONTROL.load(Ordering::Relaxed) }
 }
 
 /// True while events are wanted from this process.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
-    // SAFETY: a word of a static, or of a mapping that stays for the life of the process.
+    // SAFETY: a word of a static, or of a range that can be read for the life of the process.
     unsafe { &*WANTED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) == 1
 }
 
@@ -120,8 +141,8 @@ pub(crate) fn silence() {
 pub(crate) fn listen() {
     crate::filter::resume();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
-    if STATE.load(Ordering::Acquire) == DORMANT {
-        // Another thread has just retired.
+    if matches!(STATE.load(Ordering::Acquire), LEAVING | DORMANT) {
+        // Another thread has just left.
         silence();
     }
 }
@@ -135,11 +156,22 @@ pub(crate) fn uses_tsc() -> bool {
 /// The recording's session; `None` while there is none.
 #[inline(always)]
 pub(crate) fn session() -> Option<Session> {
-    // Acquire pairs with the Release store in `start`.
-    if STATE.load(Ordering::Acquire) != CONNECTED {
+    session_in(CONNECTED)
+}
+
+/// The session that was left, while its memory is still there.
+pub(crate) fn left_session() -> Option<Session> {
+    session_in(LEAVING)
+}
+
+#[inline(always)]
+fn session_in(state: u32) -> Option<Session> {
+    // Acquire pairs with the Release stores of STATE.
+    if STATE.load(Ordering::Acquire) != state {
         return None;
     }
-    // SAFETY: CONNECTED is stored after the session was written, and nothing writes it again.
+    // SAFETY: the session was written before these states were published. It is written again only by a thread that
+    // saw all others outside of their hooks.
     Some(unsafe { SESSION.0.get().cast::<Session>().read() })
 }
 
@@ -184,93 +216,227 @@ pub(crate) fn may_tell() -> bool {
 /// process has an epoch.
 #[cold]
 pub(crate) fn join() -> bool {
-    if STATE.load(Ordering::Relaxed) == UNBORN && crate::lifecycle::is_ready() {
+    if STATE.load(Ordering::Relaxed) == UNBORN && lifecycle::is_ready() {
         start();
     }
-    let Some(session) = session() else { return false };
-    if page().epoch.load(Ordering::Acquire) != 0 {
+    let (Some(session), Some(page)) = (session(), page()) else { return false };
+    if page.epoch.load(Ordering::Acquire) != 0 {
         return true;
     }
-    claim_slot(session)
+    claim_slot(session, page)
 }
 
-/// Connects to the collector that the environment names, once.
+/// Looks for the doorbell, and connects to the collector that the environment names; once.
 #[cold]
-pub(crate) fn start() {
+fn start() {
     // AcqRel: only one thread starts; the others see STARTING and go on unrecorded for that moment.
     if STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    let connected = crate::config::read().and_then(crate::connect::connect).filter(crate::sampler::start);
-    let next = match (connected, sys::map_wiped_on_fork(size_of::<Page>())) {
-        (Some(session), page) if !page.is_null() => {
-            // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
-            unsafe { SESSION.0.get().cast::<Session>().write(session) };
-            CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
-            PAGE.store(page.cast(), Ordering::Relaxed);
-            if session.control.header().paused.load(Ordering::Relaxed) == 0 {
-                listen();
-            } else {
-                crate::pause::begin();
-            }
-            CONNECTED
-        }
-        _ => DORMANT,
-    };
-    // Release pairs with the Acquire load in `session`.
-    STATE.store(next, Ordering::Release);
-    if next == CONNECTED {
-        crate::lifecycle::register();
-    } else {
-        crate::filter::refuse();
+    if config::is_disabled() {
+        return rest();
     }
+    doorbell::find();
+    let socket = config::read();
+    if (socket.is_some() || doorbell::is_there()) && lifecycle::prepare() {
+        sampler::seed();
+        return begin(socket.and_then(|socket| connect::connect(socket, Purpose::Start)));
+    }
+    rest();
 }
 
-/// Stops taking part for good: the collector is gone, or this process is not to be recorded.
+/// Begins a session, or rests when there is none. Only one thread is in STARTING.
 #[cold]
-pub(crate) fn retire() {
+fn begin(session: Option<Session>) {
+    let session = session.filter(|session| {
+        let is_begun = page_for_session() && modules::start() && sampler::start(session);
+        if !is_begun {
+            crate::reservation::void(&session.segment.geometry());
+        }
+        is_begun
+    });
+    let (Some(session), Some(page)) = (session, page()) else { return rest() };
+    for opening in [&PCS, &PC_INDEX, &NODES, &NODE_INDEX, &MODULES] {
+        opening.bytes.store(0, Ordering::Relaxed);
+    }
+    FIRST_EPOCH.store(NEXT_EPOCH.load(Ordering::Relaxed), Ordering::Relaxed);
+    // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
+    unsafe { SESSION.0.get().cast::<Session>().write(session) };
+    page.is_known.store(1, Ordering::Relaxed);
+    // No thread has this epoch yet, whatever it did before: all find out what is new.
+    for word in [&page.epoch, &page.threads, &page.joining] {
+        word.store(0, Ordering::Relaxed);
+    }
+    CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
+    crate::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
+    EPOCH.store((&raw const page.epoch).cast_mut(), Ordering::Relaxed);
+    // Release pairs with the Acquire load in `session`. Last: a thread that gets in must find its epoch to be that of
+    // the process.
+    STATE.store(CONNECTED, Ordering::Release);
+}
+
+/// Maps the page that fork wipes, once.
+fn page_for_session() -> bool {
+    if page().is_none() {
+        let page = sys::map_wiped_on_fork(size_of::<Page>()).cast::<Page>();
+        // Release pairs with the Acquire load in `page`.
+        PAGE.store(page, Ordering::Release);
+    }
+    page().is_some()
+}
+
+/// Nothing is recorded from here on, until somebody rings.
+#[cold]
+pub(crate) fn rest() {
+    turn_away();
     STATE.store(DORMANT, Ordering::Release);
-    crate::filter::refuse();
+}
+
+/// Lets no hook begin in a session: threads have another epoch than the doorbell's.
+pub(crate) fn turn_away() {
+    filter::refuse();
     CONTROL.store((&raw const SILENCE).cast_mut(), Ordering::Relaxed);
     silence();
+    // Relaxed: `departure` makes the fence before it looks at the threads.
+    EPOCH.store(core::ptr::from_ref(doorbell::word()).cast_mut(), Ordering::Relaxed);
+}
+
+/// Takes no part any more: the recording is over, or its collector gone, or this process is not to be recorded. May be
+/// called from within a hook, which goes on in the memory that it has.
+#[cold]
+pub(crate) fn leave() {
+    // AcqRel: one thread leaves.
+    if STATE.compare_exchange(CONNECTED, LEAVING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return;
+    }
+    turn_away();
+}
+
+/// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be
+/// recorded from here on.
+#[cold]
+#[inline(never)]
+pub(crate) fn hear(local: &ThreadLocal) -> bool {
+    let is_inside = local.inside.get() != 0 && arch::stack_pointer() < local.inside.get();
+    if local.busy.get() != 0 || local.in_vfork.get() != 0 || is_inside {
+        return false;
+    }
+    if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
+        leave();
+    }
+    // Before the looks that it stands for: what changes later is heard later.
+    let epoch = epoch();
+    match STATE.load(Ordering::Acquire) {
+        LEAVING | DORMANT => {
+            if !answer() {
+                departure::settle();
+                sampler::pass(local);
+                local.heard.set(epoch);
+                return false;
+            }
+            // Of the session just begun.
+            local.heard.set(self::epoch());
+        }
+        CONNECTED => local.heard.set(epoch),
+        _ => return false,
+    }
+    local.countdown.set(sampler::UNDRAWN);
+    // Nothing is while the program itself wants that.
+    is_recording()
+}
+
+/// Connects to whoever has called this process since it last looked; true when that began a session.
+#[cold]
+fn answer() -> bool {
+    let Some(socket) = doorbell::take_call() else { return false };
+    if !departure::settle() {
+        connect::tell_busy(socket);
+        return false;
+    }
+    // AcqRel: as in `start`.
+    if STATE.compare_exchange(DORMANT, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    begin(connect::connect(socket, Purpose::Called));
+    crate::pause::tell();
+    STATE.load(Ordering::Relaxed) == CONNECTED
+}
+
+/// Threads that are on their way into a session: in none of its hooks yet, but already at its memory.
+static ARRIVALS: AtomicU32 = AtomicU32::new(0);
+
+/// Counts a thread among those on their way into a session, until [`arrived`].
+#[cold]
+pub(crate) fn arrive() {
+    // SeqCst: whoever leaves after this sees it, or we see that it has left.
+    ARRIVALS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// The thread is in the session's hook, or was refused.
+#[cold]
+pub(crate) fn arrived() {
+    // Release pairs with the Acquire load in `arrivals`.
+    ARRIVALS.fetch_sub(1, Ordering::Release);
+}
+
+/// Threads that are on their way into a session.
+pub(crate) fn arrivals() -> u32 {
+    ARRIVALS.load(Ordering::Acquire)
+}
+
+/// Forgets, in a child of fork, the threads that only its parent has; so many of its own are arriving. Gives the epoch
+/// that the process had in its session.
+#[cold]
+pub(crate) fn begin_alone_after_fork(arriving: u32) -> u32 {
+    let Some(page) = page() else { return 0 };
+    if page.is_known.swap(1, Ordering::Relaxed) == 0 {
+        ARRIVALS.store(arriving, Ordering::Relaxed);
+        crate::thread::forget_owners();
+    }
+    page.epoch.load(Ordering::Relaxed)
 }
 
 /// True in a process that was forked from the one that connected.
 fn is_child() -> bool {
-    NEXT_EPOCH.load(Ordering::Relaxed) > 1
+    NEXT_EPOCH.load(Ordering::Relaxed) > FIRST_EPOCH.load(Ordering::Relaxed)
 }
 
 #[cold]
-fn claim_slot(session: Session) -> bool {
-    let page = page();
+fn claim_slot(session: Session, page: &Page) -> bool {
     // Acquire: one thread claims; a second one that comes at the same moment loses its event, which is counted.
     if page.joining.swap(1, Ordering::Acquire) != 0 {
         return false;
     }
+    begin_alone_after_fork(1);
     let parent = is_child().then(|| PARENT_SLOT.load(Ordering::Relaxed));
     if parent.is_some() && !follows_forks() {
-        retire();
+        leave();
         return false;
     }
     let pid = sys::process_id();
     let found = session.segment.slots().iter().position(|slot| slot.claim(pid, parent));
     let Some(index) = found else {
-        retire();
+        leave();
         return false;
     };
     let slot = index as u32;
     session.segment.header().slots_used.fetch_max(slot + 1, Ordering::AcqRel);
     PARENT_SLOT.store(slot, Ordering::Relaxed);
     let parent_pid = PARENT_PID.swap(pid, Ordering::Relaxed);
-    let fork = crate::arch::thread_local().fork.replace(0);
+    let fork = arch::thread_local().fork.replace(0);
     if let Some(slot) = session.segment.slots().get(index) {
         // Relaxed: read by the collector after the first record of the process, which is published.
         slot.fork.store(u64::from(parent_pid) << 32 | u64::from(fork), Ordering::Relaxed);
     }
     page.slot.store(slot, Ordering::Relaxed);
     // Release pairs with the Acquire load in `join`: the slot is known before the epoch is.
-    page.epoch.store(NEXT_EPOCH.fetch_add(1, Ordering::Relaxed), Ordering::Release);
+    page.epoch.store(next_epoch(), Ordering::Release);
     true
+}
+
+/// An epoch that no thread has, and no generation of a doorbell.
+fn next_epoch() -> u32 {
+    (NEXT_EPOCH.fetch_add(1, Ordering::Relaxed) & (GENERATION - 1)).max(1)
 }
 
 /// Forks that this process and its ancestors told of.
@@ -279,6 +445,11 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// True when the recording goes on in forked children.
 pub(crate) fn follows_forks() -> bool {
     control().follow.load(Ordering::Relaxed) != 0
+}
+
+/// True when the recording goes on in the programs that this one executes.
+pub(crate) fn is_followed() -> bool {
+    control().follow.load(Ordering::Relaxed) == 1
 }
 
 /// The number of the next fork, from 1.
@@ -291,7 +462,8 @@ pub(crate) fn next_fork() -> u32 {
 /// that another thread's could depend on.
 #[cold]
 pub(crate) fn count_thread() -> &'static AtomicU32 {
-    let threads = &page().threads;
+    // There is a page: a thread gets its ring after the process got its slot.
+    let threads = page().map_or(&NO_EPOCH, |page| &page.threads);
     // Relaxed here and where it is read: whoever has seen something that a thread did after this has seen this.
     threads.fetch_add(1, Ordering::Relaxed);
     threads
@@ -304,7 +476,7 @@ static PARENT_PID: AtomicU32 = AtomicU32::new(0);
 
 /// Index of this process' slot.
 pub(crate) fn slot_index() -> u32 {
-    page().slot.load(Ordering::Relaxed)
+    page().map_or(0, |page| page.slot.load(Ordering::Relaxed))
 }
 
 /// This process' slot.
@@ -361,7 +533,7 @@ impl Opening {
             self.bytes.fetch_max(to, Ordering::Relaxed);
         } else if to > from {
             // Nothing can be recorded without memory.
-            retire();
+            leave();
         }
     }
 }

@@ -42,14 +42,20 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 /// Counts samplers, so that no two of a process begin alike.
 static SAMPLERS: AtomicU64 = AtomicU64::new(0);
 
+/// Reads the environment, which can be read safely only in the constructor.
+#[cold]
+pub(crate) fn seed() {
+    // Relaxed: sessions are published after.
+    SEED.store(config::seed().unwrap_or(0), Ordering::Relaxed);
+}
+
 /// Begins with the session, before anything is recorded; false when there is no memory to sample with.
 #[cold]
 pub(crate) fn start(session: &Session) -> bool {
     let interval = session.control.sample_interval();
-    // Relaxed, all of them: the session is published after.
+    // Relaxed: the session is published after.
     INTERVAL.store(interval, Ordering::Relaxed);
-    SEED.store(config::seed().unwrap_or(0), Ordering::Relaxed);
-    interval == 0 || filter::start()
+    if interval == 0 { filter::accept_all() } else { filter::start() }
 }
 
 /// An allocation that is to be recorded, or may have to be: the countdown did not let it pass.

@@ -3,8 +3,11 @@
 use crate::arch;
 use core::ffi::c_void;
 use core::ptr::null_mut;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::thread::futex;
+use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
 
 /// Zeroed private memory of the process, or null.
@@ -26,6 +29,85 @@ pub(crate) fn map_sparse(bytes: usize) -> *mut c_void {
         }
     }
     start
+}
+
+/// Addresses without memory, which nothing else will be given.
+pub(crate) fn reserve(bytes: usize) -> Option<*mut c_void> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }.ok()
+}
+
+/// Puts zeroed private memory at a place, in one step.
+///
+/// # Safety
+/// The range lies in one that [`reserve`] gave, and whoever refers to it can do with zeros and this access.
+pub(crate) unsafe fn map_private_at(start: *mut c_void, bytes: usize, access: ProtFlags) -> bool {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    // SAFETY: the caller vouches for the range.
+    unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
+}
+
+/// Puts a file's memory at a place.
+///
+/// # Safety
+/// The range lies in one that [`reserve`] gave, and nobody uses it.
+pub(crate) unsafe fn map_shared_at(
+    start: *mut c_void,
+    bytes: usize,
+    access: ProtFlags,
+    file: BorrowedFd<'_>,
+) -> bool {
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
+    // SAFETY: the caller vouches for the range.
+    unsafe { rustix::mm::mmap(start, bytes, access, flags, file, 0) }.is_ok()
+}
+
+/// The first page of a file, to be read.
+pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    unsafe { rustix::mm::mmap(null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, file, 0) }.ok()
+}
+
+/// Makes memory of [`map_sparse`] zero again, and gives its pages back.
+pub(crate) fn clear_sparse(start: *mut c_void, bytes: usize) {
+    // SAFETY: private memory whose users know that it may become zero, its bits being without meaning now.
+    let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxDontNeed) };
+}
+
+/// Lets [`fence_in_all_threads`] be called. With one thread it costs nothing, with several the kernel waits for all
+/// processors: it is made early.
+pub(crate) fn register_fences() {
+    // Where it is refused, the fences are, too.
+    let _ = membarrier(MembarrierCommand::RegisterPrivateExpedited);
+}
+
+/// A full fence in every thread of this process; false where the kernel has none.
+pub(crate) fn fence_in_all_threads() -> bool {
+    let fence = || membarrier(MembarrierCommand::PrivateExpedited);
+    fence()
+        .or_else(|_| {
+            register_fences();
+            fence()
+        })
+        .is_ok()
+}
+
+/// Two words at an address of this process, read by the kernel, which says `FAULT` when they are not mapped.
+pub(crate) fn read_pair(address: usize) -> Result<[u32; 2], Errno> {
+    let mut pair = [0u32; 2];
+    let ours = libc::iovec { iov_base: pair.as_mut_ptr().cast(), iov_len: 8 };
+    let theirs = libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: 8 };
+    let pid = process_id();
+    match arch::copy_from_process(pid, &ours, &theirs) {
+        8 => Ok(pair),
+        error => Err(Errno::from_raw_os_error(-error as i32)),
+    }
+}
+
+/// False when a thread of this process is gone.
+pub(crate) fn is_alive(thread: u32) -> bool {
+    arch::probe_thread(process_id(), thread) != -i64::from(libc::ESRCH)
 }
 
 /// Gives back what [`map_private`] or [`map_sparse`] gave.

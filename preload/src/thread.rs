@@ -12,7 +12,7 @@ use crate::sampler::Sampler;
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use shared_ring::bell::Bell;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
@@ -69,6 +69,12 @@ pub(crate) struct ThreadState {
 #[repr(C, align(64))]
 struct Memory {
     state: MaybeUninit<ThreadState>,
+    /// Block of the thread that has the ring, null while none has: where it stands is read there by others.
+    owner: AtomicPtr<ThreadLocal>,
+    /// Its id.
+    tid: AtomicU32,
+    /// Frames that the memos behind have room for.
+    depth: u32,
     rules: RuleTable,
     scratch: MaybeUninit<Scratch>,
 }
@@ -97,15 +103,18 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     };
     // AcqRel: the collector looks at rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
-    let memory = memory(&session, ring);
+    let memory = memory(ring, frames(&session));
     if memory.is_null() || !session.open_ring(ring) {
         entry.release();
         return false;
     }
-    let depth = frames(&session);
     let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
     let memory = unsafe { &mut *memory };
+    let depth = memory.depth as usize;
+    // Release pairs with the Acquire load in `are_out`; the thread is counted as arriving until it is known here.
+    memory.tid.store(tid, Ordering::Relaxed);
+    memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
     memory.rules.clear_tags();
     let bell = Bell {
@@ -144,7 +153,9 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         memos: unsafe { Memos::from_raw(behind, depth) },
     });
     local.state.set(memory.state.as_mut_ptr());
-    local.epoch.set(process::epoch());
+    // The session's: the process may be leaving it at this moment.
+    local.epoch.set(process::epoch_in_session());
+    local.heard.set(local.epoch.get());
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
@@ -160,33 +171,101 @@ fn frames(session: &Session) -> usize {
     (session.control.header().max_depth.load(Ordering::Relaxed) as usize).clamp(1, 1 << 16)
 }
 
-/// The memory for a ring's state, mapped if need be.
-fn memory(session: &Session, ring: usize) -> *mut Memory {
-    let bytes = session.segment.geometry().ring_count() * size_of::<AtomicPtr<Memory>>();
-    let mut states = STATES.load(Ordering::Acquire);
+/// Most rings of any session.
+const RINGS: usize = 1 << 16;
+
+/// The places of all memories, null while there are none.
+fn places() -> Option<&'static [AtomicPtr<Memory>]> {
+    let states = STATES.load(Ordering::Acquire);
     if states.is_null() {
-        states = sys::map_private(bytes).cast();
-        if states.is_null() {
-            return core::ptr::null_mut();
-        }
+        return None;
+    }
+    // SAFETY: there are so many pointers, mapped for the life of the process; zeroed memory is null.
+    Some(unsafe { core::slice::from_raw_parts(states, RINGS) })
+}
+
+/// The memory for a ring's state, mapped if need be.
+fn memory(ring: usize, depth: usize) -> *mut Memory {
+    const BYTES: usize = RINGS * size_of::<AtomicPtr<Memory>>();
+    if places().is_none() {
+        let states = sys::map_private(BYTES).cast();
         // AcqRel: whoever comes second takes the first one's.
-        if let Err(first) =
-            STATES.compare_exchange(core::ptr::null_mut(), states, Ordering::AcqRel, Ordering::Acquire)
-        {
+        let first =
+            STATES.compare_exchange(core::ptr::null_mut(), states, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() && !states.is_null() {
             // SAFETY: mapped above and not published.
-            unsafe { sys::unmap(states.cast(), bytes) };
-            states = first;
+            unsafe { sys::unmap(states.cast(), BYTES) };
         }
     }
-    // SAFETY: there is one pointer for each ring, and `ring` comes from the directory; zeroed memory is null.
-    let place = unsafe { &*states.wrapping_add(ring) };
+    let Some(place) = places().and_then(|places| places.get(ring)) else { return core::ptr::null_mut() };
     let known = place.load(Ordering::Relaxed);
-    if !known.is_null() {
+    // SAFETY: null, or mapped zeroed; the ring's claim makes it this thread's alone, but for its atomics.
+    if unsafe { known.as_ref() }.is_some_and(|known| known.depth as usize >= depth) {
         return known;
     }
-    let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(frames(session))).cast::<Memory>();
-    place.store(fresh, Ordering::Relaxed);
+    let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(depth)).cast::<Memory>();
+    // SAFETY: as above, and zeros are valid for it.
+    if let Some(fresh) = unsafe { fresh.as_mut() } {
+        fresh.depth = depth as u32;
+        RINGS_USED.fetch_max(ring + 1, Ordering::Relaxed);
+        // Release pairs with the Acquire load in `are_out`. One for lower stacks, of another session, is left behind:
+        // a thread that has not ended yet may still name it.
+        place.store(fresh, Ordering::Release);
+    }
     fresh
+}
+
+/// One more than the highest ring that ever had a memory.
+static RINGS_USED: AtomicUsize = AtomicUsize::new(0);
+
+fn memories() -> impl Iterator<Item = &'static Memory> {
+    let places = places().unwrap_or(&[]);
+    places.iter().take(RINGS_USED.load(Ordering::Relaxed)).filter_map(|place| {
+        // SAFETY: null, or mapped for the life of the process; what is looked at are its atomics.
+        unsafe { place.load(Ordering::Acquire).as_ref() }
+    })
+}
+
+/// True when no thread that ever had a ring is in a hook of the session in which this process had `epoch`. All fences
+/// were made before.
+#[cold]
+pub(crate) fn are_out(epoch: u32) -> bool {
+    memories().all(|memory| is_out(memory, epoch))
+}
+
+fn is_out(memory: &Memory, epoch: u32) -> bool {
+    let owner = memory.owner.load(Ordering::Acquire);
+    if owner.is_null() {
+        return true;
+    }
+    // The block begins with the thread's epoch and whether it is in a hook.
+    let is_out = match sys::read_pair(owner.addr()) {
+        Ok([of_thread, busy]) => {
+            busy == 0 || of_thread != epoch || !sys::is_alive(memory.tid.load(Ordering::Relaxed))
+        }
+        // It ended without a word.
+        Err(error) => error == rustix::io::Errno::FAULT,
+    };
+    if is_out {
+        // It has to claim a ring anew before it can be in again.
+        let null = core::ptr::null_mut();
+        let _ = memory.owner.compare_exchange(owner, null, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    is_out
+}
+
+/// Forgets who has rings: in a child of fork they are threads of its parent.
+#[cold]
+pub(crate) fn forget_owners() {
+    memories().for_each(|memory| memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed));
+}
+
+/// Takes a thread's name out of its memory, if it is still there: its block is about to be gone.
+fn disown(local: &ThreadLocal) {
+    // SAFETY: null, or the first field of a memory, which is mapped for the life of the process.
+    let Some(memory) = (unsafe { local.state.get().cast::<Memory>().as_ref() }) else { return };
+    let owner = core::ptr::from_ref(local).cast_mut();
+    let _ = memory.owner.compare_exchange(owner, core::ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
 }
 
 /// The thread is at its end, or was after its destructors: it tells so and gives its ring back.
@@ -200,6 +279,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     state.emit(Record::End, clock::before(), 0, 0);
     state.entry.release();
     local.epoch.set(crate::arch::NO_EPOCH);
+    disown(local);
 }
 
 impl ThreadState {
@@ -316,6 +396,7 @@ impl ThreadState {
     /// Writes a time where the next record is too late for a difference.
     fn put_time(&mut self, time: u64) {
         if time.saturating_sub(self.last) >= DELTA_LIMIT {
+            self.look_for_collector();
             if let Some(mut room) = self.producer.reserve(2, 0) {
                 let (words, length) = record::encode(Record::Time { time }, 0);
                 words.iter().take(length).for_each(|word| room.push(*word));
@@ -330,6 +411,7 @@ impl ThreadState {
     fn wait(&mut self, need: usize) -> bool {
         let header = self.session.control.header();
         if header.block.load(Ordering::Relaxed) == 0 {
+            self.look_for_collector();
             return false;
         }
         let started = sys::monotonic_raw_ns();
@@ -337,8 +419,7 @@ impl ThreadState {
         let mut waited = 0;
         let mut found = false;
         while waited < longest && self.session.control.is_recording() {
-            if self.session.control.owner_died() {
-                process::retire();
+            if self.look_for_collector() {
                 break;
             }
             let tail = self.producer.tail().load(Ordering::Acquire);
@@ -358,6 +439,17 @@ impl ThreadState {
         found
     }
 
+    /// Leaves the recording when its collector is gone; true then. Looked at now and then by busy threads, and by idle
+    /// ones after each pause.
+    #[cold]
+    fn look_for_collector(&self) -> bool {
+        let is_gone = self.session.control.owner_died();
+        if is_gone {
+            process::leave();
+        }
+        is_gone
+    }
+
     /// Tells about events that signal handlers could not record while a hook was at work.
     #[cold]
     pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
@@ -375,6 +467,7 @@ impl ThreadState {
 
     /// Begins to time a hook.
     pub(crate) fn start_watch(&mut self) {
+        self.look_for_collector();
         self.watch = clock::ticks().max(1);
     }
 
@@ -401,4 +494,5 @@ pub(crate) fn finish() {
     if local.epoch.get() == process::epoch() {
         drop(Busy::enter_to_tell());
     }
+    disown(local);
 }

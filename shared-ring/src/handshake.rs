@@ -5,7 +5,17 @@
 //!  agent ◄─ Reply (64 bytes) + [segment, control] fds ── collector      (no descriptors unless accepted)
 //! ```
 //!
-//! Both messages are sixteen little-endian 32-bit words, beginning with a magic number and the protocol version.
+//! A process that was called by its doorbell says hello twice more than that: once instead, when it cannot be recorded
+//! yet, and once after the answer, when the memory is mapped. Without the last one nobody knows whether an agent that
+//! waits for so short a time has got its answer.
+//!
+//! ```text
+//!  agent ── Hello, called ─────────────────────────────► collector
+//!  agent ◄─ Reply + fds ───────────────────────────────── collector
+//!  agent ── Hello, mapped ─────────────────────────────► collector
+//! ```
+//!
+//! All messages are sixteen little-endian 32-bit words, beginning with a magic number and the protocol version.
 //! Unused words are zero and ignored, so that a later version may use them.
 
 use crate::geometry::Geometry;
@@ -16,7 +26,22 @@ const HELLO_MAGIC: u32 = u32::from_le_bytes(*b"mpHe");
 const REPLY_MAGIC: u32 = u32::from_le_bytes(*b"mpRe");
 const WORDS: usize = MESSAGE / 4;
 
-/// The agent's first and only message.
+/// Why an agent speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Purpose {
+    /// Its process begins.
+    #[default]
+    Start = 0,
+    /// It was called by the doorbell.
+    Called = 1,
+    /// It was called, but threads of it may still use the memory of an earlier recording.
+    Busy = 2,
+    /// It has mapped what it was given.
+    Mapped = 3,
+}
+
+/// The agent's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// [`crate::PROTOCOL_VERSION`] of the agent.
@@ -25,6 +50,8 @@ pub struct Hello {
     pub pid: u32,
     /// Its limit on address space in bytes, `u64::MAX` for none.
     pub address_space: u64,
+    /// Why it speaks.
+    pub purpose: Purpose,
 }
 
 /// Why an agent is not recorded.
@@ -79,15 +106,27 @@ impl Hello {
         words[2] = self.pid;
         words[3] = self.address_space as u32;
         words[4] = (self.address_space >> 32) as u32;
+        words[5] = self.purpose as u32;
         message(words)
     }
 
     /// From a message; `None` when it is none.
     pub fn from_bytes(bytes: &[u8; MESSAGE]) -> Option<Self> {
-        (get(bytes, 0) == HELLO_MAGIC).then(|| Self {
+        if get(bytes, 0) != HELLO_MAGIC {
+            return None;
+        }
+        let purpose = match get(bytes, 5) {
+            0 => Purpose::Start,
+            1 => Purpose::Called,
+            2 => Purpose::Busy,
+            3 => Purpose::Mapped,
+            _ => return None,
+        };
+        Some(Self {
             version: get(bytes, 1),
             pid: get(bytes, 2),
             address_space: u64::from(get(bytes, 3)) | u64::from(get(bytes, 4)) << 32,
+            purpose,
         })
     }
 }
@@ -130,8 +169,11 @@ mod tests {
     /// Check that both messages come back as they were sent.
     #[test]
     fn messages_round_trip() {
-        let hello = Hello { version: 9, pid: 1234, address_space: 5 << 33 };
-        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        let hello = Hello { version: 9, pid: 1234, address_space: 5 << 33, purpose: Purpose::Start };
+        for purpose in [Purpose::Start, Purpose::Called, Purpose::Busy, Purpose::Mapped] {
+            let hello = Hello { purpose, ..hello };
+            assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        }
         let reply = Reply { version: 1, verdict: Verdict::NotChosen, geometry: Geometry::default(), slot: 3 };
         assert_eq!(Reply::from_bytes(&reply.to_bytes()), Some(reply));
         assert_eq!(Reply::from_bytes(&hello.to_bytes()), None);

@@ -33,6 +33,7 @@
 //! | module `length` | agent Release | collector, Acquire | the description is whole before it has a length |
 //! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag; nothing is read on the strength of it |
 //! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | of a full ring and a sleeping collector one sees the other, see [`bell`] |
+//! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | who sees a ring sees whom it is for |
 //! | segment `bell` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
 //!
 //! Words of a ring are atomics with Relaxed order: they cost a plain store, and a hostile writer is no data race.
@@ -46,6 +47,8 @@ mod primitive;
 
 pub mod bell;
 pub mod decode;
+#[cfg(not(loom))]
+pub mod doorbell;
 mod error;
 pub mod geometry;
 pub mod handshake;

@@ -5,6 +5,7 @@ use crate::arch;
 use crate::bootstrap;
 use crate::filter;
 use crate::guard::{self, Inside};
+use crate::process;
 use crate::real;
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
@@ -64,18 +65,35 @@ unsafe fn allocate(
     bp: u64,
 ) -> Pointer {
     match sampler::candidate(size) {
-        None => pass(next, size, alignment),
         // SAFETY: the caller passes the shim's arguments.
+        None => unsafe { pass(next, size, alignment, kind, entry, bp) },
+        // SAFETY: as above.
         Some(candidate) => unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) },
     }
 }
 
 // Both ways are functions of their own, so that each saves the registers that it needs and no others.
 
-/// A block that is no sample. What `operator new` announced is over with it.
+/// A block that is no sample, unless there are news. What `operator new` announced is over with it.
+// Cost: one compare beside the mark.
 #[inline(never)]
-fn pass(next: impl FnOnce() -> Option<Pointer>, size: usize, alignment: usize) -> Pointer {
-    arch::thread_local().kind_hint.set(0);
+unsafe fn pass(
+    next: impl FnOnce() -> Option<Pointer>,
+    size: usize,
+    alignment: usize,
+    kind: u32,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
+    let local = arch::thread_local();
+    if local.heard.get() != process::epoch()
+        && process::hear(local)
+        && let Some(candidate) = sampler::candidate(size)
+    {
+        // SAFETY: the caller passes the shim's arguments.
+        return unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) };
+    }
+    local.kind_hint.set(0);
     guarded(next).unwrap_or_else(|| bootstrap::allocate(size, alignment))
 }
 
@@ -328,7 +346,10 @@ unsafe fn release(block: Pointer) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
-    if filter::take(block.addr()) {
+    let local = arch::thread_local();
+    if filter::take(block.addr())
+        || local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr())
+    {
         // SAFETY: the caller passes a block.
         unsafe { release_recorded(block) };
     } else {

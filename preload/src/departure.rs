@@ -1,0 +1,57 @@
+//! How a process leaves a recording, so that it can take part in another one.
+//!
+//! ```text
+//!  connected ──over, or the collector is gone──► leaving ──no thread is in a hook of that session──► dormant
+//! ```
+//!
+//! Whoever notices first turns the word that all threads compare (`process::epoch`) to the doorbell. From then on no
+//! hook begins anything in the session; those that have begun go on in its memory, which stays as it is. That memory
+//! is taken away when each thread that ever had a ring was seen outside of its hooks, or at another epoch:
+//!
+//! ```text
+//!   a hook                              the one that leaves
+//!   busy = 1                            epoch = another
+//!   (no fence)                          membarrier: a fence in every thread of the process
+//!   epoch as it was?  no: out again     busy?  then not yet
+//!     yes: works
+//! ```
+//!
+//! So one of both sees the other, and hooks pay nothing for it. Where a thread stands is read from its own block by
+//! way of the kernel, since a thread may have ended without a word and its block be unmapped. Where the kernel refuses
+//! either, the memory stays mapped, and the process says that it is busy when it is called again.
+
+use crate::process;
+use crate::reservation;
+use crate::sys;
+use crate::thread;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Not 0 while a thread looks at the others.
+static LOOKING: AtomicU32 = AtomicU32::new(0);
+
+/// Takes a left session's memory away if nobody can be using it; true when there is none any more.
+#[cold]
+pub(crate) fn settle() -> bool {
+    let Some(session) = process::left_session() else { return process::is_dormant() };
+    // Acquire pairs with the Release store below: one looks at a time.
+    if LOOKING.swap(1, Ordering::Acquire) != 0 {
+        return false;
+    }
+    // Another one may have done it just before.
+    let is_still = process::left_session().is_some();
+    let is_done = is_still && is_everybody_out() && reservation::void(&session.segment.geometry());
+    if is_done {
+        crate::filter::forget();
+        process::rest();
+    }
+    LOOKING.store(0, Ordering::Release);
+    is_done || !is_still
+}
+
+/// True when no thread of this process can be in a hook of the session that it is leaving.
+fn is_everybody_out() -> bool {
+    let epoch = process::begin_alone_after_fork(0);
+    // Whoever leaves may not have come so far yet.
+    process::turn_away();
+    sys::fence_in_all_threads() && process::arrivals() == 0 && thread::are_out(epoch)
+}

@@ -1,0 +1,76 @@
+//! The range of addresses that sessions lie in.
+//!
+//! A process has one for its whole life, so that nothing of ours is ever unmapped under a hook:
+//!
+//! ```text
+//!  recorded   │ segment: opened piece by piece        ···· no access ···· │ control │
+//!  detached   │ beginning: private zeros │ ·········· no access ········· │ zeros   │
+//! ```
+//!
+//! What hooks look at without being counted as inside (the slots' counters, the control words) can be read and written
+//! at any time; what is written after the detach is lost in private pages. Everything else is used only by hooks that
+//! are waited for, see [`crate::departure`].
+
+use crate::sys;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use rustix::fd::BorrowedFd;
+use rustix::mm::{Advice, ProtFlags};
+use shared_ring::geometry::Geometry;
+
+// Relaxed, both: only the thread that connects changes them, and the session is published after.
+static START: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// A session's two memories, mapped: segment and control.
+pub(crate) type Places = (*mut c_void, *mut c_void);
+
+/// Maps a session's memories into the range; `None` when the system refuses.
+#[cold]
+pub(crate) fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) -> Option<Places> {
+    let layout = geometry.layout();
+    let start = reserve(layout.length.checked_add(layout.control_length)?)?;
+    let words = start.wrapping_byte_add(layout.length);
+    // Everything but the beginning stays closed until it is used, or mlockall would fill it.
+    // SAFETY: the range is ours, and nobody uses it: either it is new, or the last session was left for good.
+    let is_mapped = unsafe { sys::map_shared_at(start, layout.length, ProtFlags::empty(), segment) }
+        // SAFETY: as above.
+        && unsafe { sys::map_shared_at(words, layout.control_length, ProtFlags::READ, control) };
+    if !is_mapped {
+        void(geometry);
+        return None;
+    }
+    // SAFETY: advice about our own mapping.
+    let _ = unsafe { rustix::mm::madvise(start, layout.length, Advice::LinuxDontDump) };
+    // SAFETY: the beginning lies in the mapping.
+    unsafe { sys::open(start, layout.modules.offset) }.then_some((start, words))
+}
+
+/// Takes a session's memories away: private pages are in their place.
+#[cold]
+pub(crate) fn void(geometry: &Geometry) -> bool {
+    let layout = geometry.layout();
+    let start = START.load(Ordering::Relaxed);
+    let beginning = layout.modules.offset;
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    let parts = [
+        (0, beginning, both),
+        (beginning, layout.length - beginning, ProtFlags::empty()),
+        (layout.length, layout.control_length, both),
+    ];
+    parts.into_iter().all(|(offset, bytes, access)| {
+        // SAFETY: the parts lie in the range, which the session's mappings filled; whoever still looks at what stays
+        // accessible finds zeros there, and nobody uses the rest any more.
+        unsafe { sys::map_private_at(start.wrapping_byte_add(offset), bytes, access) }
+    })
+}
+
+/// The range, made at first use. One that is too small is left behind: it is only addresses.
+fn reserve(bytes: usize) -> Option<*mut c_void> {
+    if BYTES.load(Ordering::Relaxed) < bytes {
+        let start = sys::reserve(bytes)?;
+        START.store(start, Ordering::Relaxed);
+        BYTES.store(bytes, Ordering::Relaxed);
+    }
+    Some(START.load(Ordering::Relaxed))
+}
