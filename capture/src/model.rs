@@ -70,6 +70,8 @@ pub struct Process {
     pub command: Vec<String>,
     /// How it ended, when it did before the recording.
     pub end: Option<ProcessEnd>,
+    /// True when it had lived before its recording began: blocks of then are not known, and frees of them mean nothing.
+    pub attached: bool,
 }
 
 /// End of a process image.

@@ -11,6 +11,7 @@
 //!
 //! ```text
 //!  listener ── accepts agents, makes their memory ────────────► Image ─┐
+//!  attach ──── calls those that run already, likewise ────────► Image  │
 //!  watcher ─── pidfds: tells when processes are gone ─ flags ─► Image  │
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
@@ -19,6 +20,7 @@
 //! ```
 
 pub mod agent_file;
+pub mod attach;
 pub mod launch;
 pub mod target;
 

@@ -63,7 +63,7 @@ impl Failures {
 #[derive(Debug)]
 pub(crate) struct Listener {
     name: PathBuf,
-    failures: Arc<Failures>,
+    host: Arc<Host>,
     /// Tells the thread that the recording is over.
     over: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
@@ -82,8 +82,7 @@ impl Listener {
         let (socket, name) = open(path)?;
         let failed = |source| Error::System { what: "make an eventfd", source };
         let over = Arc::new(Alarm::new().map_err(failed)?);
-        let failures = Arc::new(Failures::default());
-        let host = Host {
+        let host = Arc::new(Host {
             rules,
             keeper,
             images,
@@ -91,19 +90,25 @@ impl Listener {
             watcher,
             known: Mutex::new(Vec::new()),
             next: AtomicU32::new(0),
-            failures: failures.clone(),
-        };
+            failures: Arc::default(),
+        });
         let ended = over.clone();
+        let at_door = host.clone();
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || host.serve(&socket, &ended))
+            .spawn(move || at_door.serve(&socket, &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
-        Ok(Listener { name, failures, over, thread: Some(thread) })
+        Ok(Listener { name, host, over, thread: Some(thread) })
     }
 
     /// What went wrong, to be read at the end.
     pub(crate) fn failures(&self) -> Arc<Failures> {
-        self.failures.clone()
+        self.host.failures.clone()
+    }
+
+    /// What answers, for agents that connect elsewhere.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The name for `SYSPROF_MEMPROF_SOCKET`.
@@ -170,7 +175,9 @@ fn random() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-struct Host {
+/// Answers agents and takes their processes in.
+#[derive(Debug)]
+pub(crate) struct Host {
     failures: Arc<Failures>,
     rules: Rules,
     keeper: Arc<Keeper>,
@@ -236,20 +243,30 @@ impl Host {
             debug!("pid {pid} is not chosen");
             return refuse(agent, Verdict::NotChosen);
         }
+        let (image, descriptors) = self.image(&hello, info)?;
+        let sent = accept(agent, image.memory.geometry(), descriptors);
+        // The image goes on even when the answer did not arrive: its process is watched and ends soon or now.
+        self.take_in(image, pid);
+        sent
+    }
+
+    /// Makes the memory of an image, and the descriptors for its agent.
+    pub(crate) fn image(&self, hello: &Hello, info: Info) -> std::io::Result<(Arc<Image>, [OwnedFd; 2])> {
         let geometry = self.rules.geometry.within(hello.address_space);
         let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
-        let Some(descriptors) = memory.take_descriptors() else { return Ok(()) };
+        let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
-        let image = Image::new(id, memory, info, self.keeper.clone(), self.doorbell.clone());
+        Ok((Image::new(id, memory, info, self.keeper.clone(), self.doorbell.clone()), descriptors))
+    }
+
+    /// Has an image watched, drained and written.
+    pub(crate) fn take_in(&self, image: Arc<Image>, pid: u32) {
         if let Ok(mut known) = self.known.lock() {
             known.push(Arc::downgrade(&image));
         }
-        let sent = accept(agent, image.memory.geometry(), descriptors);
-        // The image goes on even when the answer did not arrive: its process is watched and ends soon or now.
         self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
         let _ = self.images.send(image);
         self.doorbell.ring();
-        sent
     }
 
     /// Ends the earlier images of a process that has connected anew: it executed another program.
@@ -261,7 +278,7 @@ impl Host {
 }
 
 /// Sends the memory; our copies of its descriptors are closed with that.
-fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd; 2]) -> std::io::Result<()> {
+pub(crate) fn accept(agent: &OwnedFd, geometry: Geometry, descriptors: [OwnedFd; 2]) -> std::io::Result<()> {
     let reply = Reply { version: PROTOCOL_VERSION, verdict: Verdict::Accepted, geometry, slot: 0 };
     let descriptors = descriptors.each_ref().map(OwnedFd::as_fd);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

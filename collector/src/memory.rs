@@ -130,6 +130,15 @@ impl Memory {
     }
 }
 
+impl Drop for Memory {
+    /// Gives all pages of the segment back, which a process may have mapped for long after its recording.
+    fn drop(&mut self) {
+        let bytes = self.geometry.layout().length as u64;
+        let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(&self.segment_fd, flags, 0, bytes);
+    }
+}
+
 /// Another opening of a file, by way of the kernel's name for a descriptor.
 fn reopen(descriptor: &OwnedFd) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());

@@ -18,6 +18,8 @@ pub(crate) struct Info {
     pub(crate) command: Vec<String>,
     /// Working folder, for relative names of libraries.
     pub(crate) folder: PathBuf,
+    /// It had a life before its recording: blocks of then are not known.
+    pub(crate) attached: bool,
 }
 
 impl Info {
@@ -32,6 +34,7 @@ impl Info {
             executable: process.exe().unwrap_or_default(),
             command: process.cmdline().unwrap_or_default(),
             folder: process.cwd().unwrap_or_default(),
+            attached: false,
         }
     }
 

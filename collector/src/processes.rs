@@ -96,6 +96,7 @@ impl Processes {
             executable: info.executable.to_string_lossy().into_owned(),
             command: if self.store_command { info.command.clone() } else { Vec::new() },
             end: None,
+            attached: info.attached,
         }
     }
 
@@ -103,13 +104,7 @@ impl Processes {
     fn forked(&self, image: &Image, origin: Origin, pid: u32) -> Process {
         let parent = self.by_slot.get(&(image.id, origin.slot, origin.pid)).copied();
         let origin = parent.and_then(|id| self.all.get(id.index()));
-        let (name, executable, command) = match origin {
-            Some(origin) => (origin.name.clone(), origin.executable.clone(), origin.command.clone()),
-            None => {
-                let like = self.connected(&image.info);
-                (like.name, like.executable, like.command)
-            }
-        };
+        let like = origin.cloned().unwrap_or_else(|| self.connected(&image.info));
         Process {
             pid,
             parent_pid: origin.map_or(image.info.pid, |origin| origin.pid),
@@ -117,10 +112,8 @@ impl Processes {
             image: 0,
             start_ticks: process::start_ticks(pid).unwrap_or(0),
             forked: true,
-            name,
-            executable,
-            command,
             end: None,
+            ..like
         }
     }
 

@@ -1,5 +1,6 @@
 //! One recording from its start to the finished capture.
 
+use crate::attach::{self, Refusal};
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::doorbell::Doorbell;
 use crate::drain::{Drain, Shared, Work};
@@ -145,6 +146,17 @@ impl Session {
     /// Where agents connect: the value of `SYSPROF_MEMPROF_SOCKET`.
     pub fn socket(&self) -> &Path {
         self.listener.name()
+    }
+
+    /// Has a process recorded that runs already and has the agent preloaded. It is called until it answers, at its next
+    /// allocation or free, or `patience` is at its end.
+    ///
+    /// # Errors
+    /// Why it is not recorded.
+    pub fn attach(&self, pid: u32, patience: Duration) -> Result<(), Refusal> {
+        let image = attach::call(self.listener.host(), pid, patience)?;
+        self.listener.host().take_in(image, pid);
+        Ok(())
     }
 
     /// How it goes.

@@ -27,6 +27,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct ProcessState<K = ()> {
     pub(super) phase: Phase,
+    /// It had lived before its recording began.
+    pub(super) attached: bool,
     /// How it ended, as far as the capture says.
     pub(super) ended: Ended,
     pub(super) heap: Heap<K>,
@@ -62,6 +64,7 @@ impl<K: Copy> ProcessState<K> {
         Self {
             ended: row.end.as_ref().map_or(Ended::Running, |end| end.ended),
             phase: Phase::Unseen,
+            attached: row.attached,
             heap: Heap::new(seed),
             lineage: Lineage::default(),
             held: Amount::ZERO,

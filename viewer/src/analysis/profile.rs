@@ -104,8 +104,10 @@ pub struct ProcessProfile {
 /// Events that did not fit together, and the reason as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {
-    /// Frees of blocks that nobody allocated while recorded: allocated before the recording began.
+    /// Frees of blocks that nobody allocated while recorded, though all was recorded since the process began.
     pub unmatched_frees: u64,
+    /// The same in a process that had lived before it was attached to: of blocks from before.
+    pub frees_from_before: u64,
     /// Frees, in a forked child, of blocks that it inherited. Nothing is wrong with them.
     pub inherited_frees: u64,
     /// Frees of unknown blocks after a gap: the allocation fell into it.
@@ -124,6 +126,7 @@ impl Anomalies {
     /// Adds another process' numbers.
     pub fn add(&mut self, other: &Self) {
         self.unmatched_frees += other.unmatched_frees;
+        self.frees_from_before += other.frees_from_before;
         self.inherited_frees += other.inherited_frees;
         self.lost_allocations += other.lost_allocations;
         self.lost_frees += other.lost_frees;

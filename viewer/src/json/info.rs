@@ -95,6 +95,7 @@ struct TotalErrors {
 #[derive(Serialize)]
 struct AnomalyFields {
     unmatched_frees: u64,
+    frees_from_before: u64,
     inherited_frees: u64,
     lost_allocations: u64,
     lost_frees: u64,
@@ -419,6 +420,7 @@ impl From<Anomalies> for AnomalyFields {
     fn from(anomalies: Anomalies) -> Self {
         let Anomalies {
             unmatched_frees,
+            frees_from_before,
             inherited_frees,
             lost_allocations,
             lost_frees,
@@ -428,6 +430,7 @@ impl From<Anomalies> for AnomalyFields {
         } = anomalies;
         Self {
             unmatched_frees,
+            frees_from_before,
             inherited_frees,
             lost_allocations,
             lost_frees,

@@ -143,6 +143,7 @@ fn losses(loaded: &Loaded) -> Facts {
         fact("frees in gaps", count(gaps.frees)),
         fact("frees of inherited blocks", count(anomalies.inherited_frees)),
         fact("frees of unknown blocks", count(anomalies.unmatched_frees)),
+        fact("of blocks from before", count(anomalies.frees_from_before)),
         fact("the same after a gap", count(anomalies.lost_allocations)),
         fact("blocks ended by a gap", count(anomalies.lost_frees)),
         fact("frees after a pause", count(anomalies.paused_allocations)),

@@ -92,11 +92,13 @@ impl<W: Watch> Load<'_, W> {
         let inherited = lineage::release(&mut self.processes, process, address);
         let state = &mut self.processes[process.index()];
         let (has_gaps, was_paused) = (state.has_gaps(), state.was_paused);
+        let attached = state.attached;
         let anomalies = &mut state.anomalies;
         match (inherited, has_gaps, was_paused) {
             (true, _, _) => anomalies.inherited_frees += 1,
             (false, true, _) => anomalies.lost_allocations += 1,
             (false, false, true) => anomalies.paused_allocations += 1,
+            (false, false, false) if attached => anomalies.frees_from_before += 1,
             (false, false, false) => anomalies.unmatched_frees += 1,
         }
     }

@@ -1,0 +1,111 @@
+//! Recording of processes that run already: they have the agent preloaded and lie dormant.
+//!
+//! ```text
+//!  preloaded ── /proc/*/maps: who has the agent, who its doorbell, whose memory is whose ─► Preloaded
+//!  bell ─────── the doorbell's file, locked while one calls: ring it
+//!  call ─────── the socket beside it: Hello, memory, "mapped" ─► Image
+//! ```
+//!
+//! A dormant process has nothing open: no descriptor, no thread. The one thing that it looks at is the page of its
+//! user's doorbell, which [`shared_ring::doorbell`] describes, and it can be called only by who may write that page:
+//! its user, and root.
+
+mod bell;
+mod call;
+mod preloaded;
+
+pub use bell::{folders, make_doorbell};
+pub(crate) use call::call;
+pub use preloaded::{Preloaded, State, preloaded};
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a process cannot be recorded now; each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is none with this pid.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its pid.
+        pid: u32,
+    },
+    /// What it has mapped cannot be read.
+    #[error("process {pid} belongs to another user: only that user and root can attach to it")]
+    NotYours {
+        /// Its pid.
+        pid: u32,
+    },
+    /// It has no agent.
+    #[error(
+        "process {pid} does not have the agent preloaded. Start it with LD_PRELOAD=$(sysprof-memprof preload-path), \
+         or record it from its start with sysprof-memprof run"
+    )]
+    NotPreloaded {
+        /// Its pid.
+        pid: u32,
+    },
+    /// It has the agent, but cannot hear.
+    #[error(
+        "process {pid} has the agent preloaded, but there was no doorbell when it started: it hears nothing. \
+         sysprof-memprof install-agent, run as root, makes one for all users; then restart the process"
+    )]
+    NoDoorbell {
+        /// Its pid.
+        pid: u32,
+    },
+    /// Somebody records it.
+    #[error("process {pid} is already recorded by process {by}. sysprof-memprof detach {pid} ends that")]
+    Recorded {
+        /// Its pid.
+        pid: u32,
+        /// The recorder's.
+        by: u32,
+    },
+    /// Its doorbell is not what it has to be.
+    #[error("the doorbell {path} of process {pid} cannot be used: {why}")]
+    Doorbell {
+        /// Its pid.
+        pid: u32,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It has called nothing of the allocator.
+    #[error(
+        "process {pid} did not answer. A process answers at its next allocation or free: it may be idle or stopped, or \
+         have changed its root folder"
+    )]
+    Silent {
+        /// Its pid.
+        pid: u32,
+    },
+    /// Threads of it are still in an earlier recording's memory.
+    #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]
+    Busy {
+        /// Its pid.
+        pid: u32,
+    },
+    /// Its agent is of another version.
+    #[error(
+        "process {pid} has an agent of protocol {theirs}, and this program speaks {ours}. Restart it with the agent \
+         of this version"
+    )]
+    Version {
+        /// Its pid.
+        pid: u32,
+        /// The agent's version.
+        theirs: u32,
+        /// This program's.
+        ours: u32,
+    },
+    /// The system refused something.
+    #[error("cannot attach to process {pid}: {source}")]
+    System {
+        /// Its pid.
+        pid: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+}

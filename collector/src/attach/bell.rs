@@ -1,0 +1,252 @@
+//! The doorbell's file: how it is made, found for a process, locked, and rung.
+//!
+//! It is written by system calls and never mapped here: whoever owns it could cut it short, which would kill us.
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, openat,
+    renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+use shared_ring::doorbell::{BYTES, Doorbell, FILE, MAGIC};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Folders where agents of this user look for the doorbell, best first: as in the agent itself.
+pub fn folders() -> Vec<PathBuf> {
+    folders_of(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name).map(PathBuf::from))
+}
+
+fn folders_of(uid: u32, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let variable = |name: &str| variable(name).filter(|path| path.is_absolute());
+    if let Some(only) = variable("SYSPROF_MEMPROF_DIR") {
+        return vec![only];
+    }
+    let system = PathBuf::from("/run/sysprof-memprof");
+    if uid == 0 {
+        return vec![system];
+    }
+    let runtime = variable("XDG_RUNTIME_DIR").map(|folder| folder.join("sysprof-memprof"));
+    let login = PathBuf::from(format!("/run/user/{uid}/sysprof-memprof"));
+    runtime.into_iter().chain([login, format!("/tmp/sysprof-memprof-{uid}").into()]).collect()
+}
+
+/// Makes sure that there is a doorbell for the processes which this user starts from now on, and says where. That of
+/// root is for all users.
+///
+/// # Errors
+/// When none of the [`folders`] can hold it: what the last one said.
+pub fn make_doorbell() -> io::Result<PathBuf> {
+    let mut result = Err(io::ErrorKind::NotFound.into());
+    for folder in folders() {
+        result = make_in(&folder).map(|()| folder.join(FILE));
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+fn make_in(folder: &Path) -> io::Result<()> {
+    let is_for_all =
+        rustix::process::geteuid().is_root() && std::env::var_os("SYSPROF_MEMPROF_DIR").is_none();
+    let made = DirBuilder::new().mode(if is_for_all { 0o755 } else { 0o700 }).create(folder);
+    made.or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })?;
+    let folder = open_folder(folder)?;
+    let stat = fstat(&folder)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("the folder belongs to another user"));
+    }
+    if Bell::open(&folder).is_ok() {
+        return Ok(());
+    }
+    let temporary = format!(".{FILE}.{}", std::process::id());
+    // Left behind by a process of the same pid that was killed here.
+    let _ = unlinkat(&folder, temporary.as_str(), AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&folder, temporary.as_str(), flags, Mode::from_raw_mode(0o644))?);
+    // The umask may have taken the right to read away, which a service under another user needs.
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
+    file.write_all(&new_page())?;
+    // One that is there and good has been made just now by somebody else; what is no doorbell is replaced.
+    let placed = renameat_with(&folder, temporary.as_str(), &folder, FILE, RenameFlags::NOREPLACE);
+    let placed = match placed {
+        Err(Errno::EXIST) if Bell::open(&folder).is_ok() => {
+            unlinkat(&folder, temporary.as_str(), AtFlags::empty())
+        }
+        Err(Errno::EXIST) => rustix::fs::renameat(&folder, temporary.as_str(), &folder, FILE),
+        placed => placed,
+    };
+    Ok(placed?)
+}
+
+/// What a new file holds.
+fn new_page() -> [u8; BYTES] {
+    let page = Doorbell::new();
+    let mut bytes = [0; BYTES];
+    bytes[..4].copy_from_slice(&page.generation.load(Ordering::Relaxed).to_ne_bytes());
+    bytes[4..8].copy_from_slice(&page.pid.load(Ordering::Relaxed).to_ne_bytes());
+    bytes[8..16].copy_from_slice(&MAGIC.to_ne_bytes());
+    bytes
+}
+
+/// Opens a folder that is no link.
+pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+}
+
+/// A doorbell's file, open for ringing.
+#[derive(Debug)]
+pub(super) struct Bell {
+    file: File,
+}
+
+impl Bell {
+    /// Opens the doorbell in a folder, if it is one that agents would trust.
+    pub(super) fn open(folder: &OwnedFd) -> io::Result<Bell> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(folder, FILE, flags, Mode::empty())?;
+        check(&fstat(&file)?)?;
+        let file = File::from(file);
+        let mut magic = [0; 8];
+        file.read_exact_at(&mut magic, 8)?;
+        if magic == MAGIC.to_ne_bytes() {
+            Ok(Bell { file })
+        } else {
+            Err(io::Error::other("it is no doorbell"))
+        }
+    }
+
+    /// Device and inode, by which it is found in the maps of processes.
+    pub(super) fn identity(&self) -> io::Result<(u64, u64)> {
+        let metadata = self.file.metadata()?;
+        Ok((metadata.dev(), metadata.ino()))
+    }
+
+    /// Keeps others from calling; false when somebody does at this moment. The lock goes with the file.
+    pub(super) fn lock(&self) -> io::Result<bool> {
+        match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Calls the process that sees itself under this pid.
+    pub(super) fn ring(&self, pid: u32) -> io::Result<()> {
+        let mut word = [0; 4];
+        self.file.read_exact_at(&mut word, 0)?;
+        let page = Doorbell::new();
+        page.generation.store(u32::from_ne_bytes(word), Ordering::Relaxed);
+        page.ring(pid);
+        // Two system calls: whoever sees the second sees the first.
+        self.file.write_all_at(&pid.to_ne_bytes(), 4)?;
+        self.file.write_all_at(&page.generation().to_ne_bytes(), 0)
+    }
+}
+
+/// Fails on a file that is not an ordinary one with one name, one page, and one who may write it.
+fn check(stat: &Stat) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        "it is no regular file"
+    } else if mode.intersects(Mode::WGRP | Mode::WOTH) {
+        "others may write to it"
+    } else if stat.st_nlink != 1 {
+        "it has another name, too"
+    } else if stat.st_size != BYTES as i64 {
+        "it has not the size of a page"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::other(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn bell_in(folder: &Path) -> io::Result<Bell> {
+        Bell::open(&open_folder(folder)?)
+    }
+
+    /// Check that a doorbell is made once, that each ring changes its count, and names whom it is for.
+    #[test]
+    fn rings_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        make_in(folder.path()).unwrap();
+        make_in(folder.path()).unwrap();
+        let bell = bell_in(folder.path()).unwrap();
+        let words = || {
+            let bytes = std::fs::read(folder.path().join(FILE)).unwrap();
+            [0, 4].map(|at| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap()))
+        };
+        let [before, _] = words();
+        bell.ring(77).unwrap();
+        assert_eq!(words(), [before + 1, 77]);
+        make_in(folder.path()).unwrap();
+        assert_eq!(words(), [before + 1, 77], "one that is there is kept");
+    }
+
+    /// Check that only one can call at a time.
+    #[test]
+    fn callers_exclude_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        make_in(folder.path()).unwrap();
+        let (one, two) = (bell_in(folder.path()).unwrap(), bell_in(folder.path()).unwrap());
+        assert!(one.lock().unwrap() && !two.lock().unwrap());
+        drop(one);
+        assert!(two.lock().unwrap());
+    }
+
+    /// Check that what somebody has put in the doorbell's place is not rung, and is replaced by its owner.
+    #[test]
+    fn strange_files_are_no_doorbells() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join(FILE);
+        let elsewhere = folder.path().join("elsewhere");
+        let put: [(&str, &dyn Fn()); 5] = [
+            ("a short file", &|| std::fs::write(&place, [0; 100]).unwrap()),
+            ("strange bytes", &|| std::fs::write(&place, [7; BYTES]).unwrap()),
+            ("a link", &|| {
+                std::fs::write(&elsewhere, new_page()).unwrap();
+                symlink(&elsewhere, &place).unwrap();
+            }),
+            ("a file with two names", &|| {
+                std::fs::write(&elsewhere, new_page()).unwrap();
+                std::fs::hard_link(&elsewhere, &place).unwrap();
+            }),
+            ("a file that all can write", &|| {
+                std::fs::write(&place, new_page()).unwrap();
+                std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o666)).unwrap();
+            }),
+        ];
+        for (what, put) in put {
+            put();
+            assert!(bell_in(folder.path()).is_err(), "{what}");
+            make_in(folder.path()).unwrap();
+            assert!(bell_in(folder.path()).is_ok(), "{what}");
+            std::fs::remove_file(&place).unwrap();
+            let _ = std::fs::remove_file(&elsewhere);
+        }
+    }
+
+    /// Check that the folders are those that agents look at.
+    #[test]
+    fn folders_are_the_agents() {
+        let set = |name: &'static str| move |asked: &str| (asked == name).then(|| PathBuf::from("/x"));
+        let texts =
+            |folders: Vec<PathBuf>| folders.iter().map(|x| x.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(texts(folders_of(7, set("SYSPROF_MEMPROF_DIR"))), ["/x"]);
+        assert_eq!(texts(folders_of(0, set("XDG_RUNTIME_DIR"))), ["/run/sysprof-memprof"]);
+        assert_eq!(
+            texts(folders_of(7, set("XDG_RUNTIME_DIR"))),
+            ["/x/sysprof-memprof", "/run/user/7/sysprof-memprof", "/tmp/sysprof-memprof-7"]
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Calls a dormant process, and gives it the memory of its recording.
+
+use super::Refusal;
+use super::bell::{Bell, open_folder};
+use super::preloaded::{Mapped, Preloaded, State, preloaded};
+use crate::image::Image;
+use crate::listener::{Host, accept, refuse};
+use crate::log::debug;
+use crate::process::Info;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, Mode, chmodat, chownat, unlinkat};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
+use shared_ring::PROTOCOL_VERSION;
+use shared_ring::doorbell::SOCKET;
+use shared_ring::handshake::{Hello, MESSAGE, Purpose, Verdict};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A call that is not answered is made again after so long: by then the process may call the allocator again, or have
+/// found out that its last recorder is gone.
+const AGAIN: Duration = Duration::from_millis(20);
+/// An agent that has connected says hello and takes its memory within milliseconds, or was stopped.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Has a process recorded by `host`, calling it until it answers or `patience` is at its end.
+pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Image>, Refusal> {
+    let deadline = Instant::now() + patience;
+    let process = find(pid)?;
+    let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
+    let system = |source: io::Error| Refusal::System { pid, source };
+    let (folder, bell) = open(&process, doorbell)?;
+    while !bell.lock().map_err(system)? {
+        if Instant::now() > deadline {
+            return Err(system(io::Error::other("somebody else calls processes of this user without end")));
+        }
+        std::thread::sleep(AGAIN);
+    }
+    let socket = Beside::listen(&folder, process.uid).map_err(system)?;
+    let own_pid = pid_in_its_namespace(pid).unwrap_or(pid);
+    let mut last = Refusal::Silent { pid };
+    while Instant::now() < deadline && is_there(pid) {
+        bell.ring(own_pid).map_err(system)?;
+        if !is_readable(&socket.socket, AGAIN) {
+            continue;
+        }
+        match answer(host, &socket.socket, pid) {
+            Ok(Some(image)) => return Ok(image),
+            Ok(None) => {}
+            Err(Refusal::Busy { pid }) => {
+                last = Refusal::Busy { pid };
+                std::thread::sleep(AGAIN);
+            }
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    Err(if is_there(pid) { last } else { Refusal::NoProcess { pid } })
+}
+
+/// The process, if it can be called.
+fn find(pid: u32) -> Result<Preloaded, Refusal> {
+    if let Err(error) = std::fs::read(format!("/proc/{pid}/maps")) {
+        return Err(match error.kind() {
+            io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
+            _ => Refusal::NoProcess { pid },
+        });
+    }
+    let found = preloaded().into_iter().find(|process| process.pid == pid);
+    let process = found.ok_or(Refusal::NotPreloaded { pid })?;
+    match process.state {
+        State::Recorded(by) if by != std::process::id() => Err(Refusal::Recorded { pid, by }),
+        State::Deaf => Err(Refusal::NoDoorbell { pid }),
+        // Of ours: a recording that has just ended, which it has yet to notice.
+        State::Recorded(_) | State::Dormant => Ok(process),
+    }
+}
+
+fn is_there(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// The innermost of the pids that the kernel lists.
+fn pid_in_its_namespace(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// The folder of the process' doorbell, as the process sees it, and the file: just the one that it has mapped.
+fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, Bell), Refusal> {
+    let pid = process.pid;
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
+        _ => Refusal::Doorbell { pid, path: doorbell.path.clone(), why: error.to_string() },
+    };
+    let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
+    let inside = Path::new("/proc").join(pid.to_string()).join("root");
+    let inside = inside.join(folder.strip_prefix("/").unwrap_or(folder));
+    // The maps of a process in another root name paths of ours.
+    let mut result = Err(io::Error::from(io::ErrorKind::NotFound));
+    for place in [inside.as_path(), folder] {
+        result =
+            open_folder(place).map_err(io::Error::from).and_then(|folder| Ok((Bell::open(&folder)?, folder)));
+        if let Ok((bell, folder)) = result {
+            return match bell.identity() {
+                Ok((_, inode)) if inode == doorbell.inode => Ok((folder, bell)),
+                _ => Err(failed(io::Error::other(
+                    "it is not the one that the process hears: restart the process",
+                ))),
+            };
+        }
+    }
+    Err(result.map_or_else(failed, |_| Refusal::NoDoorbell { pid }))
+}
+
+/// The socket beside the doorbell, gone when this is dropped. Whoever has the lock on the doorbell owns it.
+struct Beside<'f> {
+    folder: &'f OwnedFd,
+    socket: OwnedFd,
+}
+
+impl<'f> Beside<'f> {
+    fn listen(folder: &'f OwnedFd, uid: u32) -> io::Result<Beside<'f>> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // Left behind by one that was killed.
+        let _ = unlinkat(folder, SOCKET, AtFlags::empty());
+        let name = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
+        rustix::net::bind(&socket, &SocketAddrUnix::new(name)?)?;
+        let beside = Beside { folder, socket };
+        chmodat(folder, SOCKET, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        if rustix::process::geteuid().is_root() && uid != 0 {
+            let owner = Some(rustix::fs::Uid::from_raw(uid));
+            chownat(folder, SOCKET, owner, None, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        rustix::net::listen(&beside.socket, 64)?;
+        Ok(beside)
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        let _ = unlinkat(self.folder, SOCKET, AtFlags::empty());
+    }
+}
+
+fn is_readable(socket: &OwnedFd, patience: Duration) -> bool {
+    let patience =
+        Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: patience.subsec_nanos().into() };
+    matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&patience)), Ok(1..))
+}
+
+/// Hears whoever has connected; the image, once the called process has it.
+fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>, Refusal> {
+    let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) else { return Ok(None) };
+    let peer = socket_peercred(&agent).map(|peer| peer.pid.as_raw_nonzero().get().cast_unsigned());
+    let Some(hello) = hear(&agent) else { return Ok(None) };
+    if peer != Ok(pid) {
+        debug!("{peer:?} has answered a call for {pid}");
+        let _ = refuse(&agent, Verdict::NotChosen);
+        return Ok(None);
+    }
+    if hello.version != PROTOCOL_VERSION {
+        let _ = refuse(&agent, Verdict::Version);
+        return Err(Refusal::Version { pid, theirs: hello.version, ours: PROTOCOL_VERSION });
+    }
+    if hello.purpose == Purpose::Busy {
+        return Err(Refusal::Busy { pid });
+    }
+    let info = Info { attached: true, ..Info::read(pid) };
+    let (image, descriptors) = host.image(&hello, info).map_err(|source| Refusal::System { pid, source })?;
+    // An agent does not wait for long, nor say that it has gone.
+    let is_taken = accept(&agent, image.memory.geometry(), descriptors).is_ok()
+        && hear(&agent).is_some_and(|hello| hello.purpose == Purpose::Mapped);
+    Ok(is_taken.then_some(image))
+}
+
+/// What an agent says next, unless it goes.
+fn hear(agent: &OwnedFd) -> Option<Hello> {
+    let mut message = [0; MESSAGE];
+    let has_spoken = is_readable(agent, PATIENCE);
+    let (length, _) =
+        rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT).ok().filter(|_| has_spoken)?;
+    Hello::from_bytes(&message).filter(|_| length == MESSAGE)
+}

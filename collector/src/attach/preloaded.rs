@@ -1,0 +1,183 @@
+//! Which processes have the agent preloaded, as `/proc` tells.
+//!
+//! A process shows by what it has mapped where it stands:
+//!
+//! | mapping | of a process with the agent | of a recorder |
+//! |---|---|---|
+//! | `libsysprof_memprof_preload….so` | always | |
+//! | `…/doorbell`, shared, read-only | when it can be called | |
+//! | `memfd:sysprof-memprof-control` | read-only: recorded by who has the same one writable | writable |
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A process that has the agent preloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preloaded {
+    /// Pid, as we see it.
+    pub pid: u32,
+    /// Effective user.
+    pub uid: u32,
+    /// What it is about.
+    pub state: State,
+    /// How long it has been so: since the process began, or since its recording did.
+    pub since: Duration,
+    /// Command line, or the name in brackets where there is none.
+    pub command: String,
+    /// The doorbell that it hears, with what tells it from other files: path as the process has it, device, inode.
+    pub(super) doorbell: Option<Mapped>,
+}
+
+/// A mapped file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    pub(super) path: PathBuf,
+    pub(super) inode: u64,
+}
+
+/// What a process with the agent is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can be attached to.
+    Dormant,
+    /// It is recorded by this process.
+    Recorded(u32),
+    /// It found no doorbell when it began.
+    Deaf,
+}
+
+/// What is interesting about a process' maps.
+#[derive(Debug, Default)]
+struct Maps {
+    has_agent: bool,
+    doorbell: Option<Mapped>,
+    /// Control memory of who records it.
+    read: Option<u64>,
+    /// Control memory of those that it records.
+    written: Vec<u64>,
+    /// Segments of either.
+    segments: Vec<u64>,
+}
+
+/// All processes with the agent that this user may look at, by pid.
+pub fn preloaded() -> Vec<Preloaded> {
+    let mut found: Vec<(u32, Maps)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        // Those that we may not look at, and those that have just gone, are left out.
+        let maps = pid.and_then(|pid| Some((pid, maps_of(pid).ok()?)));
+        found.extend(maps.filter(|(_, maps)| maps.has_agent || !maps.written.is_empty()));
+    }
+    let recorders: HashMap<u64, u32> =
+        found.iter().flat_map(|(pid, maps)| maps.written.iter().map(|inode| (*inode, *pid))).collect();
+    let mut all: Vec<Preloaded> = found
+        .into_iter()
+        .filter(|(_, maps)| maps.has_agent)
+        .filter_map(|(pid, maps)| describe(pid, maps, &recorders))
+        .collect();
+    all.sort_by_key(|process| process.pid);
+    all
+}
+
+fn describe(pid: u32, maps: Maps, recorders: &HashMap<u64, u32>) -> Option<Preloaded> {
+    let recorder = maps.read.and_then(|inode| recorders.get(&inode)).copied();
+    let state = match (recorder, &maps.doorbell) {
+        (Some(by), _) => State::Recorded(by),
+        // Whoever recorded it is gone: it finds out by itself.
+        (None, Some(_)) => State::Dormant,
+        (None, None) => State::Deaf,
+    };
+    let recorded = recorder.and_then(|by| age_of_segment(by, &maps.segments));
+    let process = procfs::process::Process::new(pid.cast_signed()).ok()?;
+    let words = process.cmdline().unwrap_or_default();
+    let name = || process.stat().map(|stat| format!("[{}]", stat.comm)).unwrap_or_default();
+    Some(Preloaded {
+        pid,
+        uid: fs::metadata(format!("/proc/{pid}")).ok()?.uid(),
+        state,
+        since: recorded.or_else(|| age(&process)).unwrap_or_default(),
+        command: if words.is_empty() { name() } else { words.join(" ") },
+        doorbell: maps.doorbell,
+    })
+}
+
+fn maps_of(pid: u32) -> std::io::Result<Maps> {
+    Ok(parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/maps"))?)))
+}
+
+/// A line is `start-end access offset device inode path`.
+fn parse(text: &str) -> Maps {
+    let mut maps = Maps::default();
+    for line in text.lines() {
+        let Some(place) = line.find(['/', '[']) else { continue };
+        let path = line[place..].trim_end_matches(" (deleted)");
+        let mut words = line[..place].split_ascii_whitespace().skip(1);
+        let (access, inode) = (words.next().unwrap_or(""), words.nth(2).and_then(|word| word.parse().ok()));
+        let Some(inode) = inode else { continue };
+        let name = path.rsplit('/').next().unwrap_or("");
+        match path {
+            "/memfd:sysprof-memprof-control" if access.starts_with("rw") => maps.written.push(inode),
+            "/memfd:sysprof-memprof-control" => maps.read = Some(inode),
+            "/memfd:sysprof-memprof" => maps.segments.push(inode),
+            _ if name == shared_ring::doorbell::FILE && access == "r--s" => {
+                maps.doorbell = Some(Mapped { path: unescaped(path), inode });
+            }
+            _ if name.starts_with("libsysprof_memprof_preload") && name.ends_with(".so") => {
+                maps.has_agent = true
+            }
+            _ => {}
+        }
+    }
+    maps
+}
+
+/// The kernel writes a line feed in a path as `\012`.
+fn unescaped(path: &str) -> PathBuf {
+    PathBuf::from(path.replace("\\012", "\n"))
+}
+
+/// How long ago a process began.
+fn age(process: &procfs::process::Process) -> Option<Duration> {
+    let start = process.stat().ok()?.starttime as f64 / procfs::ticks_per_second() as f64;
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from_secs_f64(now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 - start).ok()
+}
+
+/// How long ago a recorder made the segment that is one of these: the one time of a memory that nobody changes.
+fn age_of_segment(recorder: u32, segments: &[u64]) -> Option<Duration> {
+    let folder = fs::read_dir(Path::new("/proc").join(recorder.to_string()).join("fd")).ok()?;
+    let made = folder.flatten().find_map(|entry| {
+        let is_ours = fs::read_link(entry.path()).ok()?.to_str()?.starts_with("/memfd:sysprof-memprof ");
+        let metadata = is_ours.then(|| fs::metadata(entry.path()).ok()).flatten()?;
+        segments.contains(&metadata.ino()).then(|| metadata.accessed().ok()).flatten()
+    })?;
+    SystemTime::now().duration_since(made).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a process' part is read from its maps, among lines that mean nothing.
+    #[test]
+    fn maps_tell_what_a_process_is_about() {
+        let target = "\
+55d0-55d1 r-xp 00001000 fe:01 77   /usr/bin/redis-server
+7f00-7f01 r-xp 00001000 fe:01 78   /usr/lib/sysprof-memprof/libsysprof_memprof_preload.so
+7f10-7f11 r--s 00000000 00:19 79   /run/sys prof/doorbell
+7f20-7f21 rw-p 00000000 00:00 0 \n7f30-7f31 rw-p 00000000 00:00 0    [heap]
+7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)
+7f50-7f51 r--s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)";
+        let maps = parse(target);
+        assert!(maps.has_agent && maps.written.is_empty());
+        assert_eq!(maps.doorbell, Some(Mapped { path: "/run/sys prof/doorbell".into(), inode: 79 }));
+        assert_eq!((maps.read, maps.segments), (Some(81), vec![80]));
+        let recorder = parse("7f50-7f51 rw-s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)");
+        assert_eq!((recorder.has_agent, recorder.written), (false, vec![81]));
+        // A private or writable mapping of some other doorbell is none.
+        assert_eq!(parse("7f10-7f11 rw-s 00000000 00:19 79   /home/doorbell").doorbell, None);
+    }
+}
