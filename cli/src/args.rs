@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::commands::{
-    completions, diff, doctor, dump, header, info, install_agent, leaks, preload_path, record, report, run,
+    attach, completions, detach, diff, doctor, dump, header, info, install_agent, leaks, preload_path, ps, record, report, run, snapshot,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -22,6 +22,10 @@ Examples:
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
+  sysprof-memprof ps                             services with the agent preloaded
+  sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
+  sysprof-memprof snapshot 4711 before           keep what was recorded so far, and go on
+
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
   LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
 
@@ -39,7 +43,8 @@ Environment:
   SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
   SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
-  SYSPROF_MEMPROF_DIR      private folder for the agent, instead of those under run, tmp and cache
+  SYSPROF_MEMPROF_DIR      private folder for the agent and the doorbell, instead of those under run, tmp
+                           and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
   COLUMNS                  cut lines to this width, instead of the terminal's; without a terminal nothing is cut
   NO_COLOR                 no colours; they are used on terminals only";
@@ -49,6 +54,10 @@ Environment:
 pub(crate) enum Command {
     Run(run::Arguments),
     Record(record::Arguments),
+    Ps(ps::Arguments),
+    Attach(attach::Arguments),
+    Detach(detach::Arguments),
+    Snapshot(snapshot::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),

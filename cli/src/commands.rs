@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+pub(crate) mod attach;
 pub(crate) mod completions;
+pub(crate) mod detach;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
@@ -10,11 +12,13 @@ pub(crate) mod install_agent;
 pub(crate) mod leaks;
 pub(crate) mod open;
 pub(crate) mod preload_path;
+pub(crate) mod ps;
 mod question;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod snapshot;
 mod supervise;
 mod view;
 
@@ -26,6 +30,10 @@ pub(crate) fn execute(command: Command) -> Outcome {
     match command {
         Command::Run(arguments) => run::execute(arguments),
         Command::Record(arguments) => record::execute(arguments),
+        Command::Ps(arguments) => ps::execute(&arguments),
+        Command::Attach(arguments) => attach::execute(&arguments),
+        Command::Detach(arguments) => detach::execute(&arguments),
+        Command::Snapshot(arguments) => snapshot::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),

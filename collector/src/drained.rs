@@ -268,7 +268,7 @@ impl Drained {
 
     /// Tells the agents that it is over.
     pub(crate) fn close(&self) {
-        self.image.memory.control().header().recording.store(0, Ordering::Relaxed);
+        self.image.close();
     }
 
     /// Gives the streams back.

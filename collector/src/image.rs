@@ -5,7 +5,7 @@ use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::process::Info;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Counts images of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +40,8 @@ pub(crate) struct Image {
     doorbell: Arc<Doorbell>,
     /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
     ends: Vec<AtomicU64>,
+    /// The process that connected is gone: what its children do is still recorded.
+    is_over: AtomicBool,
 }
 
 impl Image {
@@ -53,7 +55,8 @@ impl Image {
         let slots = memory.geometry().slot_count();
         keeper.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
-        Arc::new(Image { id, memory, info, keeper, doorbell, ends })
+        let is_over = AtomicBool::new(false);
+        Arc::new(Image { id, memory, info, keeper, doorbell, ends, is_over })
     }
 
     /// Tells that the process `pid` in a slot is gone.
@@ -73,6 +76,10 @@ impl Image {
     }
 
     fn end(&self, slot: u32, word: u64) {
+        if slot == 0 {
+            // Relaxed: a flag.
+            self.is_over.store(true, Ordering::Relaxed);
+        }
         let Some(end) = self.ends.get(slot as usize) else { return };
         // Release pairs with the Acquire swap in `take_end`: all that the process wrote is visible to whoever sees
         // that it is gone. The first reason stays, unless it is of an earlier owner.
@@ -80,6 +87,17 @@ impl Image {
             (known >> 32 != word >> 32).then_some(word)
         });
         self.doorbell.ring();
+    }
+
+    /// Tells the agents that it is over.
+    pub(crate) fn close(&self) {
+        // Relaxed: a flag; agents see it at their next hook.
+        self.memory.control().header().recording.store(0, Ordering::Relaxed);
+    }
+
+    /// True when the process that connected is gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// How the process in a slot ended, once.

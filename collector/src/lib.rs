@@ -21,6 +21,7 @@
 
 pub mod agent_file;
 pub mod attach;
+pub mod commands;
 pub mod launch;
 pub mod target;
 
@@ -28,6 +29,7 @@ mod error;
 mod log;
 mod options;
 mod session;
+mod snapshot;
 
 mod alarm;
 mod glob;

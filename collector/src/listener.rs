@@ -107,8 +107,8 @@ impl Listener {
     }
 
     /// What answers, for agents that connect elsewhere.
-    pub(crate) fn host(&self) -> &Host {
-        &self.host
+    pub(crate) fn host(&self) -> Arc<Host> {
+        self.host.clone()
     }
 
     /// The name for `SYSPROF_MEMPROF_SOCKET`.
@@ -267,6 +267,30 @@ impl Host {
         self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
         let _ = self.images.send(image);
         self.doorbell.ring();
+    }
+
+    /// Tells the images of a process that their recording is over; false when there are none.
+    pub(crate) fn close(&self, pid: u32) -> bool {
+        let images = self.recorded();
+        let of_process = images.iter().filter(|image| image.info.pid == pid);
+        of_process.map(|image| image.close()).count() != 0
+    }
+
+    /// True when this process connected here, and is recorded.
+    pub(crate) fn knows(&self, pid: u32) -> bool {
+        self.recorded().iter().any(|image| image.info.pid == pid)
+    }
+
+    /// True while any image is recorded.
+    pub(crate) fn is_recording(&self) -> bool {
+        !self.recorded().is_empty()
+    }
+
+    fn recorded(&self) -> Vec<Arc<Image>> {
+        let Ok(mut known) = self.known.lock() else { return Vec::new() };
+        known.retain(|image| image.strong_count() != 0);
+        let images = known.iter().filter_map(std::sync::Weak::upgrade);
+        images.filter(|image| image.memory.control().is_recording() && !image.is_over()).collect()
     }
 
     /// Ends the earlier images of a process that has connected anew: it executed another program.

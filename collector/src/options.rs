@@ -49,6 +49,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.
     pub live: bool,
+    /// Take commands from others of this user; one session of a process can.
+    pub hears_commands: bool,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
 }

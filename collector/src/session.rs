@@ -2,19 +2,22 @@
 
 use crate::attach::{self, Refusal};
 use crate::clock::{Clock, thread_cpu_ns};
+use crate::commands::{Answer, Ear};
 use crate::doorbell::Doorbell;
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
-use crate::listener::{Listener, Rules};
+use crate::listener::{Host, Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
+use crate::snapshot::{self, Asked, SoFar};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
 use capture::{Create, Effort, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -41,6 +44,10 @@ pub struct Session {
     watcher: JoinHandle<()>,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     clock: Clock,
+    /// Asks the writer what there is so far.
+    snapshots: mpsc::Sender<Asked>,
+    /// Hears commands, when it is to.
+    _ear: Option<Ear>,
 }
 
 /// What the writer tells about its progress.
@@ -127,7 +134,15 @@ impl Session {
         let live = options.live.then(|| Live::new(options.sample_interval));
         let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
-        let writer = spawn("writer", move || write(pipeline, &queue, &out))?;
+        let (snapshots, asked) = mpsc::channel();
+        let writer = spawn("writer", move || write(pipeline, &queue, &out, &asked))?;
+        let ear = if options.hears_commands {
+            let desk =
+                Desk { path: options.output.clone(), snapshots: snapshots.clone(), host: listener.host() };
+            Some(Ear::open(move |words| desk.obey(words)).map_err(system("listen for commands"))?)
+        } else {
+            None
+        };
         Ok(Session {
             path: options.output,
             symbolize: options.symbolize,
@@ -140,6 +155,8 @@ impl Session {
             watcher,
             exits: Arc::default(),
             clock,
+            snapshots,
+            _ear: ear,
         })
     }
 
@@ -154,9 +171,34 @@ impl Session {
     /// # Errors
     /// Why it is not recorded.
     pub fn attach(&self, pid: u32, patience: Duration) -> Result<(), Refusal> {
-        let image = attach::call(self.listener.host(), pid, patience)?;
-        self.listener.host().take_in(image, pid);
+        let host = self.listener.host();
+        let image = attach::call(&host, pid, patience)?;
+        host.take_in(image, pid);
         Ok(())
+    }
+
+    /// Ends the recording of one process, which goes on unrecorded from its next allocation or free; false when it is
+    /// not recorded here.
+    pub fn detach(&self, pid: u32) -> bool {
+        self.listener.host().close(pid)
+    }
+
+    /// True while any process is recorded here.
+    pub fn is_recording(&self) -> bool {
+        self.listener.host().is_recording()
+    }
+
+    /// Writes a whole capture of all up to now to `output`, while the recording goes on.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn snapshot(&self, output: &Path) -> Result<(), Error> {
+        snapshot(&self.snapshots, &self.path, output)
+    }
+
+    /// The capture that is written.
+    pub fn output(&self) -> &Path {
+        &self.path
     }
 
     /// How it goes.
@@ -195,7 +237,10 @@ impl Session {
             watcher,
             exits,
             clock,
+            snapshots: _,
+            _ear: ear,
         } = self;
+        drop(ear);
         let failures = listener.failures();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
@@ -281,11 +326,47 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
     })
 }
 
+fn snapshot(ask: &mpsc::Sender<Asked>, capture: &Path, output: &Path) -> Result<(), Error> {
+    let failed = |source| Error::Capture { path: output.to_owned(), source };
+    let (asked, answer) = mpsc::channel();
+    ask.send(asked).map_err(|_| Error::Crashed)?;
+    let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
+    snapshot::write(capture, &so_far, output).map_err(failed)
+}
+
+/// Where commands are obeyed, in the thread that hears them.
+struct Desk {
+    path: PathBuf,
+    snapshots: mpsc::Sender<Asked>,
+    host: Arc<Host>,
+}
+
+impl Desk {
+    fn obey(&self, words: &[OsString]) -> Answer {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        match words.as_slice() {
+            ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
+                Ok(format!("process {pid} goes on unrecorded"))
+            }
+            ["snapshot", pid, _] | ["detach", pid] if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) => {
+                Err(format!("process {pid} is not recorded by this recorder"))
+            }
+            ["snapshot", _, output] => {
+                snapshot(&self.snapshots, &self.path, Path::new(output))
+                    .map_err(|error| error.to_string())?;
+                Ok(format!("wrote {output}"))
+            }
+            _ => Err("this recorder does not know that command".to_string()),
+        }
+    }
+}
+
 /// The writer's thread: takes batches until there are no more. Gives the processor time that it took, too.
 fn write(
     mut pipeline: Pipeline,
     queue: &Receiver,
     written: &Written,
+    asked: &mpsc::Receiver<Asked>,
 ) -> Result<(Pipeline, u64), capture::Error> {
     let mut flushed = Instant::now();
     loop {
@@ -298,6 +379,10 @@ fn write(
             Received::Nothing => {}
             Received::Over => return Ok((pipeline, thread_cpu_ns())),
         }
+        for asked in asked.try_iter() {
+            // Whoever asked may be gone.
+            let _ = asked.send(so_far(&mut pipeline));
+        }
         if flushed.elapsed() >= FLUSH {
             pipeline.refresh()?;
             flushed = Instant::now();
@@ -306,6 +391,21 @@ fn write(
         written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
         written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
     }
+}
+
+/// The capture as it would be if it ended now.
+fn so_far(pipeline: &mut Pipeline) -> Result<SoFar, capture::Error> {
+    pipeline.refresh()?;
+    let now = pipeline.clock().now();
+    let summary = Summary {
+        duration_ns: pipeline.clock().nanoseconds(now),
+        lost: pipeline.sums.losses(0),
+        overhead: overhead(pipeline),
+        remarks: vec!["This is a snapshot: the recording went on.".into()],
+        ..Summary::default()
+    };
+    let end = pipeline.writer.end_so_far(&summary)?;
+    Ok(SoFar { length: pipeline.writer.length(), end })
 }
 
 fn overhead(pipeline: &mut Pipeline) -> Overhead {

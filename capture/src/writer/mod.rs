@@ -133,6 +133,30 @@ impl<W: Sink> Writer<W> {
         Ok(self.sink)
     }
 
+    /// Writes everything given so far, and gives what would have to follow if the capture ended here: the first
+    /// [`Writer::length`] bytes of the file and these make a whole capture, however the file goes on.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`].
+    pub fn end_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error> {
+        self.flush()?;
+        let end = Writer {
+            sink: Vec::new(),
+            offset: self.offset,
+            given_up: false,
+            packer: Packer::new()?,
+            payload: Vec::new(),
+            interner: Interner::new(),
+            processes: 0,
+            threads: 0,
+            pending: Pending::default(),
+            encoder: Encoder::new(),
+            chunks: self.chunks.clone(),
+            index_before: self.index_before,
+        };
+        end.finish(summary)
+    }
+
     /// Bytes written so far.
     pub fn length(&self) -> u64 {
         self.offset

@@ -1,7 +1,7 @@
 //! `install-agent` and `uninstall-agent`: a copy of the agent for all users.
 
 use crate::exit::{Failure, Outcome};
-use crate::{agent, installed};
+use crate::{agent, installed, message};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::agent_file;
@@ -49,6 +49,11 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
         )
     })?;
     writeln!(std::io::stdout(), "{}", path.display())?;
+    if let Err(error) = collector::attach::make_doorbell() {
+        message::warning(&format!(
+            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

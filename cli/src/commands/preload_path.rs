@@ -20,6 +20,11 @@ pub(crate) struct Arguments {}
 /// Prints it.
 pub(crate) fn execute(_: &Arguments) -> Outcome {
     let agent = agent::provide().map_err(Failure::usage)?;
+    if let Err(error) = collector::attach::make_doorbell() {
+        message::warning(&format!(
+            "programs with this agent cannot be attached to: there is no doorbell: {error}"
+        ));
+    }
     // Who looks at the path is told what it is worth; a script that takes it each time is not.
     if !agent.installed && std::io::stdout().is_terminal() {
         message::warning(

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Services lose events rather than wait noticeably.
-const ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
+pub(super) const ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_millis(10));
 
 /// Record programs that are started by hand with the agent preloaded
 ///
@@ -54,6 +54,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         socket: Some(socket),
         follow: true,
         live: progress.is_wanted(),
+        hears_commands: true,
         on_full: ON_FULL,
     })?;
     debug!("recording to {} on {}", capture.display(), session.socket().display());
@@ -65,7 +66,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             session.socket().display()
         ));
     }
-    supervise::until_interrupted(&session, &signals, progress).context("cannot wait for signals")?;
+    supervise::until_interrupted(&session, &signals, progress, || false)
+        .context("cannot wait for signals")?;
     let finished =
         supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
     view::after_recording(&finished, arguments.recording.quiet);

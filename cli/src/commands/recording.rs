@@ -78,6 +78,8 @@ pub(crate) struct Kind {
     pub(crate) follow: bool,
     /// Know the live bytes at any time.
     pub(crate) live: bool,
+    /// Take commands from others; one recording of a process can.
+    pub(crate) hears_commands: bool,
     /// The policy and its longest wait when the user says nothing.
     pub(crate) on_full: (OnFull, Duration),
 }
@@ -107,6 +109,7 @@ impl Recording {
             symbolize: !self.no_symbolize,
             socket: kind.socket,
             live: kind.live,
+            hears_commands: kind.hears_commands,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         };
         Session::start(options).map_err(|error| match error {

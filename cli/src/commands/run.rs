@@ -94,6 +94,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         socket: None,
         follow: !arguments.no_follow,
         live: progress.is_wanted(),
+        hears_commands: true,
         on_full: ON_FULL,
     })?;
     debug!("recording pid {} to {} on {}", prepared.pid(), capture.display(), session.socket().display());

@@ -6,8 +6,10 @@
 //! |---|---|---|---|
 //! | INT, QUIT from the terminal | the target has it already | written without the missing names | ends the summary |
 //! | INT, QUIT from a process | passed on | written without the missing names | ends the summary |
+//! | USR1 | a snapshot is written | nothing | nothing |
 //! | TERM, HUP | passed on | written without the missing names | ends the summary |
 
+use super::snapshot;
 use crate::log::debug;
 use crate::message;
 use crate::progress::{PERIOD, Progress};
@@ -67,6 +69,7 @@ pub(crate) fn until_end(
                     }
                 }
             }
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(session),
             // Once only descendants are left, whoever wants to end something wants to end the waiting.
             Some(_) if status.is_some() => break,
             Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) => {}
@@ -105,18 +108,24 @@ fn name_left_behind(left: &[Descendant]) {
     ));
 }
 
-/// Waits until the user ends a recording that has no target.
+/// Waits until the user ends a recording that has no target of its own, or it `is_over`, which is asked twice a
+/// second.
 pub(crate) fn until_interrupted(
     session: &Session,
     signals: &Signals,
     mut progress: Progress,
+    is_over: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let period = if progress.is_wanted() { PERIOD } else { IDLE };
     loop {
-        match signals.next(period)? {
+        if is_over() {
+            progress.clear();
+            return Ok(());
+        }
+        match signals.next(PERIOD)? {
             Some(Received { signal: Signal::Child, .. }) => {
                 reap();
             }
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(session),
             Some(received) => {
                 debug!("ending: {received:?}");
                 progress.clear();
@@ -156,7 +165,7 @@ pub(crate) fn finish(
 fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8) {
     loop {
         match signals.next(IDLE) {
-            Ok(None | Some(Received { signal: Signal::Child, .. })) => {}
+            Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
             // Acquire, for the Release in finish.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
             // Relaxed: a flag; nothing is read on the strength of it.

@@ -18,6 +18,8 @@ pub enum Signal {
     Terminate,
     /// `SIGHUP`: the terminal is gone.
     Hangup,
+    /// `SIGUSR1`: a snapshot is wanted.
+    Snapshot,
     /// `SIGCHLD`: a child ended.
     Child,
 }
@@ -47,8 +49,8 @@ pub struct Signals {
 }
 
 impl Signal {
-    const ALL: [Signal; 5] =
-        [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::Hangup, Signal::Child];
+    const ALL: [Signal; 6] =
+        [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::Hangup, Signal::Snapshot, Signal::Child];
 
     /// The number that the system has for it.
     pub fn number(self) -> i32 {
@@ -57,6 +59,7 @@ impl Signal {
             Signal::Quit => libc::SIGQUIT,
             Signal::Terminate => libc::SIGTERM,
             Signal::Hangup => libc::SIGHUP,
+            Signal::Snapshot => libc::SIGUSR1,
             Signal::Child => libc::SIGCHLD,
         }
     }
@@ -166,7 +169,8 @@ mod tests {
             (libc::SIGINT, libc::SI_KERNEL, Some((Signal::Interrupt, Origin::Terminal))),
             (libc::SIGTERM, libc::SI_USER, Some((Signal::Terminate, Origin::Process))),
             (libc::SIGCHLD, libc::CLD_EXITED, Some((Signal::Child, Origin::Process))),
-            (libc::SIGUSR1, libc::SI_USER, None),
+            (libc::SIGUSR1, libc::SI_USER, Some((Signal::Snapshot, Origin::Process))),
+            (libc::SIGUSR2, libc::SI_USER, None),
         ];
         for (number, code, expected) in cases {
             let expected = expected.map(|(signal, origin)| Received { signal, origin });

@@ -1,0 +1,125 @@
+//! `attach`: records processes that run already.
+
+use super::record::ON_FULL;
+use super::recording::{Kind, Recording};
+use super::{supervise, view};
+use crate::exit::{FAILED, Failure, Outcome};
+use crate::log::debug;
+use crate::progress::Progress;
+use crate::{message, output, values};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use collector::Session;
+use collector::attach::preloaded;
+use collector::launch::{Signal, Signals};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use viewer::format::counted;
+
+/// Record processes that run already
+///
+/// They must have been started with the agent preloaded, see ps. Recording ends with ^C, detach, --duration or their own
+/// end; they go on, and can be recorded again. What they had allocated before is not known: frees of that are
+/// counted apart.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof attach 4711
+  sysprof-memprof attach 4711 --duration 60s -o minute.memprof
+  sysprof-memprof attach $(pidof nginx)                  all of them in one capture
+  sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate")]
+pub(crate) struct Arguments {
+    /// The processes
+    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pids: Vec<u32>,
+    /// Detach after this time
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    duration: Option<Duration>,
+    /// How long a process is waited for that does not answer: it does so at its next allocation or free
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    patience: Duration,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+/// Records until it is over.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let capture = match &arguments.recording.output {
+        Some(path) => path.clone(),
+        None => default_output(&arguments.pids),
+    };
+    output::check(&capture, arguments.recording.force)?;
+    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
+    let progress = Progress::new(arguments.recording.quiet);
+    let session = arguments.recording.start(Kind {
+        output: capture.clone(),
+        command: Vec::new(),
+        socket: None,
+        follow: true,
+        live: progress.is_wanted(),
+        hears_commands: true,
+        on_full: ON_FULL,
+    })?;
+    if let Err(failure) = attach_all(&session, &arguments.pids, arguments.patience) {
+        discard(session, &capture);
+        return Err(failure);
+    }
+    if !arguments.recording.quiet {
+        message::plain(&format!(
+            "Recording {} to {} until ^C.",
+            counted(arguments.pids.len() as u64, "process"),
+            capture.display()
+        ));
+    }
+    let started = Instant::now();
+    let is_over = || {
+        !session.is_recording() || arguments.duration.is_some_and(|duration| started.elapsed() >= duration)
+    };
+    supervise::until_interrupted(&session, &signals, progress, is_over).context("cannot wait for signals")?;
+    let finished =
+        supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
+    view::after_recording(&finished, arguments.recording.quiet);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Attaches to all that can be recorded; a failure when that is none.
+fn attach_all(session: &Session, pids: &[u32], patience: Duration) -> Result<(), Failure> {
+    let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, patience).err()).collect();
+    if refusals.len() < pids.len() {
+        refusals.iter().for_each(|refusal| message::warning(&refusal.to_string()));
+        return Ok(());
+    }
+    let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    Err(Failure::usage(anyhow!(texts.join("\n"))))
+}
+
+/// A capture named after the first process.
+fn default_output(pids: &[u32]) -> PathBuf {
+    let pid = pids.first().copied().unwrap_or_default();
+    let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "attach".into());
+    let name = executable.to_string_lossy().trim_end_matches(" (deleted)").to_owned();
+    output::default_name(OsStr::new(&name), pid)
+}
+
+/// Ends a recording of nobody.
+fn discard(session: Session, capture: &Path) {
+    let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+    let removed = fs::remove_file(capture);
+    debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
+}
+
+/// Who records a process, for commands to the recorder.
+pub(super) fn recorder_of(pid: u32) -> Result<u32, Failure> {
+    use collector::attach::State;
+    let found = preloaded().into_iter().find(|process| process.pid == pid).map(|process| process.state);
+    match found {
+        Some(State::Recorded(by)) => Ok(by),
+        _ => Err(Failure::usage(anyhow!("process {pid} is not recorded, or belongs to another user"))),
+    }
+}

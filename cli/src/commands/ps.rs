@@ -1,0 +1,101 @@
+//! `ps`: who has the agent preloaded.
+
+use crate::exit::Outcome;
+use clap::Args;
+use collector::attach::{Preloaded, State, make_doorbell, preloaded};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+use viewer::format::duration;
+
+/// Columns of a command that a terminal gets; pipes get all of it.
+const WIDTH: usize = 60;
+
+/// List the processes that have the agent preloaded
+///
+/// A dormant one can be recorded with attach. One that is not attachable found no doorbell when it started: the first
+/// of these commands to run makes it, preload-path and install-agent do, too.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'p> {
+    schema: u32,
+    processes: Vec<Row<'p>>,
+}
+
+#[derive(Serialize)]
+struct Row<'p> {
+    pid: u32,
+    uid: u32,
+    state: &'static str,
+    /// Who records it.
+    recorder: Option<u32>,
+    since_seconds: f64,
+    command: &'p str,
+}
+
+/// Prints them.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    // For the next ones that start: those which are there found what they found.
+    if let Err(error) = make_doorbell() {
+        crate::log::debug!("there is no doorbell: {error}");
+    }
+    let processes = preloaded();
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        let document = Document { schema: 1, processes: processes.iter().map(Row::of).collect() };
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+    } else {
+        let width = if out.is_terminal() { WIDTH } else { usize::MAX };
+        write!(out, "{}", table(&processes, width))?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Row<'_> {
+    fn of(process: &Preloaded) -> Row<'_> {
+        let Preloaded { pid, uid, state, since, command, .. } = process;
+        let (state, recorder) = match state {
+            State::Dormant => ("dormant", None),
+            State::Recorded(by) => ("recorded", Some(*by)),
+            State::Deaf => ("not attachable", None),
+        };
+        Row { pid: *pid, uid: *uid, state, recorder, since_seconds: since.as_secs_f64(), command }
+    }
+}
+
+fn table(processes: &[Preloaded], width: usize) -> String {
+    if processes.is_empty() {
+        return "no process has the agent preloaded\n".to_string();
+    }
+    let mut text = format!("{:>8}  {:<22} {:>10}  COMMAND\n", "PID", "STATE", "SINCE");
+    for process in processes {
+        let row = Row::of(process);
+        let state = match row.recorder {
+            Some(by) => format!("{} by {by}", row.state),
+            None => row.state.to_string(),
+        };
+        // Command lines are other people's text.
+        let command: String = row
+            .command
+            .chars()
+            .map(|letter| if letter.is_control() { '\u{fffd}' } else { letter })
+            .take(width)
+            .collect();
+        text += &format!("{:>8}  {state:<22} {:>10}  {command}\n", row.pid, age(process.since));
+    }
+    text
+}
+
+/// Whole seconds: nobody wants to know more.
+fn age(since: Duration) -> String {
+    duration(since.as_secs() * 1_000_000_000)
+}

@@ -1,0 +1,74 @@
+//! `snapshot`: keeps what was recorded so far as a capture of its own, while the recording goes on.
+
+use super::attach::recorder_of;
+use crate::exit::{FAILED, Failure, Outcome};
+use crate::{message, output};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use collector::Session;
+use collector::commands::ask;
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write a capture of what was recorded so far, while the recording goes on
+///
+/// It can be shown as any other. SIGUSR1 to the recorder does the same, into a file named by capture and time.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// A recorded process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+    /// The file, which gets .memprof when it has no ending [default: by process and time]
+    #[arg(value_name = "NAME")]
+    name: Option<PathBuf>,
+}
+
+/// Has the recorder write it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let Arguments { pid, name } = arguments;
+    let file = match name {
+        Some(name) if name.extension().is_none() => name.with_extension("memprof"),
+        Some(name) => name.clone(),
+        None => by_time(Path::new(&format!("{pid}.memprof")), Timestamp::now()),
+    };
+    output::check(&file, false)?;
+    let recorder = recorder_of(*pid)?;
+    // The recorder runs in another folder.
+    let file = std::path::absolute(file).context("cannot name the file")?;
+    let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;
+    let answer = ask(recorder, ["snapshot", &pid.to_string(), file]);
+    message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes one because of a signal. Of signals within a second, which come in floods, one counts.
+pub(crate) fn take(session: &Session) {
+    let file = by_time(session.output(), Timestamp::now());
+    if file.exists() {
+        return;
+    }
+    match session.snapshot(&file) {
+        Ok(()) => message::note(&format!("wrote {}", file.display())),
+        Err(error) => message::warning(&error.to_string()),
+    }
+}
+
+/// `service.memprof` of a time: `service.20261122T081535Z.memprof`.
+fn by_time(capture: &Path, time: Timestamp) -> PathBuf {
+    let name = capture.file_stem().unwrap_or_default().to_string_lossy();
+    capture.with_file_name(format!("{name}.{}.memprof", time.strftime("%Y%m%dT%H%M%SZ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a snapshot lies beside its capture and says when it was taken.
+    #[test]
+    fn snapshots_are_named_by_time() {
+        let time = Timestamp::from_second(1_795_335_335).unwrap();
+        let expected = Path::new("/x/redis.4711.20261122T081535Z.memprof");
+        assert_eq!(by_time(Path::new("/x/redis.4711.memprof"), time), expected);
+    }
+}

@@ -1,0 +1,38 @@
+//! A capture of all up to now, while the recording goes on.
+//!
+//! The writer's thread writes what it has as whole chunks and makes the end that the file would have if this were all.
+//! Whoever asked copies so much of the file, in its own time, and puts that end behind it.
+
+use capture::{AtomicFile, Error};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc;
+
+/// What there is of a capture.
+#[derive(Debug)]
+pub(crate) struct SoFar {
+    /// Bytes of the file that count.
+    pub(crate) length: u64,
+    /// What makes them a whole capture.
+    pub(crate) end: Vec<u8>,
+}
+
+/// Where the writer's thread sends it.
+pub(crate) type Asked = mpsc::Sender<Result<SoFar, Error>>;
+
+/// Writes a capture of its own from what there is of another, which may grow meanwhile.
+pub(crate) fn write(capture: &Path, so_far: &SoFar, output: &Path) -> Result<(), Error> {
+    let failed = |what: &str| {
+        let action = format!("{what} {}", output.display());
+        move |source: io::Error| Error::Io { action, source }
+    };
+    let mut file = AtomicFile::create(output)?;
+    let source = File::open(capture).map_err(failed("read the capture for"))?;
+    let copied = io::copy(&mut source.take(so_far.length), &mut file).map_err(failed("write"))?;
+    if copied != so_far.length {
+        return Err(failed("read the capture for")(io::ErrorKind::UnexpectedEof.into()));
+    }
+    io::Write::write_all(&mut file, &so_far.end).map_err(failed("write"))?;
+    file.commit().map(|_| ())
+}
