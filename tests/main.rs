@@ -22,6 +22,7 @@ mod sampling;
 
 mod deaths;
 mod overload;
+mod services;
 mod signals;
 mod torn;
 mod wake_ups;

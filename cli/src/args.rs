@@ -1,7 +1,8 @@
 //! The command line.
 
 use crate::commands::{
-    attach, completions, detach, diff, doctor, dump, header, info, install_agent, leaks, preload_path, ps, record, report, run, snapshot,
+    attach, completions, detach, diff, doctor, dump, header, info, install_agent, leaks, preload_path, ps,
+    record, report, run, snapshot,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;

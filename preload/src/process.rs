@@ -263,12 +263,16 @@ fn begin(session: Option<Session>) {
     // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
     unsafe { SESSION.0.get().cast::<Session>().write(session) };
     page.is_known.store(1, Ordering::Relaxed);
-    // No thread has this epoch yet, whatever it did before: all find out what is new.
     for word in [&page.epoch, &page.threads, &page.joining] {
         word.store(0, Ordering::Relaxed);
     }
     CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
+    // Now, or the first calls of threads that come at once would find each other at it.
+    if !claim_slot(session, page) {
+        return rest();
+    }
     crate::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
+    // No thread has this epoch yet, whatever it did before: all find out what is new.
     EPOCH.store((&raw const page.epoch).cast_mut(), Ordering::Relaxed);
     // Release pairs with the Acquire load in `session`. Last: a thread that gets in must find its epoch to be that of
     // the process.

@@ -8,7 +8,7 @@ mod told;
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
 use crate::process::{self, Loss, Session};
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, UNDRAWN};
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
 use core::mem::MaybeUninit;
@@ -156,6 +156,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     // The session's: the process may be leaving it at this moment.
     local.epoch.set(process::epoch_in_session());
     local.heard.set(local.epoch.get());
+    // What it counted down to was to let calls pass, or of another process.
+    local.countdown.set(UNDRAWN);
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }

@@ -149,6 +149,7 @@ impl<W: Sink> Writer<W> {
             interner: Interner::new(),
             processes: 0,
             threads: 0,
+            marks: 0,
             pending: Pending::default(),
             encoder: Encoder::new(),
             chunks: self.chunks.clone(),

@@ -97,5 +97,8 @@ fn table(processes: &[Preloaded], width: usize) -> String {
 
 /// Whole seconds: nobody wants to know more.
 fn age(since: Duration) -> String {
-    duration(since.as_secs() * 1_000_000_000)
+    match since.as_secs() {
+        0 => "< 1 s".to_string(),
+        seconds => duration(seconds * 1_000_000_000),
+    }
 }

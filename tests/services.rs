@@ -1,0 +1,442 @@
+//! Services: preloaded and dormant until somebody attaches, and again after.
+
+use crate::harness::{Page, Ran, Running, World, c, installed, skip, start, wait, wait_for};
+use rustix::process::{Pid, Signal, geteuid};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::process::Command;
+
+/// Blocks that each thread of the server keeps.
+const KEPT: u64 = 64;
+
+/// A program with the agent preloaded whose threads allocate and free until they are told to stop.
+struct Server {
+    world: World,
+    page: Page,
+    running: Running,
+    threads: usize,
+}
+
+impl Server {
+    /// One that can be attached to.
+    fn new(threads: usize) -> Server {
+        let world = World::new();
+        let agent = agent(&world);
+        Server::with(world, &agent, threads)
+    }
+
+    fn with(world: World, agent: &str, threads: usize) -> Server {
+        let page = Page::new(&world);
+        let mut command = world.command(c("counts_its_calls").flags(["-O1"]).build());
+        command.arg(&page.path).arg(threads.to_string()).env("LD_PRELOAD", agent);
+        let running = start(&world, command);
+        page.wait_for_calls(threads, 1000);
+        Server { world, page, running, threads }
+    }
+
+    fn pid(&self) -> String {
+        self.running.pid().as_raw_nonzero().to_string()
+    }
+
+    /// The product with a command about this server.
+    fn tool(&self, command: &str, more: &[&str]) -> Command {
+        let mut tool = self.world.tool([command, &self.pid()]);
+        tool.args(more);
+        tool
+    }
+
+    fn run(&self, command: &str, more: &[&str]) -> Ran {
+        wait(&self.world, self.tool(command, more))
+    }
+
+    /// A recorder that has attached and loses nothing, however slow it is.
+    fn attach(&self, file: &str) -> Running {
+        let mut tool = self.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+        tool.arg("--output").arg(self.world.path(file));
+        let recorder = start(&self.world, tool);
+        wait_for("the recorder", || {
+            let said = recorder.stderr();
+            assert!(!said.contains("error:"), "{said}");
+            said.contains("until ^C")
+        });
+        recorder
+    }
+
+    /// Lets every thread go on for a while.
+    fn work(&self) {
+        self.page.wait_for_calls(self.threads, self.page.calls(0).mallocs_done + 20_000);
+    }
+
+    /// Its row of `ps`.
+    fn row(&self) -> Value {
+        let ran = wait(&self.world, self.world.tool(["ps", "--json"]));
+        let document: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
+        let rows = document["processes"].as_array().expect("there is a list").clone();
+        let pid = self.running.pid().as_raw_nonzero().get();
+        rows.into_iter().find(|row| row["pid"] == pid).expect("it has the agent preloaded")
+    }
+
+    fn maps(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("it runs")
+    }
+
+    /// Its open descriptors.
+    fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
+    }
+
+    /// A number of kilobytes of its status.
+    fn kilobytes(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells");
+        line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number")
+    }
+
+    /// Waits until it has no memory of a recording any more.
+    fn wait_until_it_has_left(&self) {
+        wait_for("the process to leave its recording", || !self.maps().contains("memfd:sysprof"));
+    }
+
+    /// Has it end, as it would have without us.
+    fn stop(self) -> World {
+        self.page.stop();
+        assert_eq!(self.running.wait().code, 5);
+        self.world
+    }
+}
+
+/// The agent of a world, which has a doorbell then.
+fn agent(world: &World) -> String {
+    let ran = wait(world, world.tool(["preload-path"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.text().trim().to_string()
+}
+
+fn info(world: &World, file: &str) -> Value {
+    let mut tool = world.tool(["info", "--json"]);
+    tool.arg(world.path(file));
+    let ran = wait(world, tool);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    serde_json::from_str(ran.text()).expect("info prints JSON")
+}
+
+fn number(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} of {value:#}"))
+}
+
+/// Checks a capture of a server that was attached to: exact but for blocks of before, of which there are few.
+fn assert_exact(info: &Value, threads: u64) {
+    for field in ["unmatched_frees", "lost_allocations", "lost_frees", "conflicts", "stray_events"] {
+        assert_eq!(number(info, &format!("/totals/{field}")), 0, "{field}: {:#}", info["totals"]);
+    }
+    assert_eq!(number(info, "/lost/events"), 0, "{:#}", info["lost"]);
+    assert_eq!(number(info, "/overhead/agent_allocations"), 0);
+    let (before, live) = (number(info, "/totals/frees_from_before"), number(info, "/totals/running_blocks"));
+    assert!(before <= KEPT * threads, "{before} frees of blocks from before");
+    assert!(live <= KEPT * threads, "{live} blocks are left");
+    assert!(number(info, "/totals/allocations") > 1000, "{:#}", info["totals"]);
+}
+
+/// Check that a running process is recorded from the attach on, exactly, and goes on unrecorded after the detach, with
+/// nothing of ours left in it.
+#[test]
+fn running_process_is_recorded_between_attach_and_detach() {
+    let server = Server::new(3);
+    assert_eq!(server.row()["state"], "dormant");
+    let descriptors = server.descriptors();
+    let before = server.page.calls(0).mallocs_done;
+    let recorder = server.attach("it.memprof");
+    let row = server.row();
+    let recorder_pid = recorder.pid().as_raw_nonzero().get();
+    assert_eq!((&row["state"], &row["recorder"]), (&"recorded".into(), &recorder_pid.into()));
+    server.work();
+    let ran = server.run("detach", &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(recorder.wait().code, 0);
+    server.work();
+    server.wait_until_it_has_left();
+    assert_eq!(server.descriptors(), descriptors);
+    assert_eq!(server.row()["state"], "dormant");
+    let after = server.page.calls(0).mallocs_begun;
+    let world = server.stop();
+
+    let info = info(&world, "it.memprof");
+    assert_exact(&info, 3);
+    let process = &info["processes"][0];
+    assert_eq!((&process["ended"], &process["name"]), (&"running".into(), &"counts_its_calls".into()));
+    assert!(number(&info, "/totals/allocations") / 3 <= after - before);
+    assert_eq!(number(&info, "/threads"), 3);
+}
+
+/// Check that cycles of attach and detach under load leave no memory, descriptor or file behind, and that each capture is
+/// as exact as the first.
+#[test]
+fn cycles_of_attach_and_detach_leave_nothing() {
+    let server = Server::new(3);
+    let (mut settled, descriptors) = (None, server.descriptors());
+    let files = || fs::read_dir(server.world.path("agent")).expect("it is ours").count();
+    let files_before = files();
+    for cycle in 0..20 {
+        let recorder = server.attach("it.memprof");
+        server.work();
+        recorder.signal(Signal::INT);
+        let ran = recorder.wait();
+        assert_eq!(ran.code, 0, "cycle {cycle}: {}", ran.stderr);
+        server.work();
+        server.wait_until_it_has_left();
+        assert_exact(&info(&server.world, "it.memprof"), 3);
+        fs::remove_file(server.world.path("it.memprof")).expect("it was made");
+        let now = (server.kilobytes("VmSize:"), server.maps().lines().count());
+        // The first cycles make what stays: addresses, tables, a state for each ring.
+        if cycle == 2 {
+            settled = Some(now);
+        }
+        if let Some((size, maps)) = settled {
+            assert!(now.0 <= size + 4096, "cycle {cycle}: {} KiB after {size}", now.0);
+            assert!(now.1 <= maps + 8, "cycle {cycle}: {} mappings after {maps}", now.1);
+        }
+        assert_eq!((server.descriptors(), files()), (descriptors, files_before), "cycle {cycle}");
+    }
+    server.stop();
+}
+
+/// Check that a service whose recorder is killed goes on, and can be recorded by another one.
+#[test]
+fn killed_recorder_is_replaced() {
+    for threads in [1, 3] {
+        let server = Server::new(threads);
+        for _ in 0..2 {
+            let recorder = server.attach("killed.memprof");
+            server.work();
+            recorder.signal(Signal::KILL);
+            assert_eq!(recorder.wait().code, 128 + 9);
+            server.work();
+            fs::remove_file(server.world.path("killed.memprof")).expect("it was made");
+        }
+        let recorder = server.attach("second.memprof");
+        server.work();
+        recorder.signal(Signal::TERM);
+        assert_eq!(recorder.wait().code, 0);
+        let world = server.stop();
+        assert_exact(&info(&world, "second.memprof"), threads as u64);
+    }
+}
+
+/// Check that a recording ends by itself after its duration, and with its process.
+#[test]
+fn recording_ends_by_itself() {
+    let server = Server::new(1);
+    let mut arguments = vec!["--no-symbolize", "--quiet", "--duration", "100ms", "-o", "short.memprof"];
+    arguments.extend(["--on-full", "block", "--max-wait", "100s"]);
+    let ran = server.run("attach", &arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_exact(&info(&server.world, "short.memprof"), 1);
+    let recorder = server.attach("whole.memprof");
+    let world = server.stop();
+    assert_eq!(recorder.wait().code, 0);
+    let process = &info(&world, "whole.memprof")["processes"][0];
+    assert_eq!((&process["ended"], &process["exit"]), (&"exited".into(), &5.into()), "{process:#}");
+}
+
+/// Check that a process is recorded by one at a time, and that the second is told who the first is.
+#[test]
+fn second_recorder_is_told_of_the_first() {
+    let server = Server::new(1);
+    let recorder = server.attach("first.memprof");
+    let ran = server.run("attach", &["-o", "second.memprof"]);
+    let expected = format!("already recorded by process {}", recorder.pid().as_raw_nonzero());
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+    assert!(!server.world.path("second.memprof").exists());
+    recorder.signal(Signal::INT);
+    assert_eq!(recorder.wait().code, 0);
+    server.stop();
+}
+
+/// Check that whoever cannot be attached to is refused with the reason.
+#[test]
+fn refusals_say_why() {
+    let world = World::new();
+    let refused = |pid: &str, why: &str| {
+        let ran = wait(&world, world.tool(["attach", pid, "-o", "no.memprof"]));
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
+        assert!(!world.path("no.memprof").exists());
+    };
+    refused(&std::process::id().to_string(), "does not have the agent preloaded");
+    refused("4194303", "there is no process 4194303");
+    let mut sleeper = world.command("sleep");
+    sleeper.arg("1000").env("LD_PRELOAD", agent(&world));
+    let sleeper = start(&world, sleeper);
+    let pid = sleeper.pid().as_raw_nonzero().to_string();
+    wait_for("the agent", || fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().contains("doorbell"));
+    let ran = wait(&world, world.tool(["attach", &pid, "--patience", "100ms", "-o", "no.memprof"]));
+    assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
+    let left: Vec<_> =
+        fs::read_dir(world.path("agent")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name == "attach"), "{left:?}");
+    sleeper.signal(Signal::KILL);
+    sleeper.wait();
+}
+
+/// Check that an agent hears no doorbell that somebody else could ring, cut short or have put there.
+#[test]
+fn strange_doorbells_are_not_heard() {
+    let cases: [(&str, fn(&Path)); 6] = [
+        ("absent", |bell| fs::remove_file(bell).unwrap()),
+        ("short", |bell| fs::write(bell, fs::read(bell).unwrap().get(..2048).unwrap()).unwrap()),
+        ("a link", |bell| {
+            fs::rename(bell, bell.with_extension("real")).unwrap();
+            symlink(bell.with_extension("real"), bell).unwrap();
+        }),
+        ("two names", |bell| fs::hard_link(bell, bell.with_extension("second")).unwrap()),
+        ("writable for all", |bell| fs::set_permissions(bell, PermissionsExt::from_mode(0o666)).unwrap()),
+        ("of another user", |bell| chown(bell, Some(65534), None).unwrap()),
+    ];
+    for (what, spoil) in cases {
+        if what == "of another user" && !geteuid().is_root() {
+            skip("a doorbell of another user", "only root can make one");
+            continue;
+        }
+        let world = World::new();
+        let agent = agent(&world);
+        spoil(&world.path("agent/doorbell"));
+        let server = Server::with(world, &agent, 1);
+        assert!(!server.maps().contains("doorbell"), "{what}");
+        let ran = server.run("attach", &["-o", "no.memprof"]);
+        assert!(ran.code == 2 && ran.stderr.contains("there was no doorbell"), "{what}: {}", ran.stderr);
+        server.stop();
+    }
+}
+
+/// Check that another user sees nothing of a process, and can neither attach to it nor command its recorder.
+#[test]
+fn other_users_are_kept_out() {
+    let Some(setpriv) = installed("setpriv").filter(|_| geteuid().is_root()) else {
+        return skip("another user", "this needs root and setpriv");
+    };
+    let server = Server::new(1);
+    // The other user can run the tool: what keeps it out is not that.
+    let tool = server.world.path("sysprof-memprof");
+    fs::copy(crate::harness::product(), &tool).unwrap();
+    fs::set_permissions(server.world.folder(), PermissionsExt::from_mode(0o777)).unwrap();
+    fs::set_permissions(server.world.path("agent"), PermissionsExt::from_mode(0o755)).unwrap();
+    let other = |arguments: &[&str]| {
+        let mut command = server.world.command(&setpriv);
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&tool).args(arguments);
+        wait(&server.world, command)
+    };
+    let pid = server.pid();
+    assert!(!other(&["ps"]).text().contains(&pid));
+    let ran = other(&["attach", &pid, "-o", "no.memprof"]);
+    assert!(ran.code == 2 && ran.stderr.contains("belongs to another user"), "{}", ran.stderr);
+    let recorder = server.attach("it.memprof");
+    for command in [&["detach", &pid][..], &["snapshot", &pid, "no.memprof"]] {
+        let ran = other(command);
+        assert!(ran.code == 2 && ran.stderr.contains("belongs to another user"), "{}", ran.stderr);
+    }
+    assert_eq!(fs::metadata(server.world.path("it.memprof")).unwrap().mode() & 0o777, 0o600);
+    recorder.signal(Signal::INT);
+    assert_eq!(recorder.wait().code, 0);
+    server.stop();
+}
+
+/// Check that snapshots are whole captures of what was recorded until then, by command and by signal, and that a flood of
+/// signals harms nothing.
+#[test]
+fn snapshots_are_captures() {
+    let server = Server::new(2);
+    let recorder = server.attach("it.memprof");
+    server.work();
+    let ran = server.run("snapshot", &["first"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    server.work();
+    let snapshots = || {
+        let names = fs::read_dir(server.world.folder()).unwrap().map(|entry| entry.unwrap().file_name());
+        names
+            .filter_map(|name| name.into_string().ok())
+            .filter(|name| name.starts_with("it.2"))
+            .collect::<Vec<_>>()
+    };
+    recorder.signal(Signal::USR1);
+    wait_for("a snapshot", || recorder.stderr().contains("wrote"));
+    for _ in 0..10_000 {
+        recorder.signal(Signal::USR1);
+    }
+    let by_signal = snapshots();
+    recorder.signal(Signal::INT);
+    assert_eq!(recorder.wait().code, 0);
+    let (first, whole) = (info(&server.world, "first.memprof"), info(&server.world, "it.memprof"));
+    let second = info(&server.world, &by_signal[0]);
+    let events = |info: &Value| number(info, "/events");
+    assert!(events(&first) > 0 && events(&first) < events(&second) && events(&second) < events(&whole));
+    for info in [&first, &second, &whole] {
+        assert_eq!(info["cut"], Value::Null);
+        assert_exact(info, 2);
+    }
+    server.stop();
+}
+
+/// Check that a database is recorded while it is at work, and works on after.
+#[test]
+fn redis_is_recorded_at_work() {
+    let (Some(redis), Some(bench)) = (installed("redis-server"), installed("redis-benchmark")) else {
+        return skip("redis", "redis-server and redis-benchmark are not installed");
+    };
+    let world = World::new();
+    let socket = world.path("redis.sock");
+    let mut server = world.command(redis);
+    server.env("LD_PRELOAD", agent(&world)).args(["--port", "0", "--save", "", "--unixsocket"]).arg(&socket);
+    let server = start(&world, server);
+    let load = |requests: &str| {
+        let mut load = world.command(&bench);
+        load.args(["-q", "-n", requests, "-r", "100000", "-d", "100", "-t", "set,lpush", "-s"]).arg(&socket);
+        wait(&world, load)
+    };
+    wait_for("redis", || load("1").code == 0);
+    let pid = server.pid().as_raw_nonzero().to_string();
+    let mut recorder = world.tool(["attach", &pid, "-o"]);
+    recorder.arg(world.path("redis.memprof"));
+    let recorder = start(&world, recorder);
+    // It is called at its next allocation: its clock ticks ten times a second.
+    wait_for("the recorder", || recorder.stderr().contains("until ^C"));
+    assert_eq!(load("20000").code, 0);
+    let detached = wait(&world, world.tool(["detach", &pid]));
+    assert_eq!(detached.code, 0, "{}", detached.stderr);
+    assert_eq!(recorder.wait().code, 0);
+    assert_eq!(load("1000").code, 0, "it works on");
+    let info = info(&world, "redis.memprof");
+    assert_eq!(number(&info, "/totals/unmatched_frees") + number(&info, "/totals/conflicts"), 0);
+    assert!(number(&info, "/totals/allocations") > 20_000, "{:#}", info["totals"]);
+    server.signal(Signal::TERM);
+    server.wait();
+}
+
+/// Check that of a dormant process and its dormant child just the one is recorded that was named.
+#[test]
+fn parent_and_child_are_told_apart() {
+    let world = World::new();
+    let agent = agent(&world);
+    let mut shell = world.command("sh");
+    let busy = "while :; do :; x=$x$x; x=a; done";
+    shell.args(["-c", &format!("({busy}) & echo $!; {busy}")]).env("LD_PRELOAD", agent);
+    let parent = start(&world, shell);
+    let children = || {
+        let pid = parent.pid().as_raw_nonzero();
+        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default()
+    };
+    wait_for("the child", || !children().trim().is_empty());
+    let child = children().trim().to_string();
+    let ran = wait(&world, world.tool(["attach", &child, "--duration", "200ms", "-o", "child.memprof"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let processes = info(&world, "child.memprof")["processes"].clone();
+    let pids: Vec<_> =
+        processes.as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
+    assert_eq!(pids, [child.clone()]);
+    parent.signal(Signal::KILL);
+    parent.wait();
+    let child = Pid::from_raw(child.parse().unwrap()).unwrap();
+    rustix::process::kill_process(child, Signal::KILL).unwrap();
+}
