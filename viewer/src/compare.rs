@@ -4,7 +4,7 @@ use crate::analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
 use crate::loaded::{Loaded, Source};
 use crate::moments::Moments;
 use crate::open::Error;
-use crate::query::{Filter, Part, Query, When};
+use crate::query::{Part, Query, When};
 use crate::symbolize::{LookedUp, Naming};
 
 /// What changed, and the names to show it by.
@@ -38,7 +38,8 @@ impl Side {
     }
 }
 
-/// Compares two moments of one capture. They may be given in any order: the first one is called *before*.
+/// Compares two moments of one capture, of the blocks that the question is about. They may be given in any order: the
+/// first one is called *before*.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -46,10 +47,10 @@ pub fn compare_moments(
     mut moments: Moments,
     before: When,
     after: When,
-    filter: Filter,
+    mut query: Query,
     naming: Naming,
 ) -> Result<Compared, Error> {
-    let mut query = Query { part: Part::At(before), filter, heap: None };
+    query.part = Part::At(before);
     let before = moments.profile(&query)?;
     query.part = Part::At(after);
     let after = moments.profile(&query)?;

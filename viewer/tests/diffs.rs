@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use support::Made;
 use support::golden::check_golden;
 use viewer::analysis::{Cost, Metric, Spelling};
-use viewer::query::{Filter, Query};
+use viewer::query::Query;
 use viewer::text::Style;
 use viewer::{Compared, DiffOptions, Moments, Naming, compare_captures, compare_moments};
 
@@ -21,7 +21,7 @@ fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
 
 fn moments(path: &Path, from: &str, to: &str) -> Compared {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    compare_moments(Moments::open(path).unwrap(), from, to, Filter::default(), Naming::Stored).unwrap()
+    compare_moments(Moments::open(path).unwrap(), from, to, Query::default(), Naming::Stored).unwrap()
 }
 
 fn captures(old: &Path, new: &Path, spelling: Spelling) -> Compared {

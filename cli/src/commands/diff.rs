@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let naming = if arguments.no_symbolize { Naming::Stored } else { Naming::FromFiles };
-    let filter = arguments.which.filter();
+    let (filter, heap) = (arguments.which.filter(), arguments.which.heap.clone());
     let open = |file: &PathBuf| Moments::open(file).map_err(failure);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let old = open(&arguments.file)?;
@@ -79,11 +79,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             let part = arguments.at.clone().map_or(Part::Whole, Part::At);
             let spelling =
                 if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
-            compare_captures(old, open(newer)?, &Query { part, filter, heap: None }, spelling, naming)
+            compare_captures(old, open(newer)?, &Query { part, filter, heap }, spelling, naming)
         }
         None => {
             let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
-            compare_moments(old, from, to, filter, naming)
+            compare_moments(old, from, to, Query { part: Part::Whole, filter, heap }, naming)
         }
     };
     let compared = compared.map_err(failure)?;

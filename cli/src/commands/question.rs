@@ -31,7 +31,7 @@ pub(super) struct WhichBlocks {
     process: Vec<Selected>,
     /// Blocks of this heap of the program's own, as info lists them, instead of those of the allocator
     #[arg(long, value_name = "NAME")]
-    heap: Option<String>,
+    pub(super) heap: Option<String>,
     /// Only allocated by threads of this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,

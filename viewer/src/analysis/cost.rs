@@ -1,12 +1,13 @@
 //! What a stack, a process or a function costs: values with `+=` and `-=`.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// A number of blocks and the bytes in them.
 ///
 /// Signed, because the difference of two costs is a cost as well. Sums wrap: only a file that no recording made
 /// holds sizes that add up to 2⁶³, and an odd number is a better answer to it than an abort.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount {
     /// How many.
     pub blocks: i64,
@@ -71,7 +72,7 @@ impl SubAssign for Amount {
 /// [`Anomalies`](super::Anomalies) and zero in a capture without gaps.
 ///
 /// Of amounts, or of something else that is known of each: their [`Spread`](super::Spread).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost<T = Amount> {
     /// Successful calls that returned a block, and the sizes they asked for.
     pub allocated: T,

@@ -5,9 +5,10 @@ use super::sites::SiteId;
 use capture::ThreadId;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use serde::{Deserialize, Serialize};
 
 /// One live block, and what an observer keeps with it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Block<K = ()> {
     pub(super) address: u64,
     pub(super) size: u64,
@@ -35,6 +36,15 @@ pub(super) struct Heap<K = ()> {
 impl<K: Copy> Heap<K> {
     pub(super) fn new(seed: Seed) -> Self {
         Self { seed, blocks: HashTable::new() }
+    }
+
+    /// An empty one that need not grow for so many blocks.
+    pub(super) fn with_room(blocks: usize) -> Self {
+        Self { seed: Seed::random(), blocks: HashTable::with_capacity(blocks) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.blocks.len()
     }
 
     /// Adds a block and returns the one that was live at its address, if any.

@@ -21,6 +21,7 @@
 
 use super::process::{Phase, ProcessState};
 use capture::ProcessId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// How many generations a free is followed upwards. A longer chain of processes that forked and are still alive,
@@ -34,7 +35,7 @@ const FIRST_SWEEP: usize = 1024;
 const MAX_EXPECTED: usize = 1024;
 
 /// Forks that went out from a process, and the one that made it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lineage {
     /// Parent, and which of its forks made this process, from 1.
     parent: Option<(ProcessId, u32)>,
@@ -68,6 +69,11 @@ impl Default for Lineage {
 }
 
 impl Lineage {
+    /// Whose blocks were inherited.
+    pub(super) fn parent(&self) -> Option<ProcessId> {
+        self.parent.map(|(parent, _)| parent)
+    }
+
     /// The process forks, and somebody may inherit what is live now: the number of the fork here.
     fn fork(&mut self) -> u32 {
         self.forks += 1;

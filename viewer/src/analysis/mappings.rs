@@ -3,9 +3,10 @@
 
 use super::cost::Amount;
 use capture::Action;
+use serde::{Deserialize, Serialize};
 
 /// Totals of `mmap`, `munmap`, `mremap` and `brk`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mappings {
     /// Successful `mmap` calls and their bytes.
     pub mapped: Amount,

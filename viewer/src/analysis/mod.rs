@@ -30,6 +30,7 @@ mod peak;
 mod pools;
 mod process;
 mod profile;
+mod saved;
 mod sites;
 mod spread;
 mod thread;
@@ -52,6 +53,7 @@ mod short_name;
 mod shown;
 mod stacks;
 mod state;
+mod timeline;
 mod top_down;
 mod tree;
 
@@ -73,11 +75,13 @@ pub(crate) use process_name::process_name;
 pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Span,
 };
+pub use saved::Saved;
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};
 pub use spread::Spread;
 pub use stacks::{Group, Row, groups, rows};
 pub use state::{StackState, StateShare, stack_states, state_share};
+pub use timeline::{Bucket, Timeline};
 pub use tree::{Tree, TreeNode};
 pub use watch::{Birth, Death, End, Instant, Left, Life, Watch};

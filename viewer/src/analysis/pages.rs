@@ -11,12 +11,13 @@
 //! and of libc itself, which do not pass the hooks.
 
 use capture::Action;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Ranges that are followed, far more than the kernel gives a process. New ones beyond are not counted.
 const MOST_RANGES: usize = 1 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Range {
     end: u64,
     /// Mapped by the program, not by its allocator.
@@ -24,7 +25,7 @@ struct Range {
 }
 
 /// The mappings of one process that were seen to be made, by their first address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pages {
     ranges: BTreeMap<u64, Range>,
     /// Bytes of own ranges.
@@ -32,6 +33,17 @@ pub(super) struct Pages {
 }
 
 impl Pages {
+    /// True when ranges lie side by side and are what `held` says: of a state that was read from a file.
+    pub(super) fn is_sound(&self) -> bool {
+        let mut before = 0;
+        let ordered = self
+            .ranges
+            .iter()
+            .all(|(&start, range)| start >= std::mem::replace(&mut before, range.end) && range.end > start);
+        let own = self.ranges.iter().filter(|(_, range)| range.is_own);
+        ordered && self.held == own.fold(0, |sum: u64, (start, range)| sum.wrapping_add(range.end - start))
+    }
+
     /// Follows an event; those that are no mapping change nothing. An `munmap` counts when it is announced: that it
     /// fails is so rare that its pages may stay uncounted.
     pub(super) fn note(&mut self, action: &Action) {

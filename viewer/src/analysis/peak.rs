@@ -14,9 +14,10 @@ use super::cost::Amount;
 use super::estimate::Counted;
 use super::sites::{SiteId, Sites};
 use super::watch::Instant;
+use serde::{Deserialize, Serialize};
 
 /// A maximum and its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     /// What was held.
     pub held: Amount,
@@ -65,6 +66,16 @@ impl Peak {
         }
         let gone = Counted { amount: -block.amount, spread: -block.spread };
         self.change(sites, site, gone);
+    }
+
+    /// Goes on where so much is held.
+    pub(super) fn resume(held: Amount) -> Self {
+        Self { held, ..Self::default() }
+    }
+
+    /// What is held now.
+    pub(super) fn held(&self) -> Amount {
+        self.held
     }
 
     /// Forgets every earlier maximum: what is held now is the highest so far.

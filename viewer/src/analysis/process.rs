@@ -10,9 +10,10 @@ use super::peak::Moment;
 use super::profile::{Anomalies, GapTotals, PauseTotals};
 use super::watch::Instant;
 use capture::{Ended, Process, ThreadId};
+use serde::{Deserialize, Serialize};
 
 /// Where a process image stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// No event of it yet.
     #[default]
@@ -24,7 +25,8 @@ pub(super) enum Phase {
 }
 
 /// State of one process image.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(serialize = "K: Copy + Serialize", deserialize = "K: Copy + Deserialize<'de>"))]
 pub(super) struct ProcessState<K = ()> {
     pub(super) phase: Phase,
     /// It had lived before its recording began.

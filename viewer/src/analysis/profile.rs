@@ -9,11 +9,12 @@ use capture::{Ended, NodeId, ProcessId, Sampling, StringId};
 use serde::{Deserialize, Serialize};
 
 /// The numbers of a whole capture.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// One row per stack and process that allocated, in order of first use.
     pub sites: Vec<Site>,
     /// How it was sampled; none where everything was recorded, and every number is exact.
+    #[serde(skip)]
     pub sampling: Option<Sampling>,
     /// By position in `sites`, the variances of its cost; empty where everything was recorded.
     pub spreads: Vec<Cost<Spread>>,
@@ -57,7 +58,7 @@ pub enum Span {
 }
 
 /// A maximum of mapped pages and its time. It is address space: whether pages are in memory is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesPeak {
     /// How much was mapped.
     pub bytes: i64,
@@ -66,7 +67,7 @@ pub struct PagesPeak {
 }
 
 /// What one stack of one process cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// Where it happened.
     pub process: ProcessId,
@@ -77,7 +78,7 @@ pub struct Site {
 }
 
 /// The numbers of one process image.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessProfile {
     /// False when no event of it was recorded.
     pub seen: bool,
@@ -102,7 +103,7 @@ pub struct ProcessProfile {
 }
 
 /// Events that did not fit together, and the reason as far as it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anomalies {
     /// Frees of blocks that nobody allocated while recorded, though all was recorded since the process began.
     pub unmatched_frees: u64,
@@ -137,7 +138,7 @@ impl Anomalies {
 }
 
 /// Totals of the gaps of one process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapTotals {
     /// How many.
     pub gaps: u64,
@@ -148,7 +149,7 @@ pub struct GapTotals {
 }
 
 /// Totals of the intervals in which a process wanted nothing recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseTotals {
     /// How many.
     pub pauses: u64,
@@ -157,7 +158,7 @@ pub struct PauseTotals {
 }
 
 /// A heap of a program's own, by its name: the sum over all processes that have one. It is exact in sampled captures, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolProfile {
     /// Its name.
     pub name: StringId,

@@ -4,17 +4,18 @@ use super::cost::{Amount, Cost, Part};
 use super::estimate::Counted;
 use super::hash::Seed;
 use super::spread::Spread;
-use capture::{NodeId, ProcessId};
+use capture::{NodeId, ProcessId, Tables};
 use hashbrown::HashTable;
+use serde::{Deserialize, Serialize};
 
 /// Position of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SiteId(pub(super) u32);
 
 const NONE: u32 = u32::MAX;
 
 /// One stack of one process while events are being counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SiteState {
     pub(super) process: ProcessId,
     /// Stands in the list of [`super::peak::Peak`].
@@ -28,7 +29,7 @@ pub(super) struct SiteState {
 }
 
 /// The variances of a row's numbers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct SiteSpread {
     held: Spread,
     cost: Cost<Spread>,
@@ -48,10 +49,13 @@ struct SiteSpread {
 ///  before the range   main > f  held 300 │ freed 100 in the range ─┐
 ///  since              main > f  allocated 200, leaked 200, freed 0 ─┴─► one row: allocated 200, freed 100, leaked 200
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sites {
+    #[serde(skip, default = "Seed::random")]
     seed: Seed,
+    #[serde(skip)]
     recent: Vec<u32>,
+    #[serde(skip)]
     index: HashTable<u32>,
     rows: Vec<SiteState>,
     /// Rows before this one belong to blocks from before the range.
@@ -91,6 +95,37 @@ impl Sites {
     /// The row for blocks of a process that are followed and not counted.
     pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
         SiteId(self.find_or_add(process, NodeId::ROOT, true))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// True when all rows are of these tables.
+    pub(super) fn fit(&self, tables: &Tables) -> bool {
+        let is_known = |row: &SiteState| {
+            row.process.index() < tables.processes.len() && row.node.index() < tables.nodes.len().max(1)
+        };
+        self.rows.iter().all(is_known) && (self.spreads.is_empty() || self.spreads.len() == self.rows.len())
+    }
+
+    /// The same rows for a capture with these tables, ready to be searched.
+    pub(super) fn resume(self, tables: &Tables, is_sampled: bool) -> Self {
+        let mut sites = Self::new(Seed::random(), tables.nodes.len(), is_sampled);
+        for (place, row) in self.rows.iter().enumerate() {
+            sites.find_or_add(row.process, row.node, row.is_rest);
+            debug_assert_eq!(sites.rows.len(), place + 1);
+        }
+        for (mut row, place) in self.rows.into_iter().zip(0..) {
+            row.dirty = false;
+            if let Some(to) = sites.rows.get_mut(place) {
+                *to = row;
+            }
+        }
+        if is_sampled && !self.spreads.is_empty() {
+            sites.spreads = self.spreads;
+        }
+        sites
     }
 
     /// Begins a range: nothing was allocated, freed or left in it so far, and what is held is its peak.

@@ -1,10 +1,11 @@
 //! How uncertain an estimated amount is.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// The variances of an [`Amount`](super::Amount) that was estimated from samples: values with `+=` and `-=`, since
 /// samples are independent. All zero where everything was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Of the number of blocks.
     pub blocks: f64,

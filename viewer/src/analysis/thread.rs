@@ -1,13 +1,14 @@
 //! What counting remembers of one thread.
 
 use super::heap::Block;
+use serde::{Deserialize, Serialize};
 
 /// A thread interrupts its own `realloc` only by signal handlers; more than this many at once are records whose
 /// end was lost.
 pub(super) const MAX_NESTED: usize = 64;
 
 /// A `realloc` that has begun and not ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Pending<K = ()> {
     pub(super) serial: u16,
     pub(super) address: u64,
@@ -18,7 +19,7 @@ pub(super) struct Pending<K = ()> {
 }
 
 /// State of one thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ThreadState<K = ()> {
     /// Address of the thread's last allocation, until it frees that block.
     pub(super) last: Option<u64>,

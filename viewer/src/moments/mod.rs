@@ -3,18 +3,22 @@
 //! ```text
 //!  Query ──► instants ──► replay ──► Profile ──► Loaded ──► every view
 //!            positions    events up to there, from the start of the capture
+//!                         or from the nearest state of a side index
 //! ```
 
+mod history;
 mod instants;
+mod pass;
 mod replay;
 
-use crate::analysis::{Instant, Load, PoolEvents, Profile, Span};
+use crate::analysis::{Instant, Profile, Span};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader};
-use crate::query::{Filter, Part, Query, Sieve, Unknown};
+use crate::query::{Part, Query, Sieve, Unknown};
+use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::Naming;
-use capture::{Error as CaptureError, Event, Reader, StringId};
-use std::path::Path;
+use capture::{Error as CaptureError, Reader, StringId};
+use std::path::{Path, PathBuf};
 
 /// A capture that is asked about.
 pub struct Moments {
@@ -26,6 +30,11 @@ pub struct Moments {
     heap: Option<StringId>,
     /// The numbers of all of that heap, once they are known.
     whole: Option<Profile>,
+    path: PathBuf,
+    cache: Cache,
+    /// Of the allocators' heaps, once it was asked for.
+    index: Option<SideIndex>,
+    is_prepared: bool,
 }
 
 impl Moments {
@@ -34,9 +43,28 @@ impl Moments {
     /// # Errors
     /// [`Error::Capture`] when the file cannot be read or is none.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::with_cache(path, Cache::none())
+    }
+
+    /// The same, where what the first pass over a large capture finds is kept for the next time.
+    ///
+    /// # Errors
+    /// As [`Moments::open`]. That nothing can be kept is no error.
+    pub fn with_cache(path: &Path, cache: Cache) -> Result<Self, Error> {
         let (reader, source) = open_reader(path)?;
         let starts = replay::starts(reader.index());
-        Ok(Self { reader, source, starts, heap: None, whole: None })
+        let path = path.to_owned();
+        Ok(Self {
+            reader,
+            source,
+            starts,
+            heap: None,
+            whole: None,
+            path,
+            cache,
+            index: None,
+            is_prepared: false,
+        })
     }
 
     /// The numbers of what was asked for.
@@ -45,6 +73,7 @@ impl Moments {
     /// [`Error::Unknown`] when the question names what the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
         self.choose(query.heap.as_deref())?;
+        self.prepare()?;
         let span = self.span(&query.part)?;
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
@@ -93,14 +122,6 @@ impl Moments {
         Err(Unknown::new("heap", name, there).into())
     }
 
-    /// The numbers of all of it.
-    fn whole(&mut self) -> Result<&Profile, Error> {
-        if self.whole.is_none() {
-            self.whole = Some(self.count(Span::Whole, None)?);
-        }
-        Ok(self.whole.get_or_insert_default())
-    }
-
     /// Where a part begins and ends.
     fn span(&mut self, part: &Part) -> Result<Span, Error> {
         Ok(match part {
@@ -114,47 +135,6 @@ impl Moments {
                 Span::Range { from, to }
             }
         })
-    }
-
-    /// Counts a part, all blocks or only some.
-    fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
-        let sieve = match filter {
-            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?),
-            None => None,
-        };
-        let mut load = Load::new(self.reader.tables());
-        let of_pool = self.heap.map(PoolEvents::of);
-        if of_pool.is_some() {
-            load = load.of_pools();
-        }
-        let count = |load: &mut Load<'_>, event: &Event| match &of_pool {
-            Some(pool) => load.pool_event(pool, event),
-            None => load.event(event),
-        };
-        if let Some(sieve) = &sieve {
-            load = load.only(|birth| sieve.takes(birth));
-        }
-        let (from, to) = match span {
-            Span::Whole => (None, self.end()),
-            Span::At(at) => (None, at.position),
-            Span::Range { from, to } => (Some(from.position), to.position),
-        };
-        let mut read = Ok(());
-        if let Some(from) = from {
-            read = self.replay(0, from, |event| count(&mut load, event));
-            load.begin_range();
-        }
-        if read.is_ok() {
-            read = self.replay(from.unwrap_or(0), to, |event| count(&mut load, event));
-        }
-        if let Span::At(_) = span {
-            load.hold_peak();
-        }
-        let (mut profile, ()) = if to < self.end() { load.cut() } else { load.finish_watched() };
-        profile.span = span;
-        drop(sieve);
-        self.note_damage(read)?;
-        Ok(profile)
     }
 
     /// Events of the capture.

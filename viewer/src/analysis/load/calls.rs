@@ -37,6 +37,12 @@ impl<W: Watch> Load<'_, W> {
         call.size = call.size.min(MAX_SIZE);
         let Allocation { process, thread, address, size, .. } = call;
         let site = self.site_of(&call);
+        if W::LOOKS
+            && let Some(block) = self.processes[process.index()].remove(address)
+        {
+            // Told in the order of the sums: what is in the way is gone before the new block is there.
+            self.end_uncounted(process, block);
+        }
         let kept = self.tell_born(&call, site, old);
         let state = &mut self.processes[process.index()];
         let displaced = state.insert(Block {

@@ -10,6 +10,7 @@ mod pages;
 mod pools;
 mod range;
 mod realloc;
+mod resume;
 mod told;
 
 use super::cost::Cost;

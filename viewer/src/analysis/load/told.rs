@@ -35,7 +35,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    pub(super) fn instant(&self) -> Instant {
+    pub(in crate::analysis) fn instant(&self) -> Instant {
         Instant { position: self.events, time: self.now }
     }
 }

@@ -1,0 +1,129 @@
+//! The state of a pass between two events, to go on from there another time.
+//!
+//! Only what later events need is in it. Peaks are not: the state serves moments and ranges, which begin theirs anew.
+
+use super::cost::Amount;
+use super::heap::{Block, Heap};
+use super::load::Load;
+use super::process::ProcessState;
+use super::sites::{SiteId, Sites};
+use super::thread::ThreadState;
+use super::watch::Watch;
+use capture::{ProcessId, Tables};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A state to go on from.
+#[derive(Debug, Deserialize)]
+pub struct Saved {
+    pub(super) counters: Counters,
+    pub(super) sites: Sites,
+    pub(super) processes: Vec<ProcessState>,
+    pub(super) threads: Vec<ThreadState>,
+}
+
+/// The same while it is written, without a copy.
+#[derive(Serialize)]
+pub(super) struct Saving<'a> {
+    pub(super) counters: Counters,
+    pub(super) sites: &'a Sites,
+    pub(super) processes: &'a [ProcessState],
+    pub(super) threads: &'a [ThreadState],
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Counters {
+    pub(super) events: u64,
+    pub(super) now: u64,
+    pub(super) stray_events: u64,
+    pub(super) last_time: u64,
+    pub(super) own_pages: i64,
+    pub(super) held: Amount,
+}
+
+impl<W: Watch<Kept = ()>> Load<'_, W> {
+    /// The state after the last event.
+    pub fn save(&self) -> impl Serialize {
+        self.saving()
+    }
+
+    /// Events so far.
+    pub fn position(&self) -> u64 {
+        self.instant().position
+    }
+
+    /// Live blocks of all processes, and rows: what a saved state is large by.
+    pub fn weight(&self) -> u64 {
+        self.live_blocks() + self.rows()
+    }
+}
+
+impl Saved {
+    /// Events before it.
+    pub fn position(&self) -> u64 {
+        self.counters.events
+    }
+
+    /// What all processes together hold.
+    pub fn held(&self) -> Amount {
+        self.counters.held
+    }
+
+    /// True when it may be of a capture with these tables: every id is in range.
+    pub(super) fn fits(&self, tables: &Tables) -> bool {
+        let rows = self.sites.len();
+        let is_row = |block: &Block| (block.site.0 as usize) < rows;
+        let is_process = |process: ProcessId| process.index() < tables.processes.len();
+        self.processes.len() == tables.processes.len()
+            && self.threads.len() == tables.threads.len()
+            && self.sites.fit(tables)
+            && self
+                .threads
+                .iter()
+                .all(|thread| thread.pending.iter().filter_map(|pending| pending.block.as_ref()).all(is_row))
+            && self.processes.iter().all(|process| {
+                process.heap.iter().all(is_row)
+                    && process.reallocating.iter().all(|thread| thread.index() < tables.threads.len())
+                    && process.lineage.parent().is_none_or(is_process)
+                    && process.pages.is_sound()
+            })
+    }
+}
+
+/// A block in the order of addresses, by the distance from the one before: small numbers, most of them alike.
+#[derive(Serialize, Deserialize)]
+struct Packed<K> {
+    distance: u64,
+    size: u64,
+    site: u32,
+    thread: u32,
+    gap_edges: u32,
+    forks: u32,
+    kept: K,
+}
+
+impl<K: Copy + Serialize> Serialize for Heap<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut blocks: Vec<&Block<K>> = self.iter().collect();
+        blocks.sort_unstable_by_key(|block| block.address);
+        let mut before = 0;
+        serializer.collect_seq(blocks.into_iter().map(|block| {
+            let distance = block.address.wrapping_sub(std::mem::replace(&mut before, block.address));
+            let Block { size, gap_edges, forks, kept, .. } = *block;
+            Packed { distance, size, site: block.site.0, thread: block.thread.0, gap_edges, forks, kept }
+        }))
+    }
+}
+
+impl<'de, K: Copy + Deserialize<'de>> Deserialize<'de> for Heap<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let packed = Vec::<Packed<K>>::deserialize(deserializer)?;
+        let mut heap = Heap::with_room(packed.len());
+        let mut address = 0_u64;
+        for Packed { distance, size, site, thread, gap_edges, forks, kept } in packed {
+            address = address.wrapping_add(distance);
+            let (site, thread) = (SiteId(site), capture::ThreadId(thread));
+            heap.insert(Block { address, size, site, thread, gap_edges, forks, kept });
+        }
+        Ok(heap)
+    }
+}

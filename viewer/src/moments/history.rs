@@ -1,0 +1,101 @@
+//! All of a capture: its numbers, its timeline, and the index that makes both cheap the next time.
+
+use super::Moments;
+use super::pass::Pass;
+use crate::analysis::{Load, Profile, Span, Timeline};
+use crate::open::Error;
+use crate::query::Part;
+use crate::side_index::{Building, STEPS, SideIndex};
+use capture::Sampling;
+
+impl Moments {
+    /// The numbers of all of it.
+    pub(super) fn whole(&mut self) -> Result<&Profile, Error> {
+        if self.whole.is_none() {
+            self.prepare()?;
+            let profile = match self.indexed() {
+                Some(index) => {
+                    let sampling = Sampling::new(self.reader.tables().metadata.sample_interval);
+                    Profile { sampling, ..index.whole().clone() }
+                }
+                None => self.count(Span::Whole, None)?,
+            };
+            self.whole = Some(profile);
+        }
+        Ok(self.whole.get_or_insert_default())
+    }
+
+    /// The heap over the time of a part, in at most so many steps. Of a moment there is none: it is taken for the whole.
+    ///
+    /// # Errors
+    /// Those of the file, and of moments that the capture does not have.
+    pub fn timeline(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {
+        let span = match self.span(part)? {
+            Span::At(_) => Span::Whole,
+            span => span,
+        };
+        self.prepare()?;
+        if let (Span::Whole, Some(index)) = (span, self.indexed()) {
+            let timeline = index.timeline().clone().narrowed(steps);
+            return Ok((timeline, self.whole()?.clone()));
+        }
+        let sampling = self.sampling();
+        let (load, begin) = match span {
+            Span::Range { from, to } => self
+                .load_before(from.position, |held| Timeline::between(from, to.time, steps, sampling, held)),
+            _ => (Load::watched(self.reader.tables(), Timeline::new(steps, sampling)), 0),
+        };
+        let mut pass = Pass::new(load, self.heap);
+        let read = self.run(&mut pass, begin, span);
+        let (profile, timeline) = self.end_pass(pass, span);
+        self.note_damage(read)?;
+        let end = match span {
+            Span::Range { to, .. } => to.time,
+            _ => profile
+                .last_time
+                .max(self.reader.tables().summary.as_ref().map_or(0, |summary| summary.duration_ns)),
+        };
+        Ok((timeline.ended(end), profile))
+    }
+
+    /// How the heap that is asked about was sampled: programs tell of all blocks of their pools.
+    fn sampling(&self) -> Option<Sampling> {
+        Sampling::new(self.reader.tables().metadata.sample_interval).filter(|_| self.heap.is_none())
+    }
+
+    /// The index of the heap that is asked about.
+    fn indexed(&self) -> Option<&SideIndex> {
+        self.index.as_ref().filter(|_| self.heap.is_none())
+    }
+
+    /// Finds the index of a large capture, or makes it with a pass over everything.
+    pub(super) fn prepare(&mut self) -> Result<(), Error> {
+        if self.is_prepared || self.heap.is_some() {
+            return Ok(());
+        }
+        self.is_prepared = true;
+        let events = self.end();
+        self.index = SideIndex::open(&self.cache, &self.path, events);
+        if self.index.is_some() {
+            return Ok(());
+        }
+        let Some(mut building) = Building::begin(&self.cache, &self.path, events) else { return Ok(()) };
+        let mut load = Load::watched(self.reader.tables(), Timeline::new(STEPS, self.sampling()));
+        let read = self.batches(0, |position, events| {
+            events.iter().for_each(|event| load.event(event));
+            building.look(&load, position + events.len() as u64);
+            true
+        });
+        let (profile, timeline) = load.finish_watched();
+        let is_whole = read.is_ok();
+        self.note_damage(read)?;
+        if is_whole {
+            let summary = self.reader.tables().summary.as_ref();
+            let end = profile.last_time.max(summary.map_or(0, |summary| summary.duration_ns));
+            building.end(&profile, &timeline.ended(end));
+            self.index = SideIndex::open(&self.cache, &self.path, events);
+        }
+        self.whole = Some(profile);
+        Ok(())
+    }
+}

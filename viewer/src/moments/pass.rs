@@ -1,0 +1,113 @@
+//! Counts a part of a capture.
+
+use super::Moments;
+use crate::analysis::{Load, PoolEvents, Profile, Span, Watch};
+use crate::open::Error;
+use crate::query::{Filter, Sieve};
+use capture::{Error as CaptureError, Event, StringId};
+
+/// Counts events for the heap that is asked about.
+pub(super) struct Pass<'a, W: Watch = ()> {
+    load: Load<'a, W>,
+    of_pool: Option<PoolEvents>,
+}
+
+impl<'a, W: Watch> Pass<'a, W> {
+    /// From wherever a load stands, for a pool or, where there is none, for the allocators' heaps.
+    pub(super) fn new(load: Load<'a, W>, heap: Option<StringId>) -> Self {
+        match heap {
+            Some(pool) => Self { load: load.of_pools(), of_pool: Some(PoolEvents::of(pool)) },
+            None => Self { load, of_pool: None },
+        }
+    }
+
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event) {
+        match &self.of_pool {
+            Some(pool) => self.load.pool_event(pool, event),
+            None => self.load.event(event),
+        }
+    }
+}
+
+impl Moments {
+    /// Counts a part, all blocks or only some.
+    pub(super) fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
+        let sieve = match filter {
+            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?),
+            None => None,
+        };
+        let (mut load, begin) = match (&sieve, self.first_of(span)) {
+            (None, Some(first)) => self.load_before(first, |_| ()),
+            _ => (Load::new(self.reader.tables()), 0),
+        };
+        if let Some(sieve) = &sieve {
+            load = load.only(|birth| sieve.takes(birth));
+        }
+        let mut pass = Pass::new(load, self.heap);
+        let read = self.run(&mut pass, begin, span);
+        if let Span::At(_) = span {
+            pass.load.hold_peak();
+        }
+        let (profile, ()) = self.end_pass(pass, span);
+        drop(sieve);
+        self.note_damage(read)?;
+        Ok(profile)
+    }
+
+    /// The position that a part needs the state of.
+    fn first_of(&self, span: Span) -> Option<u64> {
+        match span {
+            Span::Whole => None,
+            Span::At(at) => Some(at.position),
+            Span::Range { from, .. } => Some(from.position),
+        }
+    }
+
+    /// A load that stands at or before a position, and where it stands.
+    pub(super) fn load_before<W: Watch<Kept = ()>>(
+        &self,
+        position: u64,
+        watch: impl Fn(crate::analysis::Amount) -> W,
+    ) -> (Load<'_, W>, u64) {
+        let tables = self.reader.tables();
+        let of_allocators = self.index.as_ref().filter(|_| self.heap.is_none());
+        let saved = of_allocators.and_then(|index| index.state_before(position));
+        let resumed = saved.and_then(|saved| {
+            let (begin, held) = (saved.position(), saved.held());
+            Some((Load::resume(tables, saved, watch(held))?, begin))
+        });
+        resumed.unwrap_or_else(|| (Load::watched(tables, watch(crate::analysis::Amount::ZERO)), 0))
+    }
+
+    /// Hands a pass the events of a part, from the position on where it stands.
+    pub(super) fn run<W: Watch>(
+        &self,
+        pass: &mut Pass<'_, W>,
+        begin: u64,
+        span: Span,
+    ) -> Result<(), CaptureError> {
+        match span {
+            Span::Whole => self.replay(begin, self.end(), |event| pass.event(event)),
+            Span::At(at) => self.replay(begin, at.position, |event| pass.event(event)),
+            Span::Range { from, to } => {
+                let read = self.replay(begin, from.position, |event| pass.event(event));
+                pass.load.begin_range();
+                read?;
+                self.replay(from.position, to.position, |event| pass.event(event))
+            }
+        }
+    }
+
+    /// What a pass over a part has found.
+    pub(super) fn end_pass<W: Watch>(&self, pass: Pass<'_, W>, span: Span) -> (Profile, W) {
+        let is_cut = match span {
+            Span::Whole => false,
+            Span::At(at) => at.position < self.end(),
+            Span::Range { to, .. } => to.position < self.end(),
+        };
+        let (mut profile, watch) = if is_cut { pass.load.cut() } else { pass.load.finish_watched() };
+        profile.span = span;
+        (profile, watch)
+    }
+}

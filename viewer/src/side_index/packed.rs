@@ -1,0 +1,40 @@
+//! Parts of the file: bincode in zstd, with a checksum over what is stored.
+
+use super::Entry;
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Fastest of the levels that are of use: states are written once and hardly ever read.
+const LEVEL: i32 = 1;
+
+/// Bytes of a part before compression, at most: the state of a heap with some hundred million blocks.
+const MOST: usize = 4 << 30;
+
+const CONFIG: Configuration<LittleEndian, Varint, Limit<MOST>> =
+    bincode::config::standard().with_limit::<MOST>();
+
+/// A part as it is stored.
+pub(super) fn pack(part: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
+    bincode::serde::encode_into_std_write(part, &mut encoder, CONFIG).map_err(io::Error::other)?;
+    encoder.finish()
+}
+
+/// A part, if it is what was stored.
+pub(super) fn read<T: DeserializeOwned>(file: &File, entry: &Entry) -> Option<T> {
+    let end = entry.offset.checked_add(u64::from(entry.length))?;
+    if end > file.metadata().ok()?.len() {
+        return None;
+    }
+    let mut stored = vec![0; entry.length as usize];
+    file.read_exact_at(&mut stored, entry.offset).ok()?;
+    if crc32fast::hash(&stored) != entry.checksum {
+        return None;
+    }
+    let mut decoder = io::BufReader::new(zstd::Decoder::with_buffer(stored.as_slice()).ok()?);
+    bincode::serde::decode_from_std_read(&mut decoder, CONFIG).ok()
+}
