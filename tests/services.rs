@@ -284,7 +284,8 @@ fn refusals_say_why() {
 /// Check that an agent hears no doorbell that somebody else could ring, cut short or have put there.
 #[test]
 fn strange_doorbells_are_not_heard() {
-    let cases: [(&str, fn(&Path)); 6] = [
+    type Spoil = fn(&Path);
+    let cases: [(&str, Spoil); 6] = [
         ("absent", |bell| fs::remove_file(bell).unwrap()),
         ("short", |bell| fs::write(bell, fs::read(bell).unwrap().get(..2048).unwrap()).unwrap()),
         ("a link", |bell| {
@@ -434,7 +435,7 @@ fn parent_and_child_are_told_apart() {
     let processes = info(&world, "child.memprof")["processes"].clone();
     let pids: Vec<_> =
         processes.as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
-    assert_eq!(pids, [child.clone()]);
+    assert_eq!(pids.as_slice(), std::slice::from_ref(&child));
     parent.signal(Signal::KILL);
     parent.wait();
     let child = Pid::from_raw(child.parse().unwrap()).unwrap();
