@@ -112,7 +112,7 @@ impl Fixture {
     }
 
     /// C as C++ takes it.
-    pub(crate) fn into_cpp(mut self) -> Fixture {
+    pub(crate) fn for_cpp(mut self) -> Fixture {
         self.compiler = "c++";
         self
     }
