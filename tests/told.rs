@@ -249,7 +249,8 @@ fn header_compiles_everywhere() {
         }
     }
     for standard in ["c++98", "c++11", "c++20"] {
-        let program = includes().for_cpp().flags(["-Wold-style-cast".to_string(), format!("-std={standard}")]);
+        let program =
+            includes().for_cpp().flags(["-Wold-style-cast".to_string(), format!("-std={standard}")]);
         assert_eq!(wait(&World::new(), Command::new(program.build())).code, 0, "{standard}");
     }
     let off = includes().flags(["-DSYSPROF_MEMPROF_DISABLE"]).build();

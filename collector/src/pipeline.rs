@@ -307,24 +307,13 @@ impl Pipeline {
             Record::Unsampled => Action::Unsampled,
             Record::Pause => Action::Pause,
             Record::Resume => Action::Resume,
-            Record::ReportAlloc { pool, .. }
-            | Record::ReportFree { pool, .. }
-            | Record::ReportRealloc { pool, .. } => {
-                let Some(pool) = known.pools.name(slot, pool) else {
+            Record::ReportAlloc { .. } | Record::ReportFree { .. } | Record::ReportRealloc { .. } => {
+                let Some(action) = known.pools.action(slot, &record, stack)? else {
                     // Pools have names before they have blocks.
                     self.sums.corrupt += 1;
                     return Ok(());
                 };
-                match record {
-                    Record::ReportAlloc { address, size, stack: id, .. } => {
-                        Action::PoolAlloc { pool, address, size, stack: stack(id)? }
-                    }
-                    Record::ReportRealloc { old, address, size, stack: id, .. } => {
-                        Action::PoolRealloc { pool, old, address, size, stack: stack(id)? }
-                    }
-                    Record::ReportFree { address, .. } => Action::PoolFree { pool, address },
-                    _ => return Ok(()),
-                }
+                action
             }
             Record::Named(named) => return self.told((image, slot, thread), named, &Name::of(words)),
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },

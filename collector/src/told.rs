@@ -5,9 +5,10 @@
 
 use crate::image::ImageId;
 use crate::pipeline::Pipeline;
-use capture::{Action, Error, Mark, StringId, ThreadId, Writer};
+use capture::{Action, Error, Mark, NodeId, StringId, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use shared_ring::name::{MAX_NAME, MAX_POOLS, MarkKind, Name, Named};
+use shared_ring::record::Record;
 
 /// Most different names of a recording.
 const MOST_NAMES: usize = 1 << 16;
@@ -67,9 +68,26 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// The name of a pool, if its process has told it.
-    pub(crate) fn name(&self, slot: u32, pool: u32) -> Option<StringId> {
-        self.names.get(&(slot, pool)).copied()
+    /// What a process told of a pool's block; none of a pool without a name, and of anything else. `stack` translates ids.
+    pub(crate) fn action(
+        &self,
+        slot: u32,
+        record: &Record,
+        mut stack: impl FnMut(u32) -> Result<NodeId, Error>,
+    ) -> Result<Option<Action>, Error> {
+        let name = |pool: u32| self.names.get(&(slot, pool)).copied();
+        Ok(match *record {
+            Record::ReportAlloc { pool, address, size, stack: id } => match name(pool) {
+                Some(pool) => Some(Action::PoolAlloc { pool, address, size, stack: stack(id)? }),
+                None => None,
+            },
+            Record::ReportRealloc { pool, old, address, size, stack: id } => match name(pool) {
+                Some(pool) => Some(Action::PoolRealloc { pool, old, address, size, stack: stack(id)? }),
+                None => None,
+            },
+            Record::ReportFree { pool, address } => name(pool).map(|pool| Action::PoolFree { pool, address }),
+            _ => None,
+        })
     }
 
     /// The process in a slot ended: the next one there has pools of its own.

@@ -3,13 +3,14 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "record",
     "report",
     "leaks",
     "info",
     "dump",
+    "header",
     "doctor",
     "preload-path",
     "install-agent",
@@ -54,6 +55,7 @@ fn run_has_its_options() {
         "--no-cmdline",
         "--max-wait",
         "--sample",
+        "--paused",
     ];
     for option in options {
         assert!(help.contains(option), "{option}");
