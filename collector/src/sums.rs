@@ -58,6 +58,10 @@ impl Sums {
             Loss::NoRing => {
                 "More threads than rings: make the rings smaller with --ring-size, so that there are more."
             }
+            Loss::Sandbox => {
+                "The program has forbidden itself system calls (seccomp) without which its new threads, or all \
+                 of them, cannot be recorded."
+            }
             Loss::Filter => {
                 "Samples whose end could not be noticed: the allocator places blocks too closely or too far \
                  apart, or there was no memory. Estimates are too low by them. Record without --sample."

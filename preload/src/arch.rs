@@ -14,29 +14,32 @@ use core::sync::atomic::{Ordering, compiler_fence};
 pub(crate) struct ThreadLocal {
     /// The process epoch that `state` belongs to; [`NO_EPOCH`] while there is none.
     pub(crate) epoch: Cell<u32>,
-    /// Not 0 while a hook of this thread is at work, see [`crate::guard`].
+    /// Not 0 while a hook of this thread is at work: which one, see [`crate::guard`].
     pub(crate) busy: Cell<u32>,
     /// The thread's state, valid while `epoch` is the process'.
     pub(crate) state: Cell<*mut ThreadState>,
     /// Stack pointer of the hook that is inside the next allocator, 0 outside.
     pub(crate) inside: Cell<usize>,
     /// The kind of the next `malloc`, set by the hooks of `operator new` that go on to it.
-    pub(crate) kind_hint: Cell<u32>,
+    pub(crate) kind_hint: Cell<u8>,
     /// Not 0 in a child of `vfork`, which runs on the parent's memory.
-    pub(crate) in_vfork: Cell<u32>,
+    pub(crate) in_vfork: Cell<u8>,
+    /// What the next hook is to do beside its own work, and at its end: see [`crate::guard::Attention`].
+    pub(crate) attention: Cell<u8>,
     /// Allocations that were lost while `busy`, to be told with the next record.
     pub(crate) nested_allocations: Cell<u32>,
     /// Frees, likewise.
     pub(crate) nested_frees: Cell<u32>,
-    /// What the next hook is to do beside its own work, and at its end: see [`crate::guard::Attention`].
-    pub(crate) attention: Cell<u32>,
     /// Number of the fork that the thread is in; a child finds it in its copy.
     pub(crate) fork: Cell<u32>,
     /// Bytes until the next sample, see [`crate::sampler`].
     pub(crate) countdown: Cell<i64>,
     /// What [`crate::process::epoch`] was when the thread last found out what that means for it.
     pub(crate) heard: Cell<u32>,
-    _reserved: Cell<u32>,
+    /// The last block that was recorded as announced, see [`hinted`].
+    pub(crate) hinted_block: Cell<u32>,
+    /// The size that was asked for by the `operator new` that announced `kind_hint`.
+    pub(crate) size_hint: Cell<usize>,
 }
 
 /// The epoch of a thread without a state; no process has it.
@@ -45,7 +48,7 @@ pub(crate) const NO_EPOCH: u32 = u32::MAX;
 const _: () = assert!(size_of::<ThreadLocal>() == 64);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, epoch) == 0);
 const _: () = assert!(core::mem::offset_of!(ThreadLocal, busy) == 4);
-const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 48);
+const _: () = assert!(core::mem::offset_of!(ThreadLocal, countdown) == 40);
 
 // Initial-exec on stable Rust: `thread_local!` would be general-dynamic in a shared library, and its first access
 // may allocate.
@@ -57,13 +60,18 @@ global_asm!(
     ".type sysprof_memprof_tls,@object",
     "sysprof_memprof_tls:",
     ".long 0xffffffff",
-    ".zero 44",
+    ".zero 36",
     ".quad {undrawn}",
-    ".zero 8",
+    ".zero 16",
     ".size sysprof_memprof_tls, 64",
     ".popsection",
     undrawn = const crate::sampler::UNDRAWN,
 );
+
+/// A block's address as [`ThreadLocal::hinted_block`] has it: what of it tells blocks apart that one call can mean.
+pub(crate) fn hinted(block: usize) -> u32 {
+    (block >> 3) as u32
+}
 
 /// The calling thread's block.
 // Cost: two instructions, one load from the GOT.
@@ -83,6 +91,24 @@ pub(crate) fn thread_local() -> &'static ThreadLocal {
     // thread; the type is not Sync, so the reference stays in the thread.
     unsafe { &*block }
 }
+
+/// The address of a function that need not be there, null then. The loader fills it in before our constructor runs.
+macro_rules! weak {
+    ($name:literal) => {{
+        let address: *const core::ffi::c_void;
+        // SAFETY: loads a word of our own offset table.
+        unsafe {
+            core::arch::asm!(
+                concat!(".weak ", $name),
+                concat!("mov {address}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                address = out(reg) address,
+                options(pure, readonly, nostack),
+            );
+        }
+        address
+    }};
+}
+pub(crate) use weak;
 
 /// Takes bytes off the thread's countdown; true while it is not below 0. One instruction does it, so a signal handler
 /// that allocates comes before or after, never between.
@@ -146,9 +172,12 @@ pub(crate) fn ticks_after() -> u64 {
 
 /// Whether the word at `address` can be read, asked of the kernel, which does nothing else: `rt_sigprocmask` copies
 /// the set first (EFAULT) and then finds that `how` is none (EINVAL). Any other answer says nothing: no set at all for
-/// address 0, a sandbox's errors.
+/// address 0, a sandbox's errors. Where asking is forbidden, nothing is.
 #[cold]
 pub(crate) fn is_readable(address: u64) -> bool {
+    if !crate::sandbox::allows(crate::sandbox::Need::Probe) {
+        return false;
+    }
     let result: i64;
     // SAFETY: with an invalid `how` the system call changes nothing; an unreadable address is its error EFAULT.
     unsafe {
@@ -213,6 +242,57 @@ pub(crate) fn probe_thread(pid: u32, thread: u32) -> i64 {
         );
     }
     result
+}
+
+/// Calls `function` with so many bytes of the stack, and `context`. Nothing is left of them afterwards.
+///
+/// # Safety
+/// The stack has room for so many bytes, and `function` may be called with these arguments.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn with_stack(
+    bytes: usize,
+    function: unsafe extern "C" fn(*mut u8, *mut core::ffi::c_void),
+    context: *mut core::ffi::c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, rdi",
+        "and rsp, -16",
+        "mov rdi, rsp",
+        "mov rax, rsi",
+        "mov rsi, rdx",
+        "call rax",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// True while the thread runs on the stack that `sigaltstack` has set for its signal handlers.
+#[cold]
+pub(crate) fn is_on_signal_stack() -> bool {
+    let mut stack = core::mem::MaybeUninit::<libc::stack_t>::zeroed();
+    let result: i64;
+    // SAFETY: asks only, into memory that is large enough; the kernel judges by the stack pointer of this call.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_sigaltstack => result,
+            in("rdi") 0, in("rsi") stack.as_mut_ptr(),
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // SAFETY: zeroed, which is valid, or filled in.
+    let flags = unsafe { stack.assume_init() }.ss_flags;
+    // What cannot be told is taken for the case in which nothing is done.
+    result != 0 || flags & libc::SS_ONSTACK != 0
 }
 
 /// Ends the process without another word.

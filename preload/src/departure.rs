@@ -53,5 +53,8 @@ fn is_everybody_out() -> bool {
     let epoch = process::begin_alone_after_fork(0);
     // Whoever leaves may not have come so far yet.
     process::turn_away();
-    sys::fence_in_all_threads() && process::arrivals() == 0 && thread::are_out(epoch)
+    !crate::sandbox::is_confined()
+        && sys::fence_in_all_threads()
+        && process::arrivals() == 0
+        && thread::are_out(epoch)
 }

@@ -1,107 +1,248 @@
 //! Keeps the recording's variables in the environment that an `exec` or `posix_spawn` gives to the next program.
 //!
 //! Programs that build an environment of their own would lose them, and with them their children. Only what is
-//! missing is added; nothing the program set is changed but `LD_PRELOAD`, which gets the agent in front.
+//! missing is added; nothing the program set is changed but `LD_PRELOAD`, which gets the agent in front. Where the
+//! longer environment is too long for the system, the program's own is used.
+//!
+//! The copy lies on the caller's stack, no larger than it must be: an exec may be the last thing this memory sees, in
+//! a child of vfork anything mapped would be left behind in the parent, and a thread's stack may be small.
+//!
+//! ```text
+//!   *variable *variable … *preload *socket null  "LD_PRELOAD=agent:theirs\0"  "SYSPROF_MEMPROF_SOCKET=name\0"
+//! ```
 
+use crate::arch;
 use crate::config;
 use crate::process;
+use crate::sys;
 use core::ffi::{CStr, c_char, c_void};
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Longest environment that is extended; a longer one is passed on as it is.
-const MAX_VARIABLES: usize = 1024;
-const MAX_VALUE: usize = 4096;
+/// A list of strings as `execve` takes it, ended by a null pointer; a null pointer itself is an empty list.
+pub(crate) type Strings = *const *const c_char;
+
 const PRELOAD: &[u8] = b"LD_PRELOAD";
+/// Largest copy that lies on the stack, in bytes: a thread has at least 16 KiB of it.
+const SMALL: usize = 4096;
+/// The same in a child of vfork, where nothing may be mapped. An even larger environment is passed on as it is.
+const SMALL_IN_VFORK: usize = 1 << 16;
 
-/// The environment that is passed on, on the caller's stack: an exec may be the last thing this memory sees, and in
-/// a child of vfork anything mapped would be left behind in the parent.
-pub(crate) struct Environment {
-    variables: [*const c_char; MAX_VARIABLES],
-    preload: [u8; MAX_VALUE],
-    socket: [u8; 256],
+/// The path under which the loader knows this library, null while that is unknown.
+static AGENT: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+
+/// Remembers under which path the loader knows this library. Called once, by the constructor: later the loader's lock may
+/// belong to a thread that a fork has left behind.
+pub(crate) fn remember_agent() {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and `info` is large enough.
+    let found = unsafe { libc::dladdr(remember_agent as *const () as *const c_void, info.as_mut_ptr()) };
+    // SAFETY: zeroed, which is valid, or filled in.
+    let name = unsafe { info.assume_init() }.dli_fname;
+    if found != 0 {
+        AGENT.store(name.cast_mut(), Ordering::Relaxed);
+    }
 }
 
-impl Environment {
-    pub(crate) const fn new() -> Self {
-        Self { variables: [core::ptr::null(); MAX_VARIABLES], preload: [0; MAX_VALUE], socket: [0; 256] }
+fn agent() -> Option<&'static [u8]> {
+    let name = AGENT.load(Ordering::Relaxed);
+    if name.is_null() {
+        return None;
     }
+    // SAFETY: the loader's string for a library that is never unloaded.
+    Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
+}
 
-    /// `given`, or a copy of it with our variables when they are missing.
-    pub(crate) fn complete(&mut self, given: *const *const c_char) -> *const *const c_char {
-        let Some(()) = self.extend(given) else { return given };
-        self.variables.as_ptr()
+/// How a call with an environment ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// What it returned.
+    pub(crate) result: i32,
+    /// The system found arguments and environment too long.
+    pub(crate) is_too_long: bool,
+}
+
+/// Calls `call` with `given`, or with a copy of it that has our variables, when they are missing.
+pub(crate) fn with_variables(given: Strings, mut call: impl FnMut(Strings) -> Ended) -> i32 {
+    if let Some(missing) = Missing::in_list(given) {
+        let mut ended = None;
+        missing.with_memory(|memory| {
+            missing.write(memory);
+            ended = Some(call(memory.cast::<*const c_char>()));
+        });
+        if let Some(ended) = ended.filter(|ended| !ended.is_too_long) {
+            return ended.result;
+        }
     }
+    call(given).result
+}
 
-    fn extend(&mut self, given: *const *const c_char) -> Option<()> {
-        if !follows() || given.is_null() {
+/// What an environment lacks.
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    given: Strings,
+    /// Variables that are kept.
+    kept: usize,
+    /// Our library, and the list that it is put in front of, when it is not in there.
+    preload: Option<(&'static [u8], &'static [u8])>,
+    /// The socket's name, when there is none.
+    socket: Option<&'static [u8]>,
+}
+
+impl Missing {
+    /// `None` when nothing is missing, or the next program is not to be recorded.
+    fn in_list(given: Strings) -> Option<Missing> {
+        if !follows() {
             return None;
         }
-        let agent = agent_path()?;
-        let ours = config::socket();
-        let preload = config::value_in(given, PRELOAD);
-        let has_agent =
-            preload.is_some_and(|list| list.split(|byte| matches!(byte, b':' | b' ')).any(|x| x == agent));
+        let agent = agent()?;
+        let theirs = config::value_in(given, PRELOAD).unwrap_or(b"");
+        let has_agent = theirs.split(|byte| matches!(byte, b':' | b' ')).any(|path| path == agent);
         // A process that was called by the doorbell has no socket to name.
-        let has_socket = ours.is_empty() || config::value_in(given, config::SOCKET).is_some();
-        if has_agent && has_socket {
+        let has_socket = config::socket().is_empty() || config::value_in(given, config::SOCKET).is_some();
+        let missing = Missing {
+            given,
+            kept: 0,
+            preload: (!has_agent).then_some((agent, theirs)),
+            socket: (!has_socket).then(config::socket),
+        };
+        let kept = missing.kept().count();
+        (!has_agent || !has_socket).then_some(Missing { kept, ..missing })
+    }
+
+    /// The variables that are passed on as they are.
+    fn kept(&self) -> impl Iterator<Item = *const c_char> {
+        let drops_preload = self.preload.is_some();
+        entries(self.given).filter(move |entry| {
+            // SAFETY: entries of an environment are strings.
+            let text = unsafe { CStr::from_ptr(*entry) }.to_bytes();
+            !drops_preload || text.strip_prefix(PRELOAD).is_none_or(|rest| rest.first() != Some(&b'='))
+        })
+    }
+
+    /// The parts of the variables that are added.
+    fn added(&self) -> [Option<[&'static [u8]; 5]>; 2] {
+        let preload = self.preload.map(|(agent, theirs)| {
+            let colon: &[u8] = if theirs.is_empty() { b"" } else { b":" };
+            [PRELOAD, b"=", agent, colon, theirs]
+        });
+        let socket = self.socket.map(|name| [config::SOCKET, b"=".as_slice(), name, b"", b""]);
+        [preload, socket]
+    }
+
+    /// Pointers of the copy.
+    fn pointers(&self) -> usize {
+        self.kept + self.added().iter().flatten().count() + 1
+    }
+
+    /// Bytes of the copy.
+    fn bytes(&self) -> usize {
+        let length = |parts: &[&[u8]; 5]| parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+        self.pointers() * size_of::<*const c_char>()
+            + self.added().iter().flatten().map(length).sum::<usize>()
+    }
+
+    /// Calls `function` with memory for the copy; does nothing when there is none.
+    fn with_memory(&self, mut function: impl FnMut(*mut u8)) {
+        unsafe extern "C" fn enter<F: FnMut(*mut u8)>(memory: *mut u8, function: *mut c_void) {
+            // SAFETY: the context of `with_stack` below, borrowed for the call alone.
+            let function = unsafe { &mut *function.cast::<F>() };
+            function(memory);
+        }
+        fn on_stack<F: FnMut(*mut u8)>(bytes: usize, function: &mut F) {
+            // SAFETY: so much stack is left to any thread that calls an exec, which libc's own functions take, too.
+            unsafe { arch::with_stack(bytes, enter::<F>, core::ptr::from_mut(function).cast()) };
+        }
+        let bytes = self.bytes();
+        let in_vfork = arch::thread_local().in_vfork.get() != 0;
+        if bytes <= SMALL || in_vfork && bytes <= SMALL_IN_VFORK {
+            return on_stack(bytes, &mut function);
+        }
+        let memory = if in_vfork { null_mut() } else { sys::map_private(bytes) };
+        if !memory.is_null() {
+            function(memory.cast());
+            // SAFETY: the call that was given the copy is over, and has failed or has made a process of its own.
+            unsafe { sys::unmap(memory, bytes) };
+        }
+    }
+
+    /// Writes the copy into memory of [`Missing::bytes`] bytes.
+    fn write(&self, memory: *mut u8) {
+        let pointers = memory.cast::<*const c_char>();
+        let mut next = self.pointers() * size_of::<*const c_char>();
+        let mut count = 0;
+        let mut push = |entry: *const c_char| {
+            // SAFETY: so many pointers fit, and the memory is aligned for them.
+            unsafe { pointers.wrapping_add(count).write(entry) };
+            count += 1;
+        };
+        // The environment may be another thread's to change, as without us; more than was counted has no room.
+        self.kept().take(self.kept).for_each(&mut push);
+        for parts in self.added().iter().flatten() {
+            push(memory.wrapping_add(next).cast());
+            for byte in parts.iter().copied().flatten().chain(&[0]) {
+                // SAFETY: so many bytes were counted behind the pointers.
+                unsafe { memory.wrapping_add(next).write(*byte) };
+                next += 1;
+            }
+        }
+        push(null());
+    }
+}
+
+/// The strings of a list.
+pub(crate) fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
+    (0..).map_while(move |index| {
+        if list.is_null() {
             return None;
         }
-        let mut count = 0;
-        for index in 0.. {
-            // SAFETY: the list is terminated by a null pointer, before which we are.
-            let entry = unsafe { given.wrapping_add(index).read() };
-            if entry.is_null() {
-                break;
-            }
-            // SAFETY: entries of an environment are strings.
-            let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
-            if !has_agent && text.strip_prefix(PRELOAD).is_some_and(|rest| rest.first() == Some(&b'=')) {
-                continue;
-            }
-            // Three more must fit: ours, and the end.
-            *self.variables.get_mut(..MAX_VARIABLES - 3)?.get_mut(count)? = entry;
-            count += 1;
-        }
-        if !has_agent {
-            let rest = preload.unwrap_or(b"");
-            let colon: &[u8] = if rest.is_empty() { b"" } else { b":" };
-            join(&mut self.preload, &[PRELOAD, b"=", agent, colon, rest])?;
-            *self.variables.get_mut(count)? = self.preload.as_ptr().cast();
-            count += 1;
-        }
-        if !has_socket {
-            join(&mut self.socket, &[config::SOCKET, b"=", ours])?;
-            *self.variables.get_mut(count)? = self.socket.as_ptr().cast();
-            count += 1;
-        }
-        *self.variables.get_mut(count)? = core::ptr::null();
-        Some(())
-    }
+        // SAFETY: the list is terminated by a null pointer, at which the iterator ends.
+        let entry = unsafe { list.wrapping_add(index).read() };
+        (!entry.is_null()).then_some(entry)
+    })
 }
 
 fn follows() -> bool {
     process::is_aside() || process::is_recorded() && process::is_followed()
 }
 
-/// Writes the parts one after the other, and a zero; `None` when they do not fit.
-fn join(buffer: &mut [u8], parts: &[&[u8]]) -> Option<()> {
-    let mut places = buffer.iter_mut();
-    for byte in parts.iter().copied().flatten() {
-        *places.next()? = *byte;
-    }
-    *places.next()? = 0;
-    Some(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
 
-/// The path under which the loader knows this library.
-fn agent_path() -> Option<&'static [u8]> {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and `info` is large enough.
-    let found = unsafe { libc::dladdr(agent_path as *const () as *const c_void, info.as_mut_ptr()) };
-    // SAFETY: zeroed, which is valid, or filled in.
-    let name = unsafe { info.assume_init() }.dli_fname;
-    if found == 0 || name.is_null() {
-        return None;
+    /// The list that a copy has for `given`, of which the socket and the agent are missing as said.
+    fn completed(given: &[&str], preload: Option<(&'static [u8], &'static [u8])>) -> Vec<String> {
+        let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
+        let mut list: Vec<_> = strings.iter().map(|text| text.as_ptr()).collect();
+        list.push(null());
+        let missing = Missing { given: list.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
+        let missing = Missing { kept: missing.kept().count(), ..missing };
+        let mut found = Vec::new();
+        missing.with_memory(|memory| {
+            missing.write(memory);
+            for entry in entries(memory.cast()) {
+                // SAFETY: strings of the copy.
+                found.push(unsafe { CStr::from_ptr(entry) }.to_str().unwrap().to_string());
+            }
+        });
+        found
     }
-    // SAFETY: the loader's string for a library that is never unloaded.
-    Some(unsafe { CStr::from_ptr(name) }.to_bytes()).filter(|path| path.contains(&b'/'))
+
+    /// Check that what is missing is added behind what was given, which stays, but for the list that the agent is put into;
+    /// also where there is more than fits on a stack.
+    #[test]
+    fn missing_variables_are_added() {
+        let socket = "SYSPROF_MEMPROF_SOCKET=@socket";
+        assert_eq!(completed(&[], Some((b"/a.so", b""))), ["LD_PRELOAD=/a.so", socket]);
+        assert_eq!(completed(&["A=1", "B"], None), ["A=1", "B", socket]);
+        let given = ["LD_PRELOAD=/b.so", "LD_PRELOAD_NOT=1", "LD_PRELOADED", "C="];
+        let expected = ["LD_PRELOAD_NOT=1", "LD_PRELOADED", "C=", "LD_PRELOAD=/a.so:/b.so", socket];
+        assert_eq!(completed(&given, Some((b"/a.so", b"/b.so"))), expected);
+        let many: Vec<_> = (0..5000).map(|number| format!("N{number}={number}")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let found = completed(&many, Some((b"/a.so", b"")));
+        assert_eq!(found[..5000], many);
+        assert_eq!(found[5000..], ["LD_PRELOAD=/a.so", socket]);
+    }
 }

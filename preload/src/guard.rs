@@ -2,21 +2,32 @@
 //!
 //! While a hook works (`busy`), another hook of the same thread can only come from a signal handler that interrupted
 //! it, or from a defect of ours. Its call goes through to the next allocator unrecorded and is counted; the count
-//! is told as a gap with the thread's next record.
+//! is told as a gap with the thread's next record. The mark is the hook's stack pointer: when a handler leaves by
+//! `longjmp`, the hook is never finished, and a later one finds itself where the interrupted one was, or above it. Then
+//! the thread begins anew, with another ring, since nobody knows what its state was in the middle of.
 //!
 //! While the *next allocator* works (`inside`), hooks that it calls itself (its own `mmap`, glibc's `reallocarray`
 //! calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. Those of a
-//! signal handler that has interrupted it are recorded as any other: the stack tells both apart. The mark is the
-//! stack pointer of the outer hook: when a handler leaves by `longjmp`, a later hook finds itself above the mark and
-//! takes it for stale.
+//! signal handler that has interrupted it are recorded as any other: the stack tells both apart. It also tells when a
+//! handler has left the allocator by `longjmp`: then there is no outer hook on it, or the caller is above the mark.
 
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
+use crate::sandbox::{self, Need};
+use crate::stack::{Beyond, Caller};
 use crate::sys;
 use crate::thread::{self, ThreadState};
 
-/// Value of `busy` while a function of libc works for the agent itself.
+/// Value of `busy` while a function of libc works for the agent itself. Hooks have odd ones.
 pub(crate) const OWN_CALL: u32 = 2;
+/// Value of `busy` in a thread that may not even read the time.
+const MUTED: u32 = 4;
+
+/// The mark of a hook at this stack pointer: the low half of it, made odd. So it is neither 0 nor one of those above.
+#[inline(always)]
+fn mark(sp: usize) -> u32 {
+    sp as u32 | 1
+}
 
 /// Proof that this thread is in a hook and may record.
 #[derive(Debug)]
@@ -41,11 +52,11 @@ impl Busy {
     /// Enters a hook; `None` when nothing is to be recorded.
     // Cost: the thread's block, the process page, the recording flag: four loads and compares.
     #[inline(always)]
-    pub(crate) fn enter(call: Call) -> Option<Busy> {
+    pub(crate) fn enter(call: Call, caller: Caller) -> Option<Busy> {
         let local = arch::thread_local();
         // Not as one word with the epoch: a hook that begins just when the last one has ended would wait for its store.
         if local.busy.get() != 0 || local.inside.get() != 0 {
-            return enter_otherwise(local, call);
+            return enter_otherwise(local, call, caller);
         }
         // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
         let mut busy = Self::begin(local);
@@ -84,7 +95,7 @@ impl Busy {
 
     #[inline(always)]
     fn begin(local: &'static ThreadLocal) -> Busy {
-        local.busy.set(1);
+        local.busy.set(mark(arch::stack_pointer()));
         arch::fence();
         Busy { local }
     }
@@ -161,7 +172,7 @@ impl Drop for Busy {
 
 /// What a thread has to do beside its hooks' own work: bits of [`ThreadLocal::attention`], which costs hooks one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(u8)]
 pub(crate) enum Attention {
     /// Calls were lost while it was busy, which is to be told.
     Nested = 1,
@@ -177,29 +188,74 @@ impl Attention {
     /// Asks for it.
     #[inline(always)]
     pub(crate) fn call(self, local: &ThreadLocal) {
-        local.attention.set(local.attention.get() | self as u32);
+        local.attention.set(local.attention.get() | self as u8);
     }
 
     /// True when it was asked for.
     pub(crate) fn is_called(self, local: &ThreadLocal) -> bool {
-        local.attention.get() & self as u32 != 0
+        local.attention.get() & self as u8 != 0
     }
 
     /// It is done.
     fn dismiss(self, local: &ThreadLocal) {
-        local.attention.set(local.attention.get() & !(self as u32));
+        local.attention.set(local.attention.get() & !(self as u8));
     }
 }
 
 /// Something is not as usual.
 #[cold]
 #[inline(never)]
-fn enter_otherwise(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
-    if local.epoch.get() != process::epoch() { enter_slowly(local, call) } else { enter_nested(local, call) }
+fn enter_otherwise(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
+    if was_left(local.busy.get(), caller.sp()) {
+        abandon(local);
+    }
+    if local.epoch.get() != process::epoch() {
+        enter_slowly(local, call)
+    } else {
+        enter_nested(local, call, caller)
+    }
+}
+
+/// Stacks are taken to be the same within this distance.
+const SAME_STACK: u32 = 8 << 20;
+
+/// True when the hook of this mark will never end: a handler has left it by `longjmp`. A handler that has interrupted it
+/// runs below it, or on a stack of its own; `sp` is the stack pointer of the code that calls the later hook.
+fn was_left(busy: u32, sp: usize) -> bool {
+    busy & 1 != 0
+        && mark(sp).wrapping_sub(busy) < SAME_STACK
+        && sandbox::allows(Need::SignalStack)
+        && !arch::is_on_signal_stack()
+}
+
+/// Begins anew in a thread whose last hook was left in the middle of its work.
+#[cold]
+fn abandon(local: &'static ThreadLocal) {
+    local.inside.set(0);
+    local.kind_hint.set(0);
+    if local.epoch.get() == process::epoch() {
+        // Whoever interrupts this finds the mark of a hook.
+        let mut busy = Busy::begin(local);
+        thread::abandon(&mut busy);
+        busy.give_up();
+    }
+    local.busy.set(0);
+}
+
+/// The calling thread is about to lose the right to do anything but read and write.
+#[cold]
+pub(crate) fn mute(local: &ThreadLocal) {
+    local.busy.set(MUTED);
+}
+
+/// It has kept it.
+#[cold]
+pub(crate) fn unmute(local: &ThreadLocal) {
+    local.busy.set(0);
 }
 
 /// Another hook of this thread is at work.
-fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
+fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
     if local.busy.get() == 0 {
         if !process::is_recording() {
             return None;
@@ -209,15 +265,28 @@ fn enter_nested(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
             busy.give_up();
             return None;
         }
-        if arch::stack_pointer() >= local.inside.get() {
-            // The outer hook is gone: a handler left it by longjmp.
+        if caller.sp() > local.inside.get() {
             local.inside.set(0);
             return Some(busy);
         }
         // The allocator's own pages are recorded, flagged, and so are blocks of its pools; its own calls for blocks are part
         // of the outer one.
-        let is_apart = matches!(call, Call::Other | Call::Report);
-        return (is_apart || busy.state().is_in_handler()).then_some(busy);
+        let is_wanted = matches!(call, Call::Other | Call::Report)
+            || match busy.state().beyond(caller) {
+                Beyond::Handler => true,
+                Beyond::Allocator => false,
+                Beyond::Nobody => {
+                    local.inside.set(0);
+                    true
+                }
+            };
+        return is_wanted.then_some(busy);
+    }
+    if local.busy.get() == MUTED {
+        if call != Call::Other {
+            process::lose(Loss::Sandbox, 1);
+        }
+        return None;
     }
     if local.busy.get() == OWN_CALL {
         if call == Call::Allocation {
@@ -269,10 +338,13 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let busy = Busy::begin(local);
     process::arrive();
-    // A handler's calls in the middle of this could not be recorded, and the conversation would be broken off by it.
-    let is_in = sys::without_signals(|| process::join() && thread::adopt(local));
+    let may_map = sandbox::allows(Need::Map);
+    // A process that may not map still has a slot to count what it loses. A handler's calls in the middle of this could not
+    // be recorded, and the conversation would be broken off by it.
+    let is_in = (may_map || sandbox::allows(Need::ProcessId))
+        && sys::without_signals(|| process::join() && may_map && thread::adopt(local));
     if !is_in && call != Call::Other && process::is_recording() {
-        process::lose(Loss::NoRing, 1);
+        process::lose(if may_map { Loss::NoRing } else { Loss::Sandbox }, 1);
     }
     process::arrived();
     if is_in {

@@ -41,6 +41,7 @@
 mod arch;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 mod bootstrap;
+mod bpf;
 mod clock;
 #[expect(unsafe_code, reason = "reads the environment")]
 mod config;
@@ -70,6 +71,7 @@ mod real;
 #[expect(unsafe_code, reason = "maps the memory of sessions")]
 mod reservation;
 mod sampler;
+mod sandbox;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]
 mod stack;
 #[expect(unsafe_code, reason = "reads the host's stack")]

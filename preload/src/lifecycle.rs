@@ -15,8 +15,14 @@ const ROUNDS: usize = 3;
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-unsafe extern "C" {
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
+
+/// Where glibc's `on_exit` is, `None` in another C library: its loader, which finds us in `LD_PRELOAD`, would refuse to
+/// start the program if it had to find the function.
+fn on_exit() -> Option<OnExit> {
+    let address = arch::weak!("on_exit");
+    // SAFETY: a function of this type, or null, which is `None`.
+    unsafe { core::mem::transmute::<*const c_void, Option<OnExit>>(address) }
 }
 
 /// Runs when the loader has set everything up, before `main`.
@@ -24,12 +30,19 @@ unsafe extern "C" {
 #[ctor::ctor(unsafe)]
 fn constructor() {
     real::resolve();
+    own_call(crate::exec::remember_agent);
+    crate::interpose::find_cxx();
     crate::sys::without_signals(|| {
         if process::join() {
             own_call(crate::modules::describe_loaded);
             crate::pause::tell();
         }
     });
+}
+
+/// True when the agent can work at all: with glibc.
+pub(crate) fn is_supported() -> bool {
+    on_exit().is_some()
 }
 
 /// True when the environment can be read and the next allocator is known.
@@ -57,8 +70,10 @@ pub(crate) fn prepare() -> bool {
     if own_call(|| unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) }) == 0 {
         KEY.store(key + 1, Ordering::Relaxed);
     }
-    // SAFETY: as above.
-    own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
+    if let Some(on_exit) = on_exit() {
+        // SAFETY: as above.
+        own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
+    }
     true
 }
 

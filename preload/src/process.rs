@@ -233,7 +233,7 @@ fn start() {
     if STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    if config::is_disabled() {
+    if config::is_disabled() || !crate::lifecycle::is_supported() {
         return rest();
     }
     doorbell::find();
@@ -352,6 +352,9 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
 /// Connects to whoever has called this process since it last looked; true when that began a session.
 #[cold]
 fn answer() -> bool {
+    if crate::sandbox::is_confined() {
+        return false;
+    }
     let Some(socket) = doorbell::take_call() else { return false };
     if !departure::settle() {
         connect::tell_busy(socket);
@@ -496,6 +499,21 @@ pub(crate) fn lose(reason: Loss, events: u64) {
     }
 }
 
+/// False in a child that shares our memory and our thread's block, made by `clone` itself: what it tells of its own
+/// end is not ours to record.
+#[cold]
+pub(crate) fn is_itself() -> bool {
+    !crate::sandbox::allows(crate::sandbox::Need::ProcessId)
+        || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
+}
+
+/// Bytes of address space that a recording takes in this process, 0 while there is none: the mapped segment, and room for
+/// the states of its threads.
+pub(crate) fn reserved_bytes() -> u64 {
+    const STATES: usize = 256 << 20;
+    session().map_or(0, |session| (session.segment.layout().length + STATES) as u64)
+}
+
 /// Counts an allocation that the agent made for itself: there should be none.
 #[cold]
 pub(crate) fn count_own_allocation() {
@@ -547,6 +565,30 @@ static PC_INDEX: Opening = Opening::new();
 static NODES: Opening = Opening::new();
 static NODE_INDEX: Opening = Opening::new();
 static MODULES: Opening = Opening::new();
+/// All rings are accessible, too.
+static HAS_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Makes all of the segment accessible, since that will not be allowed later.
+#[cold]
+pub(crate) fn open_all() {
+    let Some(session) = session() else { return };
+    let layout = session.segment.layout();
+    let start = session.segment.base().cast();
+    // SAFETY: the whole of our mapping.
+    if unsafe { sys::open(start, layout.length) } {
+        let parts = [
+            (&PCS, layout.pcs),
+            (&PC_INDEX, layout.pc_index),
+            (&NODES, layout.nodes),
+            (&NODE_INDEX, layout.node_index),
+            (&MODULES, layout.modules),
+        ];
+        for (opening, part) in parts {
+            opening.bytes.fetch_max(part.length, Ordering::Relaxed);
+        }
+        HAS_ALL.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Opens the pieces of one table: its entries of `W` words, and its index.
 #[derive(Clone, Copy, Debug)]
@@ -607,6 +649,9 @@ impl Session {
 
     /// Makes a ring's words accessible in this process.
     pub(crate) fn open_ring(&self, ring: usize) -> bool {
+        if HAS_ALL.load(Ordering::Relaxed) {
+            return true;
+        }
         let bytes = self.segment.geometry().ring_length() * 8;
         let offset = self.segment.layout().rings.offset + ring * bytes;
         let start = self.segment.base().wrapping_add(offset);

@@ -4,7 +4,8 @@
 //! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
 
 use crate::arch;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use crate::interpose::Limit;
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// One function of the next library.
@@ -35,15 +36,6 @@ impl Next {
     fn find(&self) {
         let address = look_up(self.name);
         self.address.store(address, Ordering::Relaxed);
-    }
-
-    /// Looks the function up if that was not done yet; null when there is none.
-    #[cold]
-    pub(crate) fn find_late(&self) -> *mut c_void {
-        if self.address.load(Ordering::Relaxed).is_null() {
-            self.find();
-        }
-        self.address.load(Ordering::Relaxed)
     }
 }
 
@@ -179,16 +171,17 @@ next! {
     FEXECVE, fexecve = c"fexecve": fn(descriptor: c_int, arguments: Strings, environment: Strings) -> c_int;
     /// The next `execveat`.
     EXECVEAT, execveat = c"execveat": fn(folder: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int) -> c_int;
+    /// The next `prctl`, always with five arguments.
+    PRCTL, prctl = c"prctl": fn(option: c_int, second: usize, third: usize, fourth: usize, fifth: usize) -> c_int;
+    /// The next `prlimit`.
+    PRLIMIT, prlimit = c"prlimit": fn(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit) -> c_int;
+    /// The next `syscall`, for calls of up to three arguments.
+    SYSCALL, syscall = c"syscall": fn(number: i64, first: usize, second: usize, third: usize) -> i64;
     /// The next `posix_spawn`.
     SPAWN, posix_spawn = c"posix_spawn": fn(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
     /// The next `posix_spawnp`.
     SPAWNP, posix_spawnp = c"posix_spawnp": fn(pid: *mut c_int, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
 }
-
-/// Functions that another shim jumps to by their address.
-pub(crate) static EXECL: Next = Next::new(c"execl");
-pub(crate) static EXECLP: Next = Next::new(c"execlp");
-pub(crate) static EXECLE: Next = Next::new(c"execle");
 
 /// A function of the C++ runtime that was loaded out of the global scope, as plug-ins of a C program do; null when
 /// there is none.
@@ -208,6 +201,11 @@ pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
         }
         core::ptr::null_mut()
     })
+}
+
+/// Address of the next `syscall`.
+pub(crate) fn syscall_address() -> *mut c_void {
+    SYSCALL.get()
 }
 
 /// Address of the next `malloc`.

@@ -44,6 +44,17 @@ impl Caller {
     pub(crate) fn here() -> Self {
         Self { registers: crate::arch::here() }
     }
+
+    /// The caller's stack pointer.
+    #[inline(always)]
+    pub(crate) fn sp(self) -> usize {
+        self.registers.sp as usize
+    }
+
+    /// True when it is the agent itself: a function that one of its hooks had called has jumped on to another one.
+    fn is_own(self) -> bool {
+        modules::is_own(self.registers.ip.lookup())
+    }
 }
 
 impl ThreadState {
@@ -128,22 +139,33 @@ impl ThreadState {
         stack.unwrap_or(Path::ROOT).id()
     }
 
-    /// True when a signal handler has interrupted the next allocator and calls us: an interrupted frame lies between
-    /// here and the hook that called the allocator. Its own calls have none there.
+    /// On whose behalf `caller` calls, while the next allocator is said to be at work.
     #[cold]
     #[inline(never)]
-    pub(crate) fn is_in_handler(&mut self) -> bool {
-        let caller = Caller::here();
+    pub(crate) fn beyond(&mut self, caller: Caller) -> Beyond {
+        if caller.is_own() {
+            return Beyond::Allocator;
+        }
         self.begin(caller);
         let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
-        let (mut has_left, mut is_over, mut is_interrupted) = (false, false, false);
-        let _ = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
-            is_interrupted |= has_left && !is_over && matches!(address, CodeAddress::Exact(_));
-            let is_own = modules::is_own(address.lookup());
-            is_over |= is_own && has_left;
-            has_left |= !is_own;
+        let (mut is_over, mut is_interrupted) = (false, false);
+        let end = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
+            is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
+            is_over |= modules::is_own(address.lookup());
         });
-        is_interrupted
+        match end {
+            _ if is_interrupted => Beyond::Handler,
+            End::Root if !is_over => Beyond::Nobody,
+            _ => Beyond::Allocator,
+        }
+    }
+
+    /// Gets to know the whole stack that the thread is on, since nobody may be asked later.
+    #[cold]
+    pub(crate) fn learn_stack(&mut self) {
+        let caller = Caller::here();
+        self.begin(caller);
+        self.reader.learn(caller.registers.sp);
     }
 }
 
@@ -204,6 +226,17 @@ impl Paths<'_> {
         *self.finder = stash.finder();
         path
     }
+}
+
+/// What lies between a hook and the one that has called the next allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// An interrupted frame: a signal handler has interrupted the allocator, and calls.
+    Handler,
+    /// None: the allocator calls itself.
+    Allocator,
+    /// There is no other hook: a handler has left the allocator by `longjmp`.
+    Nobody,
 }
 
 /// Most frames between a hook and one that it has interrupted.

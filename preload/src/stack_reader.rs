@@ -4,8 +4,12 @@
 //! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the
 //! reader keeps a few ranges of pages that are known to be readable. One begins at the page of a walk's stack pointer
 //! and grows upwards as walks reach further; each new page is asked of the kernel once.
+//!
+//! When a program is about to forbid asking ([`crate::sandbox`]), its stack is learned as a whole. The main stack grows
+//! later, but the kernel keeps what it grows into free of everything else: what lies above one of its pages is part of it.
 
 use crate::arch;
+use crate::sandbox::{self, Need};
 use unwind::{Memory, SavedWord, SavedWords};
 
 const PAGE: u64 = 4096;
@@ -15,6 +19,12 @@ const LARGEST_FRAME: u64 = 1 << 23;
 
 /// Largest gap between two pieces of a stack that is looked into. It was left by a frame that large.
 const LARGEST_GAP: u64 = 1 << 16;
+
+/// Distance below the end of the main stack in which nothing else lies: the kernel leaves 128 MiB at least.
+const MAIN_STACK: u64 = 120 << 20;
+
+/// Most bytes of a stack that are learned to each side.
+const LEARNED: u64 = 64 << 20;
 
 /// Ranges that are kept: the stack in use, and those that the thread was on before.
 const RANGES: usize = 5;
@@ -43,13 +53,23 @@ impl Range {
         while self.end <= last {
             if let Some(other) = others.iter().find(|other| other.start <= self.end && self.end < other.end) {
                 self.end = other.end;
-            } else if arch::is_readable(self.end) {
+            } else if self.is_readable_behind() {
                 self.end = self.end.wrapping_add(PAGE);
             } else {
                 return false;
             }
         }
         true
+    }
+
+    /// True when the page behind the range can be read.
+    #[cold]
+    fn is_readable_behind(&self) -> bool {
+        arch::is_readable(self.end) || {
+            // SAFETY: reads a word that the kernel gave at the start: where the program's name lies, at the end of the stack.
+            let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
+            !sandbox::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < MAIN_STACK
+        }
     }
 }
 
@@ -61,6 +81,8 @@ pub(crate) struct StackReader {
     /// Others, the one used last first: earlier pieces of this stack, other stacks, and the stack that a signal handler
     /// on one of its own has interrupted.
     others: [Range; RANGES - 1],
+    /// The stack that was learned as a whole.
+    learned: Range,
 }
 
 impl StackReader {
@@ -75,7 +97,23 @@ impl StackReader {
 
     /// Pages may have been unmapped: nothing is known any more.
     pub(crate) fn forget(&mut self) {
-        *self = Self::default();
+        // Nobody unmaps the stack that a thread is on.
+        *self = Self { learned: self.learned, ..Self::default() };
+    }
+
+    /// Asks for all pages around `sp`, as nobody will be able to later.
+    #[cold]
+    pub(crate) fn learn(&mut self, sp: u64) {
+        let page = sp & !(PAGE - 1);
+        let mut range = Range { start: page, end: page.wrapping_add(PAGE) };
+        let is_near = |address: u64| address.abs_diff(page) < LEARNED;
+        while is_near(range.start) && arch::is_readable(range.start.wrapping_sub(PAGE)) {
+            range.start = range.start.wrapping_sub(PAGE);
+        }
+        while is_near(range.end) && arch::is_readable(range.end) {
+            range.end = range.end.wrapping_add(PAGE);
+        }
+        self.learned = range;
     }
 
     /// Goes over to the range that contains `sp`, or to a new one: its page is in use by the caller right now.
@@ -91,6 +129,9 @@ impl StackReader {
                 next = before;
                 break;
             }
+        }
+        if self.learned.contains(sp) && next.end < self.learned.end {
+            next = self.learned;
         }
         self.here = next;
     }

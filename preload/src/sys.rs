@@ -1,6 +1,7 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
 use crate::arch;
+use crate::sandbox::{self, Need};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -12,6 +13,9 @@ use shared_ring_futex::word;
 
 /// Zeroed private memory of the process, or null.
 pub(crate) fn map_private(bytes: usize) -> *mut c_void {
+    if !sandbox::allows(Need::Map) {
+        return null_mut();
+    }
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
     unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }
@@ -115,6 +119,9 @@ pub(crate) fn is_alive(thread: u32) -> bool {
 /// # Safety
 /// Nothing refers to the memory any more.
 pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
+    if !sandbox::allows(Need::Map) {
+        return;
+    }
     // SAFETY: the caller vouches for it; a failure leaves the memory mapped, which is harmless.
     let _ = unsafe { rustix::mm::munmap(start, bytes) };
 }
@@ -144,6 +151,9 @@ pub(crate) unsafe fn open(start: *mut c_void, bytes: usize) -> bool {
 /// Does something that no signal handler of this thread may see half done.
 #[cold]
 pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
+    if !sandbox::allows(Need::Map) {
+        return work();
+    }
     // A refused call (a sandbox) blocks none, and takes none for blocked before: it would be refused at the end, too.
     let before = arch::block_signals(u64::MAX);
     let result = work();
@@ -151,8 +161,13 @@ pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Waits until the word differs from `expected`, or somebody wakes us, or the time is over.
+/// Waits until the word differs from `expected`, or somebody wakes us, or the time is over. Where waiting is forbidden,
+/// it returns after a moment.
 pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, milliseconds: u64) {
+    if !sandbox::allows(Need::Futex) {
+        (0..1000).for_each(|_| core::hint::spin_loop());
+        return;
+    }
     let timeout = futex::Timespec {
         tv_sec: (milliseconds / 1000) as i64,
         tv_nsec: ((milliseconds % 1000) * 1_000_000) as i64,
@@ -161,8 +176,11 @@ pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, millisec
     let _ = futex::wait(word(cell), futex::Flags::empty(), expected as u32, Some(&timeout));
 }
 
-/// Wakes whoever waits on the word.
+/// Wakes whoever waits on the word, unless that is forbidden: who sleeps here looks by itself from time to time.
 pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
+    if !sandbox::allows(Need::Futex) {
+        return;
+    }
     // One thread waits, or none; nothing depends on which.
     let _ = futex::wake(word, futex::Flags::empty(), 1);
 }

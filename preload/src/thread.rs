@@ -284,6 +284,21 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     disown(local);
 }
 
+/// The thread's last hook was left in the middle of its work: nothing of the state can be relied on but the ring's
+/// published words. The ring goes back as it is, and the next hook claims another.
+#[cold]
+pub(crate) fn abandon(busy: &mut Busy) {
+    let local = busy.local();
+    let state = state(busy);
+    // The next thread with this ring gets the same memory.
+    state.rules.clear();
+    state.memos.clear();
+    state.entry.front.waiting.store(0, Ordering::Relaxed);
+    state.entry.release();
+    local.epoch.set(crate::arch::NO_EPOCH);
+    disown(local);
+}
+
 impl ThreadState {
     /// Writes a record of an event that counts as so many allocations and frees.
     // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.

@@ -30,8 +30,7 @@ pub(crate) fn allocated(
     kind: u32,
     caller: Caller,
 ) {
-    let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
-    let kind = if kind == 0 { busy.local().kind_hint.replace(0) } else { kind };
+    let Some(mut busy) = Busy::enter(Call::Allocation, caller) else { return };
     if sampler::takes(&mut busy, candidate, address, size) {
         let state = busy.state();
         let stack = state.stack(caller, kind);
@@ -43,8 +42,8 @@ pub(crate) fn allocated(
 
 /// A block is about to be freed whose end is wanted: the filter of samples said so.
 #[inline(always)]
-pub(crate) fn freeing(address: usize) {
-    let Some(mut busy) = Busy::enter(Call::Free) else { return };
+pub(crate) fn freeing(address: usize, caller: Caller) {
+    let Some(mut busy) = Busy::enter(Call::Free, caller) else { return };
     if sampler::has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
     }
@@ -66,15 +65,15 @@ pub(crate) struct Realloc {
 
 /// `realloc` of a block is about to happen.
 #[inline(always)]
-pub(crate) fn reallocating(address: usize) -> Realloc {
+pub(crate) fn reallocating(address: usize, caller: Caller) -> Realloc {
     // From here on the address may be another block's: the filter forgets it before the call, not after.
     let is_wanted = filter::take(address);
-    Realloc { address, is_wanted, serial: if is_wanted { begin_realloc(address) } else { None } }
+    Realloc { address, is_wanted, serial: if is_wanted { begin_realloc(address, caller) } else { None } }
 }
 
-fn begin_realloc(address: usize) -> Option<u16> {
+fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
     // One lost call is a lost allocation and a lost free; the free is counted here, the other by `reallocated`.
-    let mut busy = Busy::enter(Call::Free)?;
+    let mut busy = Busy::enter(Call::Free, caller)?;
     let state = busy.state();
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
     let serial = state.realloc_serial;
@@ -107,7 +106,7 @@ impl Realloc {
             // It fits, since it was there: leaves of the filter stay.
             filter::add(self.address);
         }
-        let Some(mut busy) = Busy::enter(Call::Allocation) else { return };
+        let Some(mut busy) = Busy::enter(Call::Allocation, caller) else { return };
         let block = match (outcome, candidate) {
             (Reallocated::Block(address, size), Some(candidate))
                 if sampler::takes(&mut busy, candidate, address, size) =>
@@ -190,7 +189,7 @@ pub(crate) fn joining() {
 
 /// Something about the process itself.
 pub(crate) fn note(record: Record) {
-    let Some(mut busy) = Busy::enter_to_tell() else { return };
+    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
     busy.state().emit(record, clock::after(), 0, 0);
 }
 
@@ -231,7 +230,7 @@ pub(crate) fn report_ends(pool: u32, address: usize) {
 }
 
 fn report(pool: u32, tell: impl FnOnce(&mut ThreadState)) {
-    let Some(mut busy) = Busy::enter(Call::Report) else { return };
+    let Some(mut busy) = Busy::enter(Call::Report, Caller::here()) else { return };
     if pools::is_told(&mut busy, pool) {
         tell(busy.state());
     } else {
@@ -240,7 +239,7 @@ fn report(pool: u32, tell: impl FnOnce(&mut ThreadState)) {
 }
 
 fn other(record: impl FnOnce(&mut ThreadState) -> Record) {
-    let Some(mut busy) = Busy::enter(Call::Other) else { return };
+    let Some(mut busy) = Busy::enter(Call::Other, Caller::here()) else { return };
     let state = busy.state();
     let record = record(state);
     state.emit(record, clock::after(), 0, 0);

@@ -19,16 +19,19 @@ pub enum Loss {
     Filter = 3,
     /// The report was about no pool, or one beyond those that a process may have.
     NoPool = 4,
+    /// The program has forbidden itself system calls without which a thread cannot be recorded.
+    Sandbox = 5,
 }
 
 impl Loss {
     /// All reasons, with the names that captures use.
-    pub const ALL: [(Loss, &'static str); 5] = [
+    pub const ALL: [(Loss, &'static str); 6] = [
         (Loss::RingFull, "ring_full"),
         (Loss::Nested, "nested"),
         (Loss::NoRing, "no_ring"),
         (Loss::Filter, "sample_filter"),
         (Loss::NoPool, "no_pool"),
+        (Loss::Sandbox, "sandbox"),
     ];
 }
 

@@ -1,9 +1,11 @@
 //! All replaceable forms of `operator new` and `operator delete`.
 //!
 //! libstdc++'s and libc++'s forms call `malloc` and `free`, where the event is recorded: their hooks note the kind
-//! and jump on. jemalloc, tcmalloc and mimalloc bring forms of their own that bypass `malloc`: those are wrapped,
-//! and recorded here. Which of both it is shows by where the next `malloc` comes from: the same library, or another.
-//! A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
+//! and the size, since the aligned forms ask for more, and jump on. jemalloc, tcmalloc and mimalloc bring forms of their
+//! own that bypass `malloc`: those are wrapped, and recorded here, but for blocks that come from a function that we stand
+//! in front of after all, as those of jemalloc's aligned forms: such a block was recorded by that hook, under the kind
+//! that was announced. Which of both it is shows by where the next `malloc` comes from: the same library, or another. A
+//! `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone.
 
 use crate::filter;
 use crate::guard::Inside;
@@ -79,9 +81,10 @@ macro_rules! exports {
             pub(crate) unsafe extern "C" fn $function() {
                 core::arch::naked_asm!(
                     "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-                    "cmp dword ptr fs:[rax + {hint}], {array}",
+                    "mov qword ptr fs:[rax + {size}], rdi",
+                    "cmp byte ptr fs:[rax + {hint}], {array}",
                     "je 3f",
-                    "mov dword ptr fs:[rax + {hint}], {kind}",
+                    "mov byte ptr fs:[rax + {hint}], {kind}",
                     "3:",
                     "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                     "test rax, rax",
@@ -98,6 +101,7 @@ macro_rules! exports {
                     "pop rdi",
                     "jmp rax",
                     hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
+                    size = const offset_of!(crate::arch::ThreadLocal, size_hint),
                     kind = const $kind,
                     array = const array_form_of($kind),
                     index = const $index,
@@ -173,6 +177,8 @@ macro_rules! wrappers {
                 concat!(".globl sysprof_memprof_", stringify!($name)),
                 concat!("sysprof_memprof_", stringify!($name), ":"),
                 "mov ecx, {index}",
+                "mov r8, rsp",
+                "mov r9, rbp",
                 "jmp {delete}",
                 index = const $index,
                 delete = sym delete,
@@ -220,6 +226,17 @@ fn wrapper(index: usize) -> *mut c_void {
         sysprof_memprof_delete_19
     ];
     all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
+}
+
+/// Looks all forms up, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may belong
+/// to a thread that a fork has left behind.
+pub(crate) fn find_all() {
+    // A look-up that fails would allocate.
+    if !crate::arch::weak!("__cxa_allocate_exception").is_null() {
+        (0..FORMS).for_each(|index| {
+            find(index);
+        });
+    }
 }
 
 /// The target of a form, looked up at its first call.
@@ -270,8 +287,9 @@ extern "C" fn record(
     entry: *const u64,
     bp: u64,
 ) {
-    crate::arch::thread_local().kind_hint.set(0);
-    if block.is_null() {
+    let local = crate::arch::thread_local();
+    local.kind_hint.set(0);
+    if block.is_null() || local.hinted_block.replace(0) == crate::arch::hinted(block.addr()) {
         return;
     }
     let Some(candidate) = sampler::candidate(size) else { return };
@@ -284,11 +302,20 @@ extern "C" fn record(
 
 /// Any of the wrapped forms of delete: the next one gets the arguments as they came. It may call `free`, as jemalloc's do,
 /// which is then part of this call; and it may not throw.
-extern "C" fn delete(block: *mut c_void, second: usize, third: usize, index: usize) {
+extern "C" fn delete(
+    block: *mut c_void,
+    second: usize,
+    third: usize,
+    index: usize,
+    entry: *const u64,
+    bp: u64,
+) {
     let local = crate::arch::thread_local();
     local.kind_hint.set(0);
     if !block.is_null() && filter::take(block.addr()) {
-        tracker::freeing(block.addr());
+        // SAFETY: the wrapper passes the stack pointer at the entry of the export.
+        let caller = unsafe { Caller::of_entry(entry, bp) };
+        tracker::freeing(block.addr(), caller);
     }
     let Some(next) = WRAPPED.get(index).map(|next| next.load(Ordering::Relaxed)) else { return };
     // SAFETY: the address was found under the name of such a form; those with fewer arguments ignore the others.

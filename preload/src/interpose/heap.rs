@@ -93,8 +93,12 @@ unsafe fn pass(
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) };
     }
-    local.kind_hint.set(0);
-    guarded(next).unwrap_or_else(|| bootstrap::allocate(size, alignment))
+    let was_announced = local.kind_hint.get() != 0 && announced(local, size, alignment).is_some();
+    let block = guarded(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
+    if was_announced {
+        local.hinted_block.set(arch::hinted(block.addr()));
+    }
+    block
 }
 
 /// A block that is one, or may be: everything is recorded.
@@ -108,10 +112,32 @@ unsafe fn allocate_candidate(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    let kind = hinted(kind);
+    let local = arch::thread_local();
+    if local.kind_hint.get() != 0
+        && let Some((announced, asked_for)) = announced(local, size, alignment)
+    {
+        let block = guarded(next);
+        // A null pointer is no block's.
+        local.hinted_block.set(arch::hinted(block.map_or(0, Pointer::addr)));
+        let kind = if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind };
+        // SAFETY: the caller passes the shim's arguments.
+        return unsafe { record(candidate, block, asked_for, alignment, kind, entry, bp) };
+    }
     let block = guarded(next);
     // SAFETY: the caller passes the shim's arguments.
     unsafe { record(candidate, block, size, alignment, kind, entry, bp) }
+}
+
+/// The kind and size that a hook of `operator new` announced, if this is the call that it meant: of the same size, or of the
+/// next multiple of the alignment. Another is one of a handler for failed calls, and the announced one is still to come.
+#[cold]
+fn announced(local: &arch::ThreadLocal, size: usize, alignment: usize) -> Option<(u32, usize)> {
+    let (kind, asked_for) = (local.kind_hint.get(), local.size_hint.get());
+    let is_meant = size.checked_sub(asked_for.max(1)).is_some_and(|more| more < alignment.max(1));
+    (kind != 0 && is_meant).then(|| {
+        local.kind_hint.set(0);
+        (kind.into(), asked_for)
+    })
 }
 
 /// Calls the next allocator under the mark that it is at work.
@@ -142,22 +168,6 @@ unsafe fn record(
         Some(_) => null_mut(),
         // The next allocator is not known yet.
         None => bootstrap::allocate(size, alignment),
-    }
-}
-
-/// The kind that a hook of `operator new` announced, or `kind`. Its forms call `malloc` or `aligned_alloc`.
-#[inline(always)]
-fn hinted(kind: u32) -> u32 {
-    if kind != 0 && kind != pseudo::ALIGNED_ALLOC {
-        return kind;
-    }
-    let local = arch::thread_local();
-    match local.kind_hint.get() {
-        0 => kind,
-        hint => {
-            local.kind_hint.set(0);
-            hint
-        }
     }
 }
 
@@ -215,10 +225,10 @@ unsafe fn reallocate(
         return unsafe { allocate(next, size, 0, kind, entry, bp) };
     }
     let candidate = sampler::candidate(size);
-    let begun = tracker::reallocating(block.addr());
-    let result = guarded(|| next(block)).unwrap_or(null_mut());
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
+    let begun = tracker::reallocating(block.addr(), caller);
+    let result = guarded(|| next(block)).unwrap_or(null_mut());
     let outcome = match (result.is_null(), size) {
         (false, size) => Reallocated::Block(result.addr(), size),
         // What size 0 means is the next allocator's choice; a null pointer then says that it freed the block.
@@ -311,38 +321,26 @@ unsafe extern "C" fn pvalloc_body(size: usize, entry: *const u64, bp: u64) -> Po
     unsafe { allocate(next, size, PAGE, pseudo::PVALLOC, entry, bp) }
 }
 
-/// `void free(void *block)`
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn free(block: Pointer) {
-    // SAFETY: passed on as it came.
-    unsafe { release(block) };
-}
-
-/// `void cfree(void *block)`, an old name of `free`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn cfree(block: Pointer) {
-    // SAFETY: passed on as it came.
-    unsafe { release(block) };
-}
-
-/// `void free_sized(void *block, size_t size)` of C23: by definition the same as `free`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn free_sized(block: Pointer, _size: usize) {
-    // SAFETY: passed on as it came.
-    unsafe { release(block) };
-}
-
-/// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23: by definition the same as `free`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn free_aligned_sized(block: Pointer, _alignment: usize, _size: usize) {
-    // SAFETY: passed on as it came.
-    unsafe { release(block) };
-}
+shim!(
+    /// `void free(void *block)`
+    free, "rsi", "rdx", release
+);
+shim!(
+    /// `void cfree(void *block)`, an old name of `free`.
+    cfree, "rsi", "rdx", release
+);
+shim!(
+    /// `void free_sized(void *block, size_t size)` of C23: by definition the same as `free`.
+    free_sized, "rsi", "rdx", release
+);
+shim!(
+    /// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23: by definition the same as `free`.
+    free_aligned_sized, "rsi", "rdx", release
+);
 
 /// Records the end of a block if it is wanted, publishes that, and frees it then.
 // Cost: two compares, and what the filter of samples takes; else see `tracker::freeing`.
-#[inline(always)]
-unsafe fn release(block: Pointer) {
+unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
@@ -350,8 +348,8 @@ unsafe fn release(block: Pointer) {
     if filter::take(block.addr())
         || local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr())
     {
-        // SAFETY: the caller passes a block.
-        unsafe { release_recorded(block) };
+        // SAFETY: the caller passes a block, and the shim's arguments.
+        unsafe { release_recorded(block, entry, bp) };
     } else {
         // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
         let _ = guarded(|| unsafe { real::free(block) });
@@ -360,9 +358,11 @@ unsafe fn release(block: Pointer) {
 
 /// Apart from [`release`], for the sake of registers again.
 #[inline(never)]
-unsafe fn release_recorded(block: Pointer) {
-    tracker::freeing(block.addr());
-    // SAFETY: as above.
+unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64) {
+    // SAFETY: the shim passes the stack pointer at the entry of the export.
+    let caller = unsafe { Caller::of_entry(entry, bp) };
+    tracker::freeing(block.addr(), caller);
+    // SAFETY: passed on as it came.
     let _ = guarded(|| unsafe { real::free(block) });
 }
 

@@ -7,6 +7,8 @@
 //! | `mmap mmap64 munmap mremap brk sbrk` | `pages` | as a heap of its own |
 //! | `mprotect` | `pages` | no: it tells which pages may still be read |
 //! | `memprof_*` | `api` | what the program tells of itself, see `preload/include/sysprof_memprof.h` |
+//! | `getrlimit getrlimit64 setrlimit setrlimit64 prlimit prlimit64` | `limits` | no: what we reserve does not count |
+//! | `prctl syscall` | `sandbox` | no: they tell which system calls are about to be forbidden |
 //! | `fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
@@ -15,7 +17,9 @@
 mod api;
 mod cxx;
 mod heap;
+mod limits;
 mod pages;
+mod sandbox;
 mod system;
 
 /// An export whose body needs its caller's registers: a naked shim that moves `rsp` and `rbp` into the next two
@@ -36,3 +40,7 @@ macro_rules! shim {
     };
 }
 pub(crate) use shim;
+
+#[cfg(not(test))]
+pub(crate) use cxx::find_all as find_cxx;
+pub(crate) use limits::Limit;

@@ -1,26 +1,41 @@
 //! Functions that end an image, start one, or unload code.
 
-use crate::exec::Environment;
+use crate::exec::{Ended, Strings, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
 use crate::real;
 use core::ffi::{c_char, c_int, c_void};
 
-type Strings = *const *const c_char;
-
 /// Around an exec: what it replaces is told before, and that it failed after.
-fn around_exec(environment: Strings, exec: impl FnOnce(Strings) -> Option<c_int>) -> c_int {
-    let mut ours = Environment::new();
-    let environment = ours.complete(environment);
+fn around_exec(environment: Strings, exec: impl Fn(Strings) -> Option<c_int>) -> c_int {
     execing();
-    let result = exec(environment).unwrap_or(-1);
+    let result = with_variables(environment, |environment| {
+        let result = exec(environment).unwrap_or(-1);
+        Ended { result, is_too_long: error() == libc::E2BIG }
+    });
     exec_failed();
     result
+}
+
+/// Around a spawn, which returns its error.
+fn around_spawn(environment: Strings, spawn: impl Fn(Strings) -> Option<c_int>) -> c_int {
+    with_variables(environment, |environment| {
+        let result = spawn(environment).unwrap_or(libc::ENOSYS);
+        Ended { result, is_too_long: result == libc::E2BIG }
+    })
 }
 
 fn current() -> Strings {
     // SAFETY: what every exec without an environment argument reads.
     unsafe { crate::config::libc_environ() }
+}
+
+/// The calling thread's `errno`.
+fn error() -> c_int {
+    // SAFETY: gives the calling thread's errno, always valid.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    unsafe { errno.read() }
 }
 
 /// `int execve(const char *path, char *const arguments[], char *const environment[])`
@@ -95,11 +110,10 @@ pub(crate) unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    let mut ours = Environment::new();
-    let environment = ours.complete(environment);
-    // SAFETY: as for `execve`.
-    unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
-        .unwrap_or(libc::ENOSYS)
+    around_spawn(environment, |environment| {
+        // SAFETY: as for `execve`.
+        unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+    })
 }
 
 /// `int posix_spawnp(pid_t *pid, const char *file, …, char *const arguments[], char *const environment[])`
@@ -112,50 +126,74 @@ pub(crate) unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    let mut ours = Environment::new();
-    let environment = ours.complete(environment);
-    // SAFETY: as for `execve`.
-    unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
-        .unwrap_or(libc::ENOSYS)
+    around_spawn(environment, |environment| {
+        // SAFETY: as for `execve`.
+        unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+    })
 }
 
-/// An exec with variable arguments: told, then jumped to with all registers as they came. That it failed shows by
-/// the thread's next record.
-macro_rules! variadic_exec {
-    ($(#[$doc:meta])* $name:ident, $find:ident, $next:path) => {
-        extern "C" fn $find() -> *mut c_void {
-            execing();
-            $next.find_late()
-        }
-
+/// An exec with variable arguments. They are made one list: those in registers are put where the return address was,
+/// right below the others, and the return address below them.
+macro_rules! list_exec {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
         $(#[$doc])*
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                "call {find}",
-                "mov r11, rax",
-                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                "jmp r11",
-                find = sym $find,
+                ".cfi_startproc",
+                "pop r11",
+                ".cfi_def_cfa_offset 0", ".cfi_register rip, r11",
+                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
+                ".cfi_def_cfa_offset 40",
+                "mov rsi, rsp",
+                "push r11",
+                ".cfi_def_cfa_offset 48", ".cfi_offset rip, -48",
+                "call {body}",
+                "pop r11",
+                ".cfi_def_cfa_offset 40", ".cfi_register rip, r11",
+                "add rsp, 40",
+                ".cfi_def_cfa_offset 0",
+                "push r11",
+                ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
+                "ret",
+                ".cfi_endproc",
+                body = sym $body,
             )
         }
     };
 }
 
-variadic_exec!(
+list_exec!(
     /// `int execl(const char *path, const char *argument, ...)`
-    execl, find_execl, real::EXECL
+    execl, execl_body
 );
-variadic_exec!(
+list_exec!(
     /// `int execlp(const char *file, const char *argument, ...)`
-    execlp, find_execlp, real::EXECLP
+    execlp, execlp_body
 );
-variadic_exec!(
+list_exec!(
     /// `int execle(const char *path, const char *argument, ..., char *const environment[])`
-    execle, find_execle, real::EXECLE
+    execle, execle_body
 );
+
+unsafe extern "C" fn execl_body(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: the caller's arguments, ended by a null pointer.
+    unsafe { execv(path, arguments) }
+}
+
+unsafe extern "C" fn execlp_body(file: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: as for `execl`.
+    unsafe { execvp(file, arguments) }
+}
+
+unsafe extern "C" fn execle_body(path: *const c_char, arguments: Strings) -> c_int {
+    let count = crate::exec::entries(arguments).count();
+    // SAFETY: behind the null pointer that ends the arguments lies the environment.
+    let environment = unsafe { arguments.wrapping_add(count + 1).read() };
+    // SAFETY: as for `execl`.
+    unsafe { execve(path, arguments, environment.cast()) }
+}
 
 /// `void _exit(int code)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -209,16 +247,16 @@ pub(crate) unsafe extern "C" fn vfork() {
         "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
         // The epoch is set aside in a register that the kernel keeps; the child sees none.
         "mov r8d, dword ptr fs:[rsi]",
-        "mov r9d, dword ptr fs:[rsi + {in_vfork}]",
+        "mov r9b, byte ptr fs:[rsi + {in_vfork}]",
         "mov dword ptr fs:[rsi], 0xffffffff",
-        "mov dword ptr fs:[rsi + {in_vfork}], 1",
+        "mov byte ptr fs:[rsi + {in_vfork}], 1",
         "mov eax, {number}",
         "syscall",
         "push rdi",
         "test eax, eax",
         "jz 2f",
         "mov dword ptr fs:[rsi], r8d",
-        "mov dword ptr fs:[rsi + {in_vfork}], r9d",
+        "mov byte ptr fs:[rsi + {in_vfork}], r9b",
         "cmp eax, 0xfffff001",
         "jae 3f",
         "2:",

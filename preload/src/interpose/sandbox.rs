@@ -1,0 +1,125 @@
+//! Functions by which a program forbids itself system calls.
+
+use crate::arch;
+use crate::bpf::{Instruction, MAX_INSTRUCTIONS};
+use crate::real;
+use crate::sandbox::{self, Need, Rule};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// What `prctl` and `seccomp` take.
+#[repr(C)]
+struct Program {
+    length: u16,
+    instructions: *const Instruction,
+}
+
+/// The rule of a filter that lies at this address.
+///
+/// # Safety
+/// Nobody else changes it meanwhile.
+unsafe fn filter<'a>(address: usize) -> Rule<'a> {
+    if !sandbox::allows(Need::Probe) {
+        // Whether it lies in memory cannot be asked. What is empty forbids everything.
+        return Rule::Filter(&[]);
+    }
+    if !is_readable(address, size_of::<Program>()) {
+        return Rule::Unreadable;
+    }
+    // SAFETY: its pages were just found readable, and all bits are valid for it.
+    let program = unsafe { core::ptr::with_exposed_provenance::<Program>(address).read_unaligned() };
+    let length = usize::from(program.length);
+    if length > MAX_INSTRUCTIONS
+        || !program.instructions.is_aligned()
+        || !is_readable(program.instructions.addr(), length.saturating_mul(size_of::<Instruction>()))
+    {
+        return Rule::Unreadable;
+    }
+    // SAFETY: so many instructions were just found readable and aligned, all bits are valid for them, and nobody changes
+    // them, says the caller.
+    Rule::Filter(unsafe { core::slice::from_raw_parts(program.instructions, length) })
+}
+
+/// True when all pages of a range can be read.
+fn is_readable(address: usize, bytes: usize) -> bool {
+    let Some(end) = address.checked_add(bytes) else { return false };
+    let pages = (address & !4095..end).step_by(4096);
+    bytes > 0 && pages.into_iter().all(|page| arch::is_readable(page as u64))
+}
+
+/// `int prctl(int option, ...)`: the arguments lie in the same registers however many were passed.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn prctl(
+    option: c_int,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+) -> c_int {
+    let rule = match (option, u32::try_from(second)) {
+        (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_STRICT)) => Some(Rule::Strict),
+        // SAFETY: the caller's filter, which it gives to the kernel now.
+        (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_FILTER)) => Some(unsafe { filter(third) }),
+        _ => None,
+    };
+    let prepared = rule.map(sandbox::prepare);
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::prctl(option, second, third, fourth, fifth) }.unwrap_or(-1);
+    if let Some(prepared) = prepared.filter(|_| result != 0) {
+        prepared.undo();
+    }
+    result
+}
+
+/// Where `syscall` goes on to; null until its first call.
+static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// `long syscall(long number, ...)`: jumps on, but for `seccomp`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        "cmp rdi, {seccomp}",
+        "je {body}",
+        "mov rax, qword ptr [rip + {next}]",
+        "test rax, rax",
+        "jz 2f",
+        "jmp rax",
+        "2:",
+        "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
+        "sub rsp, 8",
+        "call {find}",
+        "add rsp, 8",
+        "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+        "jmp rax",
+        seccomp = const libc::SYS_seccomp,
+        body = sym seccomp,
+        next = sym NEXT,
+        find = sym find,
+    )
+}
+
+extern "C" fn find() -> *mut c_void {
+    let next = real::syscall_address();
+    // Relaxed: code that is there since the program's start.
+    NEXT.store(next, Ordering::Relaxed);
+    next
+}
+
+/// `syscall(SYS_seccomp, unsigned operation, unsigned flags, void *arguments)`
+unsafe extern "C" fn seccomp(number: i64, operation: usize, flags: usize, arguments: usize) -> i64 {
+    let rule = match u32::try_from(operation) {
+        Ok(libc::SECCOMP_SET_MODE_STRICT) => Some(Rule::Strict),
+        // SAFETY: the caller's filter, which it gives to the kernel now.
+        Ok(libc::SECCOMP_SET_MODE_FILTER) => Some(unsafe { filter(arguments) }),
+        _ => None,
+    };
+    let prepared = rule.map(sandbox::prepare);
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::syscall(number, operation, flags, arguments) }.unwrap_or(-1);
+    // With a flag for a listener, success is a descriptor.
+    if let Some(prepared) = prepared.filter(|_| result < 0) {
+        prepared.undo();
+    }
+    result
+}

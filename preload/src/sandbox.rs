@@ -1,0 +1,153 @@
+//! System calls that a program has forbidden to itself, and that the agent has to do without.
+//!
+//! A seccomp filter that is installed while the program runs allows what the program needs, and it does not need what
+//! the agent does: to make a forbidden call would be its death. So the hooks of `prctl` and `syscall` look at a filter
+//! before the kernel gets it, and ask it what it would say to each call of the agent's. What it forbids is not done any
+//! more, by any thread:
+//!
+//! | forbidden | what is done instead |
+//! |---|---|
+//! | asking for readable pages | only pages that are known, and those of the main stack, are read; stacks may end early |
+//! | mapping, thread ids | threads that have no ring yet are not recorded, and their events counted; the others' memory is opened before |
+//! | futex | the collector finds events by itself; threads wait for room by looking again |
+//! | process ids, signal stacks | what they would tell is taken for unknown |
+//! | anything at all | a recording that was left is not tidied up, and no other one is begun |
+//!
+//! Calls that merely fail under the filter need no care. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
+//! write, not even the time: it is not recorded any longer. A filter that was there before the program began, as those of
+//! services and containers, is not seen.
+
+use crate::arch;
+use crate::bpf::{self, Call, Instruction};
+use crate::guard::{self, Busy};
+use crate::process;
+use crate::stack::Caller;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// What the agent makes system calls for: bits of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Need {
+    /// To ask whether pages can be read.
+    Probe = 1,
+    /// To map and to open memory, for threads that begin.
+    Map = 2,
+    /// To wait, and to wake.
+    Futex = 4,
+    /// To know in which process this is.
+    ProcessId = 8,
+    /// To know on which stack this is.
+    SignalStack = 16,
+    /// To leave a recording, and to begin another.
+    Leave = 32,
+}
+
+/// All calls of the agent that may still come in a recorded process.
+// Addresses and lengths are such as the agent's own; no filter can see what they point to.
+const CALLS: &[(Need, Call)] = &[
+    (Need::Probe, call(libc::SYS_rt_sigprocmask, [u64::MAX, 1 << 46, 0, 8, 0, 0])),
+    (Need::Map, call(libc::SYS_mmap, [0, 1 << 20, 3, PRIVATE, u64::MAX, 0])),
+    (Need::Map, call(libc::SYS_munmap, [1 << 46, 1 << 20, 0, 0, 0, 0])),
+    (Need::Map, call(libc::SYS_mprotect, [1 << 46, 1 << 20, 3, 0, 0, 0])),
+    (Need::Map, call(libc::SYS_madvise, [1 << 46, 1 << 20, libc::MADV_DONTDUMP as u64, 0, 0, 0])),
+    (Need::Map, call(libc::SYS_gettid, [0; 6])),
+    (Need::Futex, call(libc::SYS_futex, [1 << 46, libc::FUTEX_WAIT as u64, 0, 1 << 46, 0, 0])),
+    (Need::Futex, call(libc::SYS_futex, [1 << 46, libc::FUTEX_WAKE as u64, 1, 0, 0, 0])),
+    (Need::ProcessId, call(libc::SYS_getpid, [0; 6])),
+    (Need::Map, call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, 1 << 46, 1 << 46, 8, 0, 0])),
+    (Need::Leave, call(libc::SYS_membarrier, [libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED as u64, 0, 0, 0, 0, 0])),
+    (Need::Leave, call(libc::SYS_process_vm_readv, [1, 1 << 46, 1, 1 << 46, 1, 0])),
+    (Need::Leave, call(libc::SYS_tgkill, [1, 1, 0, 0, 0, 0])),
+    (Need::Leave, call(libc::SYS_socket, [libc::AF_UNIX as u64, libc::SOCK_SEQPACKET as u64, 0, 0, 0, 0])),
+    (Need::SignalStack, call(libc::SYS_sigaltstack, [0, 1 << 46, 0, 0, 0, 0])),
+];
+
+const PRIVATE: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+
+const fn call(number: i64, arguments: [u64; 6]) -> Call {
+    Call { number, arguments }
+}
+
+/// The needs that are forbidden. Copied by fork, as filters are.
+// Relaxed everywhere: a thread that installs a filter for all others, who are at work, is as late as it is.
+static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
+
+/// True while nothing forbids this.
+pub(crate) fn allows(need: Need) -> bool {
+    FORBIDDEN.load(Ordering::Relaxed) & need as u32 == 0
+}
+
+/// True once anything is forbidden.
+pub(crate) fn is_confined() -> bool {
+    FORBIDDEN.load(Ordering::Relaxed) != 0
+}
+
+/// A mode or filter that is about to be installed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule<'a> {
+    /// `SECCOMP_MODE_STRICT`.
+    Strict,
+    /// A filter.
+    Filter(&'a [Instruction]),
+    /// One that cannot be read; the kernel will not take it.
+    Unreadable,
+}
+
+/// Prepares for a rule; what is to be undone if it is not installed.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    forbidden: u32,
+    is_strict: bool,
+}
+
+/// A rule is about to be installed.
+#[cold]
+pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
+    let before =
+        Prepared { forbidden: FORBIDDEN.load(Ordering::Relaxed), is_strict: matches!(rule, Rule::Strict) };
+    match rule {
+        Rule::Unreadable => {}
+        Rule::Strict => guard::mute(arch::thread_local()),
+        Rule::Filter(program) => {
+            let forbidden = forbidden_by(program);
+            if forbidden & !before.forbidden != 0
+                && let Some(mut busy) = Busy::enter(guard::Call::Other, Caller::here())
+            {
+                busy.state().learn_stack();
+                if forbidden & Need::Map as u32 != 0 {
+                    process::open_all();
+                }
+            }
+            FORBIDDEN.fetch_or(forbidden, Ordering::Relaxed);
+        }
+    }
+    before
+}
+
+impl Prepared {
+    /// The rule was not installed.
+    pub(crate) fn undo(self) {
+        if self.is_strict {
+            guard::unmute(arch::thread_local());
+        }
+        FORBIDDEN.store(self.forbidden, Ordering::Relaxed);
+    }
+}
+
+/// What a filter forbids on pain of death or of waiting for somebody else's answer. One that cannot be understood forbids
+/// everything.
+fn forbidden_by(program: &[Instruction]) -> u32 {
+    CALLS
+        .iter()
+        .filter(|(_, call)| !is_harmless(bpf::run(program, call)))
+        .fold(0, |all, (need, _)| all | *need as u32)
+}
+
+/// The answers of seccomp(2) that let a call through, or let it fail.
+fn is_harmless(answer: Option<u32>) -> bool {
+    matches!(
+        answer.map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL),
+        Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG | libc::SECCOMP_RET_ERRNO)
+    )
+}
