@@ -17,6 +17,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
 };
+use rustix::process::{Resource, getrlimit};
 use shared_ring::handshake::{Hello, MESSAGE, Reply, Verdict};
 use shared_ring::{Geometry, PROTOCOL_VERSION};
 use std::io::IoSlice;
@@ -252,7 +253,9 @@ impl Host {
 
     /// Makes the memory of an image, and the descriptors for its agent.
     pub(crate) fn image(&self, hello: &Hello, info: Info) -> std::io::Result<(Arc<Image>, [OwnedFd; 2])> {
-        let geometry = self.rules.geometry.within(hello.address_space);
+        // Shared memory is a file, which may not be larger than files may be.
+        let largest_file = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).saturating_mul(16);
+        let geometry = self.rules.geometry.within(hello.address_space.min(largest_file));
         let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
         let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));

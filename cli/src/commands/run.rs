@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::launch::{Environment, Launch, Signals, adopt_orphans};
+use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_file_limit};
 use collector::{OnFull, Session, target};
 use std::ffi::OsString;
 use std::fs;
@@ -72,6 +72,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => output::check(path, arguments.recording.force)?,
         None => output::check_default()?,
     }
+    lift_file_limit();
     let agent = agent::provide().map_err(Failure::usage)?;
     for remark in &target.remarks {
         message::warning(remark);

@@ -1,12 +1,20 @@
-//! What this process was given and the Rust runtime changes before `main`: the disposition of SIGPIPE, and standard
-//! streams that were closed. The target is to get both as they were.
+//! What this process was given and changes for itself: the disposition of SIGPIPE and standard streams that were closed,
+//! by the Rust runtime before `main`; the limit on the size of files, by [`lift_file_limit`]. The target is to get all
+//! of it as it was.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Set when SIGPIPE was ignored.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 /// Bit N is set when descriptor N of 0 to 2 was closed.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
+/// The limit on the size of files that was lifted, [`UNLIMITED`] when none was.
+static FILE_LIMIT: AtomicU64 = AtomicU64::new(UNLIMITED);
+/// Set when SIGXFSZ is ignored for our own sake.
+static SIGXFSZ_TAKEN: AtomicBool = AtomicBool::new(false);
+
+const UNLIMITED: u64 = u64::MAX;
 
 /// Run by the dynamic loader before the runtime's own start.
 #[used]
@@ -28,11 +36,38 @@ extern "C" fn look() {
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
+/// Raises the limit on the size of files (`ulimit -f`) as far as this process may, for itself and not for targets: a
+/// recording needs the agent's file, shared memory and the capture. To go beyond what is left is an error of the write,
+/// and not the end of the process.
+pub fn lift_file_limit() {
+    if !super::signals::is_ignored(libc::SIGXFSZ) {
+        // SAFETY: SIG_IGN is a valid action for SIGXFSZ.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        // Relaxed: read by children of this process, which are made later.
+        SIGXFSZ_TAKEN.store(true, Ordering::Relaxed);
+    }
+    let limit = getrlimit(Resource::Fsize);
+    let Some(current) = limit.current else { return };
+    if setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit }).is_ok() {
+        FILE_LIMIT.store(current, Ordering::Relaxed);
+    }
+}
+
 /// Gives a child between fork and execve back what the runtime took. Async-signal-safe.
 pub(super) fn restore() {
     let action = if SIGPIPE_IGNORED.load(Ordering::Relaxed) { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: SIG_IGN and SIG_DFL are valid actions for SIGPIPE.
     unsafe { libc::signal(libc::SIGPIPE, action) };
+    if SIGXFSZ_TAKEN.load(Ordering::Relaxed) {
+        // SAFETY: SIG_DFL is a valid action for SIGXFSZ.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+    }
+    let current = FILE_LIMIT.load(Ordering::Relaxed);
+    if current != UNLIMITED {
+        // It was the limit before, so it can be set; and nobody could be told here.
+        let maximum = getrlimit(Resource::Fsize).maximum;
+        let _ = setrlimit(Resource::Fsize, Rlimit { current: Some(current), maximum });
+    }
     for descriptor in 0..3 {
         if CLOSED.load(Ordering::Relaxed) & (1 << descriptor) != 0 {
             // SAFETY: this process is about to be replaced and uses its standard streams no more.
