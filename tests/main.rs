@@ -35,4 +35,5 @@ mod modules;
 mod options;
 
 mod benches;
+mod hard_cases;
 mod programs;

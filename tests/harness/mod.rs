@@ -21,7 +21,7 @@ mod repeat;
 
 pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
-pub(crate) use event::Event;
+pub(crate) use event::{Event, address};
 pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, library, rust};
 pub(crate) use page::Page;
 pub(crate) use probe::{probe_library, record_probes};

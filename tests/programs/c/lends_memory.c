@@ -12,3 +12,5 @@ void *lend(void) {
   __asm__ volatile("");
   return block;
 }
+
+const size_t lent_size = SIZE;

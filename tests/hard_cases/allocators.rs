@@ -1,0 +1,204 @@
+//! Programs on allocators of their own: each stays on it and is recorded, or it is said why not.
+
+use super::super::harness::{Capture, Fixture, World, c, cpp, installed, record, rust, skip, wait};
+use super::libraries::system_library;
+use std::path::{Path, PathBuf};
+
+/// Allocators and the names of their libraries. Those of mimalloc end a program when memory runs out, instead of throwing.
+const ALLOCATORS: [(&str, bool); 4] = [
+    ("libjemalloc.so.2", true),
+    ("libtcmalloc.so.4", true),
+    ("libtcmalloc_minimal.so.4", true),
+    ("libmimalloc.so.2", false),
+];
+
+/// Allocations and frees of blocks of this size, whose calls are all named `call`.
+fn calls(capture: &Capture, size: u64, call: &str) -> (u64, u64) {
+    let mut rows = capture.rows_of_size(size);
+    rows.retain(|row| row.call == call);
+    let sum = |field| rows.iter().map(|row| row.number(field)).sum();
+    (sum("allocations"), sum("frees"))
+}
+
+/// Checks that each `new` and `delete` of `allocates_by_new` is there once, with its size, and that the program is on the
+/// allocator that it is on alone, where failures pass through.
+fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bool) {
+    let mut recording = record(program).arg(if throws { "fails" } else { "never-fails" });
+    if let Some(preloaded) = preloaded {
+        recording = recording.env("LD_PRELOAD", preloaded);
+    }
+    let (ran, capture) = recording.succeed();
+    let expected = format!("{} {}\n", u8::from(is_own), if throws { "1 1 2" } else { "0 0 0" });
+    let what = format!("{} {preloaded:?}", program.display());
+    assert_eq!(ran.text(), expected, "{what}");
+    for (size, call) in [
+        (3101, "operator new"),
+        (3102, "operator new[]"),
+        (3103, "operator new"),
+        (3104, "operator new (aligned)"),
+        (3200, "operator new (aligned)"),
+        (3106, "malloc"),
+        (3107, "realloc"),
+    ] {
+        assert_eq!(calls(&capture, size, call), (100, 100), "{what}: {call} of {size}");
+    }
+    if throws {
+        assert_eq!(calls(&capture, 3105, "malloc"), (2, 2), "{what}: in the handler");
+        assert_eq!(calls(&capture, 3108, "operator new"), (1, 1), "{what}: given up by the handler");
+    }
+    assert_eq!(calls(&capture, 3109, "operator new"), (1, 1), "{what}: after the failures");
+    assert!(capture.rows_of_size(0).is_empty(), "{what}");
+}
+
+/// Check that C++ is exact on libc's allocator and on those that bring an operator new of their own, linked and preloaded:
+/// each call once with the size that was asked for, failures and handlers pass through, and the allocator itself says that
+/// it was used.
+#[test]
+fn cpp_is_exact_on_its_allocator() {
+    let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin"]);
+    check_news(&program.build(), None, false, true);
+    for (name, throws) in ALLOCATORS {
+        let Some(path) = system_library(name) else {
+            skip(name, "not installed");
+            continue;
+        };
+        check_news(&program.build(), Some(&path), true, throws);
+        let linked = program.clone().flags(["-Wl,--no-as-needed"]).with(&path);
+        check_news(&linked.build(), None, true, throws);
+    }
+}
+
+/// Records a program with the messages of `run`.
+fn record_loudly(program: &Path) -> (i32, String, String) {
+    let world = World::new();
+    let mut command = world.tool(["run", "--no-symbolize", "--output", "it.memprof", "--"]);
+    command.arg(program);
+    let ran = wait(&world, command);
+    (ran.code, ran.text().to_string(), ran.stderr)
+}
+
+/// Checks that `run` says in one line that a program has an allocator of its own, with its name and what to do.
+fn check_said(program: &Path, name: &str) {
+    let (code, text, messages) = record_loudly(program);
+    assert_eq!((code, text.as_str()), (0, "it ran\n"), "{messages}");
+    let said: Vec<_> = messages.lines().filter(|line| line.contains("warning: ")).collect();
+    assert_eq!(said.len(), 1, "{messages}");
+    assert!(said[0].contains(name) && said[0].contains("is not recorded. To see it"), "{messages}");
+}
+
+/// Check that a program which exports a malloc of its own keeps it, and that it is said that this one is not seen.
+#[test]
+fn own_malloc_is_said_before_the_start() {
+    let program = c("own_malloc").flags(["-rdynamic"]).build();
+    let (code, text, messages) = record_loudly(&program);
+    assert_eq!((code, text.as_str()), (0, "its own 1\n"), "{messages}");
+    assert!(
+        messages.contains("defines its own malloc: what is allocated through it is not recorded"),
+        "{messages}"
+    );
+}
+
+/// Check that an allocator is recognised that is linked into a program, by the functions that it brings.
+#[test]
+fn statically_linked_allocators_are_said_before_the_start() {
+    let names = [
+        ("_rjem_malloc", "jemalloc"),
+        ("je_malloc", "jemalloc"),
+        ("mi_malloc", "mimalloc"),
+        ("tc_malloc", "tcmalloc"),
+    ];
+    for (function, name) in names {
+        let define = format!("-DFUNCTION={function}");
+        check_said(&c("brings_an_allocator").flags([define]).build(), name);
+    }
+    let archive = |name: &str| {
+        let path = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
+        path.exists().then_some(path)
+    };
+    for (name, said, flags) in [
+        ("libjemalloc_pic.a", "malloc", &["-lm", "-lstdc++", "-ldl"][..]),
+        ("libtcmalloc_minimal.a", "tcmalloc", &["-lm", "-lstdc++", "-no-pie"]),
+    ] {
+        let Some(path) = archive(name) else {
+            skip(name, "not installed");
+            continue;
+        };
+        let program =
+            c("brings_an_allocator").flags(["-DFUNCTION=unused", "-Wl,--whole-archive"]).with(&path);
+        check_said(&program.flags(["-Wl,--no-whole-archive"]).flags(flags.iter().copied()).build(), said);
+    }
+}
+
+/// Check that a Rust program is recognised whose global allocator is jemalloc, under the names that its crate gives.
+#[test]
+fn own_allocator_of_rust_is_said() {
+    if installed("rustc").is_none() {
+        return skip("allocators of Rust", "rustc is not installed");
+    }
+    check_said(&rust("own_allocator").build(), "jemalloc (_rjem_malloc)");
+}
+
+/// Checks that a program is refused before it starts, with code 2, in one line that says why.
+fn check_refused(program: &Path, why: &str) {
+    let (code, text, messages) = record_loudly(program);
+    assert_eq!((code, text.as_str()), (2, ""), "{why}: {messages}");
+    assert!(messages.contains(why) && messages.trim_end().lines().count() == 1, "{why}: {messages}");
+}
+
+/// Builds a program, or says that this cannot be done here.
+fn try_build(fixture: &Fixture, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+    let world = World::new();
+    world.write("empty.c", "int main(void) { return 0; }\n");
+    let mut probe = world.command(compiler);
+    probe.args(flags).args(["-o", "empty", "empty.c"]);
+    if installed(compiler).is_none() || wait(&world, probe).code != 0 {
+        skip(&format!("{compiler} {}", flags.join(" ")), "cannot be built here");
+        return None;
+    }
+    Some(fixture.clone().flags(flags.iter().copied()).build())
+}
+
+/// Check that what cannot be preloaded is refused before the start, each kind by its name.
+#[test]
+fn programs_that_cannot_be_recorded_are_refused() {
+    let fixture = c("allocates_once");
+    for (flags, why) in [(&["-static"][..], "is statically linked"), (&["-m32"], "is a 32-bit program")] {
+        if let Some(program) = try_build(&fixture, "cc", flags) {
+            check_refused(&program, why);
+        }
+    }
+    let world = World::new();
+    let copy = world.path("copy");
+    let script = "cp \"$1\" \"$2\" && chmod u+s \"$2\"";
+    let mut command = world.command("sh");
+    command.args(["-c", script, "sh"]).arg(fixture.build()).arg(&copy);
+    assert_eq!(wait(&world, command).code, 0);
+    check_refused(&copy, "has the setuid bit");
+    if let Some(compiler) = installed("musl-gcc") {
+        let program = world.path("musl");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/has_another_libc.c");
+        let mut command = world.command(compiler);
+        command.arg(source).arg("-o").arg(&program);
+        assert_eq!(wait(&world, command).code, 0);
+        check_refused(&program, "is built for musl");
+    } else {
+        skip("musl", "musl-gcc is not installed");
+    }
+}
+
+/// Check that programs with a sanitizer, whose runtime is linked or a library, are refused in one line.
+#[test]
+fn sanitized_programs_are_refused() {
+    for sanitizer in ["address", "thread", "leak"] {
+        let flag = format!("-fsanitize={sanitizer}");
+        if let Some(program) = try_build(&c("allocates_once"), "cc", &[&flag]) {
+            check_refused(&program, "is built with a sanitizer");
+        }
+        let linked = if sanitizer == "address" { "-static-libasan" } else { "-static-libtsan" };
+        if sanitizer != "leak"
+            && let Some(program) = try_build(&c("allocates_once"), "cc", &[&flag, linked])
+        {
+            check_refused(&program, "is built with a sanitizer");
+        }
+    }
+}

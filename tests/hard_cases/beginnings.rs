@@ -1,0 +1,33 @@
+//! Calls that come before anybody is ready.
+
+use super::super::harness::{c, library, record};
+
+/// Check that the first calls of all, which a library's constructor makes before the agent's own, are served and
+/// recorded: aligned, cleared, resized, and by names that `dlsym` finds.
+#[test]
+fn first_calls_are_served() {
+    let first = library("allocates_first").build();
+    let (ran, capture) = record(c("allocates_once").build()).env("LD_PRELOAD", &first).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    capture.assert_sound();
+    for (size, call, frees) in [
+        (2901, "posix_memalign", 0),
+        (2910, "calloc", 1),
+        (2912, "realloc", 1),
+        (2913, "calloc", 1),
+        (1001, "malloc", 1),
+    ] {
+        let row = capture.row_of_size(size);
+        assert_eq!((row.call.as_str(), row.number("frees")), (call, frees), "{size}");
+    }
+}
+
+/// Check that a program is recorded whose loading an audit library watches. What that one allocates, in a libc of its
+/// own, is not the program's.
+#[test]
+fn audited_programs_are_recorded() {
+    let audit = library("watches_the_loader").build();
+    let (_, capture) = record(c("allocates_once").build()).env("LD_AUDIT", audit).succeed();
+    assert_eq!(capture.row_of_size(1001).number("allocations"), 1);
+    assert!(capture.rows_of_size(3001).is_empty() && capture.rows_of_size(3002).is_empty());
+}

@@ -1,0 +1,98 @@
+//! Processes that are made in unusual ways, and programs that are started from there.
+
+use super::super::harness::{Capture, World, c, installed, library, record, skip, wait};
+use serde_json::Value;
+use std::path::Path;
+
+/// The processes of a capture.
+fn processes(capture: &Capture) -> Vec<Value> {
+    capture.info()["processes"].as_array().cloned().unwrap_or_default()
+}
+
+/// First arguments of the processes of this name, sorted.
+fn arguments_of(capture: &Capture, name: &str) -> Vec<String> {
+    let all = processes(capture);
+    let named = all.iter().filter(|process| process["name"] == name);
+    let mut arguments: Vec<_> =
+        named.map(|process| process["command"][1].as_str().unwrap_or("?").to_string()).collect();
+    arguments.sort();
+    arguments
+}
+
+/// Check that children are followed which were made past libc, and their children: each with its own counts, and nothing
+/// unknown in it.
+#[test]
+fn forks_past_libc_are_followed() {
+    let (_, capture) = record(c("forks_past_libc").build()).succeed();
+    let all = processes(&capture);
+    assert_eq!(all.len(), 1 + 2 + 4, "{all:#?}");
+    let made_past_libc: Vec<_> = all.iter().filter(|process| process["inherited_frees"] == 50).collect();
+    assert_eq!(made_past_libc.len(), 2, "{all:#?}");
+    for process in made_past_libc {
+        assert_eq!((&process["forked"], &process["exit"]), (&true.into(), &0.into()), "{process:#}");
+        assert_eq!(process["allocations"], 1000, "{process:#}");
+    }
+    assert_eq!(all.iter().filter(|process| process["allocations"] == 1).count(), 4, "{all:#?}");
+    assert_eq!(capture.info()["totals"]["leaked_blocks"], 0);
+}
+
+/// Check that a child which shares its parent's memory ends, fails to execute and executes without anything of that
+/// being taken for its parent's, which goes on being recorded; and that the executed program is followed.
+#[test]
+fn children_on_their_parents_memory_tell_nothing_of_their_end() {
+    let program = c("shares_memory_with_its_child").build();
+    let (_, capture) = record(program).arg(c("allocates_once").build()).succeed();
+    assert_eq!(capture.row_of_size(2302).number("frees"), 4);
+    // The heap is the parent's, whoever takes from it.
+    assert_eq!(capture.row_of_size(2301).number("frees"), 1);
+    let all = processes(&capture);
+    let parent = &all[0];
+    assert_eq!((&parent["ended"], &parent["exit"]), (&"exited".into(), &0.into()), "{parent:#}");
+    assert_eq!((all.len(), arguments_of(&capture, "allocates_once")), (2, vec!["clone".to_string()]));
+}
+
+/// Check that programs are followed that were started from the smallest stack that a thread may have, with the environment
+/// cleared, empty, and large, by every function that takes its arguments one by one.
+#[test]
+fn programs_are_followed_from_small_stacks() {
+    // Code that was not optimised needs several times as much.
+    let stack = if cfg!(debug_assertions) { 1 << 16 } else { 0 };
+    let program = c("spawns_from_a_small_stack").build();
+    let recording = record(program).arg(c("allocates_once").build()).arg(stack.to_string());
+    let (_, capture) = recording.succeed();
+    let expected = ["execl", "execle", "execle-short", "execlp", "large", "spawn"];
+    assert_eq!(arguments_of(&capture, "allocates_once"), expected);
+    let started = processes(&capture);
+    let execl = started.iter().find(|process| process["command"][1] == "execl").expect("it was just found");
+    assert_eq!(execl["command"].as_array().map(|command| command[1..].to_vec()).unwrap_or_default().len(), 6);
+}
+
+/// Check that nobody waits for the dynamic loader: a thread allocates while another one holds its lock, and a child that
+/// was forked meanwhile, in which nobody will ever release it, allocates and executes.
+#[test]
+fn locked_loader_stops_nobody() {
+    let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=3302"]).build();
+    let program = c("holds_the_loaders_lock").build();
+    let (_, capture) = record(program).arg(c("allocates_once").build()).arg(lender).succeed();
+    let blocks: u64 = capture.rows_of_size(3302).iter().map(|row| row.number("frees")).sum();
+    assert_eq!(blocks, 101);
+    assert_eq!(arguments_of(&capture, "allocates_once"), ["held"]);
+}
+
+/// Check that a program of another C library, which finds the agent in its environment, runs as it does alone.
+#[test]
+fn programs_of_another_libc_run_unrecorded() {
+    if installed("musl-gcc").is_none() {
+        return skip("programs of another C library", "musl-gcc is not installed");
+    }
+    let world = World::new();
+    let program = world.path("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/has_another_libc.c");
+    let mut compiler = world.command("musl-gcc");
+    compiler.arg(source).arg("-o").arg(&program);
+    assert_eq!(wait(&world, compiler).code, 0);
+    let (ran, capture) = record("bash").args(["-c", "\"$0\"; echo $?"]).arg(&program).run();
+    assert_eq!((ran.text(), ran.stderr.as_str()), ("another C library\n0\n", ""));
+    capture.assert_sound();
+    assert!(capture.rows_of_size(3301).is_empty());
+}

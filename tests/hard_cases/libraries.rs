@@ -1,0 +1,56 @@
+//! Other libraries that interfere, and libraries that get past us.
+
+use super::super::harness::{c, installed, library, record, skip};
+use std::path::{Path, PathBuf};
+
+/// The path of a library that the system has, by its name.
+pub(super) fn system_library(name: &str) -> Option<PathBuf> {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let paths = folders
+        .iter()
+        .flat_map(|folder| [Path::new(folder).join(name), Path::new(folder).join("faketime").join(name)]);
+    paths.into_iter().find(|path| path.exists())
+}
+
+/// Check that programs work, and are recorded, behind other libraries that interpose, and before allocators.
+#[test]
+fn other_preloaded_libraries_work() {
+    let libraries = [
+        "libfaketime.so.1",
+        "libeatmydata.so",
+        "libjemalloc.so.2",
+        "libtcmalloc.so.4",
+        "libtcmalloc_minimal.so.4",
+        "libmimalloc.so.2",
+    ];
+    for name in libraries {
+        let Some(path) = system_library(name) else {
+            skip(name, "not installed");
+            continue;
+        };
+        let recording = record(c("known_allocations").flags(["-O1"]).build());
+        let (_, capture) = recording.env("LD_PRELOAD", &path).env("FAKETIME", "-1d").succeed();
+        assert!(capture.info()["totals"]["allocations"].as_u64() > Some(0), "{name}");
+        if installed("date").is_some() && name.contains("faketime") {
+            let recording = record("date").arg("+%Y").env("LD_PRELOAD", &path);
+            let (ran, _) = recording.env("FAKETIME", "@2001-02-03 04:05:06").succeed();
+            assert_eq!(ran.text(), "2001\n");
+        }
+    }
+}
+
+/// Check that a library which binds to libc past us works with blocks of ours and we with its: what we cannot see of
+/// them is shown as frees without an allocation and as addresses that come back, and nothing crashes.
+#[test]
+fn deeply_bound_libraries_free_what_they_get() {
+    let program = c("binds_deeply").build();
+    let (ran, capture) = record(program).arg(library("lends_and_takes").build()).run();
+    assert_eq!((ran.code, ran.text()), (0, "freed\n"), "{}", ran.stderr);
+    let row = capture.row_of_size(2803);
+    assert_eq!((row.number("allocations"), row.number("frees")), (100, 100));
+    assert_eq!(capture.row_of_size(2802).number("allocations"), 100);
+    let info = capture.info();
+    assert_eq!(info["totals"]["unmatched_frees"], 100, "{:#}", info["totals"]);
+    assert!(capture.rows_of_size(2801).is_empty());
+    assert_eq!(info["lost"]["events"], 0);
+}

@@ -1,0 +1,141 @@
+//! Programs that take rights from themselves, or have fewer than others.
+
+use super::super::harness::{Capture, World, c, record, skip, wait};
+use serde_json::Value;
+
+/// Frees of blocks of this size.
+fn frees(capture: &Capture, size: u64) -> u64 {
+    capture.rows_of_size(size).iter().map(|row| row.number("frees")).sum()
+}
+
+/// Check that a program which forbids itself everything but what its allocator needs lives on, and is recorded with
+/// whole stacks, deeper ones than before too. What the agent would ask the kernel would be its death.
+#[test]
+fn sandboxed_programs_live() {
+    for how in ["errno", "trap", "kill", "seccomp"] {
+        let (ran, capture) = record(c("sandboxes_itself").flags(["-O1"]).build()).arg(how).run();
+        if ran.code == 77 {
+            return skip("sandboxed programs", "seccomp is not to be had here");
+        }
+        assert_eq!((ran.code, ran.text()), (3, "allowed\n"), "{how}: {}", ran.stderr);
+        capture.assert_sound();
+        assert_eq!(
+            (frees(&capture, 2100), frees(&capture, 2101), frees(&capture, 2102)),
+            (1, 100, 50),
+            "{how}"
+        );
+        for row in capture.rows() {
+            assert_eq!(row.state, "complete", "{how}: {:#}", row.value);
+        }
+    }
+}
+
+/// Check that a thread which may only read and write, and not even know the time, does that: what it allocates is counted
+/// as lost, with the reason.
+#[test]
+fn strict_mode_ends_a_recording_and_nothing_else() {
+    let (ran, capture) = record(c("sandboxes_itself").flags(["-O1"]).build()).arg("strict").run();
+    if ran.code == 77 {
+        return skip("the strict mode", "seccomp is not to be had here");
+    }
+    assert_eq!((ran.code, ran.text()), (3, "allowed\n"), "{}", ran.stderr);
+    assert_eq!(capture.row_of_size(2100).number("allocations"), 1);
+    let lost = &capture.info()["lost"];
+    assert_eq!(lost["by_reason"][0]["reason"], "sandbox", "{lost:#}");
+    // 150 blocks, and the one from before.
+    assert_eq!(lost["events"], 2 * 150 + 1, "{lost:#}");
+}
+
+/// Check that a program is recorded that closes every descriptor, and that files which it opens under their numbers are
+/// its own.
+#[test]
+fn programs_that_close_everything_are_recorded() {
+    let program = c("closes_everything").build();
+    let (ran, capture) = record(&program).succeed();
+    assert_eq!(ran.text(), "1021 files, 0 bytes in them\n");
+    for size in [2501, 2502, 2503, 2504] {
+        assert_eq!(frees(&capture, size), 1, "{size}");
+    }
+    assert_eq!(frees(&capture, 2505), 1000);
+}
+
+/// Check that a program is recorded that goes into an empty root, and a child of it that becomes nobody.
+#[test]
+fn programs_with_a_root_of_their_own_are_recorded() {
+    let (ran, capture) = record(c("changes_its_root").build()).run();
+    if ran.code == 77 {
+        return skip("a root of its own", "chroot is not allowed here");
+    }
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    capture.assert_sound();
+    for (size, blocks) in [(2701, 1), (2702, 100), (2703, 100), (2704, 1)] {
+        assert_eq!(frees(&capture, size), blocks, "{size}");
+    }
+}
+
+/// Check that a program which limits itself goes on as it does alone, with what it starts: all that it does is recorded.
+#[test]
+fn limits_that_a_program_sets_are_its_own() {
+    let program = c("limits_itself").build();
+    let started = c("allocates_once").build();
+    for limit in ["as", "data", "fsize", "nofile", "stack", "memlock"] {
+        let world = World::new();
+        let mut alone = world.command(&program);
+        alone.arg(limit).arg(&started);
+        let alone = wait(&world, alone);
+        let (ran, capture) = record(&program).arg(limit).arg(&started).run();
+        assert_eq!(ran.code, alone.code, "{limit}: {}", ran.stderr);
+        capture.assert_sound();
+        assert_eq!(
+            (frees(&capture, 2601), frees(&capture, 2602), frees(&capture, 2603)),
+            (1, 100, 1),
+            "{limit}"
+        );
+        assert_eq!(frees(&capture, 2604), 2, "{limit}");
+        assert_eq!(frees(&capture, 1001), u64::from(ran.code == 0), "{limit}");
+    }
+}
+
+/// Check that a limit on the size of files does not end a recording as long as it may be lifted, that the program has it
+/// all the same, and that a recording which cannot be made says why.
+#[test]
+fn limit_on_files_is_not_the_recorders() {
+    let program = c("allocates_once").build();
+    // Streams must not be files that the limit is for.
+    let script = |limit: &str| {
+        format!("(ulimit {limit}; \"$@\" -- bash -c 'ulimit -S -f; \"$0\"' \"$PROGRAM\" 2>&1; echo $?) | cat")
+    };
+    for (limit, blocks) in [("-S -f 1", 1), ("-f 100000", 1), ("-f 1", 0)] {
+        let world = World::new();
+        let file = world.path("it.memprof");
+        let mut command = world.command("bash");
+        command.arg("-c").arg(script(limit)).arg("bash").arg(super::super::harness::product());
+        command.args(["run", "--no-symbolize", "--quiet", "--output"]).arg(&file).env("PROGRAM", &program);
+        let ran = wait(&world, command);
+        if blocks > 0 {
+            assert_eq!(ran.text().lines().next(), limit.split(' ').next_back(), "{limit}: {}", ran.text());
+            assert_eq!(ran.text().lines().last(), Some("0"), "{limit}: {}", ran.text());
+            let capture = Capture::new(world, file);
+            capture.assert_sound();
+            assert_eq!(frees(&capture, 1001), blocks, "{limit}");
+        } else {
+            assert!(ran.text().contains("File too large"), "{limit}: {}", ran.text());
+            assert_eq!(ran.text().lines().last(), Some("2"), "{limit}: {}", ran.text());
+        }
+    }
+}
+
+/// Check that a user who may not read a file is told nothing by it: captures are private whatever the umask is.
+#[test]
+fn captures_are_private_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let file = world.path("it.memprof");
+    let mut command = world.command("bash");
+    command.args(["-c", "umask 0; \"$@\"", "bash"]).arg(super::super::harness::product());
+    command.args(["run", "--quiet", "--output"]).arg(&file).arg("--").arg(c("allocates_once").build());
+    assert_eq!(wait(&world, command).code, 0);
+    let mode = std::fs::metadata(&file).expect("the capture is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let _: Value = Capture::new(world, file).info();
+}

@@ -1,0 +1,23 @@
+//! Handlers that leave what they have interrupted.
+
+use super::super::harness::{c, library, record};
+
+/// Check that a handler which leaves by `longjmp`, out of hooks too, does not keep the thread from being recorded: what
+/// comes afterwards is there, call by call, and what is missing before is counted.
+#[test]
+fn hooks_that_were_left_by_longjmp_are_given_up() {
+    let allocator = library("signal_safe_allocator").build();
+    let program = c("leaves_hooks_by_longjmp").flags(["-O1"]).with(&allocator).build();
+    let (ran, capture) = record(program).args(["500"]).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let handled: u64 = ran.text().trim().parse().expect("a number");
+    let row = capture.row_of_size(2203);
+    assert_eq!((row.number("allocations"), row.number("frees")), (1000, 1000));
+    let info = capture.info();
+    let number = |path: &str| info.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let in_handlers: u64 = capture.rows_of_size(2201).iter().map(|row| row.number("allocations")).sum();
+    let lost = number("/lost/gap_allocations");
+    assert_eq!(in_handlers + lost, handled, "{:#}", info["lost"]);
+    assert_eq!(number("/overhead/agent_allocations"), 0);
+    assert_eq!(number("/totals/conflicts") + number("/totals/unmatched_frees"), 0, "{:#}", info["totals"]);
+}
