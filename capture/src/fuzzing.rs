@@ -35,9 +35,30 @@ fn read_everything(bytes: &[u8]) {
         assert_eq!(good, count, "events one by one and in batches are the same");
         assert_eq!(bad, u32::from(read.is_err()), "an error ends the events");
     }
+    check_readings(&reader);
     let chunks = reader.index().len();
     assert!(matches!(reader.refresh(), Ok(false)), "the file did not change");
     assert_eq!(reader.index().len(), chunks);
+}
+
+fn check_readings(reader: &Reader<&[u8]>) {
+    let tables = reader.tables();
+    let mut count = 0;
+    let _either = reader.for_each_samples(|samples| {
+        count += samples.len() as u64;
+        for sample in samples {
+            assert!(sample.task.index() < tables.tasks.len(), "tasks of samples are in range");
+            assert!(sample.stack.index() < tables.nodes.len(), "stacks of samples are in range");
+        }
+    });
+    assert!(count <= reader.sample_count(), "no sample comes from nowhere");
+    let _either = reader.for_each_counters(|counters| {
+        let mut owners = counters.iter().filter_map(|counter| counter.process);
+        assert!(
+            owners.all(|owner| owner.index() < tables.processes.len()),
+            "processes of counters are in range"
+        );
+    });
 }
 
 fn check_tables(tables: &Tables) {

@@ -44,6 +44,10 @@ id! {
     ThreadId
 }
 id! {
+    /// A thread as the processors saw it: exec ends one and starts the next under the same thread id.
+    TaskId
+}
+id! {
     /// A file with code, identified by its build id or by device, inode and modification time.
     ModuleId
 }

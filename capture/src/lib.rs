@@ -46,8 +46,10 @@ mod format;
 mod sniff;
 
 mod columns;
+mod counter;
 mod events;
 mod meta;
+mod sample;
 mod stacks;
 mod varint;
 
@@ -63,24 +65,27 @@ mod cut;
 mod fetch;
 mod load;
 mod reader;
+mod readings;
 mod source;
 
 #[doc(hidden)]
 pub mod fuzzing;
 
 pub use atomic::AtomicFile;
+pub use counter::{Counter, CounterKind};
 pub use cursor::{Cursor, Events};
 pub use cut::{Cut, CutReason};
 pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
-pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId};
 pub use index::Chunk;
 pub use model::{
-    Clock, Effort, Ended, Frame, Lost, Mark, MarkKind, Metadata, Module, Node, Overhead, Process, ProcessEnd,
-    Pseudo, SourceFrame, Summary, Symbolized, Tables, Thread,
+    Clock, CpuSummary, Effort, Ended, Frame, Lost, Mark, MarkKind, Metadata, Module, Node, Overhead, Process,
+    ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables, Task, Thread,
 };
 pub use reader::Reader;
+pub use sample::Sample;
 pub use sampling::{Sampling, Weight};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};

@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Malformed;
 use crate::format::{ChunkHeader, ChunkKind};
-use crate::ids::{FrameId, NodeId, ProcessId, ThreadId};
+use crate::ids::{FrameId, NodeId, ProcessId, TaskId, ThreadId};
 use crate::meta;
-use crate::model::{Frame, Mark, Node, Process, Symbolized, Tables, Thread};
+use crate::model::{Frame, Mark, Node, Process, Symbolized, Tables, Task, Thread};
 use crate::stacks;
 
 /// Tables under construction. Whatever a chunk refers to must have come before it.
@@ -49,7 +49,15 @@ impl Loader {
             Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
             Some(ChunkKind::Marks) => self.add_marks(header, payload)?,
-            Some(ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::Index) | None => {}
+            Some(ChunkKind::Tasks) => self.add_tasks(header, payload)?,
+            Some(
+                ChunkKind::Events
+                | ChunkKind::LinedEvents
+                | ChunkKind::Index
+                | ChunkKind::Samples
+                | ChunkKind::Counters,
+            )
+            | None => {}
         }
         Ok(())
     }
@@ -108,6 +116,15 @@ impl Loader {
             return Err(Malformed("a thread refers to an unknown process"));
         }
         put_all(&mut self.tables.threads, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())
+    }
+
+    fn add_tasks(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        let rows: Vec<(TaskId, Task)> = self.take_all(header, payload)?;
+        let known = self.tables.processes.len();
+        if rows.iter().any(|(_, task)| task.process.is_some_and(|process| process.index() >= known)) {
+            return Err(Malformed("a task refers to an unknown process"));
+        }
+        put_all(&mut self.tables.tasks, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())
     }
 
     fn add_symbols(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {

@@ -97,6 +97,7 @@ mod tests {
         check_default::<(crate::ThreadId, Thread)>();
         check_default::<Symbolized>();
         check_default::<Summary>();
+        check_default::<(crate::TaskId, crate::Task)>();
     }
 
     #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -146,6 +146,20 @@ impl MarkKind {
     }
 }
 
+/// A thread as samples know it, recorded by an agent or not. A later record of the same id replaces the earlier one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Process id in the recorder's namespace.
+    pub pid: u32,
+    /// Thread id there.
+    pub tid: u32,
+    /// Name (`comm`) at its last sample; that of a kernel thread is in brackets.
+    pub name: String,
+    /// The image that it belongs to: known at the end of a recording, since agents may tell of it later than the
+    /// kernel does.
+    pub process: Option<ProcessId>,
+}
+
 /// One step of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frame {
@@ -325,6 +339,8 @@ pub struct Summary {
     pub remarks: Vec<String>,
     /// What the collector did for it; zeros in files of format 1.0.
     pub effort: Effort,
+    /// How the processors were sampled; nothing in files before format 1.2.
+    pub cpu: CpuSummary,
 }
 
 /// Events lost for one reason.
@@ -368,6 +384,37 @@ pub struct Effort {
     pub held_ns: u64,
 }
 
+/// How the processors were sampled, and what that missed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSummary {
+    /// What was counted between samples: `cycles` or `cpu-clock`. Empty when nothing was sampled.
+    pub event: String,
+    /// Samples that were asked for, in each second that a processor works.
+    pub frequency: u32,
+    /// All processes of the system were sampled, not just those that the target is made of.
+    pub is_system_wide: bool,
+    /// Work of the kernel was sampled, too.
+    pub has_kernel: bool,
+    /// Samples in the capture.
+    pub samples: u64,
+    /// Samples that the kernel had no room for.
+    pub lost: u64,
+    /// Times that the kernel stopped sampling for a moment, because it took too long.
+    pub throttled: u64,
+    /// Records that came too late to be sorted by time.
+    pub late: u64,
+    /// Samples whose stack goes on beyond what was copied of it.
+    pub truncated: u64,
+    /// Samples whose stack ends before its root for another reason.
+    pub incomplete: u64,
+    /// Nanoseconds that the time of a sample may lie beside those of events.
+    pub clock_error_ns: u64,
+    /// Processor time that taking samples in took, nanoseconds.
+    pub cost_ns: u64,
+    /// Why there are no samples, or fewer, and what to do about it. Empty when there is nothing to say.
+    pub refused: String,
+}
+
 /// All tables of a capture, as a reader rebuilds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
@@ -381,6 +428,8 @@ pub struct Tables {
     pub processes: Vec<Process>,
     /// Threads.
     pub threads: Vec<Thread>,
+    /// Threads that were sampled.
+    pub tasks: Vec<Task>,
     /// Code addresses and pseudo frames.
     pub frames: Vec<Frame>,
     /// Stacks; index 0 is [`NodeId::ROOT`], a placeholder whose contents mean nothing.

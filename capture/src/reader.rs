@@ -172,7 +172,7 @@ impl<S: ReadAt> Reader<S> {
     fn load_indexed(&mut self, chunks: Vec<Chunk>, fetcher: &mut Fetcher) -> Result<Ended, Missing> {
         let mut payload = Vec::new();
         for chunk in chunks {
-            if chunk.kind().is_some_and(|kind| !kind.holds_events() && kind != ChunkKind::Index) {
+            if chunk.kind().is_some_and(ChunkKind::holds_tables) {
                 self.load_chunk(chunk.offset, fetcher, &mut payload)?;
             } else {
                 self.accept(chunk);
@@ -210,7 +210,7 @@ impl<S: ReadAt> Reader<S> {
     ) -> Result<(), Missing> {
         let header = fetcher.fetch(&self.source, offset)?;
         let chunk = Chunk { offset, header };
-        if chunk.kind().is_some_and(|kind| !kind.holds_events() && kind != ChunkKind::Index) {
+        if chunk.kind().is_some_and(ChunkKind::holds_tables) {
             fetcher.unpack(&header, payload)?;
             self.loader.add(&header, payload)?;
         }

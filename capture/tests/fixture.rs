@@ -1,9 +1,10 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Effort, Ended, Error, Event, Frame, FrameId, Lost, Mark, MarkId, MarkKind, Metadata,
-    Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome,
-    Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Thread, ThreadId, Writer,
+    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Frame, FrameId, Lost, Mark,
+    MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt,
+    Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Task, TaskId,
+    Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -11,13 +12,18 @@ use capture::{
 pub(crate) struct Contents {
     pub(crate) tables: Tables,
     pub(crate) events: Vec<Event>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) counters: Vec<Counter>,
 }
 
 /// Reads a capture from its bytes to its end.
 pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     let reader = Reader::from_source(source)?;
     let events = reader.events()?.collect::<Result<_, _>>()?;
-    Ok(Contents { tables: reader.into_tables(), events })
+    let (mut samples, mut counters) = (Vec::new(), Vec::new());
+    reader.for_each_samples(|some| samples.extend_from_slice(some))?;
+    reader.for_each_counters(|some| counters.extend_from_slice(some))?;
+    Ok(Contents { tables: reader.into_tables(), events, samples, counters })
 }
 
 /// The events of a capture up to the first that cannot be read.
@@ -52,6 +58,21 @@ pub(crate) fn summary() -> Summary {
         unrecorded: vec!["43 sleep".into()],
         remarks: vec!["One thread has no name.".into()],
         effort: Effort { drain_cpu_ns: 6, writer_cpu_ns: 7, wake_ups: 8, held_ns: 9 },
+        cpu: CpuSummary {
+            event: "cpu-clock".into(),
+            frequency: 999,
+            is_system_wide: true,
+            has_kernel: true,
+            samples: 3,
+            lost: 10,
+            throttled: 11,
+            late: 12,
+            truncated: 13,
+            incomplete: 14,
+            clock_error_ns: 15,
+            cost_ns: 16,
+            refused: "no cycles here".into(),
+        },
     }
 }
 
@@ -114,6 +135,10 @@ pub(crate) fn tables() -> Tables {
             Thread { process: ProcessId(0), tid: 44, name: String::new() },
             Thread { process: ProcessId(1), tid: 43, name: "a.out".into() },
         ],
+        tasks: vec![
+            Task { pid: 42, tid: 44, name: "worker".into(), process: Some(ProcessId(0)) },
+            Task { pid: 2, tid: 2, name: "[kthreadd]".into(), process: None },
+        ],
         frames,
         nodes: vec![node(0, 0), node(0, 1), node(1, 0), node(2, 3), node(0, 4), node(4, 2)],
         symbols,
@@ -135,12 +160,16 @@ fn marks() -> Vec<Mark> {
     ]
 }
 
-/// What reading a file of format 1.0 or 1.1 with these events gives: no marks.
+/// What reading a file of format 1.0 or 1.1 with these events gives: no marks and no samples.
 pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     let mut tables = tables();
     tables.strings.pop();
     tables.marks.clear();
-    Contents { tables, events }
+    tables.tasks.clear();
+    if let Some(summary) = &mut tables.summary {
+        summary.cpu = CpuSummary::default();
+    }
+    Contents { tables, events, samples: Vec::new(), counters: Vec::new() }
 }
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
@@ -229,6 +258,28 @@ fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
     events
 }
 
+/// Samples of two processors, the last of which came late.
+pub(crate) fn samples() -> Vec<Sample> {
+    let at = |time, task, cpu, stack| Sample {
+        time,
+        task: TaskId(task),
+        cpu,
+        stack: NodeId(stack),
+        weight: 1_001_001,
+    };
+    vec![at(1_000_500, 0, 0, 3), at(2_001_000, 1, 7, 0), at(1_999_999, 0, 7, 5)]
+}
+
+/// Counters of a process and of the machine.
+pub(crate) fn counters() -> Vec<Counter> {
+    let of = |time, process, kind, instance, value| Counter { time, process, kind, instance, value };
+    vec![
+        of(100_000, Some(ProcessId(0)), CounterKind::Rss, 0, 4096),
+        of(100_000, None, CounterKind::CpuBusy, 1, 99_000),
+        of(200_000, Some(ProcessId(1)), CounterKind::UserTime, 0, 10_000_000),
+    ]
+}
+
 /// Writes the fixture in two parts, with a flush between them, and returns the writer before its end.
 pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     let (tables, events) = (tables(), events());
@@ -255,10 +306,21 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for &mark in &tables.marks {
         writer.mark(mark)?;
     }
+    for task in &tables.tasks {
+        writer.task(Task { process: None, ..task.clone() })?;
+    }
+    let (samples, counters) = (samples(), counters());
+    writer.sample(samples[0])?;
+    writer.counter(counters[0])?;
     let (first, second) = events.split_at(events.len() / 2);
     first.iter().try_for_each(|&event| writer.event(event))?;
     writer.flush()?;
     second.iter().try_for_each(|&event| writer.event(event))?;
+    samples[1..].iter().try_for_each(|&sample| writer.sample(sample))?;
+    counters[1..].iter().try_for_each(|&counter| writer.counter(counter))?;
+    for (id, task) in (0..).zip(&tables.tasks) {
+        writer.update_task(TaskId(id), task.clone())?;
+    }
     for (id, thread) in (0..).zip(&tables.threads) {
         writer.update_thread(ThreadId(id), thread.clone())?;
     }
@@ -279,7 +341,7 @@ pub(crate) fn file() -> Vec<u8> {
 
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
-    Contents { tables: tables(), events: events() }
+    Contents { tables: tables(), events: events(), samples: samples(), counters: counters() }
 }
 
 /// True when the events are the same but for times that are less than a microsecond beside.

@@ -39,7 +39,7 @@ fn version_1_0_reads_as_it_was_written() {
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), expected);
 }
 
-/// Check that the golden file of format 1.1 gives what was recorded in it, and no marks.
+/// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {
     let golden = fs::read(golden("1.1")).unwrap();

@@ -21,7 +21,10 @@ fn one_changed_bit_never_changes_what_is_read() {
             assert!(tables.strings.starts_with(&part.strings), "bit {bit}");
             assert!(tables.frames.starts_with(&part.frames), "bit {bit}");
             assert!(tables.nodes.starts_with(&part.nodes), "bit {bit}");
-            let noticed = reader.cut().is_some() || reader.for_each_batch(|_| {}).is_err();
+            let noticed = reader.cut().is_some()
+                || reader.for_each_batch(|_| {}).is_err()
+                || reader.for_each_samples(|_| {}).is_err()
+                || reader.for_each_counters(|_| {}).is_err();
             let in_index = reader.index().last().is_some_and(|last| byte as u64 >= last.offset);
             assert!(noticed || in_index, "bit {bit} is not noticed");
         }

@@ -225,7 +225,12 @@ proptest! {
     #[test]
     fn any_calls_come_back(calls in proptest::collection::vec(call(), 0..200)) {
         let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
-        let mut expected = fixture::Contents { tables: capture::Tables::default(), events: Vec::new() };
+        let mut expected = fixture::Contents {
+            tables: capture::Tables::default(),
+            events: Vec::new(),
+            samples: Vec::new(),
+            counters: Vec::new(),
+        };
         let tables = &mut expected.tables;
         tables.summary = Some(Summary::default());
         tables.nodes.push(capture::Node { parent: NodeId::ROOT, frame: FrameId(0) });

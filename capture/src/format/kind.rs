@@ -30,11 +30,17 @@ pub enum ChunkKind {
     LinedEvents = 12,
     /// Rows of the table of marks.
     Marks = 13,
+    /// New and changed rows of the task table.
+    Tasks = 20,
+    /// Samples of the processors.
+    Samples = 21,
+    /// Counters over time.
+    Counters = 22,
 }
 
 impl ChunkKind {
     /// All of them.
-    pub const ALL: [ChunkKind; 13] = [
+    pub const ALL: [ChunkKind; 16] = [
         ChunkKind::Metadata,
         ChunkKind::Strings,
         ChunkKind::Modules,
@@ -48,11 +54,19 @@ impl ChunkKind {
         ChunkKind::Index,
         ChunkKind::LinedEvents,
         ChunkKind::Marks,
+        ChunkKind::Tasks,
+        ChunkKind::Samples,
+        ChunkKind::Counters,
     ];
 
     /// True of both kinds of chunks that hold events.
     pub fn holds_events(self) -> bool {
         matches!(self, ChunkKind::Events | ChunkKind::LinedEvents)
+    }
+
+    /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.
+    pub(crate) fn holds_tables(self) -> bool {
+        !self.holds_events() && !matches!(self, ChunkKind::Index | ChunkKind::Samples | ChunkKind::Counters)
     }
 
     /// The kind with this number.

@@ -2,6 +2,7 @@
 
 mod create;
 mod pending;
+mod readings;
 mod tables;
 
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::io::Write;
 pub use create::Create;
 
 use crate::chunk::{Label, Packer};
+use crate::counter::Counter;
 use crate::error::Error;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::events::Encoder;
@@ -18,6 +20,7 @@ use crate::index::{self, Chunk};
 use crate::intern::Interner;
 use crate::meta;
 use crate::model::{Metadata, Summary};
+use crate::sample::Sample;
 use crate::sink::Sink;
 use pending::Pending;
 
@@ -39,7 +42,10 @@ pub struct Writer<W: Sink = File> {
     processes: u64,
     threads: u64,
     marks: u64,
+    tasks: u64,
     pending: Pending,
+    samples: Vec<Sample>,
+    counters: Vec<Counter>,
     encoder: Encoder,
     chunks: Vec<Chunk>,
     index_before: u64,
@@ -61,7 +67,10 @@ impl<W: Sink> Writer<W> {
             processes: 0,
             threads: 0,
             marks: 0,
+            tasks: 0,
             pending: Pending::default(),
+            samples: Vec::new(),
+            counters: Vec::new(),
             encoder: Encoder::new(),
             chunks: Vec::new(),
             index_before: 0,
@@ -116,6 +125,8 @@ impl<W: Sink> Writer<W> {
             let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
             self.write_chunk(label, payload)?;
         }
+        self.write_samples()?;
+        self.write_counters()?;
         self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
     }
 

@@ -19,6 +19,7 @@ pub(super) struct Pending {
     pub(super) threads: Rows,
     pub(super) symbols: Rows,
     pub(super) marks: Rows,
+    pub(super) tasks: Rows,
 }
 
 /// Encoded records of one table.
@@ -30,9 +31,9 @@ pub(super) struct Rows {
 
 impl Pending {
     fn is_full(&self) -> bool {
-        let Pending { strings, modules, frames, nodes, processes, threads, symbols, marks } = self;
-        frames.len().max(nodes.len()) >= stacks::ROWS
-            || [strings, modules, processes, threads, symbols, marks].into_iter().any(Rows::is_full)
+        let Pending { strings, modules, frames, nodes, processes, threads, symbols, marks, tasks } = self;
+        let rows = [strings, modules, processes, threads, symbols, marks, tasks];
+        frames.len().max(nodes.len()) >= stacks::ROWS || rows.into_iter().any(Rows::is_full)
     }
 }
 
@@ -72,7 +73,8 @@ impl<W: Sink> Writer<W> {
         self.write_rows(ChunkKind::Threads, 0, pending.threads)?;
         self.write_rows(ChunkKind::Symbols, 0, pending.symbols)?;
         let first = self.marks - u64::from(pending.marks.count);
-        self.write_rows(ChunkKind::Marks, first, pending.marks)
+        self.write_rows(ChunkKind::Marks, first, pending.marks)?;
+        self.write_rows(ChunkKind::Tasks, 0, pending.tasks)
     }
 
     fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {

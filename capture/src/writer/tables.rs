@@ -3,10 +3,10 @@
 use super::{Writer, known};
 use crate::error::Error;
 use crate::format::MAX_STRING;
-use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId};
 use crate::intern::Identity;
 use crate::meta;
-use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Thread};
+use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Task, Thread};
 use crate::sink::Sink;
 
 impl<W: Sink> Writer<W> {
@@ -148,6 +148,35 @@ impl<W: Sink> Writer<W> {
         self.marks += 1;
         self.limit()?;
         Ok(MarkId(id))
+    }
+
+    /// Adds a thread that was sampled.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a process that is not of this capture; as [`Writer::flush`].
+    pub fn task(&mut self, task: Task) -> Result<TaskId, Error> {
+        let id = next_id("tasks", self.tasks)?;
+        self.tasks += 1;
+        let result = self.update_task(TaskId(id), task);
+        if result.is_err() {
+            self.tasks -= 1;
+        }
+        result.map(|()| TaskId(id))
+    }
+
+    /// Replaces what is known about a thread that was sampled.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn update_task(&mut self, id: TaskId, task: Task) -> Result<(), Error> {
+        known("an update of a task", "task", id.0, self.tasks)?;
+        if let Some(process) = task.process {
+            known("a task", "process", process.0, self.processes)?;
+        }
+        let rows = &mut self.pending.tasks;
+        meta::put(&mut rows.bytes, "a task", &(id, task))?;
+        rows.count += 1;
+        self.limit()
     }
 
     /// Adds or replaces the names of a frame.

@@ -1,0 +1,61 @@
+//! Samples and counters on their way into the file.
+
+use super::{Writer, known};
+use crate::chunk::Label;
+use crate::counter::{Counter, put_counters};
+use crate::error::Error;
+use crate::format::ChunkKind;
+use crate::sample::{Sample, put_samples};
+use crate::sink::Sink;
+
+/// Readings in one chunk, at most.
+const READINGS: usize = 1 << 16;
+
+impl<W: Sink> Writer<W> {
+    /// Adds a sample of a processor. Samples are best given in the order of their times.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn sample(&mut self, sample: Sample) -> Result<(), Error> {
+        known("a sample", "task", sample.task.0, self.tasks)?;
+        known("a sample", "stack", sample.stack.0, self.interner.nodes.len())?;
+        self.samples.push(sample);
+        if self.samples.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds what a counter said.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a process that is not of this capture; as [`Writer::flush`].
+    pub fn counter(&mut self, counter: Counter) -> Result<(), Error> {
+        if let Some(process) = counter.process {
+            known("a counter", "process", process.0, self.processes)?;
+        }
+        self.counters.push(counter);
+        if self.counters.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn write_samples(&mut self) -> Result<(), Error> {
+        let samples = std::mem::take(&mut self.samples);
+        let times = samples.iter().map(|sample| sample.time);
+        let Some(label) = label(ChunkKind::Samples, times) else { return Ok(()) };
+        let mut payload = self.take_payload();
+        put_samples(&samples, &mut payload);
+        self.write_chunk(label, payload)
+    }
+
+    pub(super) fn write_counters(&mut self) -> Result<(), Error> {
+        let counters = std::mem::take(&mut self.counters);
+        let times = counters.iter().map(|counter| counter.time);
+        let Some(label) = label(ChunkKind::Counters, times) else { return Ok(()) };
+        let mut payload = self.take_payload();
+        put_counters(&counters, &mut payload);
+        self.write_chunk(label, payload)
+    }
+}
+
+/// The label of a chunk with readings at these times; none when there are none.
+fn label(kind: ChunkKind, times: impl ExactSizeIterator<Item = u64> + Clone) -> Option<Label> {
+    let records = u32::try_from(times.len()).ok()?;
+    Some(Label { kind, records, first: times.clone().min()?, last: times.max()? })
+}
