@@ -24,7 +24,8 @@
 //! ```
 //!
 //! The caller brings memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and
-//! calls [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged.
+//! calls [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged. Stacks of
+//! other processes, as samples of a processor hold them, go through [`unwind_sample`] by the same rules.
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -54,6 +55,8 @@ mod cache;
 mod rule;
 mod rules;
 
+mod sample;
+
 mod cfi;
 mod expression;
 mod frame_pointer;
@@ -73,6 +76,7 @@ pub use memo::{Labels, Memos, SavedWord, SavedWords};
 pub use memory::Memory;
 pub use rule::{Kind, Rule};
 pub use rules::{CachedRules, Rules};
+pub use sample::{SampledModules, StackSample, unwind_sample};
 pub use sections::{Modules, Sections};
 pub use stack_memory::StackMemory;
 pub use walk::{End, step, walk};

@@ -49,8 +49,11 @@ impl<'a, M: Modules> CachedRules<'a, M> {
     fn fill(&mut self, address: CodeAddress) -> Option<(Rule, &mut u32)> {
         let rule = match self.shared.find(address) {
             Some(rule) => rule,
-            None => match self.learn(address)? {
-                Learned::Lasting(rule) => rule,
+            None => match learn(address, self.modules, self.scratch)? {
+                Learned::Lasting(rule) => {
+                    self.shared.insert(address, rule);
+                    rule
+                }
                 Learned::Passing(rule) => {
                     self.uncached = 0;
                     return Some((rule, &mut self.uncached));
@@ -60,51 +63,68 @@ impl<'a, M: Modules> CachedRules<'a, M> {
         let hit = self.table.insert(address, rule);
         Some((rule, self.table.tag(hit)?))
     }
+}
 
-    /// Works a rule out. The shared table gets it too, if it will stay true.
-    #[inline(never)]
-    fn learn(&mut self, address: CodeAddress) -> Option<Learned> {
-        let lookup = address.lookup();
-        let sections = self.modules.find(lookup);
-        let rule = match sections {
-            _ if self.is_trampoline(address) => Rule::SIGNAL,
-            Some(sections) => match cfi::rule(sections, address, self.scratch) {
-                Rule::NO_INFORMATION => self.stub(address).unwrap_or(Rule::NO_INFORMATION),
-                rule => rule,
-            },
-            None => Rule::NO_INFORMATION,
-        };
-        // A row proves that its addresses are code. Without one, an address inside a module may still be data.
-        if rule == Rule::NO_INFORMATION && !self.modules.is_code(lookup) {
-            return None;
-        }
-        if sections.is_none() {
-            return Some(Learned::Passing(rule));
-        }
-        self.shared.insert(address, rule);
-        Some(Learned::Lasting(rule))
+/// Works a rule out; `None` if the address is not code.
+#[inline(never)]
+pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut Scratch) -> Option<Learned> {
+    let lookup = address.lookup();
+    let sections = modules.find(lookup);
+    let rule = match sections {
+        _ if is_trampoline(address, modules) => Rule::SIGNAL,
+        Some(sections) => match cfi::rule(sections, address, scratch) {
+            Rule::NO_INFORMATION => stub(address, modules).unwrap_or(Rule::NO_INFORMATION),
+            rule => rule,
+        },
+        None => Rule::NO_INFORMATION,
+    };
+    // A row proves that its addresses are code. Without one, an address inside a module may still be data.
+    if rule == Rule::NO_INFORMATION && !modules.is_code(lookup) {
+        return None;
     }
+    Some(if sections.is_none() { Learned::Passing(rule) } else { Learned::Lasting(rule) })
+}
 
-    /// The rule of a linkage stub without a table. Only an interrupted frame executes there: stubs call nothing.
-    fn stub(&self, address: CodeAddress) -> Option<Rule> {
-        let CodeAddress::Exact(ip) = address else { return None };
-        let (before, at) = (self.modules.code(ip.checked_sub(16)?)?, self.modules.code(ip)?);
-        arch::stub_offset(&before, &at).map(|offset| Rule::new(Kind::Sp, offset, 0))
-    }
+/// Leaves a frame by its row, evaluated anew.
+pub(crate) fn evaluate(
+    frame: &Frame,
+    memory: &mut impl Memory,
+    modules: &impl Modules,
+    scratch: &mut Scratch,
+) -> Result<Frame, End> {
+    let lookup = frame.code().lookup();
+    let sections = modules.find(lookup).ok_or(End::NoUnwindInfo)?;
+    cfi::row(sections, lookup, scratch).ok_or(End::NoUnwindInfo)?.step(frame, memory)
+}
 
-    /// Whether a signal handler returns to `address`. Asked before the tables: where the trampoline has none, the
-    /// byte before it belongs to another function.
-    fn is_trampoline(&self, address: CodeAddress) -> bool {
-        self.modules.code(address.address()).is_some_and(|code| arch::is_signal_trampoline(&code))
-    }
+/// The rule of a linkage stub without a table. Only an interrupted frame executes there: stubs call nothing.
+fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
+    let CodeAddress::Exact(ip) = address else { return None };
+    let (before, at) = (modules.code(ip.checked_sub(16)?)?, modules.code(ip)?);
+    arch::stub_offset(&before, &at).map(|offset| Rule::new(Kind::Sp, offset, 0))
+}
+
+/// Whether a signal handler returns to `address`. Asked before the tables: where the trampoline has none, the
+/// byte before it belongs to another function.
+fn is_trampoline(address: CodeAddress, modules: &impl Modules) -> bool {
+    modules.code(address.address()).is_some_and(|code| arch::is_signal_trampoline(&code))
 }
 
 /// A rule and how long it is true.
-enum Learned {
+pub(crate) enum Learned {
     /// As long as its module is loaded.
     Lasting(Rule),
     /// For this visit: code outside of modules may be replaced at any time.
     Passing(Rule),
+}
+
+impl Learned {
+    /// The rule, for those who keep none.
+    pub(crate) fn rule(self) -> Rule {
+        match self {
+            Learned::Lasting(rule) | Learned::Passing(rule) => rule,
+        }
+    }
 }
 
 impl<M: Modules> Rules for CachedRules<'_, M> {
@@ -121,10 +141,7 @@ impl<M: Modules> Rules for CachedRules<'_, M> {
     #[cold]
     #[inline(never)]
     fn evaluate(&mut self, frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
-        let lookup = frame.code().lookup();
-        let sections = self.modules.find(lookup).ok_or(End::NoUnwindInfo)?;
-        let row = cfi::row(sections, lookup, self.scratch).ok_or(End::NoUnwindInfo)?;
-        row.step(frame, memory)
+        evaluate(frame, memory, self.modules, self.scratch)
     }
 
     fn modules(&self) -> &M {
