@@ -32,6 +32,8 @@ mod lookup;
 mod reason;
 
 mod batch;
+mod binary;
+mod kernel;
 
 mod debug_files;
 mod demangle;
@@ -49,8 +51,10 @@ mod image;
 mod xz;
 
 pub use batch::{Batch, Found, Source};
+pub use binary::Binary;
 pub use demangle::demangle;
 pub use identity::ModuleFile;
+pub use kernel::{KernelFunction, KernelSymbols};
 pub use lookup::{Lookup, SourceFrame};
 pub use reason::Reason;
 pub use symbolizer::{DebugFiles, ModuleSymbols, Options, Refusal, Symbolizer};

@@ -29,6 +29,9 @@ pub enum Reason {
     /// A debug file was found where one was looked for, but it belongs to another build.
     #[error("Debug file does not belong to the binary file")]
     DebugFileRefused,
+    /// The kernel does not show the addresses of its functions to this user.
+    #[error("Kernel symbols are restricted")]
+    KernelRestricted,
     /// No file was mapped at the address when it was seen. Never returned by a lookup in a file: for callers,
     /// who know the mappings.
     #[error("No mapping for address")]
@@ -37,7 +40,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 10] = [
         Reason::FileMissing,
         Reason::FileReplaced,
         Reason::PermissionDenied,
@@ -46,6 +49,7 @@ impl Reason {
         Reason::NoSymbols,
         Reason::NoSymbolHere,
         Reason::DebugFileRefused,
+        Reason::KernelRestricted,
         Reason::NoMapping,
     ];
 
@@ -67,6 +71,7 @@ impl Reason {
                 "Install debug symbols (docs/symbols.md has the commands), or build without stripping."
             }
             Reason::DebugFileRefused => "Install the debug symbols of exactly this version of the file.",
+            Reason::KernelRestricted => "Record as root, or set the sysctl kernel.kptr_restrict to 0.",
             Reason::NoMapping => "Code that was made at run time is in no file: it has no names yet.",
         }
     }

@@ -1,0 +1,59 @@
+//! The bytes of a module, for those who read more of it than names.
+
+use crate::elf::Elf;
+use crate::identity::FileIdentity;
+use crate::image::Image;
+use crate::{ModuleFile, Reason};
+
+/// A file of which it is certain that it is the one that was mapped.
+pub struct Binary {
+    image: Image,
+    build_id: Vec<u8>,
+    identity: FileIdentity,
+}
+
+impl Binary {
+    /// Opens it. Costs a mapping and a look at its headers; other users' files are read.
+    ///
+    /// # Errors
+    /// Why it cannot be read, or is another one.
+    pub fn open(module: &ModuleFile) -> Result<Binary, Reason> {
+        let (image, identity) = Image::open(&module.path)?;
+        let build_id = Elf::parse(image.bytes())?.build_id().to_vec();
+        module.check(&identity, &build_id)?;
+        Ok(Binary { image, build_id, identity })
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.image.bytes()
+    }
+
+    /// Which file it is, as one that is at `path`.
+    pub fn file(&self, path: impl Into<std::path::PathBuf>) -> ModuleFile {
+        ModuleFile {
+            path: path.into(),
+            build_id: self.build_id.clone(),
+            device: self.identity.device,
+            inode: self.identity.inode,
+            modified_ns: self.identity.modified_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a file is opened under what is known of it, and not as another one.
+    #[test]
+    fn binary_is_the_one_that_is_meant() {
+        let path = std::env::current_exe().unwrap();
+        let binary = Binary::open(&ModuleFile::at(&path)).unwrap();
+        assert!(binary.bytes().starts_with(b"\x7fELF"));
+        let file = binary.file(&path);
+        assert!(Binary::open(&file).is_ok());
+        let other = ModuleFile { build_id: vec![1, 2, 3], ..file };
+        assert_eq!(Binary::open(&other).err(), Some(Reason::FileReplaced));
+    }
+}
