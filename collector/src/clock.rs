@@ -17,6 +17,22 @@ pub(crate) struct Clock {
     base: (u64, u64),
     /// Nanoseconds per tick.
     rate: f64,
+    /// See [`Clock::bend_ns`].
+    bend: u64,
+}
+
+/// Samples are converted at most so long after they were taken, unless the machine stands still.
+const SAMPLES_WAIT_NS: f64 = 500e6;
+
+/// One moment on two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// On the agents' clock, unshifted.
+    pub(crate) ticks: u64,
+    /// On `CLOCK_MONOTONIC_RAW`.
+    pub(crate) raw_ns: u64,
+    /// Ticks that passed while both were read.
+    pub(crate) window: u64,
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
@@ -50,12 +66,14 @@ impl Clock {
     /// Chooses the clock and measures it for two milliseconds.
     pub(crate) fn start() -> Clock {
         let tsc = tsc_is_invariant();
-        let origin = (ticks(tsc), raw_ns());
-        let mut clock = Clock { tsc, origin, base: (origin.0, 0), rate: 1.0 };
+        let mut clock = Clock { tsc, origin: (0, 0), base: (0, 0), rate: 1.0, bend: 0 };
+        let pair = clock.pair();
+        let origin = (pair.ticks, pair.raw_ns);
+        clock = Clock { origin, base: (origin.0, 0), ..clock };
         if tsc {
             std::thread::sleep(std::time::Duration::from_millis(2));
             clock.measure();
-            clock.base = (origin.0, 0);
+            (clock.base, clock.bend) = ((origin.0, 0), 0);
         }
         clock
     }
@@ -65,12 +83,38 @@ impl Clock {
         if !self.tsc {
             return;
         }
-        let now = (ticks(self.tsc), raw_ns());
+        let pair = self.pair();
+        let now = (pair.ticks, pair.raw_ns);
         self.base = (now.0, self.nanoseconds_of(now.0));
         let elapsed = now.0.saturating_sub(self.origin.0);
         if elapsed > 0 {
+            let before = self.rate;
             self.rate = now.1.saturating_sub(self.origin.1) as f64 / elapsed as f64;
+            let bend = (self.rate / before - 1.0).abs() * SAMPLES_WAIT_NS;
+            self.bend = self.bend.max(bend.ceil() as u64);
         }
+    }
+
+    /// Reads both clocks at one moment, as closely together as a few attempts allow.
+    pub(crate) fn pair(&self) -> Pair {
+        let attempt = || {
+            let before = ticks(self.tsc);
+            let raw_ns = raw_ns();
+            let window = ticks(self.tsc).saturating_sub(before);
+            Pair { ticks: before + window / 2, raw_ns, window }
+        };
+        (0..5).map(|_| attempt()).min_by_key(|pair| pair.window).unwrap_or_else(attempt)
+    }
+
+    /// Now, in unshifted ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        ticks(self.tsc)
+    }
+
+    /// Nanoseconds by which two conversions of one moment differ at most, when a measurement came between: times of
+    /// samples are converted a moment later than those of events.
+    pub(crate) fn bend_ns(&self) -> u64 {
+        self.bend
     }
 
     /// True when the clock is the time stamp counter.
@@ -88,7 +132,8 @@ impl Clock {
         self.nanoseconds_of(shifted << TIME_SHIFT)
     }
 
-    fn nanoseconds_of(&self, ticks: u64) -> u64 {
+    /// Nanoseconds since the start of the recording, of unshifted ticks.
+    pub(crate) fn nanoseconds_of(&self, ticks: u64) -> u64 {
         let distance = ticks.wrapping_sub(self.base.0).cast_signed() as f64 * self.rate;
         self.base.1.saturating_add_signed(distance as i64)
     }

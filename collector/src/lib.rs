@@ -16,6 +16,7 @@
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
+//!  sampler ─── CPU samples, from the kernel's rings; tells the writer in batches of its own
 //!  keeper ──── holds the robust futex by which agents see that we died
 //! ```
 
@@ -48,6 +49,8 @@ mod drained;
 mod key;
 mod stream;
 
+mod perf;
+
 mod batch;
 mod heads;
 mod item;
@@ -72,6 +75,7 @@ pub mod stages;
 pub use error::Error;
 pub use log::{Sink, log_to};
 pub use options::{OnFull, Options};
+pub use perf::{CpuOptions, Probe, Scope, probe};
 pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

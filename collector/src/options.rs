@@ -1,5 +1,6 @@
 //! What a recording is asked to do.
 
+use crate::CpuOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,8 @@ pub struct Options {
     pub live: bool,
     /// Take commands from others of this user; one session of a process can.
     pub hears_commands: bool,
+    /// Sample the processors, too.
+    pub cpu: Option<CpuOptions>,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
 }

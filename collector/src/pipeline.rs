@@ -6,16 +6,19 @@ use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
+use crate::perf;
 use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
-use capture::{Action, Error, Event, ModuleId, NodeId, ReallocOutcome, ThreadId, Writer};
+use capture::{
+    Action, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId, Writer,
+};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
 use shared_ring::decode::{Short, decode};
 use shared_ring::name::Name;
-use shared_ring::record::Record;
+use shared_ring::record::{Record, TIME_SHIFT};
 use std::sync::Arc;
 use symbols::ModuleFile;
 
@@ -63,6 +66,7 @@ pub(crate) struct Pipeline {
     pub(crate) frames: Vec<CodeFrame>,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
+    samples: perf::Entered,
 }
 
 impl Pipeline {
@@ -79,7 +83,26 @@ impl Pipeline {
             last: 0,
             frames: Vec::new(),
             files: FxHashMap::default(),
+            samples: perf::Entered::default(),
         }
+    }
+
+    /// Takes samples of the processors in.
+    pub(crate) fn sampled(&mut self, batch: perf::Batch) -> Result<(), Error> {
+        let mut wanted = perf::Wanted { frames: &mut self.frames, files: &mut self.files };
+        self.samples.take(batch, &self.clock, &mut self.writer, &mut wanted)
+    }
+
+    /// Says whose samples they are, when all are there; gives what the capture says about them.
+    pub(crate) fn finish_samples(&mut self, mut summary: CpuSummary) -> Result<CpuSummary, Error> {
+        self.samples.finish(&self.processes, &self.clock, &mut self.writer)?;
+        summary.samples = self.samples.samples();
+        if !summary.event.is_empty() {
+            // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
+            let ticks = self.clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));
+            summary.clock_error_ns = ticks + self.clock.bend_ns() + TIME_UNIT_NS;
+        }
+        Ok(summary)
     }
 
     /// The clock, to be measured again now and then.
@@ -187,7 +210,7 @@ impl Pipeline {
 
     fn started(&mut self, image: ImageId, slot: u32, pid: u32, origin: Option<Origin>) -> Result<(), Error> {
         let Some(known) = known(&mut self.images, image) else { return Ok(()) };
-        if self.processes.start(&known.image, slot, pid, origin, &mut self.writer)? {
+        if self.processes.start(&known.image, slot, pid, origin, self.last, &mut self.writer)? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())

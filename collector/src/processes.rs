@@ -23,6 +23,8 @@ struct Alive {
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     all: Vec<Process>,
+    /// When each was first heard of, in nanoseconds of the recording.
+    starts: Vec<u64>,
     threads: Vec<Thread>,
     alive: FxHashMap<(ImageId, u32), Alive>,
     /// Latest image by pid.
@@ -56,6 +58,7 @@ impl Processes {
         slot: u32,
         pid: u32,
         origin: Option<Origin>,
+        time: u64,
         writer: &mut Writer,
     ) -> Result<bool, Error> {
         if self.alive.contains_key(&(image.id, slot)) {
@@ -69,6 +72,7 @@ impl Processes {
         let pid = process.pid;
         let id = writer.process(process.clone())?;
         self.all.push(process);
+        self.starts.push(time);
         self.by_pid.insert(pid, id);
         self.by_slot.insert((image.id, slot, claimed_by), id);
         let begins_by = Some(origin.map_or(0, |origin| origin.fork));
@@ -227,6 +231,12 @@ impl Processes {
             .filter(|process| process.end.as_ref().is_some_and(|end| end.ended == Ended::Running))
             .map(|process| format!("{} {}", process.pid, process.name))
             .collect()
+    }
+
+    /// All images, each with the time when it was first heard of.
+    pub(crate) fn with_starts(&self) -> impl Iterator<Item = (ProcessId, &Process, u64)> {
+        let all = self.all.iter().zip(&self.starts).enumerate();
+        all.map(|(index, (process, start))| (ProcessId::from_index(index), process, *start))
     }
 
     /// How many images there were.

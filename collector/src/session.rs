@@ -9,12 +9,13 @@ use crate::keeper::Keeper;
 use crate::listener::{Host, Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
+use crate::perf::{Sampler, Samples};
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
 use crate::snapshot::{self, Asked, SoFar};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
-use capture::{Create, Effort, Metadata, Overhead, Summary, Writer};
+use capture::{CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::ffi::OsString;
@@ -42,6 +43,7 @@ pub struct Session {
     drain: JoinHandle<Work>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     watcher: JoinHandle<()>,
+    sampler: Result<Sampler, CpuSummary>,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     clock: Clock,
     /// Asks the writer what there is so far.
@@ -82,6 +84,8 @@ pub struct Finished {
     pub lost: u64,
     /// Remarks for the user.
     pub remarks: Vec<String>,
+    /// Why the processors were not sampled although they were to be, and what to do about it.
+    pub unsampled: Option<String>,
 }
 
 impl Session {
@@ -99,6 +103,14 @@ impl Session {
         let doorbell = Arc::new(Doorbell::default());
         let (batches, queue) = queue(doorbell.clone());
         let shared = Arc::new(Shared::default());
+        let chosen = (options.only.clone(), options.skip.clone());
+        let (sampler, samples) = match options.cpu {
+            None => (Err(CpuSummary::default()), Samples::none()),
+            Some(cpu) => match Sampler::start(cpu, chosen, options.max_depth.max(1), clock) {
+                Ok((sampler, samples)) => (Ok(sampler), samples),
+                Err(summary) => (Err(summary), Samples::none()),
+            },
+        };
         let rules = Rules {
             geometry: Geometry::default().with_ring_bytes(options.ring_size),
             policy: Policy {
@@ -135,7 +147,7 @@ impl Session {
         let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
         let (snapshots, asked) = mpsc::channel();
-        let writer = spawn("writer", move || write(pipeline, &queue, &out, &asked))?;
+        let writer = spawn("writer", move || write(pipeline, &queue, &samples, &out, &asked))?;
         let ear = if options.hears_commands {
             let desk =
                 Desk { path: options.output.clone(), snapshots: snapshots.clone(), host: listener.host() };
@@ -153,6 +165,7 @@ impl Session {
             drain,
             writer,
             watcher,
+            sampler,
             exits: Arc::default(),
             clock,
             snapshots,
@@ -235,12 +248,15 @@ impl Session {
             drain,
             writer,
             watcher,
+            sampler,
             exits,
             clock,
             snapshots: _,
             _ear: ear,
         } = self;
         drop(ear);
+        // While the writer still takes what comes.
+        let cpu = sampler.map_or_else(|summary| summary, Sampler::stop);
         let failures = listener.failures();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
@@ -255,6 +271,7 @@ impl Session {
             let Pipeline { processes, writer, .. } = &mut pipeline;
             processes.note_exit(pid, status, writer).map_err(failed)?;
         }
+        let cpu = pipeline.finish_samples(cpu).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended),
             lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
@@ -267,6 +284,7 @@ impl Session {
                 wake_ups: work.wake_ups,
                 held_ns: work.held_ns,
             },
+            cpu,
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
@@ -280,6 +298,8 @@ impl Session {
             path: path.clone(),
             lost: summary.lost.iter().map(|lost| lost.events).sum(),
             remarks: summary.remarks.clone(),
+            unsampled: (summary.cpu.event.is_empty() && !summary.cpu.refused.is_empty())
+                .then(|| summary.cpu.refused.clone()),
         };
         pipeline.writer.finish(&summary).map_err(failed)?;
         Ok(finished)
@@ -365,6 +385,7 @@ impl Desk {
 fn write(
     mut pipeline: Pipeline,
     queue: &Receiver,
+    samples: &Samples,
     written: &Written,
     asked: &mpsc::Receiver<Asked>,
 ) -> Result<(Pipeline, u64), capture::Error> {
@@ -377,12 +398,16 @@ fn write(
                 queue.finish(batch, bytes);
             }
             Received::Nothing => {}
-            Received::Over => return Ok((pipeline, thread_cpu_ns())),
+            Received::Over => {
+                samples.try_each(|batch| pipeline.sampled(batch))?;
+                return Ok((pipeline, thread_cpu_ns()));
+            }
         }
         for asked in asked.try_iter() {
             // Whoever asked may be gone.
             let _ = asked.send(so_far(&mut pipeline));
         }
+        samples.try_each(|batch| pipeline.sampled(batch))?;
         if flushed.elapsed() >= FLUSH {
             pipeline.refresh()?;
             flushed = Instant::now();

@@ -54,7 +54,7 @@ fn source(file: Option<&ModuleFile>) -> Source {
 }
 
 /// A copy of our own vdso: the kernel maps the same into us as into the processes that we recorded.
-fn vdso() -> Option<Vec<u8>> {
+pub(crate) fn vdso() -> Option<Vec<u8>> {
     use std::os::unix::fs::FileExt;
     let maps = procfs::process::Process::myself().ok()?.maps().ok()?;
     let map = maps.iter().find(|map| map.pathname == procfs::process::MMapPath::Vdso)?;

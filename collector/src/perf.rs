@@ -1,0 +1,41 @@
+//! Samples of the processors, by the kernel's performance events.
+//!
+//! ```text
+//!  kernel ──► one ring for each processor ──► sampler thread ──────────────────────────► writer
+//!               samples: registers,             records by time · processes, mappings      nodes, tasks,
+//!               a piece of stack, kernel stack  unwinding with files' tables · own ids     samples
+//! ```
+//!
+//! The sampler has a thread of its own and shares nothing with the one that drains the agents' rings. Where it falls
+//! behind, the kernel counts what it had no room for. Nothing here can make a recording fail: what the kernel refuses
+//! becomes a sentence ([`Refusal`]) in the capture.
+
+mod options;
+mod refusal;
+
+#[expect(unsafe_code, reason = "asks the kernel for events")]
+mod event;
+mod record;
+#[expect(unsafe_code, reason = "reads the rings that the kernel fills")]
+mod ring;
+mod time;
+
+mod order;
+
+mod code;
+mod files;
+mod kernel;
+mod space;
+
+mod stacks;
+mod tasks;
+
+mod batch;
+mod enter;
+mod sampler;
+
+pub(crate) use batch::{Batch, Samples};
+pub(crate) use enter::{Entered, Wanted};
+pub use event::{Probe, probe};
+pub use options::{CpuOptions, Scope};
+pub(crate) use sampler::Sampler;

@@ -1,0 +1,114 @@
+//! What the sampler tells the writer. Ids are the sampler's own, dense, and defined before they are used.
+
+use capture::Pseudo;
+use std::sync::mpsc::Receiver;
+use symbols::{ModuleFile, Reason};
+
+/// What happened since the last batch.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// New files with code, by id.
+    pub(super) modules: Vec<ModuleFile>,
+    /// New frames of the kernel, by id.
+    pub(super) kernel: Vec<KernelFrame>,
+    /// New stacks, by id; 0 is the empty one and is never here.
+    pub(super) nodes: Vec<(u32, Step)>,
+    /// New and changed images.
+    pub(super) images: Vec<(u32, Image)>,
+    /// New and changed threads.
+    pub(super) tasks: Vec<(u32, Task)>,
+    /// In the order of their times.
+    pub(super) samples: Vec<Sample>,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.samples.is_empty() && self.images.is_empty() && self.tasks.is_empty()
+    }
+}
+
+/// One step of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// Code of a process, by its module's own address.
+    Code { module: Option<u32>, address: u64, exact: bool },
+    /// Code of the kernel.
+    Kernel(u32),
+    /// Why the stack ends here.
+    End(Pseudo),
+}
+
+/// A place in the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KernelFrame {
+    /// `[kernel]`, or the loadable module in brackets.
+    pub(super) module: String,
+    /// From where that begins.
+    pub(super) address: u64,
+    pub(super) exact: bool,
+    pub(super) name: Result<String, Reason>,
+}
+
+/// What the kernel tells of one image of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Image {
+    pub(super) pid: u32,
+    /// The image it came from, by fork or exec.
+    pub(super) parent: Option<u32>,
+    /// It began by an exec; else by a fork, or before the recording.
+    pub(super) is_exec: bool,
+    /// Name of its main thread.
+    pub(super) name: String,
+    /// Path of its program, empty where that is not known.
+    pub(super) executable: String,
+    /// Ticks of its beginning, 0 for what ran before the recording.
+    pub(super) started: u64,
+    /// Ticks of its end.
+    pub(super) ended: Option<u64>,
+    /// It was sampled.
+    pub(super) is_sampled: bool,
+    /// The user asked for it.
+    pub(super) is_chosen: bool,
+}
+
+/// A thread of an image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) image: u32,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) name: String,
+}
+
+/// What a processor was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) ticks: u64,
+    pub(super) task: u32,
+    pub(super) cpu: u32,
+    pub(super) node: u32,
+    pub(super) weight: u64,
+}
+
+/// Where batches come from; nowhere when nothing is sampled.
+#[derive(Debug)]
+pub(crate) struct Samples(Option<Receiver<Batch>>);
+
+impl Samples {
+    /// Of a recording without samples.
+    pub(crate) fn none() -> Samples {
+        Samples(None)
+    }
+
+    pub(super) fn from(batches: Receiver<Batch>) -> Samples {
+        Samples(Some(batches))
+    }
+
+    /// Hands all batches that are there to `take`, until it fails.
+    ///
+    /// # Errors
+    /// That of `take`.
+    pub(crate) fn try_each<E>(&self, take: impl FnMut(Batch) -> Result<(), E>) -> Result<(), E> {
+        self.0.iter().flat_map(Receiver::try_iter).try_for_each(take)
+    }
+}

@@ -1,0 +1,166 @@
+//! A file with code, parsed once for all processes that map it.
+
+use object::Endianness;
+use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use symbols::{Binary, ModuleFile, Reason};
+use unwind::{Sections, SharedRules, SharedSlot};
+
+/// Rules that are kept for a file: those of its hot addresses find a place.
+const KEPT: usize = 1 << 13;
+/// Program headers that are looked at.
+const MOST_HEADERS: usize = 128;
+
+/// Contents and tables of a file.
+pub(super) struct Code {
+    bytes: Bytes,
+    /// What is known of the file.
+    pub(super) file: ModuleFile,
+    segments: Vec<Segment>,
+    /// Address of `.eh_frame_hdr` in the file's own addresses.
+    hdr: Option<u64>,
+    kept: Box<[SharedSlot]>,
+}
+
+enum Bytes {
+    File(Binary),
+    Copy(Vec<u8>),
+}
+
+/// A part of the file that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    address: u64,
+    offset: u64,
+    length: u64,
+    is_code: bool,
+}
+
+impl Code {
+    /// The file of this identity, which the capture knows by `path`.
+    pub(super) fn open(module: &ModuleFile, path: &str) -> Result<Code, Reason> {
+        let binary = Binary::open(module)?;
+        let file = binary.file(path);
+        Code::new(Bytes::File(binary), file)
+    }
+
+    /// The kernel's code in each process, of which we have a copy.
+    pub(super) fn vdso(image: Vec<u8>, path: &str) -> Result<Code, Reason> {
+        let read = |address: u64, into: &mut [u8]| {
+            let part = usize::try_from(address).ok().and_then(|start| image.get(start..)?.get(..into.len()));
+            part.is_some_and(|part| {
+                into.copy_from_slice(part);
+                true
+            })
+        };
+        let parsed = unwind::module::Image::parse(0, read).map_err(|_| Reason::UnreadableElf)?;
+        let build_id = parsed.build_id.map_or_else(Vec::new, |id| id.as_bytes().to_vec());
+        let file = ModuleFile { build_id, ..ModuleFile::at(path) };
+        Code::new(Bytes::Copy(image), file)
+    }
+
+    fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
+        let (segments, hdr) = headers(bytes.get()).ok_or(Reason::UnreadableElf)?;
+        let kept = (0..KEPT).map(|_| SharedSlot::new()).collect();
+        Ok(Code { bytes, file, segments, hdr, kept })
+    }
+
+    /// What to take off an address of a process that maps the file from `offset` on at `start`, to get one of the
+    /// file's own.
+    pub(super) fn bias(&self, start: u64, offset: u64) -> u64 {
+        // Mappings begin on pages, segments anywhere on them.
+        let holds = |segment: &&Segment| {
+            offset >= segment.offset & !0xfff && offset < segment.offset.saturating_add(segment.length)
+        };
+        let mut holding: Vec<&Segment> = self.segments.iter().filter(holds).collect();
+        // Two segments may share a page of the file.
+        holding.sort_by_key(|segment| !segment.is_code);
+        match holding.first() {
+            Some(segment) => {
+                let address = segment.address.wrapping_add(offset.wrapping_sub(segment.offset));
+                start.wrapping_sub(address)
+            }
+            None => start.wrapping_sub(offset),
+        }
+    }
+
+    /// The unwind tables, in the file's own addresses.
+    pub(super) fn sections(&self) -> Option<Sections<'_>> {
+        let hdr_address = self.hdr?;
+        let around = |segment: &&Segment| hdr_address.wrapping_sub(segment.address) < segment.length;
+        let segment = self.segments.iter().find(around)?;
+        let bytes = self.part(segment.offset, segment.length)?;
+        Some(Sections { segment: bytes, segment_address: segment.address, hdr_address })
+    }
+
+    /// The rules that are kept for it.
+    pub(super) fn kept(&self) -> SharedRules<'_> {
+        SharedRules::new(&self.kept)
+    }
+
+    /// Sixteen bytes of the file.
+    pub(super) fn sixteen(&self, offset: u64) -> Option<[u8; 16]> {
+        self.part(offset, 16)?.first_chunk().copied()
+    }
+
+    fn part(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        let rest = self.bytes.get().get(usize::try_from(offset).ok()?..)?;
+        rest.get(..usize::try_from(length).ok()?)
+    }
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::File(binary) => binary.bytes(),
+            Bytes::Copy(bytes) => bytes,
+        }
+    }
+}
+
+/// The mapped parts of a 64-bit file, and where its unwind tables begin.
+fn headers(bytes: &[u8]) -> Option<(Vec<Segment>, Option<u64>)> {
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let (mut segments, mut hdr) = (Vec::new(), None);
+    for header in header.program_headers(endian, bytes).ok()?.iter().take(MOST_HEADERS) {
+        match header.p_type(endian) {
+            PT_LOAD => segments.push(Segment {
+                address: header.p_vaddr(endian),
+                offset: header.p_offset(endian),
+                length: header.p_filesz(endian),
+                is_code: header.p_flags(endian) & PF_X != 0,
+            }),
+            PT_GNU_EH_FRAME => hdr = Some(header.p_vaddr(endian)),
+            _ => {}
+        }
+    }
+    Some((segments, hdr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that this very program's code is found where it is mapped, with its tables and bytes.
+    #[test]
+    fn own_program_is_found_in_its_file() {
+        let path = std::env::current_exe().unwrap();
+        let code = Code::open(&ModuleFile::at(&path), "it").unwrap();
+        let maps = procfs::process::Process::myself().unwrap().maps().unwrap();
+        let here = own_program_is_found_in_its_file as *const () as u64;
+        let map = maps.iter().find(|map| (map.address.0..map.address.1).contains(&here)).unwrap();
+        let first = maps.iter().find(|other| other.pathname == map.pathname).unwrap();
+        assert_eq!(code.bias(map.address.0, map.offset), first.address.0);
+        assert!(code.sections().is_some());
+        assert!(code.sixteen(here - map.address.0 + map.offset).is_some());
+        assert_eq!(code.sixteen(u64::MAX - 3), None);
+    }
+
+    /// Check that what is no file with code says so.
+    #[test]
+    fn other_files_are_refused() {
+        assert_eq!(Code::vdso(vec![0; 100], "x").err(), Some(Reason::UnreadableElf));
+        assert_eq!(Code::open(&ModuleFile::at("/proc/self/maps"), "x").err(), Some(Reason::UnreadableElf));
+    }
+}

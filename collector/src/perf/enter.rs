@@ -1,0 +1,199 @@
+//! From the sampler's ids to the capture's.
+//!
+//! Samples refer to tasks, and tasks to processes only when the recording ends: an agent may tell of a process later
+//! than the kernel does. Then each process that an agent told of belongs to the image that ran when it connected, and
+//! images of which no agent told are added to the table of processes.
+
+use super::batch::{Batch, Image, KernelFrame, Step, Task};
+use crate::clock::Clock;
+use crate::processes::Processes;
+use crate::stacks::CodeFrame;
+use capture::{
+    Ended, Error, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
+    SourceFrame, Symbolized, TaskId, Writer,
+};
+use rustc_hash::FxHashMap;
+use symbols::ModuleFile;
+
+/// What has been entered.
+#[derive(Debug, Default)]
+pub(crate) struct Entered {
+    modules: Vec<ModuleId>,
+    kernel: Vec<FrameId>,
+    /// The empty stack first.
+    nodes: Vec<NodeId>,
+    tasks: Vec<(TaskId, Task)>,
+    images: Vec<Image>,
+    samples: u64,
+}
+
+/// Where names come from, of what was entered.
+pub(crate) struct Wanted<'a> {
+    pub(crate) frames: &'a mut Vec<CodeFrame>,
+    pub(crate) files: &'a mut FxHashMap<ModuleId, ModuleFile>,
+}
+
+impl Entered {
+    /// Takes all of a batch in.
+    pub(crate) fn take(
+        &mut self,
+        batch: Batch,
+        clock: &Clock,
+        writer: &mut Writer,
+        wanted: &mut Wanted<'_>,
+    ) -> Result<(), Error> {
+        for file in batch.modules {
+            self.modules.push(module(file, writer, wanted)?);
+        }
+        for frame in batch.kernel {
+            self.kernel.push(kernel_frame(&frame, writer)?);
+        }
+        if self.nodes.is_empty() {
+            self.nodes.push(NodeId::ROOT);
+        }
+        for (parent, step) in batch.nodes {
+            let frame = self.frame(step, writer, wanted)?;
+            let parent = self.nodes.get(parent as usize).copied().unwrap_or(NodeId::ROOT);
+            self.nodes.push(writer.node(parent, frame)?);
+        }
+        for (id, image) in batch.images {
+            put(&mut self.images, id, image);
+        }
+        for (id, task) in batch.tasks {
+            let row = capture::Task { pid: task.pid, tid: task.tid, name: task.name.clone(), process: None };
+            let row = writer.task(row)?;
+            put(&mut self.tasks, id, (row, task));
+        }
+        for sample in batch.samples {
+            let (Some((task, _)), Some(stack)) =
+                (self.tasks.get(sample.task as usize), self.nodes.get(sample.node as usize))
+            else {
+                continue;
+            };
+            let (time, task, stack) = (clock.nanoseconds_of(sample.ticks), *task, *stack);
+            writer.sample(Sample { time, task, cpu: sample.cpu, stack, weight: sample.weight })?;
+            self.samples += 1;
+        }
+        Ok(())
+    }
+
+    fn frame(&self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+        match step {
+            Step::Kernel(id) => match self.kernel.get(id as usize) {
+                Some(frame) => Ok(*frame),
+                None => writer.frame(Frame::Pseudo(capture::Pseudo::NotTaken)),
+            },
+            Step::End(pseudo) => writer.frame(Frame::Pseudo(pseudo)),
+            Step::Code { module, address, exact } => {
+                let module = module.and_then(|module| self.modules.get(module as usize)).copied();
+                let frame = writer.frame(Frame::Code { module, address, exact })?;
+                if let Some(module) = module {
+                    wanted.frames.push(CodeFrame { frame, module, address, exact });
+                }
+                Ok(frame)
+            }
+        }
+    }
+
+    /// Samples in the capture.
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.
+    pub(crate) fn finish(
+        &mut self,
+        processes: &Processes,
+        clock: &Clock,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let mut owners: Vec<Option<ProcessId>> = vec![None; self.images.len()];
+        for (id, process, started) in processes.with_starts() {
+            if let Some(image) = self.image_of(process, started, clock) {
+                owners[image] = Some(id);
+            }
+        }
+        for (index, image) in self.images.iter().enumerate() {
+            // A fork that neither worked nor executed anything is only known to the kernel.
+            let is_worth_it = image.is_chosen && (image.is_sampled || (image.is_exec && image.started > 0));
+            if owners[index].is_none() && is_worth_it {
+                let parent = image.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());
+                owners[index] = Some(writer.process(process_of(image, parent, clock))?);
+            }
+        }
+        for (id, task) in &self.tasks {
+            let process = owners.get(task.image as usize).copied().flatten();
+            let Task { pid, tid, name, .. } = task.clone();
+            writer.update_task(*id, capture::Task { pid, tid, name, process })?;
+        }
+        Ok(())
+    }
+
+    /// The image that a recorded process is: the last one of its pid that had begun in the same way when the agent
+    /// connected. Of two that follow each other at once, the one of the same name.
+    fn image_of(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
+        let of_pid = self.images.iter().enumerate().filter(|(_, image)| {
+            image.pid == process.pid
+                && image.is_exec != process.forked
+                && clock.nanoseconds_of(image.started) <= started
+        });
+        let candidates: Vec<(usize, &Image)> = of_pid.collect();
+        // The kernel keeps 15 letters of a name.
+        let is_named = |image: &Image| {
+            let program = image.executable.rsplit('/').next().unwrap_or("");
+            program == process.name || (!image.name.is_empty() && process.name.starts_with(&image.name))
+        };
+        let named = candidates.iter().rev().find(|(_, image)| is_named(image));
+        named.or(candidates.last()).map(|(index, _)| *index)
+    }
+}
+
+/// Sets a row, which is the next new one or one that is there.
+fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
+    match rows.get_mut(id as usize) {
+        Some(place) => *place = row,
+        None => rows.push(row),
+    }
+}
+
+fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<ModuleId, Error> {
+    let row = Module {
+        path: file.path.to_string_lossy().into_owned(),
+        build_id: file.build_id.clone(),
+        device: file.device,
+        inode: file.inode,
+        modified_ns: file.modified_ns,
+    };
+    let id = writer.module(row)?;
+    wanted.files.entry(id).or_insert(file);
+    Ok(id)
+}
+
+fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<FrameId, Error> {
+    let module = writer.module(Module { path: frame.module.clone(), ..Module::default() })?;
+    let id =
+        writer.frame(Frame::Code { module: Some(module), address: frame.address, exact: frame.exact })?;
+    let names = match &frame.name {
+        Ok(name) => vec![SourceFrame { function: Some(writer.string(name)?), file: None, line: None }],
+        Err(_) => Vec::new(),
+    };
+    let reason = frame.reason().map(|reason| writer.string(&reason.to_string())).transpose()?;
+    writer.symbolized(Symbolized { frame: id, names, reason })?;
+    Ok(id)
+}
+
+fn process_of(image: &Image, parent: Option<ProcessId>, clock: &Clock) -> Process {
+    let program = image.executable.rsplit('/').next().unwrap_or("");
+    let name = if program.is_empty() { image.name.as_str() } else { program };
+    let name = if name.is_empty() { format!("[pid = {}]", image.pid) } else { name.to_owned() };
+    let ended = |ticks| ProcessEnd { ended: Ended::Unknown, time: clock.nanoseconds_of(ticks) };
+    Process {
+        pid: image.pid,
+        parent,
+        image: u32::from(image.is_exec),
+        name,
+        executable: image.executable.clone(),
+        end: image.ended.map(ended),
+        ..Process::default()
+    }
+}

@@ -1,0 +1,138 @@
+//! All files that sampled processes map, each once.
+
+use super::code::Code;
+use crate::modules::VDSO;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, OnceCell};
+use std::path::{Path, PathBuf};
+use symbols::{ModuleFile, Reason};
+
+/// Files that are told apart; what comes beyond has no names and no tables.
+const MOST: usize = 1 << 16;
+
+/// Position of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileId(pub(super) u32);
+
+/// What the kernel says about a mapped file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// As the process sees it.
+    pub(super) path: String,
+    /// Empty where it has none.
+    pub(super) build_id: Vec<u8>,
+    /// 0 where a build id is known instead.
+    pub(super) inode: u64,
+}
+
+struct File {
+    key: Key,
+    /// Opened when the first sample needs it.
+    code: OnceCell<Result<Code, Reason>>,
+}
+
+/// The files.
+#[derive(Default)]
+pub(super) struct Files {
+    ids: FxHashMap<Key, FileId>,
+    files: Vec<File>,
+    /// Files that were parsed.
+    pub(super) opened: Cell<u64>,
+}
+
+impl Files {
+    /// The file that a mapping names; none for memory that no file holds.
+    pub(super) fn id(&mut self, path: &[u8], build_id: &[u8], inode: u64) -> Option<FileId> {
+        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+        if path != VDSO.as_bytes() && (!path.starts_with(b"/") || path.starts_with(b"//")) {
+            return None;
+        }
+        let key =
+            Key { path: String::from_utf8_lossy(path).into_owned(), build_id: build_id.to_vec(), inode };
+        if let Some(known) = self.ids.get(&key) {
+            return Some(*known);
+        }
+        let id = FileId(u32::try_from(self.files.len()).ok().filter(|_| self.files.len() < MOST)?);
+        self.files.push(File { key: key.clone(), code: OnceCell::new() });
+        self.ids.insert(key, id);
+        Some(id)
+    }
+
+    /// Its contents, opened on behalf of a process that maps it.
+    pub(super) fn code(&self, id: FileId, pid: u32) -> Option<&Code> {
+        let file = self.files.get(id.0 as usize)?;
+        let code = file.code.get_or_init(|| {
+            self.opened.set(self.opened.get() + 1);
+            open(&file.key, pid)
+        });
+        code.as_ref().ok()
+    }
+
+    /// What the kernel said about it.
+    pub(super) fn key(&self, id: FileId) -> Option<&Key> {
+        self.files.get(id.0 as usize).map(|file| &file.key)
+    }
+
+    /// What is known of it, as far as it was opened.
+    pub(super) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
+        let Some(key) = self.key(id) else { return ModuleFile::default() };
+        match self.code(id, pid) {
+            Some(code) => code.file.clone(),
+            None => {
+                ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(&key.path) }
+            }
+        }
+    }
+}
+
+/// Opens a file as the process sees it; if that is gone, as we see it. A file that is another one is refused.
+fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
+    if key.path == VDSO {
+        let image = crate::symbolize::vdso().ok_or(Reason::FileMissing)?;
+        return Code::vdso(image, VDSO);
+    }
+    let inside = PathBuf::from(format!("/proc/{pid}/root{}", key.path));
+    let at = |path: &Path| {
+        let known = ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(path) };
+        Code::open(&known, &key.path)
+    };
+    at(&inside).or_else(|_| at(Path::new(&key.path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a file is opened once for all processes that map it, and memory without a file is none.
+    #[test]
+    fn files_are_opened_once() {
+        let mut files = Files::default();
+        let path = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+        for pid in 1..=100 {
+            let id = files.id(path.as_bytes(), &[], 0).unwrap();
+            assert!(files.code(id, pid).is_some());
+        }
+        assert_eq!((files.files.len(), files.opened.get()), (1, 1));
+        for path in [&b""[..], b"//anon", b"[heap]", b"[vsyscall]", b"anon_inode:x"] {
+            assert_eq!(files.id(path, &[], 0), None);
+        }
+    }
+
+    /// Check that a file with another build id than the mapped one is not read.
+    #[test]
+    fn other_builds_are_not_read() {
+        let mut files = Files::default();
+        let path = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+        let id = files.id(path.as_bytes(), &[1, 2, 3], 0).unwrap();
+        assert!(files.code(id, std::process::id()).is_none());
+        assert_eq!(files.file(id, 0).build_id, [1, 2, 3]);
+    }
+
+    /// Check that the kernel's code in each process is known.
+    #[test]
+    fn vdso_is_known() {
+        let mut files = Files::default();
+        let id = files.id(VDSO.as_bytes(), &[], 0).unwrap();
+        assert!(files.code(id, 0).is_some_and(|code| code.sections().is_some()));
+    }
+}

@@ -1,0 +1,155 @@
+//! The kernel's part of stacks.
+
+use super::batch::{Batch, KernelFrame};
+use perf_event_open_sys::bindings as sys;
+use rustc_hash::FxHashMap;
+use symbols::{KernelSymbols, Reason};
+
+/// Addresses from here on are marks between the parts of a stack.
+const FIRST_MARK: u64 = sys::PERF_CONTEXT_MAX;
+
+/// The kernel's functions, and the frames that were seen.
+#[derive(Default)]
+pub(super) struct Kernel {
+    /// Read when the first frame wants a name.
+    symbols: Option<KernelSymbols>,
+    /// Where loadable modules begin.
+    bases: FxHashMap<String, u64>,
+    /// Code has come or gone since the symbols were read.
+    is_stale: bool,
+    frames: FxHashMap<(u64, bool), u32>,
+}
+
+impl Kernel {
+    /// Code of the kernel came or went.
+    pub(super) fn changed(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Hands the frames of a kernel stack to `visit`, outermost first.
+    pub(super) fn frames(&mut self, chain: &[u8], batch: &mut Batch, mut visit: impl FnMut(u32)) {
+        let (words, _) = chain.as_chunks::<8>();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let kernel: Vec<u64> = words
+            .skip_while(|word| *word != sys::PERF_CONTEXT_KERNEL)
+            .skip(1)
+            .take_while(|word| *word < FIRST_MARK)
+            .collect();
+        for (place, address) in kernel.iter().enumerate().rev() {
+            visit(self.frame(*address, place == 0, batch));
+        }
+    }
+
+    fn frame(&mut self, address: u64, exact: bool, batch: &mut Batch) -> u32 {
+        if let Some(known) = self.frames.get(&(address, exact)) {
+            return *known;
+        }
+        let id = self.frames.len() as u32;
+        self.frames.insert((address, exact), id);
+        batch.kernel.push(self.named(address, exact));
+        id
+    }
+
+    fn named(&mut self, address: u64, exact: bool) -> KernelFrame {
+        let lookup = if exact { address } else { address.wrapping_sub(1) };
+        if self.symbols.as_ref().is_none_or(|symbols| self.is_stale && symbols.find(lookup).is_err()) {
+            self.read();
+        }
+        let symbols = self.symbols.get_or_insert_default();
+        let (module, base, name) = match symbols.find(lookup) {
+            Ok(function) if function.module.is_empty() => {
+                ("kernel", symbols.start(), Ok(function.name.to_owned()))
+            }
+            Ok(function) => {
+                let base = self.bases.get(function.module).copied().unwrap_or(0);
+                (function.module, base, Ok(function.name.to_owned()))
+            }
+            Err(reason) => ("kernel", symbols.start(), Err(reason)),
+        };
+        KernelFrame { module: format!("[{module}]"), address: address.wrapping_sub(base), exact, name }
+    }
+
+    fn read(&mut self) {
+        self.symbols = Some(KernelSymbols::of_this_kernel());
+        self.bases = bases(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
+        self.is_stale = false;
+    }
+}
+
+/// Where modules begin: the first and the last word of lines as `nf_tables 311296 0 - Live 0xffffffffc0201000`.
+fn bases(text: &str) -> FxHashMap<String, u64> {
+    let base = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?;
+        let address = words.find_map(|word| word.strip_prefix("0x"))?;
+        Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
+    };
+    text.lines().filter_map(base).collect()
+}
+
+impl KernelFrame {
+    /// Why there is no name.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        self.name.as_ref().err().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel() -> Kernel {
+        let table =
+            "ffffffff81000000 T _stext\nffffffff81000100 t inner\nffffffffc0200010 t hook [a_module]\n";
+        Kernel {
+            symbols: Some(KernelSymbols::parse(table.into())),
+            bases: bases("a_module 4096 0 - Live 0xffffffffc0200000\n"),
+            ..Kernel::default()
+        }
+    }
+
+    fn chain(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Check that frames come outermost first, that only the innermost is an instruction, and that marks and what the
+    /// kernel found in user space are left out.
+    #[test]
+    fn kernel_stacks_are_turned_round() {
+        let (mut kernel, mut batch, mut seen) = (kernel(), Batch::default(), Vec::new());
+        let words = [
+            sys::PERF_CONTEXT_KERNEL,
+            0xffff_ffff_8100_0110,
+            0xffff_ffff_c020_0018,
+            0xffff_ffff_8100_0100,
+            sys::PERF_CONTEXT_USER,
+            0x1234,
+        ];
+        kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
+        kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
+        assert_eq!(seen, [0, 1, 2, 0, 1, 2]);
+        let frame = |module: &str, address, exact, name: &str| KernelFrame {
+            module: module.into(),
+            address,
+            exact,
+            name: Ok(name.into()),
+        };
+        assert_eq!(
+            batch.kernel,
+            [
+                // The call was the last instruction of the function before.
+                frame("[kernel]", 0x100, false, "_stext"),
+                frame("[a_module]", 0x18, false, "hook"),
+                frame("[kernel]", 0x110, true, "inner"),
+            ]
+        );
+    }
+
+    /// Check that a chain without the kernel's part, or with half a word, gives no frames.
+    #[test]
+    fn other_chains_have_no_frames() {
+        for bytes in [chain(&[]), chain(&[sys::PERF_CONTEXT_USER, 1]), vec![1, 2, 3]] {
+            kernel().frames(&bytes, &mut Batch::default(), |frame| panic!("{frame}"));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The records of a ring: a pure function from bytes to what they say.
+//!
+//! ```text
+//!  0         4      6      8
+//!  +---------+------+------+----------------------------+-------------------------------+
+//!  | type u32| misc | size | what the type has          | pid tid │ time u64 │ cpu u32 0│
+//!  +---------+------+------+----------------------------+-------------------------------+
+//!
+//!  sample:   ip u64 │ pid tid u32 │ time u64 │ cpu u32, 0 │ period u64 │ n u64, n × u64 kernel stack
+//!            │ abi u64, bp sp ip u64 unless the abi is 0 │ size u64, size bytes of stack, bytes of it that are true
+//! ```
+//!
+//! Only samples end without the part on the right. The layout follows from what the event asked for (`event.rs`).
+
+use perf_event_open_sys::bindings as sys;
+
+/// A record, and when it was written by the ring's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    pub(super) time: u64,
+    pub(super) what: What<'a>,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What<'a> {
+    /// A processor was here.
+    Sample(Sample<'a>),
+    /// A process mapped code.
+    Map(Map<'a>),
+    /// A thread has another name, because its process executes another program or by its own will.
+    Comm { pid: u32, tid: u32, name: &'a [u8], is_exec: bool },
+    /// A process (pid is new) or thread began.
+    Fork { pid: u32, parent: u32, tid: u32 },
+    /// A thread ended.
+    Exit { pid: u32, tid: u32 },
+    /// There was no room for so many records.
+    Lost { records: u64 },
+    /// The kernel stopped sampling for a moment.
+    Throttle,
+    /// Code of the kernel came or went.
+    KernelCode,
+    /// Nothing that we asked for.
+    Other,
+}
+
+/// What a processor was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample<'a> {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) cpu: u32,
+    pub(super) period: u64,
+    /// Addresses of the kernel's frames with marks between, eight bytes each, innermost first.
+    pub(super) chain: &'a [u8],
+    pub(super) user: User<'a>,
+}
+
+/// The part of a sample that lies in user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum User<'a> {
+    /// The thread has none: it is the kernel's.
+    None,
+    /// The thread runs 32-bit code.
+    Narrow { ip: u64 },
+    /// Registers and a piece of stack. `is_cut`: the stack may go on above it.
+    Wide { ip: u64, sp: u64, bp: u64, stack: &'a [u8], is_cut: bool },
+}
+
+/// A mapping of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Map<'a> {
+    pub(super) pid: u32,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    /// Where in the file it begins.
+    pub(super) offset: u64,
+    pub(super) is_code: bool,
+    /// Empty where the kernel gives an inode instead.
+    pub(super) build_id: &'a [u8],
+    /// 0 where the kernel gives a build id instead.
+    pub(super) inode: u64,
+    pub(super) path: &'a [u8],
+}
+
+/// Bytes that are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+const HEADER: usize = 8;
+/// What ends all records but samples.
+const TRAILER: usize = 24;
+
+/// The first record of `bytes`, as bytes, and what is left.
+pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let size = bytes.get(6..HEADER).and_then(|size| size.first_chunk()).ok_or(Malformed)?;
+    let size = usize::from(u16::from_le_bytes(*size));
+    if size < HEADER {
+        return Err(Malformed);
+    }
+    bytes.split_at_checked(size).ok_or(Malformed)
+}
+
+/// Reads a record that fills `bytes`.
+pub(super) fn parse(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
+    let mut head = Fields(bytes);
+    let kind = head.u32()?;
+    let misc = u32::from(head.u16()?);
+    head.u16()?;
+    if kind == sys::PERF_RECORD_SAMPLE {
+        return sample(head);
+    }
+    let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
+    let (body, trailer) = head.0.split_at_checked(body).ok_or(Malformed)?;
+    let time = Fields(trailer.get(8..).ok_or(Malformed)?).u64()?;
+    let what = match kind {
+        sys::PERF_RECORD_MMAP2 => map(Fields(body), misc)?,
+        sys::PERF_RECORD_COMM => comm(Fields(body), misc)?,
+        sys::PERF_RECORD_FORK => {
+            let [pid, parent, tid, _] = Fields(body).four()?;
+            What::Fork { pid, parent, tid }
+        }
+        sys::PERF_RECORD_EXIT => {
+            let [pid, _, tid, _] = Fields(body).four()?;
+            What::Exit { pid, tid }
+        }
+        sys::PERF_RECORD_LOST => {
+            let mut body = Fields(body);
+            body.u64()?;
+            What::Lost { records: body.u64()? }
+        }
+        sys::PERF_RECORD_LOST_SAMPLES => What::Lost { records: Fields(body).u64()? },
+        sys::PERF_RECORD_THROTTLE => What::Throttle,
+        sys::PERF_RECORD_KSYMBOL => What::KernelCode,
+        _ => What::Other,
+    };
+    Ok(Record { time, what })
+}
+
+fn sample(mut fields: Fields<'_>) -> Result<Record<'_>, Malformed> {
+    fields.u64()?;
+    let (pid, tid, time, cpu) = (fields.u32()?, fields.u32()?, fields.u64()?, fields.u32()?);
+    fields.u32()?;
+    let period = fields.u64()?;
+    let frames = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
+    let chain = fields.bytes(frames.checked_mul(8).ok_or(Malformed)?)?;
+    let abi = fields.u64()?;
+    let registers = if abi == ABI_NONE { None } else { Some([fields.u64()?, fields.u64()?, fields.u64()?]) };
+    let size = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
+    let copied = fields.bytes(size)?;
+    let length = if size == 0 { 0 } else { usize::try_from(fields.u64()?).map_err(|_| Malformed)? };
+    let stack = copied.get(..length).ok_or(Malformed)?;
+    let user = match registers {
+        None => User::None,
+        Some([_, _, ip]) if abi == ABI_32 => User::Narrow { ip },
+        Some([bp, sp, ip]) => User::Wide { ip, sp, bp, stack, is_cut: length == size },
+    };
+    let what = What::Sample(Sample { pid, tid, cpu, period, chain, user });
+    Ok(Record { time, what })
+}
+
+const ABI_NONE: u64 = sys::PERF_SAMPLE_REGS_ABI_NONE as u64;
+const ABI_32: u64 = sys::PERF_SAMPLE_REGS_ABI_32 as u64;
+
+fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+    let (pid, _) = (fields.u32()?, fields.u32()?);
+    let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let mut identity = Fields(fields.bytes(24)?);
+    let (mut build_id, mut inode) = (&[][..], 0);
+    if misc & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
+        let length = usize::from(identity.u32()?.to_le_bytes()[0]);
+        build_id = identity.bytes(length)?;
+    } else {
+        identity.u64()?;
+        inode = identity.u64()?;
+    }
+    let protection = fields.u32()?;
+    fields.u32()?;
+    let is_code = protection & libc::PROT_EXEC.cast_unsigned() != 0;
+    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, inode, path: until_nul(fields.0) }))
+}
+
+fn comm(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+    let (pid, tid) = (fields.u32()?, fields.u32()?);
+    let is_exec = misc & sys::PERF_RECORD_MISC_COMM_EXEC != 0;
+    Ok(What::Comm { pid, tid, name: until_nul(fields.0), is_exec })
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or(bytes)
+}
+
+/// Little-endian numbers one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.bytes(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn four(mut self) -> Result<[u32; 4], Malformed> {
+        Ok([self.u32()?, self.u32()?, self.u32()?, self.u32()?])
+    }
+}
+
+#[cfg(test)]
+pub(super) mod made;
+
+#[cfg(test)]
+mod tests;

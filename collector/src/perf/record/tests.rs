@@ -1,0 +1,87 @@
+use super::made::{self, Made};
+use super::*;
+use proptest::prelude::*;
+
+/// Check that each kind of record says what the kernel put into it.
+#[test]
+fn records_say_what_was_put_in() {
+    let map = What::Map(Map {
+        pid: 7,
+        start: 0x1000,
+        length: 0x2000,
+        offset: 0x3000,
+        is_code: true,
+        build_id: &[0xab; 20],
+        inode: 0,
+        path: b"/lib/x.so",
+    });
+    let stack = [1, 0, 0, 0, 0, 0, 0, 0];
+    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &stack, is_cut: false };
+    let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
+    let sample = What::Sample(Sample { pid: 7, tid: 7, cpu: 3, period: 1_000_000, chain: &chain, user });
+    for (bytes, what) in [
+        (made::map(7, 5), map),
+        (made::sample(7, 5), sample),
+        (made::comm(7, 5), What::Comm { pid: 7, tid: 7, name: b"name", is_exec: true }),
+        (made::fork(7, 5), What::Fork { pid: 7, parent: 1, tid: 7 }),
+        (made::exit(7, 5), What::Exit { pid: 7, tid: 7 }),
+        (Made::new(sys::PERF_RECORD_LOST).u64(0).u64(9).end(5), What::Lost { records: 9 }),
+        (Made::new(sys::PERF_RECORD_LOST_SAMPLES).u64(8).end(5), What::Lost { records: 8 }),
+        (Made::new(sys::PERF_RECORD_THROTTLE).u64(0).u64(0).u64(0).end(5), What::Throttle),
+        (Made::new(sys::PERF_RECORD_KSYMBOL).u64(0).end(5), What::KernelCode),
+        (Made::new(4242).end(5), What::Other),
+    ] {
+        assert_eq!(parse(&bytes), Ok(Record { time: 5, what }));
+        for length in 0..bytes.len() {
+            // Cut off, a record is another one or none, but no reason to panic.
+            let _either = parse(&bytes[..length]);
+            assert_eq!(split(&bytes[..length]), Err(Malformed));
+        }
+    }
+}
+
+/// Check that threads of the kernel have no user part, and that 32-bit code is told apart.
+#[test]
+fn abi_is_told_apart() {
+    let sample = |abi: u64| {
+        let fields =
+            Made::new(sys::PERF_RECORD_SAMPLE).u64(0).u32(1).u32(2).u64(5).u32(0).u32(0).u64(1).u64(0);
+        let fields = if abi == 0 { fields.u64(0) } else { fields.u64(abi).u64(1).u64(2).u64(3) };
+        fields.u64(0).bare()
+    };
+    for (abi, user) in [
+        (0, User::None),
+        (1, User::Narrow { ip: 3 }),
+        (2, User::Wide { ip: 3, sp: 2, bp: 1, stack: &[], is_cut: true }),
+    ] {
+        let bytes = sample(abi);
+        let What::Sample(found) = parse(&bytes).unwrap().what else { panic!("no sample") };
+        assert_eq!(found.user, user);
+    }
+}
+
+proptest! {
+    /// Check that any bytes are a record or none, within their bounds.
+    #[test]
+    fn hostile_bytes_are_records_or_none(mut bytes: Vec<u8>, kind in 0u32..20) {
+        if let Some(place) = bytes.first_chunk_mut() {
+            *place = kind.to_le_bytes();
+        }
+        if let Ok((record, rest)) = split(&bytes) {
+            prop_assert_eq!(record.len() + rest.len(), bytes.len());
+            prop_assert!(record.len() >= HEADER);
+            let _either = parse(record);
+        }
+        let _either = parse(&bytes);
+    }
+
+    /// Check that a sample with any one word changed is a sample, or refused.
+    #[test]
+    fn damaged_samples_are_refused_or_read(place in 8usize..100, value: u64) {
+        let mut bytes = made::sample(7, 5);
+        if let Some(chunk) = bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut()) {
+            *chunk = value.to_le_bytes();
+        }
+        let _either = parse(&bytes);
+    }
+}

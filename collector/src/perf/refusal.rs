@@ -1,0 +1,87 @@
+//! Why processors are not sampled, in a sentence that says what to do.
+
+use super::Scope;
+use std::io;
+
+/// What the kernel said, and what it depends on.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    error: io::Error,
+    scope: Scope,
+    /// `kernel.perf_event_paranoid`, where it can be read.
+    paranoid: Option<i32>,
+}
+
+impl Refusal {
+    pub(super) fn new(error: io::Error, scope: Scope) -> Refusal {
+        Refusal { error, scope, paranoid: paranoid() }
+    }
+
+    /// The sentence.
+    pub(super) fn text(&self) -> String {
+        let highest = highest_paranoid(self.scope);
+        let advice = match self.error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => match self.paranoid {
+                Some(level) if level > highest => format!(
+                    "kernel.perf_event_paranoid is {level}: set it to {highest} (sysctl), or give this program \
+                     CAP_PERFMON"
+                ),
+                _ => "a sandbox refuses perf_event_open: allow it there, for containers with a seccomp profile \
+                      and CAP_PERFMON"
+                    .into(),
+            },
+            Some(libc::ENOSYS) => "this kernel has no performance events, or a sandbox hides them".into(),
+            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)".into(),
+            Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l)".into(),
+            _ => "`sysprof-memprof doctor` shows what this machine can do".into(),
+        };
+        format!("CPU not sampled: {} ({advice})", self.error)
+    }
+}
+
+/// What to set when the kernel's own work is missing.
+pub(super) fn without_kernel() -> String {
+    let level = paranoid().map_or_else(|| "?".into(), |level| level.to_string());
+    format!(
+        "the kernel's part of stacks is not sampled (kernel.perf_event_paranoid is {level}: set it to 1, or give this \
+         program CAP_PERFMON)"
+    )
+}
+
+/// The highest level that still allows it, without the kernel's part for a process of one's own.
+fn highest_paranoid(scope: Scope) -> i32 {
+    match scope {
+        Scope::Tree { .. } => 2,
+        Scope::System => -1,
+    }
+}
+
+/// The setting that decides what unprivileged users may sample.
+pub(super) fn paranoid() -> Option<i32> {
+    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that each refusal says what to do, with what the level of this machine has to do with it.
+    #[test]
+    fn refusals_say_what_to_set() {
+        let tree = Scope::Tree { pid: 1, follow: true };
+        for (errno, paranoid, scope, part) in [
+            (libc::EACCES, Some(3), tree, "is 3: set it to 2"),
+            (libc::EPERM, Some(2), tree, "a sandbox refuses perf_event_open"),
+            (libc::EPERM, Some(1), Scope::System, "is 1: set it to -1"),
+            (libc::EACCES, Some(-1), Scope::System, "a sandbox refuses perf_event_open"),
+            (libc::EPERM, None, tree, "CAP_PERFMON"),
+            (libc::ENOSYS, Some(2), tree, "no performance events"),
+            (libc::EMFILE, Some(2), tree, "ulimit -n"),
+            (libc::EBUSY, Some(2), tree, "doctor"),
+        ] {
+            let text = Refusal { error: io::Error::from_raw_os_error(errno), scope, paranoid }.text();
+            assert!(text.contains(part) && text.starts_with("CPU not sampled: "), "{text}");
+            assert!(!text.contains('\n'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The ring of one event: the kernel writes records, we copy them out.
+//!
+//! ```text
+//!   page 0: head (the kernel's), tail (ours), how times relate to the time stamp counter
+//!   pages 1 … 2ⁿ: records, byte after byte, round and round
+//!
+//!      tail                head
+//!        ▼                   ▼
+//!   ─────┬───────────────────┬──────
+//!        │ written, not read │
+//!   ─────┴───────────────────┴──────
+//! ```
+//!
+//! Positions only grow; modulo the length of the data they are places. The kernel never writes over what we have not
+//! released by moving the tail. What it says is copied once and checked all the same.
+
+use memmap2::{MmapOptions, MmapRaw};
+use perf_event_open_sys::bindings::perf_event_mmap_page as Page;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::fs::File;
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Memory of all rings together that is asked for; the least and the most of one.
+const ALL_RINGS: usize = 64 << 20;
+const SMALLEST: usize = 512 << 10;
+const LARGEST: usize = 4 << 20;
+
+/// How the kernel's own clock relates to the time stamp counter:
+/// `time = zero + (ticks × mult >> shift)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Conversion {
+    pub(super) zero: u64,
+    pub(super) mult: u32,
+    pub(super) shift: u16,
+}
+
+/// An event and its mapped ring. Dropping it ends the event.
+pub(super) struct Ring {
+    event: File,
+    memory: MmapRaw,
+    /// Bytes of records, a power of two.
+    length: usize,
+    page: usize,
+}
+
+impl Ring {
+    /// Pages of records in each of so many rings.
+    pub(super) fn pages(rings: usize) -> usize {
+        let bytes = (ALL_RINGS / rings.max(1)).clamp(SMALLEST, LARGEST);
+        (1 << bytes.ilog2()) / page_size()
+    }
+
+    /// Unread bytes at which the kernel wakes us: a quarter of the smallest ring.
+    pub(super) fn watermark() -> u32 {
+        SMALLEST as u32 / 4
+    }
+
+    /// Maps the ring of an event. An unprivileged user may have less than `pages`, so fewer are tried.
+    pub(super) fn map(event: File, pages: usize) -> io::Result<Ring> {
+        let page = page_size();
+        let mut pages = pages.next_power_of_two();
+        loop {
+            match MmapOptions::new().len((pages + 1) * page).map_raw(&event) {
+                Ok(memory) => return Ok(Ring { event, memory, length: pages * page, page }),
+                Err(error) if pages <= 16 => return Err(error),
+                Err(_) => pages /= 2,
+            }
+        }
+    }
+
+    /// Appends all unread records to `bytes` and gives their room back. `None` when the head is one that cannot be:
+    /// everything up to there is skipped then.
+    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Option<usize> {
+        // Acquire pairs with the kernel's store of the head after it has written the records before it.
+        let head = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire);
+        // Relaxed: only we write it.
+        let tail = self.word(offset_of!(Page, data_tail)).load(Ordering::Relaxed);
+        let unread = head.wrapping_sub(tail);
+        let taken = usize::try_from(unread).ok().filter(|unread| *unread <= self.length);
+        if let Some(unread) = taken {
+            let start = tail as usize & (self.length - 1);
+            let before_end = unread.min(self.length - start);
+            self.copy(start, before_end, bytes);
+            self.copy(0, unread - before_end, bytes);
+        }
+        // Release pairs with the kernel's load of the tail before it writes over what we have copied.
+        self.word(offset_of!(Page, data_tail)).store(head, Ordering::Release);
+        taken
+    }
+
+    /// How times relate to the time stamp counter, when the kernel says so.
+    pub(super) fn conversion(&self) -> Option<Conversion> {
+        // The kernel counts `lock` up before and after it changes the page: an even, unchanged count means that what
+        // was read in between belongs together.
+        for _ in 0..1000 {
+            let before = self.half(offset_of!(Page, lock)).load(Ordering::Acquire);
+            let capabilities = self.word(offset_of!(Page, __bindgen_anon_1)).load(Ordering::Relaxed);
+            let mult = self.half(offset_of!(Page, time_mult)).load(Ordering::Relaxed);
+            // `pmc_width` and `time_shift` are two halves of a word.
+            let shift = self.half(offset_of!(Page, pmc_width)).load(Ordering::Relaxed) >> 16;
+            let zero = self.word(offset_of!(Page, time_zero)).load(Ordering::Relaxed);
+            // Keeps the loads above before the one below.
+            fence(Ordering::Acquire);
+            if before & 1 == 1 || self.half(offset_of!(Page, lock)).load(Ordering::Relaxed) != before {
+                continue;
+            }
+            let is_offered = capabilities & CAP_USER_TIME_ZERO != 0 && mult != 0 && shift < 64;
+            return is_offered.then_some(Conversion { zero, mult, shift: shift as u16 });
+        }
+        None
+    }
+
+    /// Bytes of records that it holds.
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    fn copy(&self, start: usize, length: usize, bytes: &mut Vec<u8>) {
+        let from = self.memory.as_ptr().wrapping_add(self.page + start);
+        // SAFETY: the range lies in the mapping, and the kernel writes nothing between tail and head.
+        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(from, length) });
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        let place = self.memory.as_mut_ptr().wrapping_add(offset).cast();
+        // SAFETY: an aligned field of the first page, mapped for as long as `self` lives, shared with the kernel.
+        unsafe { AtomicU64::from_ptr(place) }
+    }
+
+    fn half(&self, offset: usize) -> &AtomicU32 {
+        let place = self.memory.as_mut_ptr().wrapping_add(offset).cast();
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(place) }
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+/// `cap_user_time_zero`, the fifth of the page's capabilities.
+const CAP_USER_TIME_ZERO: u64 = 1 << 4;
+
+const _: () = {
+    assert!(offset_of!(Page, data_head) == 1024 && offset_of!(Page, data_tail) == 1032);
+    assert!(offset_of!(Page, pmc_width) == 48 && offset_of!(Page, time_shift) == 50);
+    assert!(offset_of!(Page, __bindgen_anon_1) == 40);
+};
+
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring in an ordinary file, whose kernel is the test.
+    fn ring() -> Ring {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(17 * page_size() as u64).unwrap();
+        Ring::map(file, 16).unwrap()
+    }
+
+    impl Ring {
+        fn write(&self, at: u64, bytes: &[u8]) {
+            for (offset, byte) in (at..).zip(bytes) {
+                let place = self.page + (offset as usize & (self.length - 1));
+                // SAFETY: the place lies in the mapping, which nobody else uses.
+                unsafe { self.memory.as_mut_ptr().wrapping_add(place).write(*byte) };
+            }
+            self.word(offset_of!(Page, data_head)).store(at + bytes.len() as u64, Ordering::Release);
+        }
+    }
+
+    /// Check that records come out as they went in, round the end of the ring, and that their room is given back.
+    #[test]
+    fn records_come_out_round_the_end() {
+        let mut ring = ring();
+        let (mut at, mut expected, mut found) = (0, Vec::new(), Vec::new());
+        for round in 0..100u32 {
+            let bytes: Vec<u8> = (0..3000 + round).map(|n| (n ^ round) as u8).collect();
+            ring.write(at, &bytes);
+            at += bytes.len() as u64;
+            expected.extend(&bytes);
+            assert_eq!(ring.take(&mut found), Some(bytes.len()));
+            assert_eq!(ring.word(offset_of!(Page, data_tail)).load(Ordering::Relaxed), at);
+        }
+        assert_eq!(found, expected);
+    }
+
+    /// Check that a head that lies further ahead than the ring is long gives nothing and is caught up with.
+    #[test]
+    fn impossible_head_is_skipped() {
+        let mut ring = ring();
+        let mut bytes = Vec::new();
+        for head in [ring.length as u64 + 1, u64::MAX, 5] {
+            ring.word(offset_of!(Page, data_head)).store(head, Ordering::Relaxed);
+            let expected = if head == 5 { Some(6) } else { None };
+            assert_eq!(ring.take(&mut bytes), expected, "{head:#x}");
+        }
+        assert_eq!(ring.take(&mut bytes), Some(0));
+    }
+
+    /// Check that the conversion of times is read when it is offered, and not while it is being changed.
+    #[test]
+    fn conversion_is_read_whole() {
+        let ring = ring();
+        assert_eq!(ring.conversion(), None);
+        ring.word(offset_of!(Page, time_zero)).store(77, Ordering::Relaxed);
+        ring.half(offset_of!(Page, time_mult)).store(5, Ordering::Relaxed);
+        ring.half(offset_of!(Page, pmc_width)).store(3 << 16 | 48, Ordering::Relaxed);
+        assert_eq!(ring.conversion(), None);
+        ring.word(offset_of!(Page, __bindgen_anon_1)).store(CAP_USER_TIME_ZERO, Ordering::Relaxed);
+        assert_eq!(ring.conversion(), Some(Conversion { zero: 77, mult: 5, shift: 3 }));
+        ring.half(offset_of!(Page, lock)).store(1, Ordering::Relaxed);
+        assert_eq!(ring.conversion(), None);
+    }
+
+    /// Check that many processors have smaller rings, and none less than the smallest.
+    #[test]
+    fn rings_share_the_memory() {
+        let bytes = |rings| Ring::pages(rings) * page_size();
+        assert_eq!([bytes(0), bytes(1), bytes(16)], [LARGEST; 3]);
+        assert_eq!([bytes(64), bytes(4096)], [1 << 20, SMALLEST]);
+    }
+}
