@@ -34,6 +34,15 @@ pub(crate) fn sample_interval(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Bytes of stack that are copied with a sample of the CPU.
+pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
+    let most = collector::CpuOptions::MOST_STACK;
+    match u32::try_from(size(text)?) {
+        Ok(bytes) if (256..=most).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("a sample has between 256 bytes and {}K of stack", most >> 10)),
+    }
+}
+
 /// A time: `10s`, `250ms`, `1.5s`, `2m`; a number alone means seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, suffix) = split(text);

@@ -1,6 +1,6 @@
 //! A capture, counted and named: what every view is made from.
 
-use crate::analysis::{Names, Profile};
+use crate::analysis::{Counters, Names, Profile};
 use crate::symbolize::LookedUp;
 use capture::{Frame, Mark, Process, StringId, Tables, Thread};
 
@@ -24,6 +24,8 @@ pub struct Loaded {
     pub profile: Profile,
     /// The names.
     pub names: Names,
+    /// What was read from counters over time.
+    pub counters: Counters,
     /// The file.
     pub source: Source,
     /// The search for names that the capture lacks.
@@ -49,7 +51,8 @@ impl Loaded {
     /// Names what was counted.
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
-        Self { tables, profile, names, source, looked_up: LookedUp::default(), heap: None }
+        let (looked_up, counters) = (LookedUp::default(), Counters::default());
+        Self { tables, profile, names, counters, source, looked_up, heap: None }
     }
 
     /// The moments that programs named, in the order in which they came.

@@ -54,6 +54,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         command: Vec::new(),
         socket: Some(socket),
         follow: true,
+        target: None,
         live: progress.is_wanted(),
         hears_commands: true,
         on_full: ON_FULL,

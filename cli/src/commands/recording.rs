@@ -4,7 +4,7 @@ use crate::exit::{FAILED, Failure};
 use crate::values;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{Error, OnFull, Options, Session};
+use collector::{CpuOptions, Error, OnFull, Options, Scope, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +45,18 @@ pub(crate) struct Recording {
     /// Do not record processes whose executable's name matches
     #[arg(long, value_name = "GLOB")]
     skip: Vec<String>,
+    /// Samples of the CPU in each second that a processor works
+    #[arg(long, value_name = "HZ", default_value_t = CpuOptions::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    frequency: u32,
+    /// Bytes of stack that are copied with each sample of the CPU
+    #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = values::cpu_stack)]
+    cpu_stack: u32,
+    /// Sample everything that runs on this machine, not the target alone
+    #[arg(long, conflicts_with = "no_cpu")]
+    system: bool,
+    /// Do not sample the CPU
+    #[arg(long)]
+    no_cpu: bool,
     /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
@@ -76,6 +88,8 @@ pub(crate) struct Kind {
     pub(crate) socket: Option<PathBuf>,
     /// Record what the target starts.
     pub(crate) follow: bool,
+    /// The process that becomes the target, when there is one: what is sampled.
+    pub(crate) target: Option<u32>,
     /// Know the live bytes at any time.
     pub(crate) live: bool,
     /// Take commands from others; one recording of a process can.
@@ -92,6 +106,11 @@ impl Recording {
             Some(Policy::Drop) => OnFull::Drop,
             None => kind.on_full.0,
         };
+        let cpu = self.scope(&kind).map(|scope| CpuOptions {
+            frequency: self.frequency,
+            stack_bytes: self.cpu_stack,
+            scope,
+        });
         let options = Options {
             output: kind.output,
             replace: self.force,
@@ -110,11 +129,21 @@ impl Recording {
             socket: kind.socket,
             live: kind.live,
             hears_commands: kind.hears_commands,
+            cpu,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         };
         Session::start(options).map_err(|error| match error {
             Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } => Failure::usage(error),
             error => Failure::new(FAILED, error),
         })
+    }
+
+    /// Whose work is sampled.
+    fn scope(&self, kind: &Kind) -> Option<Scope> {
+        match kind.target {
+            _ if self.no_cpu => None,
+            _ if self.system => Some(Scope::System),
+            target => target.map(|pid| Scope::Tree { pid, follow: kind.follow }),
+        }
     }
 }

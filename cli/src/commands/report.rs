@@ -19,6 +19,8 @@ Examples:
   sysprof-memprof report app.memprof --functions                self and total of each function
   sysprof-memprof report app.memprof --at 12.5s                 what was live then
   sysprof-memprof report app.memprof --from 10s --to peak       what was allocated and held in between
+  sysprof-memprof report app.memprof --cpu --inverted           where the processor was, from the inside out
+  sysprof-memprof report app.memprof --allocator                who spends time in malloc and free
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -26,6 +28,12 @@ pub(crate) struct Arguments {
     /// What to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
+    /// Show samples of the CPU: short for --by cpu
+    #[arg(long, conflicts_with = "by")]
+    cpu: bool,
+    /// Show the time that functions spend in malloc and free, beside what they allocate
+    #[arg(long, conflicts_with_all = ["by", "cpu", "shape", "min"])]
+    allocator: bool,
     /// Show a tree from the root inwards
     #[arg(long, group = "shape")]
     tree: bool,
@@ -58,11 +66,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let query = arguments.question.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
-    let metric = arguments.by.unwrap_or(default);
+    let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
     let loaded = arguments.capture.ask(&query)?;
     view::print(|out, style| {
         match arguments.json {
+            true if arguments.allocator => json::allocator(out, &loaded)?,
+            false if arguments.allocator => text::allocator(out, &loaded, arguments.limit, style)?,
             true => json::report(out, &loaded, &options)?,
             false => text::report(out, &loaded, &options, style)?,
         }

@@ -94,6 +94,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         command: arguments.command.clone(),
         socket: None,
         follow: !arguments.no_follow,
+        target: Some(prepared.pid()),
         live: progress.is_wanted(),
         hears_commands: true,
         on_full: ON_FULL,

@@ -85,6 +85,9 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
         }
         return;
     }
+    if let Some(reason) = &finished.unsampled {
+        message::note(&format!("{reason}. --no-cpu does without."));
+    }
     message::plain(&format!("Wrote {}", finished.path.display()));
     if let Err(failure) = summarize(&finished.path) {
         // The capture is there all the same, so the exit code stays the target's.

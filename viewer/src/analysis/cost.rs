@@ -88,6 +88,9 @@ pub struct Cost<T = Amount> {
     pub uncertain: T,
     /// Alive when exec replaced the program.
     pub at_exec: T,
+    /// Samples of the processors, and the nanoseconds that they stand for (cycles, where those were counted). Not about
+    /// memory, but beside it: the time that a stack takes stands in the row of what it allocates.
+    pub cpu: T,
 }
 
 impl<T: Copy + Add<Output = T>> Cost<T> {
@@ -130,6 +133,7 @@ impl<T> Cost<T> {
             leaked: f(self.leaked, other.leaked),
             uncertain: f(self.uncertain, other.uncertain),
             at_exec: f(self.at_exec, other.at_exec),
+            cpu: f(self.cpu, other.cpu),
         }
     }
 }

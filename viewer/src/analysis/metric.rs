@@ -20,12 +20,22 @@ pub enum Metric {
     Bytes,
     /// Number of temporary allocations.
     Temporary,
+    /// Samples of the processors.
+    Cpu,
 }
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 6] =
-        [Metric::Peak, Metric::Leaked, Metric::Live, Metric::Allocations, Metric::Bytes, Metric::Temporary];
+    pub const ALL: [Metric; 7] =
+        [
+            Metric::Peak,
+            Metric::Leaked,
+            Metric::Live,
+            Metric::Allocations,
+            Metric::Bytes,
+            Metric::Temporary,
+            Metric::Cpu,
+        ];
 
     /// The word that names it on the command line and in JSON.
     pub fn name(self) -> &'static str {
@@ -36,6 +46,7 @@ impl Metric {
             Metric::Allocations => "allocations",
             Metric::Bytes => "bytes",
             Metric::Temporary => "temporary",
+            Metric::Cpu => "cpu",
         }
     }
 
@@ -46,6 +57,7 @@ impl Metric {
             Metric::Leaked => "block that was still allocated at the end",
             Metric::Live => "live blocks",
             Metric::Temporary => "temporary allocations",
+            Metric::Cpu => "samples of the CPU",
         }
     }
 
@@ -57,12 +69,13 @@ impl Metric {
             Metric::Live => cost.live(),
             Metric::Allocations | Metric::Bytes => cost.allocated,
             Metric::Temporary => cost.temporary,
+            Metric::Cpu => cost.cpu,
         }
     }
 
     /// True when it counts blocks and shows bytes beside, false the other way round.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Metric::Allocations | Metric::Temporary)
+        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Cpu)
     }
 
     /// The number that percentages are taken of.
@@ -89,7 +102,7 @@ impl FromStr for Metric {
 
 /// A word that names no metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no `{0}` to report by: use peak, leaked, live, allocations, bytes or temporary")]
+#[error("there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary or cpu")]
 pub struct UnknownMetric(String);
 
 #[cfg(test)]

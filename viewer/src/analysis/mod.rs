@@ -19,6 +19,7 @@
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
 
 mod cost;
+mod counters;
 mod estimate;
 mod hash;
 mod heap;
@@ -36,6 +37,7 @@ mod spread;
 mod thread;
 mod watch;
 
+mod allocator;
 mod diff;
 mod frames;
 mod functions;
@@ -48,6 +50,7 @@ mod noise;
 mod order;
 mod process_name;
 mod same_file;
+mod samples;
 mod share;
 mod short_name;
 mod shown;
@@ -57,7 +60,9 @@ mod timeline;
 mod top_down;
 mod tree;
 
+pub use allocator::{AllocatorTime, allocator_time};
 pub use cost::{Amount, Cost};
+pub use counters::{Counters, Point};
 pub use diff::{Change, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
 pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
@@ -76,6 +81,7 @@ pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Span,
 };
 pub use saved::Saved;
+pub use samples::SampleSites;
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};

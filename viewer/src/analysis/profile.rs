@@ -36,6 +36,8 @@ pub struct Profile {
     pub events: u64,
     /// Events of threads that the capture does not define, and of processes that had ended: not counted.
     pub stray_events: u64,
+    /// Samples of processes that the capture does not name: not counted.
+    pub stray_samples: u64,
     /// Time of the last event, nanoseconds since the recording began.
     pub last_time: u64,
 }

@@ -56,7 +56,8 @@ pub fn stack_states(tables: &Tables) -> Vec<StackState> {
 pub fn state_share(profile: &Profile, states: &[StackState]) -> StateShare {
     let mut share = StateShare::default();
     let mut seen = vec![false; states.len()];
-    for site in &profile.sites {
+    // Rows of samples alone have not allocated.
+    for site in profile.sites.iter().filter(|site| !site.cost.allocated.is_zero()) {
         let index = site.node.index().min(states.len() - 1);
         let state = states[index];
         share.allocations += site.cost.allocated.blocks;

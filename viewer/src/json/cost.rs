@@ -23,9 +23,33 @@ pub(super) struct CostFields {
     uncertain_bytes: i64,
     exec_blocks: i64,
     exec_bytes: i64,
+    /// Where processors were sampled.
+    #[serde(flatten)]
+    cpu: Option<CpuFields>,
     /// Where they are estimates.
     #[serde(flatten)]
     errors: Option<ErrorFields>,
+}
+
+/// Samples of the processors, and what they stand for.
+#[derive(Serialize)]
+struct CpuFields {
+    samples: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_cycles: Option<i64>,
+}
+
+impl CpuFields {
+    fn new(loaded: &Loaded, cost: &Cost) -> Option<Self> {
+        let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
+        (!loaded.profile.total.cpu.is_zero()).then_some(Self {
+            samples: cost.cpu.blocks,
+            cpu_ns: (!of_cycles).then_some(cost.cpu.bytes),
+            cpu_cycles: of_cycles.then_some(cost.cpu.bytes),
+        })
+    }
 }
 
 /// Their standard errors.
@@ -52,7 +76,8 @@ struct ErrorFields {
 impl CostFields {
     /// With standard errors when the capture is sampled.
     pub(super) fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Self {
-        Self { errors: loaded.profile.sampling.map(|_| ErrorFields::from(spread)), ..Self::from(cost) }
+        let errors = loaded.profile.sampling.map(|_| ErrorFields::from(spread));
+        Self { cpu: CpuFields::new(loaded, cost), errors, ..Self::from(cost) }
     }
 }
 
@@ -76,6 +101,7 @@ impl From<&Cost> for CostFields {
             uncertain_bytes: cost.uncertain.bytes,
             exec_blocks: cost.at_exec.blocks,
             exec_bytes: cost.at_exec.bytes,
+            cpu: None,
             errors: None,
         }
     }

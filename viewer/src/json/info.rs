@@ -1,5 +1,6 @@
 //! `info --json`: what a capture is, and the totals of its processes.
 
+use super::cpu::{CpuInfo, SeriesFields, series};
 use super::nameless::{self, NamelessFields};
 use super::told::{self, HeapFields, MarkFields, PauseFields};
 use super::{SCHEMA, write_document};
@@ -40,6 +41,8 @@ struct Document<'a> {
     #[serde(flatten)]
     pauses: PauseFields,
     overhead: Option<Cost>,
+    cpu: Option<CpuInfo<'a>>,
+    counters: Vec<SeriesFields>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
     remarks: &'a [String],
@@ -275,6 +278,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         marks: told::marks(loaded),
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
+        cpu: CpuInfo::new(loaded),
+        counters: series(loaded),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),
         remarks: summary.map_or(&[], |summary| &summary.remarks),

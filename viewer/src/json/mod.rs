@@ -3,7 +3,9 @@
 //! Within one schema, fields are added and never change their meaning. Numbers are exact, times are nanoseconds
 //! since the start of the recording, unknown names are null with a `reason`.
 
+mod allocator;
 mod cost;
+mod cpu;
 mod diff;
 mod dump;
 mod info;
@@ -14,6 +16,7 @@ mod stack;
 mod told;
 mod tree;
 
+pub use allocator::allocator;
 pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;

@@ -11,7 +11,7 @@ mod instants;
 mod pass;
 mod replay;
 
-use crate::analysis::{Instant, Profile, Span};
+use crate::analysis::{Counters, Instant, Profile, SampleSites, Span};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader};
 use crate::query::{Part, Query, Sieve, Unknown};
@@ -83,6 +83,7 @@ impl Moments {
             Span::Whole => self.whole()?.clone(),
             span => self.count(span, None)?,
         };
+        self.add_samples(&mut profile, span)?;
         if !query.filter.is_empty() {
             let sieve = Sieve::new(&query.filter, self.reader.tables())?;
             profile.retain(|process, node| sieve.takes_stack(process, node));
@@ -98,9 +99,26 @@ impl Moments {
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
         let Self { reader, source, heap, .. } = self;
+        let mut counters = Counters::default();
+        // Damage was noted when events were read; what lies before it counts.
+        let _ = reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, naming);
-        Loaded { looked_up, heap, ..Loaded::new(tables, profile, source) }
+        Loaded { looked_up, heap, counters, ..Loaded::new(tables, profile, source) }
+    }
+
+    /// Counts the samples of the processors that were taken in a part of the recording; a moment has none.
+    fn add_samples(&mut self, profile: &mut Profile, span: Span) -> Result<(), Error> {
+        let is_in = |time| match span {
+            Span::Whole => true,
+            Span::At(_) => false,
+            Span::Range { from, to } => (from.time..=to.time).contains(&time),
+        };
+        let mut sites = SampleSites::new(profile, self.reader.tables());
+        let read = self.reader.for_each_samples(|samples| {
+            samples.iter().filter(|sample| is_in(sample.time)).for_each(|sample| sites.add(sample));
+        });
+        self.note_damage(read)
     }
 
     /// Turns to a heap by its name.

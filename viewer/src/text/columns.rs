@@ -1,5 +1,6 @@
 //! The columns of numbers before a name.
 
+use super::cpu::CpuUnit;
 use super::estimate::{marked, relative};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, Spread};
@@ -16,13 +17,16 @@ pub(super) struct Columns<'a> {
     pub(super) total: Amount,
     /// Numbers are estimates, each row has their error.
     pub(super) sampled: bool,
+    /// What the second number of [`Metric::Cpu`] counts.
+    time: CpuUnit,
     pub(super) style: &'a Style,
 }
 
 impl<'a> Columns<'a> {
     /// For a capture's rows by this metric, whose total is given.
     pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
-        Self { metric, total, sampled: loaded.profile.sampling.is_some(), style }
+        let sampled = loaded.profile.sampling.is_some() && metric != Metric::Cpu;
+        Self { metric, total, sampled, time: CpuUnit::of(loaded), style }
     }
 
     /// Columns that [`Self::row`] takes.
@@ -65,6 +69,7 @@ impl<'a> Columns<'a> {
             Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
             Metric::Bytes => ("bytes", "calls"),
             Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
+            Metric::Cpu => ("samples", "time"),
         };
         let error = self.error("error");
         format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
@@ -81,6 +86,9 @@ impl<'a> Columns<'a> {
     }
 
     fn pair(&self, amount: Amount, spread: Spread) -> (String, String) {
+        if self.metric == Metric::Cpu {
+            return (count(amount.blocks), self.time.of_weight(amount.bytes));
+        }
         let bytes = marked(bytes(amount.bytes), spread.bytes_error());
         let blocks = marked(count(amount.blocks), spread.blocks_error());
         if self.metric.counts_blocks() { (blocks, bytes) } else { (bytes, blocks) }

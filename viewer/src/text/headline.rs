@@ -1,10 +1,11 @@
 //! The line over a report, and what to know before believing its numbers.
 
+use super::cpu::CpuUnit;
 use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
 use crate::analysis::{Instant, Metric, Profile, Span};
-use crate::format::{counted, duration};
+use crate::format::{counted, counted as plain, duration};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -27,6 +28,10 @@ pub(super) fn headline(
         Metric::Bytes => format!("{size} in {}", counted("allocation")),
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
+        Metric::Cpu => {
+            let time = CpuUnit::of(loaded).of_weight(amount.bytes);
+            format!("{} of the CPU, {time}", plain(amount.blocks, "sample"))
+        }
     };
     let file = escape(&loaded.source.file);
     let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
@@ -111,6 +116,16 @@ fn warning_texts(loaded: &Loaded) -> Vec<String> {
     if profile.stray_events > 0 {
         let events = counted(profile.stray_events, "event");
         warnings.push(format!("{events} of unknown threads or ended processes not counted"));
+    }
+    if profile.stray_samples > 0 {
+        let samples = counted(profile.stray_samples, "sample");
+        warnings.push(format!("{samples} of unknown processes not counted"));
+    }
+    if let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu).filter(|cpu| cpu.lost > 0) {
+        let samples = counted(cpu.lost, "sample");
+        warnings.push(format!(
+            "{samples} of the CPU lost: the kernel had no room for them; take a lower --frequency"
+        ));
     }
     if loaded.source.unknown_chunks > 0 {
         let chunks = counted(loaded.source.unknown_chunks, "chunk");

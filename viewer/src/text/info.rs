@@ -10,7 +10,7 @@ use crate::analysis::{Amount, Metric, ProcessProfile, process_name, stack_states
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
-use capture::{Clock, Process};
+use capture::{Clock, CounterKind, Process, ProcessId};
 use std::io::{self, Write};
 
 /// Writes everything but the stacks.
@@ -27,6 +27,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     heaps(out, loaded, style)?;
     section(out, "Pages", pages(loaded), style)?;
     section(out, "Stacks", stacks(loaded), style)?;
+    section(out, "CPU", cpu(loaded), style)?;
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
@@ -131,6 +132,41 @@ fn stacks(loaded: &Loaded) -> Facts {
         fact("incomplete", count(share.incomplete)),
         fact("addresses", count(loaded.addresses())),
     ]
+}
+
+/// How the processors were sampled; nothing when they were not and nobody wanted it.
+fn cpu(loaded: &Loaded) -> Facts {
+    let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
+    let mut facts = Vec::new();
+    if !cpu.event.is_empty() {
+        let whose = if cpu.is_system_wide { "all processes" } else { "the target and what it started" };
+        let kernel = if cpu.has_kernel { "with" } else { "without" };
+        facts.extend([
+            fact("samples", count(cpu.samples)),
+            fact("of", format!("{whose}, {kernel} the kernel")),
+            fact("event", format!("{}, {} times a second", escape(&cpu.event), cpu.frequency)),
+            fact("samples lost", count(cpu.lost)),
+            fact("throttled", count(cpu.throttled)),
+            fact("records too late", count(cpu.late)),
+            fact("stacks cut off", count(cpu.truncated)),
+            fact("stacks incomplete", count(cpu.incomplete)),
+            fact("error of their times", duration(cpu.clock_error_ns)),
+            fact("CPU of the sampler", duration(cpu.cost_ns)),
+        ]);
+    }
+    if !cpu.refused.is_empty() {
+        facts.push(fact("note", escape(&cpu.refused)));
+    }
+    let rss = loaded.tables.processes.iter().enumerate().filter_map(|(index, process)| {
+        let peak = loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss)?;
+        let size = bytes(i64::try_from(peak.value).unwrap_or(i64::MAX));
+        Some(fact(
+            &format!("most resident, {}", process.pid),
+            format!("{size} after {}", duration(peak.time)),
+        ))
+    });
+    facts.extend(rss.take(10));
+    facts
 }
 
 fn losses(loaded: &Loaded) -> Facts {

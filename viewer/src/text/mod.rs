@@ -2,6 +2,7 @@
 
 mod beside;
 mod columns;
+mod cpu;
 mod diff;
 mod dump;
 mod escape;
@@ -20,6 +21,7 @@ mod summary;
 mod tree;
 
 pub use crate::options::DumpOptions;
+pub use cpu::allocator;
 pub use diff::diff;
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};

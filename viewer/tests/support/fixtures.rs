@@ -187,6 +187,7 @@ pub(crate) fn rich() -> Made {
         unrecorded: vec!["2003 daemon".to_owned()],
         remarks: vec!["The program calls mi_malloc, which is linked into it.".to_owned()],
         effort: Effort { drain_cpu_ns: 11_000_000, writer_cpu_ns: 22_000_000, wake_ups: 33, held_ns: 4_000 },
+        ..Summary::default()
     });
     made
 }

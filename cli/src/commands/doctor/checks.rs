@@ -25,6 +25,7 @@ pub(super) fn all() -> Vec<Check> {
     checks.extend([
         shared_memory(),
         clock(),
+        cpu_samples(),
         address_space(),
         file_size(),
         captures(),
@@ -112,6 +113,24 @@ fn clock() -> Check {
         "tsc" => Check::good("clock", "tsc"),
         "" => Check::note("clock", "the kernel does not tell its clock source"),
         other => Check::note("clock", format!("{other}; time stamps cost more than with tsc")),
+    }
+}
+
+/// Whether the processors could be sampled beside the allocations.
+fn cpu_samples() -> Check {
+    let name = "CPU samples";
+    let probe = collector::probe();
+    let Some(event) = probe.event else { return Check::note(name, probe.refused) };
+    let clock = if probe.is_native_clock {
+        "its times are the time stamp counter's"
+    } else {
+        "timed by the system's clock"
+    };
+    let system = if probe.system_wide { "--system is possible" } else { "--system is not permitted" };
+    let finding = format!("{event}, {clock}, {system}");
+    match probe.has_kernel {
+        true => Check::good(name, finding),
+        false => Check::note(name, format!("{finding}; {}", probe.refused)),
     }
 }
 

@@ -1,0 +1,92 @@
+//! Samples of the processors, in the rows of the stacks that they are of.
+
+use super::cost::{Amount, Cost};
+use super::profile::{Profile, Site};
+use super::spread::Spread;
+use capture::{NodeId, ProcessId, Sample, Tables};
+use std::collections::HashMap;
+
+/// Adds samples to a profile: to the row of an allocating stack, or to one of its own.
+pub struct SampleSites<'a> {
+    profile: &'a mut Profile,
+    /// The process of each task.
+    owners: Vec<Option<ProcessId>>,
+    rows: HashMap<(ProcessId, NodeId), usize>,
+}
+
+impl<'a> SampleSites<'a> {
+    /// For a profile of the capture that these tables belong to.
+    pub fn new(profile: &'a mut Profile, tables: &Tables) -> Self {
+        let by_pid: HashMap<u32, ProcessId> = tables
+            .processes
+            .iter()
+            .enumerate()
+            .map(|(index, process)| (process.pid, ProcessId::from_index(index)))
+            .collect();
+        // A recording that was cut off has not yet been told which image a task belongs to.
+        let owners = tables.tasks.iter().map(|task| task.process.or_else(|| by_pid.get(&task.pid).copied()));
+        let owners = if tables.tasks.is_empty() { Vec::new() } else { owners.collect() };
+        let rows = if owners.is_empty() {
+            HashMap::new()
+        } else {
+            let sites = profile.sites.iter().enumerate();
+            sites.map(|(row, site)| ((site.process, site.node), row)).collect()
+        };
+        Self { profile, owners, rows }
+    }
+
+    /// Counts a sample. One whose process is not known counts for none.
+    pub fn add(&mut self, sample: &Sample) {
+        let Self { profile, owners, rows } = self;
+        let owner = owners.get(sample.task.index()).copied().flatten();
+        let Some(process) = owner.filter(|process| process.index() < profile.processes.len()) else {
+            profile.stray_samples += 1;
+            return;
+        };
+        let row = *rows.entry((process, sample.stack)).or_insert_with(|| {
+            if profile.sampling.is_some() {
+                profile.spreads.push(Cost::<Spread>::default());
+            }
+            profile.sites.push(Site { process, node: sample.stack, cost: Cost::default() });
+            profile.sites.len() - 1
+        });
+        let amount = Amount::block(sample.weight);
+        profile.sites[row].cost.cpu += amount;
+        profile.total.cpu += amount;
+        profile.processes[process.index()].cost.cpu += amount;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::ProcessProfile;
+    use super::*;
+    use capture::{Process, Task, TaskId};
+
+    /// Check that samples go to the row of their stack where it allocates, to a new one elsewhere, and to none where the
+    /// process is not known; and that sums are those of the rows.
+    #[test]
+    fn samples_join_the_rows_of_their_stacks() {
+        let task = |pid, process| Task { pid, tid: pid, process, ..Task::default() };
+        let tables = Tables {
+            processes: vec![Process { pid: 7, ..Process::default() }],
+            tasks: vec![task(7, Some(ProcessId(0))), task(7, None), task(8, None)],
+            ..Tables::default()
+        };
+        let cost = Cost { allocated: Amount::block(100), ..Cost::default() };
+        let mut profile = Profile {
+            sites: vec![Site { process: ProcessId(0), node: NodeId(3), cost }],
+            processes: vec![ProcessProfile::default()],
+            ..Profile::default()
+        };
+        let mut sites = SampleSites::new(&mut profile, &tables);
+        for (task, stack) in [(0, 3), (1, 3), (0, 4), (2, 3)] {
+            sites.add(&Sample { task: TaskId(task), stack: NodeId(stack), weight: 10, ..Sample::default() });
+        }
+        let cpu: Vec<Amount> = profile.sites.iter().map(|site| site.cost.cpu).collect();
+        assert_eq!(cpu, [Amount { blocks: 2, bytes: 20 }, Amount { blocks: 1, bytes: 10 }]);
+        assert_eq!(profile.sites[0].cost.allocated, Amount::block(100));
+        assert_eq!((profile.total.cpu.blocks, profile.stray_samples), (3, 1));
+        assert_eq!(profile.processes[0].cost.cpu, profile.total.cpu);
+    }
+}

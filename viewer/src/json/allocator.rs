@@ -1,0 +1,60 @@
+//! `report --allocator --json`: processor time in the allocator, by caller.
+
+use super::stack::{Who, who};
+use super::{SCHEMA, write_document};
+use crate::analysis::{AllocatorTime, allocator_time};
+use crate::loaded::Loaded;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    /// Of the whole capture.
+    samples: i64,
+    rows: Vec<RowFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowFields<'a> {
+    #[serde(flatten)]
+    caller: Who<'a>,
+    samples: i64,
+    allocate_samples: i64,
+    free_samples: i64,
+    hook_samples: i64,
+    allocations: i64,
+    bytes: i64,
+}
+
+/// Writes the document.
+///
+/// # Errors
+/// Those of the writer.
+pub fn allocator(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let Loaded { profile, tables, names, source, .. } = loaded;
+    let rows = allocator_time(profile, tables, names).into_iter().map(|(label, row)| {
+        let AllocatorTime { allocate, free, hooks, allocated } = row;
+        RowFields {
+            caller: who(tables, names, label),
+            samples: row.total().blocks,
+            allocate_samples: allocate.blocks,
+            free_samples: free.blocks,
+            hook_samples: hooks.blocks,
+            allocations: allocated.blocks,
+            bytes: allocated.bytes,
+        }
+    });
+    let document = Document {
+        schema: SCHEMA,
+        document: "allocator",
+        file: &source.file,
+        cut: source.cut.as_deref(),
+        samples: profile.total.cpu.blocks,
+        rows: rows.collect(),
+    };
+    write_document(out, &document)
+}
