@@ -12,6 +12,7 @@ mod harness;
 
 mod calls;
 mod counts;
+mod cpu;
 mod stacks;
 
 mod processes;

@@ -17,6 +17,7 @@
 //!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
 //!  sampler ─── CPU samples, from the kernel's rings; tells the writer in batches of its own
+//!  counters ── reads memory and processor time of processes from /proc, ten times a second
 //!  keeper ──── holds the robust futex by which agents see that we died
 //! ```
 
@@ -49,6 +50,7 @@ mod drained;
 mod key;
 mod stream;
 
+mod counters;
 mod perf;
 
 mod batch;

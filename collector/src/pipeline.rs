@@ -12,7 +12,8 @@ use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
 use capture::{
-    Action, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId, Writer,
+    Action, Counter, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId,
+    Writer,
 };
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
@@ -91,6 +92,11 @@ impl Pipeline {
     pub(crate) fn sampled(&mut self, batch: perf::Batch) -> Result<(), Error> {
         let mut wanted = perf::Wanted { frames: &mut self.frames, files: &mut self.files };
         self.samples.take(batch, &self.clock, &mut self.writer, &mut wanted)
+    }
+
+    /// Takes readings of counters in.
+    pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
+        counters.iter().try_for_each(|counter| self.writer.counter(*counter))
     }
 
     /// Says whose samples they are, when all are there; gives what the capture says about them.

@@ -1,11 +1,13 @@
 //! Process images and threads of the capture.
 
+use crate::counters::{Subject, Subjects};
 use crate::image::{End, Image, ImageId};
 use crate::item::Origin;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use std::process::ExitStatus;
+use std::sync::PoisonError;
 
 /// A process that is alive as far as the merged records go.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Processes {
     /// By the slot that it has or had, with the pid in the process' own namespace.
     by_slot: FxHashMap<(ImageId, u32, u32), ProcessId>,
     store_command: bool,
+    /// Those that are alive, for whoever reads their counters.
+    pub(crate) subjects: Subjects,
 }
 
 impl Processes {
@@ -69,8 +73,10 @@ impl Processes {
             None => self.connected(&image.info),
             Some(origin) => self.forked(image, origin, pid),
         };
-        let pid = process.pid;
+        let (pid, start_ticks) = (process.pid, process.start_ticks);
         let id = writer.process(process.clone())?;
+        let subject = Subject { process: id, pid, start_ticks };
+        self.subjects.lock().unwrap_or_else(PoisonError::into_inner).push(subject);
         self.all.push(process);
         self.starts.push(time);
         self.by_pid.insert(pid, id);
@@ -179,6 +185,9 @@ impl Processes {
         writer: &mut Writer,
     ) -> Result<Option<ProcessId>, Error> {
         let Some(alive) = self.alive.remove(&(image, slot)) else { return Ok(None) };
+        let mut subjects = self.subjects.lock().unwrap_or_else(PoisonError::into_inner);
+        subjects.retain(|subject| subject.process != alive.process);
+        drop(subjects);
         let ended = match (end, alive.code) {
             (End::Exec, _) => Ended::Exec,
             (End::Running, _) => Ended::Running,

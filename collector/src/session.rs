@@ -3,6 +3,7 @@
 use crate::attach::{self, Refusal};
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::commands::{Answer, Ear};
+use crate::counters::Counters;
 use crate::doorbell::Doorbell;
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
@@ -15,7 +16,7 @@ use crate::queue::{Received, Receiver, queue};
 use crate::snapshot::{self, Asked, SoFar};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
-use capture::{CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
+use capture::{Counter, CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::ffi::OsString;
@@ -44,6 +45,7 @@ pub struct Session {
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     watcher: JoinHandle<()>,
     sampler: Result<Sampler, CpuSummary>,
+    counters: Counters,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     clock: Clock,
     /// Asks the writer what there is so far.
@@ -147,7 +149,10 @@ impl Session {
         let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
         let (snapshots, asked) = mpsc::channel();
-        let writer = spawn("writer", move || write(pipeline, &queue, &samples, &out, &asked))?;
+        let subjects = pipeline.processes.subjects.clone();
+        let (counters, readings) = Counters::start(clock, subjects).map_err(system("start a thread"))?;
+        let inputs = Inputs { queue, samples, readings, asked };
+        let writer = spawn("writer", move || write(pipeline, &inputs, &out))?;
         let ear = if options.hears_commands {
             let desk =
                 Desk { path: options.output.clone(), snapshots: snapshots.clone(), host: listener.host() };
@@ -166,6 +171,7 @@ impl Session {
             writer,
             watcher,
             sampler,
+            counters,
             exits: Arc::default(),
             clock,
             snapshots,
@@ -249,12 +255,14 @@ impl Session {
             writer,
             watcher,
             sampler,
+            counters,
             exits,
             clock,
             snapshots: _,
             _ear: ear,
         } = self;
         drop(ear);
+        drop(counters);
         // While the writer still takes what comes.
         let cpu = sampler.map_or_else(|summary| summary, Sampler::stop);
         let failures = listener.failures();
@@ -381,14 +389,30 @@ impl Desk {
     }
 }
 
+/// What the writer takes.
+struct Inputs {
+    queue: Receiver,
+    samples: Samples,
+    readings: mpsc::Receiver<Vec<Counter>>,
+    /// Others ask what there is so far.
+    asked: mpsc::Receiver<Asked>,
+}
+
+impl Inputs {
+    /// Takes what there is beside the records of agents, without waiting for it.
+    fn beside(&self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
+        self.samples.try_each(|batch| pipeline.sampled(batch))?;
+        self.readings.try_iter().try_for_each(|counters| pipeline.counted(&counters))
+    }
+}
+
 /// The writer's thread: takes batches until there are no more. Gives the processor time that it took, too.
 fn write(
     mut pipeline: Pipeline,
-    queue: &Receiver,
-    samples: &Samples,
+    inputs: &Inputs,
     written: &Written,
-    asked: &mpsc::Receiver<Asked>,
 ) -> Result<(Pipeline, u64), capture::Error> {
+    let Inputs { queue, .. } = inputs;
     let mut flushed = Instant::now();
     loop {
         match queue.receive(FLUSH) {
@@ -399,15 +423,15 @@ fn write(
             }
             Received::Nothing => {}
             Received::Over => {
-                samples.try_each(|batch| pipeline.sampled(batch))?;
+                inputs.beside(&mut pipeline)?;
                 return Ok((pipeline, thread_cpu_ns()));
             }
         }
-        for asked in asked.try_iter() {
+        for asked in inputs.asked.try_iter() {
             // Whoever asked may be gone.
             let _ = asked.send(so_far(&mut pipeline));
         }
-        samples.try_each(|batch| pipeline.sampled(batch))?;
+        inputs.beside(&mut pipeline)?;
         if flushed.elapsed() >= FLUSH {
             pipeline.refresh()?;
             flushed = Instant::now();

@@ -32,13 +32,14 @@ mod loaded;
 mod moments;
 mod open;
 mod options;
+mod samples;
 mod side_index;
 mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;
-pub use open::{Error, dump, dump_json, open};
+pub use open::{Error, dump, dump_json, dump_samples, open};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};

@@ -7,6 +7,7 @@ use crate::loaded::{Loaded, Source};
 use crate::moments::Moments;
 use crate::options::DumpOptions;
 use crate::query::{Query, Unknown};
+use crate::samples::SampleDump;
 use crate::symbolize::{LookedUp, Naming, symbolize};
 use crate::text::{Dump, Style};
 use capture::{Error as CaptureError, Event, Reader, Tables};
@@ -89,6 +90,33 @@ pub fn dump_json(
     let names = Names::new(&tables);
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
+    Ok(looked_up)
+}
+
+/// Writes every sample of a capture's processors as a line, of text or of JSON.
+///
+/// # Errors
+/// Those of the file and of the writer.
+pub fn dump_samples(
+    path: &Path,
+    naming: Naming,
+    out: &mut dyn Write,
+    options: DumpOptions,
+    is_json: bool,
+) -> Result<LookedUp, Error> {
+    let (reader, source) = open_reader(path)?;
+    let mut tables = reader.tables().clone();
+    let looked_up = named(&mut tables, naming);
+    let names = Names::new(&tables);
+    let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
+    let mut written = dump.first(&source.file);
+    let read = reader.for_each_samples(|samples| {
+        if written.is_ok() {
+            written = samples.iter().try_for_each(|sample| dump.sample(sample));
+        }
+    });
+    written?;
+    read.map_err(|error| Error::Capture { file: source.file, error })?;
     Ok(looked_up)
 }
 

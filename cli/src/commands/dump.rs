@@ -17,6 +17,9 @@ pub(crate) struct Arguments {
     /// Functions of each stack; 0 leaves stacks out
     #[arg(long, value_name = "N", default_value_t = DumpOptions::default().frames)]
     frames: usize,
+    /// Print the samples of the CPU instead
+    #[arg(long)]
+    samples: bool,
     /// Write a JSON document per line
     #[arg(long)]
     json: bool,
@@ -30,6 +33,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut looked_up = LookedUp::default();
     let code = view::print(|out, style| {
         looked_up = match arguments.json {
+            is_json if arguments.samples => viewer::dump_samples(file, naming, out, options, is_json)?,
             true => viewer::dump_json(file, naming, out, options)?,
             false => viewer::dump(file, naming, out, options, style)?,
         };

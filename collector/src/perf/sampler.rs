@@ -167,8 +167,14 @@ impl Round {
         }
         loop {
             let is_last = stop.load(Ordering::Acquire);
+            // Before the rings are read: however long that takes, what is older by then has been read.
+            let now = self.clock.ticks();
+            let limit = match (is_last, self.waiting.is_some()) {
+                (true, _) => u64::MAX,
+                (false, false) => now.saturating_sub(HOLD),
+                (false, true) => 0,
+            };
             self.read();
-            let limit = if is_last { u64::MAX } else { self.clock.ticks().saturating_sub(HOLD) };
             self.order.until(limit, |ticks, what| self.state.take(ticks, what));
             if !self.send(is_last) || is_last {
                 break;

@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// Name of the file of the recording's own hooks.
 const AGENT: &str = "libsysprof_memprof_preload";
 
+/// Where the hooks of the heap are within it. `malloc` itself is a jump there, and so on no stack.
+const HOOKS: &str = "sysprof_memprof_preload::interpose::heap::";
+
 /// What a function spends in the allocator, and what it has from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorTime {
@@ -46,6 +49,9 @@ fn end_of(name: &str) -> Option<End> {
         | "memalign" | "valloc" | "pvalloc" | "__libc_malloc" | "__libc_calloc" | "__libc_realloc"
         | "__libc_memalign" => Some(End::Allocate),
         "free" | "cfree" | "__libc_free" | "free_sized" | "free_aligned_sized" => Some(End::Free),
+        name if name.starts_with(HOOKS) => {
+            Some(if name.contains("release") || name.contains("free") { End::Free } else { End::Allocate })
+        }
         name if name.starts_with("operator new") => Some(End::Allocate),
         name if name.starts_with("operator delete") => Some(End::Free),
         _ => None,
@@ -59,8 +65,11 @@ fn end_of(name: &str) -> Option<End> {
 pub fn allocator_time(profile: &Profile, tables: &Tables, names: &Names) -> Vec<(LabelId, AllocatorTime)> {
     let ends: Vec<Option<End>> = (0..names.len())
         .map(|index| {
-            let label = names.label(LabelId(index as u32));
-            matches!(label.kind, Kind::Function(..)).then(|| end_of(&label.name)).flatten()
+            match names.label(LabelId(index as u32)).kind {
+                // Without what tells namesakes apart: the allocator has some.
+                Kind::Function(name, _) => end_of(tables.string(name)),
+                _ => None,
+            }
         })
         .collect();
     let mut rows: HashMap<LabelId, AllocatorTime> = HashMap::new();
@@ -124,6 +133,8 @@ mod tests {
             ("operator new[](unsigned long)", Some(End::Allocate)),
             ("free", Some(End::Free)),
             ("operator delete(void*)", Some(End::Free)),
+            ("sysprof_memprof_preload::interpose::heap::allocate_candidate", Some(End::Allocate)),
+            ("sysprof_memprof_preload::interpose::heap::release_recorded", Some(End::Free)),
             ("free_list", None),
             ("xmalloc", None),
             ("main", None),

@@ -1,0 +1,124 @@
+//! Counters of the recorded processes, of the machine and of the collector, ten times a second.
+//!
+//! ```text
+//!  writer ── who is alive ──► counters thread ── readings ──► writer
+//!                             one Source for each file of /proc
+//! ```
+//!
+//! A thread of its own, because `/proc` may take its time.
+
+mod machine;
+mod process;
+
+use crate::clock::Clock;
+use capture::{Counter, CounterKind, ProcessId};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Time between two readings.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Processes that are read in one round: so many take a few milliseconds.
+const MOST: usize = 512;
+
+/// A process whose counters are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) process: ProcessId,
+    pub(crate) pid: u32,
+    /// Start in clock ticks since boot: another process may have the pid by now. 0 where it is not known.
+    pub(crate) start_ticks: u64,
+}
+
+/// Who is alive.
+pub(crate) type Subjects = Arc<Mutex<Vec<Subject>>>;
+
+/// Somewhere that counters are read from.
+pub(super) trait Source {
+    /// Reads what there is. What cannot be read is left out.
+    fn read(&mut self, subjects: &[Subject], reading: &mut Reading);
+}
+
+/// What is read in one round.
+pub(super) struct Reading {
+    time: u64,
+    counters: Vec<Counter>,
+}
+
+impl Reading {
+    fn add(&mut self, process: Option<ProcessId>, kind: CounterKind, instance: u32, value: u64) {
+        self.counters.push(Counter { time: self.time, process, kind, instance, value });
+    }
+}
+
+/// The thread, from the outside. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    /// Nothing is ever sent: that it is gone is the message.
+    _alive: Sender<()>,
+}
+
+impl Counters {
+    /// Starts it; readings come out of the receiver.
+    pub(crate) fn start(
+        clock: Clock,
+        subjects: Subjects,
+    ) -> std::io::Result<(Counters, Receiver<Vec<Counter>>)> {
+        let (alive, is_over) = channel();
+        let (readings, receiver) = channel();
+        std::thread::Builder::new()
+            .name("counters".into())
+            .spawn(move || run(clock, &subjects, &is_over, &readings))?;
+        Ok((Counters { _alive: alive }, receiver))
+    }
+}
+
+fn run(mut clock: Clock, subjects: &Subjects, is_over: &Receiver<()>, readings: &Sender<Vec<Counter>>) {
+    let mut sources: [Box<dyn Source>; 3] =
+        [Box::new(process::Stat::new()), Box::new(machine::Processors), Box::new(machine::Own)];
+    while is_over.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+        clock.measure();
+        let mut subjects = subjects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        subjects.truncate(MOST);
+        let mut reading = Reading { time: clock.nanoseconds_of(clock.ticks()), counters: Vec::new() };
+        sources.iter_mut().for_each(|source| source.read(&subjects, &mut reading));
+        if readings.send(reading.counters).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that each source reads what it is for, of this process and this machine.
+    #[test]
+    fn sources_read_this_process() {
+        let own = Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0 };
+        let mut reading = Reading { time: 7, counters: Vec::new() };
+        process::Stat::new().read(&[own], &mut reading);
+        machine::Processors.read(&[], &mut reading);
+        machine::Own.read(&[], &mut reading);
+        let value = |process, kind| {
+            let found = reading.counters.iter().find(|one| one.process == process && one.kind == kind);
+            found.unwrap_or_else(|| panic!("{kind:?}")).value
+        };
+        assert!(value(Some(ProcessId(3)), CounterKind::Rss) > 100_000);
+        assert!(value(Some(ProcessId(3)), CounterKind::Threads) >= 1);
+        assert!(value(None, CounterKind::CollectorRss) > 100_000);
+        value(None, CounterKind::CpuBusy);
+        assert!(reading.counters.iter().all(|counter| counter.time == 7));
+    }
+
+    /// Check that a pid that another process has by now gives nothing, nor one that is gone.
+    #[test]
+    fn other_processes_are_not_read() {
+        let mut reading = Reading { time: 0, counters: Vec::new() };
+        let other = Subject { process: ProcessId(0), pid: std::process::id(), start_ticks: 1 };
+        let gone = Subject { process: ProcessId(0), pid: 1 << 30, start_ticks: 0 };
+        process::Stat::new().read(&[other, gone], &mut reading);
+        assert!(reading.counters.is_empty());
+    }
+}

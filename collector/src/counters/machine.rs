@@ -1,0 +1,57 @@
+//! What the processors of the machine do, and what the collector itself takes.
+
+use super::{Reading, Source, Subject};
+use crate::clock::own_usage;
+use capture::CounterKind;
+
+/// Time that each processor has worked, from `/proc/stat`.
+pub(super) struct Processors;
+
+impl Source for Processors {
+    fn read(&mut self, _: &[Subject], reading: &mut Reading) {
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        for (processor, ticks) in busy(&text) {
+            reading.add(None, CounterKind::CpuBusy, processor, ticks.saturating_mul(tick));
+        }
+    }
+}
+
+/// Processors and their ticks of work, from lines as `cpu3 user nice system idle iowait irq softirq …`.
+fn busy(text: &str) -> impl Iterator<Item = (u32, u64)> {
+    text.lines().filter_map(|line| {
+        let (name, times) = line.split_once(' ')?;
+        let processor = name.strip_prefix("cpu")?.parse().ok()?;
+        let times: Vec<u64> = times.split_ascii_whitespace().filter_map(|time| time.parse().ok()).collect();
+        // The fourth and fifth are idle and waiting for a disk; after the eighth come parts of the first two.
+        let work = times.iter().take(8).enumerate().filter(|(place, _)| !matches!(place, 3 | 4));
+        Some((processor, work.fold(0, |sum: u64, (_, time)| sum.saturating_add(*time))))
+    })
+}
+
+/// The collector's own processor time and memory.
+pub(super) struct Own;
+
+impl Source for Own {
+    fn read(&mut self, _: &[Subject], reading: &mut Reading) {
+        reading.add(None, CounterKind::CollectorTime, 0, own_usage().cpu_ns);
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+        if let Some(pages) = pages {
+            let bytes = pages.saturating_mul(rustix::param::page_size() as u64);
+            reading.add(None, CounterKind::CollectorRss, 0, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that work is everything but idling, for each processor by its number.
+    #[test]
+    fn work_is_what_is_not_idle() {
+        let text = "cpu  9 9 9 9\ncpu0 1 2 4 1000 2000 8 16 32 64 128\ncpu11 5 0 0 7\nintr 5\ncpux 1\n";
+        assert_eq!(busy(text).collect::<Vec<_>>(), [(0, 63), (11, 5)]);
+    }
+}

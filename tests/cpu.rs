@@ -1,0 +1,208 @@
+//! Samples of the processors beside the allocations.
+
+use crate::harness::{Capture, World, c, product, record, skip, wait};
+use serde_json::Value;
+
+/// Whether the processors can be sampled here. Where not, a recording says so, and that is tested as well.
+fn can_sample() -> bool {
+    let world = World::new();
+    let ran = wait(&world, world.tool(["doctor"]));
+    let finding = ran.text().lines().find(|line| line.contains("CPU samples")).unwrap_or_default();
+    let can = finding.contains("cpu-clock") || finding.contains("cycles");
+    if !can {
+        skip("samples of the CPU", "the kernel does not permit them");
+    }
+    can
+}
+
+/// All rows of `report --cpu`: functions from the innermost outwards, and samples.
+fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {
+    let report = capture.report(&["--cpu"]);
+    let rows = report["rows"].as_array().expect("a report has rows").iter();
+    let name = |frame: &Value| frame["function"].as_str().unwrap_or("?").to_string();
+    rows.map(|row| {
+        let stack = row["stack"].as_array().expect("a row has a stack").iter().map(name).collect();
+        (stack, row["samples"].as_i64().expect("samples are counted"))
+    })
+    .collect()
+}
+
+/// Samples of stacks that a function is on.
+fn samples_in(rows: &[(Vec<String>, i64)], function: &str) -> i64 {
+    rows.iter()
+        .filter(|(stack, _)| stack.iter().any(|name| name == function))
+        .map(|(_, samples)| samples)
+        .sum()
+}
+
+/// Check that of one recording both halves are right: work is where it was done, a third in each of three functions, and
+/// allocations are where they were made; a function that only computes has no bytes.
+#[test]
+fn work_and_allocations_are_in_one_capture() {
+    if !can_sample() {
+        return;
+    }
+    let fixture = c("known_work").flags(["-O1", "-fomit-frame-pointer"]);
+    let (_, capture) = record(fixture.build()).args(["300"]).with_names().run();
+    let rows = rows(&capture);
+    let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+    // 900 ms of processor time at 999 samples a second; the kernel loses some on a loaded machine, and says so.
+    let lost = capture.info()["cpu"]["lost"].as_i64().expect("losses are counted");
+    assert!(all + lost > 700 && all < 1100, "{all} samples, {lost} lost");
+    for function in ["burn", "churn", "asks_the_kernel"] {
+        let share = samples_in(&rows, function) * 100 / all;
+        assert!((25..=42).contains(&share), "{share} % in {function}: {rows:#?}");
+    }
+    assert!(samples_in(&rows, "main") * 100 / all >= 95, "stacks reach main: {rows:#?}");
+    let costs = capture.report(&["--functions", "--by", "bytes"]);
+    let functions = costs["functions"].as_array().expect("a list");
+    let bytes = |name: &str| {
+        let found = functions.iter().find(|function| function["function"] == name);
+        found.map_or(0, |function| function["total_bytes"].as_i64().unwrap_or(-1))
+    };
+    assert_eq!((bytes("burn"), bytes("asks_the_kernel")), (0, 0));
+    assert!(bytes("churn") > 0 && bytes("churn") % 1234 == 0);
+    assert_eq!(capture.row_of_size(4321).number("allocations"), 1);
+}
+
+/// Check that the time in malloc and free is charged to the function that calls them, with what it allocates beside.
+#[test]
+fn time_in_the_allocator_is_its_callers() {
+    if !can_sample() {
+        return;
+    }
+    let (_, capture) = record(c("known_work").build()).args(["200"]).with_names().run();
+    let ran = capture.show(&["report", "--allocator", "--json"]);
+    let document: Value = serde_json::from_str(ran.text()).expect("it is JSON");
+    let first = &document["rows"][0];
+    assert_eq!(first["function"], "churn", "{document:#}");
+    let number = |field: &str| first[field].as_i64().unwrap_or(0);
+    assert!(number("allocate_samples") > 0 && number("free_samples") > 0, "{first:#}");
+    assert_eq!(number("bytes"), number("allocations") * 1234);
+    let others = document["rows"].as_array().expect("a list").iter().skip(1);
+    let others: i64 = others.map(|row| row["samples"].as_i64().unwrap_or(0)).sum();
+    assert!(others * 20 <= number("samples"), "{document:#}");
+}
+
+/// Check that the kernel's frames stand on those of the program that called it, where they may be seen.
+#[test]
+fn kernel_and_user_are_one_stack() {
+    if !can_sample() {
+        return;
+    }
+    let (_, capture) = record(c("known_work").build()).args(["150"]).with_names().run();
+    if capture.info()["cpu"]["kernel"] != true {
+        return skip("the kernel's part of stacks", "the kernel does not permit it");
+    }
+    let rows = rows(&capture);
+    let of_kernel = rows.iter().filter(|(stack, _)| stack.iter().any(|name| name.contains("sys_getrandom")));
+    let of_kernel: Vec<_> = of_kernel.collect();
+    if of_kernel.is_empty() {
+        return skip("names of the kernel's functions", "they are restricted");
+    }
+    for (stack, _) in of_kernel {
+        let place = |name: &str| stack.iter().position(|function| function.contains(name));
+        assert!(place("sys_getrandom") < place("asks_the_kernel"), "{stack:?}");
+        assert!(place("asks_the_kernel") < place("main"), "{stack:?}");
+    }
+}
+
+/// Check that samples lie before, between and after two allocations as the work does that they are of, by one clock, within
+/// the error that is stated.
+#[test]
+fn samples_and_events_are_on_one_clock() {
+    if !can_sample() {
+        return;
+    }
+    let (_, capture) = record(c("work_between_blocks").build()).with_names().run();
+    let error = capture.info()["cpu"]["clock_error_ns"].as_u64().expect("the error is stated");
+    assert!((1..1_000_000).contains(&error), "{error} ns");
+    let events = capture.events();
+    let block = |size| events.iter().find(|event| event.size == size).expect("it was allocated").time;
+    let (first, second) = (block(2001), block(2002));
+    let ran = capture.show(&["dump", "--samples", "--json"]);
+    let lines: Vec<Value> =
+        ran.text().lines().skip(1).map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let times = |function: &str| -> Vec<u64> {
+        let is_in =
+            |line: &&Value| line["stack"].as_array().expect("a stack").iter().any(|name| name == function);
+        lines.iter().filter(is_in).map(|line| line["time_ns"].as_u64().expect("a time")).collect()
+    };
+    for (function, from, to) in
+        [("before", 0, first), ("between", first, second), ("after", second, u64::MAX - error)]
+    {
+        let times = times(function);
+        assert!(!times.is_empty(), "no samples in {function}: {}", ran.text());
+        for time in times {
+            assert!(
+                time + error >= from && time <= to + error,
+                "{function} at {time}, not from {from} to {to}"
+            );
+        }
+    }
+}
+
+/// Check that a recording where samples are refused is as good as one without them, says what to do in one line, and
+/// nothing when it is to be quiet.
+#[test]
+fn refused_samples_do_no_harm() {
+    let world = World::new();
+    let program = c("allocates_once").build();
+    for quiet in [false, true] {
+        let file = world.path(if quiet { "quiet.memprof" } else { "loud.memprof" });
+        let mut command = world.command(c("refuses_perf").build());
+        command.arg(product()).args(["run", "--no-symbolize", "--output"]).arg(&file);
+        if quiet {
+            command.arg("--quiet");
+        }
+        command.arg("--").arg(&program);
+        let ran = wait(&world, command);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let told = ran.stderr.lines().filter(|line| line.contains("CPU not sampled")).count();
+        assert_eq!(told, usize::from(!quiet), "{}", ran.stderr);
+        let mut info = world.tool(["info", "--json"]);
+        info.arg(&file);
+        let info: Value = serde_json::from_str(wait(&world, info).text()).expect("it is JSON");
+        assert_eq!(info["cpu"]["samples"], 0);
+        assert!(
+            info["cpu"]["note"].as_str().is_some_and(|note| note.contains("sandbox")),
+            "{:#}",
+            info["cpu"]
+        );
+        assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0));
+        assert!(info["totals"]["allocations"].as_i64() > Some(0));
+    }
+}
+
+/// Check that --no-cpu takes no samples and has nothing to say about it, and that memory over time is there all the same.
+#[test]
+fn samples_can_be_left_out() {
+    let (_, capture) = record(c("known_work").build()).args(["200"]).options(["--no-cpu"]).succeed();
+    let info = capture.info();
+    assert_eq!(info["cpu"], Value::Null);
+    assert!(capture.report(&["--cpu"])["rows"].as_array().is_some_and(Vec::is_empty));
+    let counters = info["counters"].as_array().expect("a list");
+    let rss = counters.iter().find(|series| series["counter"] == "rss_bytes");
+    assert!(rss.is_some_and(|series| series["peak"].as_u64() > Some(100_000)), "{counters:#?}");
+}
+
+/// Check that each program that a target starts has its samples under its own name, after an exec too.
+#[test]
+fn samples_belong_to_their_program() {
+    if !can_sample() {
+        return;
+    }
+    let work = c("known_work").build();
+    let script = format!("{0} 60; exec {0} 60", work.display());
+    let (_, capture) = record("sh").args(["-c", &script]).with_names().run();
+    let tree = capture.report(&["--cpu", "--tree"]);
+    let nodes = tree["nodes"].as_array().expect("a tree has nodes");
+    let of = |name: &str| {
+        let found = nodes.iter().find(|node| node["kind"] == "process" && node["name"] == name);
+        found.map_or(0, |node| node["total_blocks"].as_i64().unwrap_or(0))
+    };
+    let lost = capture.info()["cpu"]["lost"].as_i64().unwrap_or(0);
+    assert!(of("known_work") + lost > 250, "{nodes:#?}");
+    let stray = nodes.iter().filter(|node| node["parent"] == 0 && node["name"] != "known_work");
+    assert!(stray.map(|node| node["total_blocks"].as_i64().unwrap_or(0)).sum::<i64>() < 60, "{nodes:#?}");
+}

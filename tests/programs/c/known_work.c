@@ -1,0 +1,44 @@
+// Works in known places: `burn` computes and allocates nothing, `churn` allocates and frees, `asks_the_kernel` is in a
+// system call. Each goes on until it has had so much processor time, in milliseconds, as the argument says.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+static volatile unsigned long sink;
+
+static long cpu_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+__attribute__((noinline)) static void burn(long until) {
+    while (cpu_ms() < until)
+        for (int i = 0; i < 1000000; i++) sink += i * 7;
+}
+
+__attribute__((noinline)) static void churn(long until) {
+    while (cpu_ms() < until)
+        for (int i = 0; i < 10000; i++) {
+            void *volatile block = malloc(1234);
+            free(block);
+        }
+}
+
+__attribute__((noinline)) static void asks_the_kernel(long until) {
+    static char bytes[1 << 16];
+    while (cpu_ms() < until)
+        for (int i = 0; i < 20; i++) getrandom(bytes, sizeof bytes, 0);
+}
+
+int main(int count, char **arguments) {
+    long each = count > 1 ? atol(arguments[1]) : 200;
+    long start = cpu_ms();
+    burn(start + each);
+    churn(start + 2 * each);
+    asks_the_kernel(start + 3 * each);
+    void *volatile kept = malloc(4321);
+    free(kept);
+    return 0;
+}
