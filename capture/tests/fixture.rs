@@ -2,9 +2,9 @@
 
 use capture::{
     Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Frame, FrameId, Lost, Mark,
-    MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt,
-    Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Task, TaskId,
-    Thread, ThreadId, Writer,
+    MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo,
+    ReadAt, Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Task,
+    TaskId, Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.

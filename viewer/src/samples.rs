@@ -47,7 +47,8 @@ impl SampleDump<'_> {
     /// Writes a sample.
     pub(crate) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
         let task = self.tables.tasks.get(sample.task.index());
-        let stack = self.stack(sample.stack);
+        let &mut Self { tables, names, options, .. } = self;
+        let stack = stack(tables, names, sample.stack, options.frames);
         if self.is_json {
             let fields = SampleFields {
                 time_ns: sample.time,
@@ -65,10 +66,10 @@ impl SampleDump<'_> {
         let stack = escape(&stack.join(" < ")).into_owned();
         writeln!(self.out, "{seconds:.6} {pid}/{tid} cpu {} {stack}", sample.cpu)
     }
+}
 
-    /// Names of the functions from the innermost outwards, as many as are wanted.
-    fn stack(&self, node: NodeId) -> Vec<&str> {
-        let steps = functions_of(self.tables, self.names, node).take(self.options.frames);
-        steps.map(|(_, step)| self.names.label(step.label).name.as_str()).collect()
-    }
+/// Names of the functions from the innermost outwards, as many as are wanted.
+fn stack<'a>(tables: &'a Tables, names: &'a Names, node: NodeId, limit: usize) -> Vec<&'a str> {
+    let steps = functions_of(tables, names, node).take(limit);
+    steps.map(|(_, step)| names.label(step.label).name.as_str()).collect()
 }

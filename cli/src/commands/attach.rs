@@ -58,6 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let progress = Progress::new(arguments.recording.quiet);
     let session = arguments.recording.start(Kind {
+        target: None,
         output: capture.clone(),
         command: Vec::new(),
         socket: None,

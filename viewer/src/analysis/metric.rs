@@ -26,16 +26,15 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 7] =
-        [
-            Metric::Peak,
-            Metric::Leaked,
-            Metric::Live,
-            Metric::Allocations,
-            Metric::Bytes,
-            Metric::Temporary,
-            Metric::Cpu,
-        ];
+    pub const ALL: [Metric; 7] = [
+        Metric::Peak,
+        Metric::Leaked,
+        Metric::Live,
+        Metric::Allocations,
+        Metric::Bytes,
+        Metric::Temporary,
+        Metric::Cpu,
+    ];
 
     /// The word that names it on the command line and in JSON.
     pub fn name(self) -> &'static str {

@@ -80,8 +80,8 @@ pub(crate) use process_name::process_name;
 pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Span,
 };
-pub use saved::Saved;
 pub use samples::SampleSites;
+pub use saved::Saved;
 pub use share::{Share, ShareError};
 pub use short_name::short_name;
 pub use shown::{Cutoff, Shown};

@@ -254,6 +254,7 @@ fn noun(metric: Metric) -> &'static str {
         Metric::Leaked | Metric::Live => "blocks still allocated",
         Metric::Allocations | Metric::Bytes => "allocations",
         Metric::Temporary => "temporary allocations",
+        Metric::Cpu => "samples of the CPU",
     }
 }
 
