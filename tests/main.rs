@@ -19,6 +19,7 @@ mod processes;
 mod threads;
 
 mod leaks;
+mod moments;
 mod sampling;
 
 mod deaths;

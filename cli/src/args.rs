@@ -2,7 +2,7 @@
 
 use crate::commands::{
     attach, completions, detach, diff, doctor, dump, header, info, install_agent, leaks, preload_path, ps,
-    record, report, run, snapshot,
+    record, report, run, snapshot, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -20,6 +20,7 @@ Examples:
   sysprof-memprof report app.memprof             who allocates, who holds the peak
   sysprof-memprof leaks app.memprof              what was still allocated at the end
   sysprof-memprof diff app.memprof --from 10s    what changed since
+  sysprof-memprof timeline app.memprof           the heap over time
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
@@ -47,6 +48,7 @@ Environment:
   SYSPROF_MEMPROF_DIR      private folder for the agent and the doorbell, instead of those under run, tmp
                            and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
+  XDG_CACHE_HOME           where indices of large captures are kept, instead of ~/.cache
   COLUMNS                  cut lines to this width, instead of the terminal's; without a terminal nothing is cut
   NO_COLOR                 no colours; they are used on terminals only";
 
@@ -62,6 +64,7 @@ pub(crate) enum Command {
     Report(report::Arguments),
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),
+    Timeline(timeline::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),
     Doctor(doctor::Arguments),

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod attach;
+mod cache;
 pub(crate) mod completions;
 pub(crate) mod detach;
 pub(crate) mod diff;
@@ -20,6 +21,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod snapshot;
 mod supervise;
+pub(crate) mod timeline;
 mod view;
 
 use crate::args::Command;
@@ -37,6 +39,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),
+        Command::Timeline(arguments) => timeline::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),

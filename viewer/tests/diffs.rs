@@ -122,6 +122,35 @@ fn diffs_are_as_expected() {
     }
 }
 
+/// Check that the document of the formats names every field of a comparison and of a timeline.
+#[test]
+fn every_field_is_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&leaky(), &folder, "leaky.memprof");
+    let mut documents: Vec<Value> = [false, true]
+        .map(|tree| document(&builds(&folder, Spelling::Exact), &DiffOptions { tree, ..live() }))
+        .into();
+    let mut moments = Moments::open(&path).unwrap();
+    let (timeline, profile) = moments.timeline(&viewer::query::Part::Whole, 5).unwrap();
+    let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
+    viewer::json::timeline(&mut out, &loaded, &timeline).unwrap();
+    documents.push(serde_json::from_slice(&out).unwrap());
+    let described = include_str!("../JSON.md");
+    let mut values: Vec<&Value> = documents.iter().collect();
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    assert!(described.contains(&format!("`{key}`")), "JSON.md does not name `{key}`");
+                    values.push(value);
+                }
+            }
+            Value::Array(items) => values.extend(items),
+            _ => {}
+        }
+    }
+}
+
 /// A build of a program: names of three functions that allocate 1,000, 200 and 30 bytes, and how far their lines moved.
 fn build(functions: [&str; 3], lines: u32, path: &str) -> Made {
     let mut made = Made::new();

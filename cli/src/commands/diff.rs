@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share, Spelling};
 use viewer::query::{Anchor, Part, Query, When};
-use viewer::{DiffOptions, Moments, Naming, compare_captures, compare_moments, json, text};
+use viewer::{DiffOptions, Naming, compare_captures, compare_moments, json, text};
 
 /// Show what changed between two moments of a recording, or from one recording to another
 ///
@@ -63,6 +63,9 @@ pub(crate) struct Arguments {
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(long)]
     no_symbolize: bool,
+    /// Do not keep what the first look at a large capture finds, and do not use what was kept
+    #[arg(long)]
+    no_cache: bool,
     #[command(flatten)]
     which: WhichBlocks,
 }
@@ -71,7 +74,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let naming = if arguments.no_symbolize { Naming::Stored } else { Naming::FromFiles };
     let (filter, heap) = (arguments.which.filter(), arguments.which.heap.clone());
-    let open = |file: &PathBuf| Moments::open(file).map_err(failure);
+    let open = |file: &PathBuf| view::moments(file, arguments.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let old = open(&arguments.file)?;
     let compared = match &arguments.newer {

@@ -14,6 +14,14 @@ pub(super) struct WhichPart {
     /// in peak+1s.
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["from", "to"])]
     at: Option<When>,
+    #[command(flatten)]
+    range: WhichRange,
+}
+
+/// A range of a capture.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Which part")]
+pub(super) struct WhichRange {
     /// Only what happened after this moment [default: start, when --to is given]
     #[arg(long, value_name = "MOMENT")]
     from: Option<When>,
@@ -60,11 +68,16 @@ impl Question {
 
 impl WhichPart {
     pub(super) fn part(&self) -> Part {
+        self.at.clone().map_or_else(|| self.range.part(), Part::At)
+    }
+}
+
+impl WhichRange {
+    pub(super) fn part(&self) -> Part {
         let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
         match self {
-            Self { at: Some(at), .. } => Part::At(at.clone()),
-            Self { from: None, to: None, .. } => Part::Whole,
-            Self { from, to, .. } => Part::Range(or(from, Anchor::Start), or(to, Anchor::End)),
+            Self { from: None, to: None } => Part::Whole,
+            Self { from, to } => Part::Range(or(from, Anchor::Start), or(to, Anchor::End)),
         }
     }
 }

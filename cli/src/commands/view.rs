@@ -1,5 +1,6 @@
 //! What commands that show a capture have in common.
 
+use super::cache;
 use crate::exit::{Failure, Outcome};
 use crate::log::debug;
 use crate::{message, terminal};
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use viewer::format::counted;
 use viewer::query::Query;
 use viewer::text::{self, Style};
-use viewer::{Error, Loaded, LookedUp, Moments, Naming};
+use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming};
 
 /// A capture to be shown.
 #[derive(Args, Debug)]
@@ -22,6 +23,9 @@ pub(crate) struct Capture {
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(long)]
     no_symbolize: bool,
+    /// Do not keep what the first look at a large capture finds, and do not use what was kept
+    #[arg(long)]
+    no_cache: bool,
 }
 
 impl Capture {
@@ -41,13 +45,19 @@ impl Capture {
 
     /// Opens it for questions.
     pub(super) fn moments(&self) -> Result<Moments, Failure> {
-        debug!("reading {}", self.file.display());
-        Moments::open(&self.file).map_err(failure)
+        moments(&self.file, self.no_cache)
     }
 
     pub(super) fn naming(&self) -> Naming {
         if self.no_symbolize { Naming::Stored } else { Naming::FromFiles }
     }
+}
+
+/// Opens a capture for questions.
+pub(super) fn moments(file: &Path, no_cache: bool) -> Result<Moments, Failure> {
+    debug!("reading {}", file.display());
+    let cache = if no_cache { Cache::none() } else { cache::of_user() };
+    Moments::with_cache(file, cache).map_err(failure)
 }
 
 fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {

@@ -13,6 +13,7 @@ mod nameless;
 mod report;
 mod span;
 mod stack;
+mod timeline;
 mod told;
 mod tree;
 
@@ -21,6 +22,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use report::report;
+pub use timeline::timeline;
 
 use serde::Serialize;
 use std::io::{self, Write};

@@ -87,7 +87,12 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         }
     };
     let (from, to, delta) = (metric.of(&diff.before), metric.of(&diff.after), metric.of(&diff.delta()));
-    let text = format!("{sides}: {} in {} {}", signed_bytes(delta.bytes), signed(delta.blocks), noun(metric));
+    let text = format!(
+        "{sides}: {} in {} {}",
+        signed_bytes(delta.bytes),
+        signed(delta.blocks),
+        noun(metric, delta.blocks)
+    );
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     let (grown, shrunk) = diff.gross(metric);
     writeln!(
@@ -248,11 +253,16 @@ fn tree(
     Ok(())
 }
 
-fn noun(metric: Metric) -> &'static str {
+fn noun(metric: Metric, number: i64) -> &'static str {
+    let is_one = number.abs() == 1;
     match metric {
+        Metric::Peak if is_one => "block held",
         Metric::Peak => "blocks held",
+        Metric::Leaked | Metric::Live if is_one => "block still allocated",
         Metric::Leaked | Metric::Live => "blocks still allocated",
+        Metric::Allocations | Metric::Bytes if is_one => "allocation",
         Metric::Allocations | Metric::Bytes => "allocations",
+        Metric::Temporary if is_one => "temporary allocation",
         Metric::Temporary => "temporary allocations",
         Metric::Cpu => "samples of the CPU",
     }

@@ -18,6 +18,7 @@ mod report;
 mod stacks;
 mod style;
 mod summary;
+mod timeline;
 mod tree;
 
 pub use crate::options::DumpOptions;
@@ -30,3 +31,4 @@ pub use leaks::leaks;
 pub use report::report;
 pub use style::Style;
 pub use summary::summary;
+pub use timeline::{timeline, timeline_steps};

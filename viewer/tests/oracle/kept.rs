@@ -44,7 +44,7 @@ fn many() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Check that answers which begin at a kept state are those of a pass over all events: the whole, moments and ranges.
     #[test]
@@ -76,7 +76,7 @@ proptest! {
                 let mut moments = Moments::with_cache(&path, cache).unwrap();
                 let (timeline, profile) = moments.timeline(&part, steps).unwrap();
                 prop_assert!(!timeline.buckets.is_empty() && timeline.buckets.len() <= steps);
-                check(&made, &timeline)?;
+                check(&made, &timeline, part == Part::Whole)?;
                 let highest = timeline.buckets.iter().map(|bucket| bucket.peak.bytes).max();
                 prop_assert_eq!(highest, Some(profile.peak.held.bytes));
             }
@@ -85,11 +85,11 @@ proptest! {
 }
 
 /// Counts the events of each step by themselves.
-fn check(made: &Made, timeline: &Timeline) -> Result<(), TestCaseError> {
+fn check(made: &Made, timeline: &Timeline, is_whole: bool) -> Result<(), TestCaseError> {
     let before = |time: u64| made.events.iter().take_while(|event| event.time <= time).count();
     for (index, bucket) in timeline.buckets.iter().enumerate() {
         let (start, end) = (timeline.end_of(index) - timeline.width, timeline.end_of(index));
-        let first = if start == 0 { 0 } else { before(start) };
+        let first = if index == 0 && is_whole { 0 } else { before(start) };
         let mut load = Load::new(&made.tables);
         made.events[..first].iter().for_each(|event| load.event(event));
         load.begin_range();

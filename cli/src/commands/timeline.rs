@@ -1,0 +1,50 @@
+//! `timeline`: the heap over time.
+
+use super::question::WhichRange;
+use super::view::{self, Capture, failure};
+use crate::exit::Outcome;
+use crate::terminal;
+use clap::Args;
+use std::io;
+use viewer::text::{Style, timeline_steps};
+use viewer::{json, text};
+
+/// Show the heap over time
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof timeline app.memprof
+  sysprof-memprof timeline app.memprof --from 10s --to 12s
+  sysprof-memprof timeline app.memprof --json --steps 1000 | jq '.steps[] | [.end_ns, .held_bytes]'")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Steps of time, at most [default: as many as fit into the terminal; 512 in JSON]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=2048))]
+    steps: Option<u16>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    range: WhichRange,
+}
+
+/// Steps for programs.
+const STEPS: usize = 512;
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let style = Style { width: terminal::width(&io::stdout()), ..Style::default() };
+    let default = if arguments.json { STEPS } else { timeline_steps(&style) };
+    let steps = arguments.steps.map_or(default, usize::from);
+    let mut moments = arguments.capture.moments()?;
+    let (timeline, profile) = moments.timeline(&arguments.range.part(), steps).map_err(failure)?;
+    let loaded = moments.show(profile, viewer::Naming::Stored);
+    view::print(|out, style| {
+        match arguments.json {
+            true => json::timeline(out, &loaded, &timeline)?,
+            false => text::timeline(out, &loaded, &timeline, style)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,140 @@
+//! How fast questions about a large capture are answered: `cargo bench -p viewer --bench moments -- EVENTS LIVE`. Makes a
+//! capture of eight threads that allocate and free in random order, then measures, in CPU time of this machine, the first
+//! look at it, the next ones, and moments, each with a fresh start as a command has it. Prints a row of Markdown.
+
+use capture::{
+    Action, Create, Event, Frame, FrameId, Metadata, NodeId, Process, Summary, Thread, ThreadId, Writer,
+};
+use std::path::Path;
+use std::time::Duration;
+use viewer::analysis::Profile;
+use viewer::query::{Part, Query};
+use viewer::{Cache, Moments};
+
+const STACKS: u64 = 100_000;
+const MOMENTS: u32 = 20;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse::<u64>().ok());
+    let (events, live) = (numbers.next().unwrap_or(10_000_000), numbers.next().unwrap_or(100_000));
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("large.memprof");
+    generate(&path, events, live)?;
+    let cache = || Cache::in_folder(folder.path().join("cache"));
+    let before = resident();
+    let (first, whole) = measured(|| ask(&path, cache(), Part::Whole));
+    let (later, again) = measured(|| ask(&path, cache(), Part::Whole));
+    assert_eq!(whole.total, again.total, "the index says what the pass said");
+    let mut moments: Vec<Duration> = (0..MOMENTS)
+        .map(|place| {
+            let when = format!("{}%", f64::from(place) * 100.0 / f64::from(MOMENTS) + 2.3);
+            measured(|| ask(&path, cache(), Part::At(when.parse().expect("a share")))).0
+        })
+        .collect();
+    moments.sort();
+    let peak = measured(|| ask(&path, cache(), Part::At("peak".parse().expect("a moment")))).0;
+    let index: u64 = std::fs::read_dir(folder.path().join("cache"))?
+        .flatten()
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum();
+    println!(
+        "| events | live blocks | capture, MB | index, MB | first, s | later, s | a moment, s | slowest, s | peak, s | memory, MiB | before, MiB |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    println!(
+        "| {events} | {live} | {} | {} | {:.1} | {:.3} | {:.3} | {:.3} | {:.3} | {} | {before} |",
+        std::fs::metadata(&path)?.len() >> 20,
+        index >> 20,
+        first.as_secs_f64(),
+        later.as_secs_f64(),
+        moments[moments.len() / 2].as_secs_f64(),
+        moments[moments.len() - 1].as_secs_f64(),
+        peak.as_secs_f64(),
+        resident(),
+    );
+    Ok(())
+}
+
+fn ask(path: &Path, cache: Cache, part: Part) -> Profile {
+    let mut moments = Moments::with_cache(path, cache).expect("the capture is there");
+    moments.profile(&Query::of(part)).expect("the moment is there")
+}
+
+fn generate(path: &Path, events: u64, live: u64) -> Result<(), capture::Error> {
+    let mut writer = Writer::create(path, Create::New, &Metadata::default())?;
+    let process = writer.process(Process { pid: 1, ..Process::default() })?;
+    for tid in 0..8 {
+        writer.thread(Thread { process, tid, name: String::new() })?;
+    }
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let frames: Vec<FrameId> = (0..5_000)
+        .map(|address| {
+            writer.frame(Frame::Code { module: None, address: 0x1000 + address * 16, exact: false })
+        })
+        .collect::<Result<_, _>>()?;
+    let mut stacks = vec![NodeId::ROOT];
+    for _ in 0..STACKS {
+        let parent = stacks[random.below(stacks.len() as u64) as usize];
+        stacks.push(writer.node(parent, frames[random.below(5_000) as usize])?);
+    }
+    let start = Event { time: 0, thread: ThreadId(0), action: Action::ProcessStart { process, fork: 0 } };
+    writer.event(start)?;
+    let mut blocks = vec![0_u64; 2 * live as usize];
+    let mut free = Vec::new();
+    let mut next = 0x7f00_0000_0000_u64;
+    for number in 1..events {
+        let thread = ThreadId(random.below(8) as u32);
+        let slot = random.below(blocks.len() as u64) as usize;
+        let action = match std::mem::take(&mut blocks[slot]) {
+            0 => {
+                let address = free.pop().unwrap_or_else(|| {
+                    next += 64;
+                    next
+                });
+                blocks[slot] = address;
+                let stack = stacks[random.below(STACKS) as usize + 1];
+                Action::Alloc { address, size: random.below(500), alignment: 0, stack }
+            }
+            address => {
+                free.push(address);
+                Action::Free { address, stack: NodeId::ROOT }
+            }
+        };
+        writer.event(Event { time: number * 100, thread, action })?;
+    }
+    writer.finish(&Summary { duration_ns: events * 100, ..Summary::default() })?;
+    Ok(())
+}
+
+/// What something gives, and the CPU time that it takes.
+fn measured<T>(what: impl FnOnce() -> T) -> (Duration, T) {
+    let start = cpu_time();
+    let result = what();
+    (cpu_time() - start, result)
+}
+
+/// CPU time of this thread so far: what else runs on the machine should not count.
+fn cpu_time() -> Duration {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
+    let first = statistics.split_whitespace().next().expect("three numbers");
+    Duration::from_nanos(first.parse().expect("a number"))
+}
+
+/// The most memory that this process has had so far, in MiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+/// xorshift64*: the same events on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
+    }
+}

@@ -1,0 +1,72 @@
+//! `timeline --json`: the heap over time.
+
+use super::span::SpanFields;
+use super::{SCHEMA, write_document};
+use crate::analysis::Timeline;
+use crate::loaded::Loaded;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    sample_interval: Option<u64>,
+    #[serde(flatten)]
+    span: SpanFields,
+    peak_time_ns: u64,
+    peak_bytes: i64,
+    peak_blocks: i64,
+    start_ns: u64,
+    step_ns: u64,
+    steps: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    end_ns: u64,
+    held_bytes: i64,
+    held_blocks: i64,
+    peak_bytes: i64,
+    peak_blocks: i64,
+    allocations: i64,
+    bytes: i64,
+    frees: i64,
+    freed_bytes: i64,
+}
+
+/// Writes the steps.
+///
+/// # Errors
+/// Those of the writer.
+pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
+    let profile = &loaded.profile;
+    let steps = timeline.buckets.iter().enumerate().map(|(index, step)| Step {
+        end_ns: timeline.end_of(index),
+        held_bytes: step.held.bytes,
+        held_blocks: step.held.blocks,
+        peak_bytes: step.peak.bytes,
+        peak_blocks: step.peak.blocks,
+        allocations: step.allocated.blocks,
+        bytes: step.allocated.bytes,
+        frees: step.freed.blocks,
+        freed_bytes: step.freed.bytes,
+    });
+    let document = Document {
+        schema: SCHEMA,
+        document: "timeline",
+        file: &loaded.source.file,
+        cut: loaded.source.cut.as_deref(),
+        sample_interval: profile.sampling.map(capture::Sampling::interval),
+        span: SpanFields::from(profile.span),
+        peak_time_ns: profile.peak.time,
+        peak_bytes: profile.peak.held.bytes,
+        peak_blocks: profile.peak.held.blocks,
+        start_ns: timeline.start,
+        step_ns: timeline.width,
+        steps: steps.collect(),
+    };
+    write_document(out, &document)
+}

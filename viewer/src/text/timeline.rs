@@ -1,0 +1,116 @@
+//! `timeline`: the heap over time, as a picture of block characters.
+//!
+//! ```text
+//!  4.00 MiB ┤     ▂▄▆█
+//!  2.00 MiB ┤  ▃▆██████▅
+//!       0 B ┤▂████████████▃▃▃
+//!           └────────────────
+//!            0          1.20 s
+//! ```
+
+use super::escape::escape;
+use super::headline::{span, warnings};
+use super::style::{Role, Style};
+use crate::analysis::{Bucket, Profile, Timeline};
+use crate::format::{bytes, count, duration};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Rows of the picture.
+const HEIGHT: usize = 12;
+
+/// Columns of the picture where no terminal says how many there are.
+const WIDTH: usize = 72;
+
+/// Columns of the scale.
+const SCALE: usize = 12;
+
+/// Columns of a picture for such a terminal: as many steps should the timeline have, at most.
+pub fn timeline_steps(style: &Style) -> usize {
+    style.width.map_or(WIDTH, |width| width.saturating_sub(SCALE)).clamp(16, 200)
+}
+
+/// Writes the picture, and the numbers that it cannot show.
+///
+/// # Errors
+/// Those of the writer.
+pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style: &Style) -> io::Result<()> {
+    let profile = &loaded.profile;
+    let file = escape(&loaded.source.file);
+    let title = format!("{file}{}: {}", span(profile.span), peak(profile));
+    writeln!(out, "{}", style.paint(Role::Heading, title))?;
+    warnings(out, loaded, style)?;
+    let steps = &timeline.buckets;
+    let top = steps.iter().map(|step| step.peak.bytes).max().unwrap_or(0).max(1);
+    writeln!(out)?;
+    for row in (0..HEIGHT).rev() {
+        let scale = if row % 3 == 0 || row + 1 == HEIGHT { mark(top, row) } else { String::new() };
+        let scale = style.paint(Role::Detail, format!("{scale:>10} ┤"));
+        let line: String = steps.iter().map(|step| block(step.peak.bytes, top, row)).collect();
+        writeln!(out, "{scale}{}", style.paint(Role::Value, line.trim_end()))?;
+    }
+    writeln!(out, "{:>10} └{}", "", "─".repeat(steps.len()))?;
+    let (first, last) = (duration(timeline.start), duration(timeline.end_of(steps.len().saturating_sub(1))));
+    let gap = steps.len().saturating_sub(first.len() + last.len()).max(1);
+    writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, format!("{first}{}{last}", " ".repeat(gap))))?;
+    let sum = steps.iter().fold(Bucket::default(), |mut sum, step| {
+        sum.allocated += step.allocated;
+        sum.freed += step.freed;
+        sum
+    });
+    let held = steps.last().map_or_else(Default::default, |step| step.held);
+    writeln!(
+        out,
+        "\n{} allocations of {}, {} frees of {}; {} in {} blocks held at the end; {} a step",
+        count(sum.allocated.blocks),
+        bytes(sum.allocated.bytes),
+        count(sum.freed.blocks),
+        bytes(sum.freed.bytes),
+        bytes(held.bytes),
+        count(held.blocks),
+        duration(timeline.width)
+    )
+}
+
+fn peak(profile: &Profile) -> String {
+    let peak = profile.peak;
+    format!(
+        "peak {} in {} blocks after {}",
+        bytes(peak.held.bytes),
+        count(peak.held.blocks),
+        duration(peak.time)
+    )
+}
+
+/// What the lower edge of a row stands for, or the upper one of the highest.
+fn mark(top: i64, row: usize) -> String {
+    let part = if row + 1 == HEIGHT { HEIGHT } else { row };
+    bytes((i128::from(top) * part as i128 / HEIGHT as i128) as i64)
+}
+
+/// The part of a cell that a number fills, in eighths.
+fn block(value: i64, top: i64, row: usize) -> char {
+    const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    // Whatever is there is seen, and nothing else is: eighths are rounded up.
+    let filled = (i128::from(value.max(0)) * (8 * HEIGHT) as i128 + i128::from(top) - 1) / i128::from(top);
+    let here = filled - (8 * row) as i128;
+    EIGHTHS[here.clamp(0, 8) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a column is as high as its number, that the smallest number is seen, and that none is not.
+    #[test]
+    fn columns_are_as_high_as_their_numbers() {
+        let column = |value| (0..HEIGHT).map(|row| block(value, 96, row)).collect::<String>();
+        assert_eq!(column(0).trim_end(), "");
+        assert_eq!(column(1).trim_end(), "▁");
+        assert_eq!(column(12).trim_end(), "█▄");
+        assert_eq!(column(96), "█".repeat(12));
+        assert_eq!(block(-5, i64::MAX, 0), ' ');
+        assert_eq!(block(i64::MAX, i64::MAX, HEIGHT - 1), '█');
+        assert_eq!([mark(96, 0), mark(96, 6), mark(96, 11)], ["0 B", "48 B", "96 B"]);
+    }
+}
