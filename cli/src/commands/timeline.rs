@@ -34,7 +34,7 @@ const STEPS: usize = 512;
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let style = Style { width: terminal::width(&io::stdout()), ..Style::default() };
+    let style = Style { width: terminal::width(io::stdout()), ..Style::default() };
     let default = if arguments.json { STEPS } else { timeline_steps(&style) };
     let steps = arguments.steps.map_or(default, usize::from);
     let mut moments = arguments.capture.moments()?;
