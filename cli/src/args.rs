@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::commands::{
-    attach, completions, detach, diff, doctor, dump, header, info, install_agent, leaks, preload_path, ps,
+    attach, completions, detach, diff, doctor, dump, export, header, info, install_agent, leaks, preload_path, ps,
     record, report, run, snapshot, timeline,
 };
 use anstyle::{AnsiColor, Style};
@@ -21,6 +21,8 @@ Examples:
   sysprof-memprof leaks app.memprof              what was still allocated at the end
   sysprof-memprof diff app.memprof --from 10s    what changed since
   sysprof-memprof timeline app.memprof           the heap over time
+  sysprof-memprof export --format pprof -o app.pb.gz app.memprof
+                                                 … for other programs: go tool pprof, KCachegrind, browsers
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
@@ -67,6 +69,7 @@ pub(crate) enum Command {
     Timeline(timeline::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),
+    Export(export::Arguments),
     Doctor(doctor::Arguments),
     Header(header::Arguments),
     PreloadPath(preload_path::Arguments),

@@ -8,6 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod header;
+pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
@@ -42,6 +43,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Timeline(arguments) => timeline::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
+        Command::Export(arguments) => export::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
         Command::Header(arguments) => header::execute(&arguments),
         Command::PreloadPath(arguments) => preload_path::execute(&arguments),

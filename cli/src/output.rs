@@ -1,4 +1,4 @@
-//! Where a capture goes: checked before anything is started.
+//! Where a capture, or what is made from one, goes: checked before anything is started.
 
 use crate::exit::Failure;
 use anyhow::anyhow;
@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Fails unless a capture can be written to `path`. With `replace`, a regular file that is there may be replaced.
+/// Fails unless a file can be written to `path`. With `replace`, a regular file that is there may be replaced.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
@@ -70,7 +70,7 @@ fn check_folder(folder: &Path) -> io::Result<()> {
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
-    Failure::usage(anyhow!("cannot write the capture {shown}: {error}. Choose another place with --output."))
+    Failure::usage(anyhow!("cannot write {shown}: {error}. Choose another place with --output."))
 }
 
 #[cfg(test)]

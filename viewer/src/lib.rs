@@ -22,6 +22,7 @@
 pub mod analysis;
 pub mod query;
 
+pub mod export;
 pub mod format;
 pub mod json;
 pub mod text;
@@ -38,6 +39,7 @@ mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use loaded::{Loaded, MarkRow, Source};
+pub use export::{ExportOptions, Format, export};
 pub use moments::Moments;
 pub use open::{Error, dump, dump_json, dump_samples, open};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};

@@ -3,7 +3,7 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "record",
     "report",
@@ -11,6 +11,7 @@ const COMMANDS: [&str; 12] = [
     "info",
     "dump",
     "header",
+    "export",
     "doctor",
     "preload-path",
     "install-agent",

@@ -15,6 +15,7 @@ mod span;
 mod stack;
 mod timeline;
 mod told;
+mod tables;
 mod tree;
 
 pub use allocator::allocator;
@@ -23,6 +24,7 @@ pub use dump::Dump;
 pub use info::info;
 pub use report::report;
 pub use timeline::timeline;
+pub(crate) use tables::tables;
 
 use serde::Serialize;
 use std::io::{self, Write};

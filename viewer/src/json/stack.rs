@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// One function of a stack.
 #[derive(Serialize)]
-struct FrameFields<'a> {
+pub(super) struct FrameFields<'a> {
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -44,7 +44,13 @@ impl Serialize for Stack<'_> {
     }
 }
 
-fn frame_fields<'a>(tables: &'a Tables, names: &'a Names, frame: FrameId, step: &Step) -> FrameFields<'a> {
+/// A function of a frame.
+pub(super) fn frame_fields<'a>(
+    tables: &'a Tables,
+    names: &'a Names,
+    frame: FrameId,
+    step: &Step,
+) -> FrameFields<'a> {
     let Who { function, .. } = who(tables, names, step.label);
     let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
     let (module, address) = match tables.frames.get(frame.index()) {

@@ -1,0 +1,153 @@
+//! The format of callgrind: what each line of each function costs itself, and what its calls cost.
+//!
+//! ```text
+//! events: PeakBytes PeakBlocks …
+//! ob=(1) /bin/app
+//! fl=(1) parse.c
+//! fn=(1) parse
+//! 30 4096 1                    line 30 allocates this itself
+//! cfn=(2) push
+//! calls=17 0                   17 allocations were made below this call
+//! 31 1048576 17                by a call in line 31
+//! ```
+//!
+//! `calls=` has the number of allocations for the number of calls, which nobody counted. What a function costs with all
+//! that it calls is charged once for each stack, however often it stands there; a program that adds up calls of a
+//! function that calls itself shows more, as it does for callgrind's own files.
+
+use super::CREATOR;
+use super::call_graph::CallGraph;
+use super::places::{Place, module_of, source_files};
+use crate::analysis::{Amount, Cost, LabelId};
+use crate::loaded::Loaded;
+use crate::text::escape;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// Name, description, and the number.
+type Event = (&'static str, &'static str, fn(&Cost) -> i64);
+
+const EVENTS: [Event; 8] = [
+    ("PeakBytes", "bytes held at the peak", |cost| cost.peak.bytes),
+    ("PeakBlocks", "blocks held at the peak", |cost| cost.peak.blocks),
+    ("LeakedBytes", "bytes still allocated at the end", |cost| cost.leaked.bytes),
+    ("LeakedBlocks", "blocks still allocated at the end", |cost| cost.leaked.blocks),
+    ("AllocatedBytes", "bytes of all allocations", |cost| cost.allocated.bytes),
+    ("Allocations", "allocations", |cost| cost.allocated.blocks),
+    ("TemporaryBytes", "bytes of temporary allocations", |cost| cost.temporary.bytes),
+    ("Temporary", "temporary allocations", |cost| cost.temporary.blocks),
+];
+
+/// Writes all metrics of all functions.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let graph = CallGraph::new(loaded);
+    head(out, loaded)?;
+    let mut writer = Writer {
+        out,
+        loaded,
+        files: source_files(loaded),
+        names: [(); 3].map(|()| HashMap::new()),
+        now: None,
+    };
+    let mut calls = graph.calls().into_iter().peekable();
+    let mut own = graph.own().into_iter().peekable();
+    // Both are in the order of functions, then of lines.
+    for (label, _) in graph.total() {
+        while let Some((place, cost)) = own.next_if(|(place, _)| place.label == label) {
+            writer.own(place, &cost)?;
+        }
+        while let Some(((place, callee), cost)) = calls.next_if(|((place, _), _)| place.label == label) {
+            writer.call(place, callee, &cost)?;
+        }
+    }
+    write!(out, "\ntotals:")?;
+    costs(out, &loaded.profile.total)
+}
+
+fn head(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: {CREATOR}")?;
+    let command = loaded.tables.metadata.command.join(" ");
+    if !command.is_empty() {
+        writeln!(out, "cmd: {}", escape(&command))?;
+    }
+    writeln!(out, "desc: File: {}\npositions: line", escape(&loaded.source.file))?;
+    for (name, what, _) in EVENTS {
+        writeln!(out, "event: {name} : {what}")?;
+    }
+    let names = EVENTS.map(|(name, _, _)| name);
+    writeln!(out, "events: {}", names.join(" "))
+}
+
+/// The three kinds of names, which are counted by themselves.
+#[derive(Clone, Copy)]
+enum Name {
+    Object,
+    File,
+    Function,
+}
+
+struct Writer<'a, 'o> {
+    out: &'o mut dyn Write,
+    loaded: &'a Loaded,
+    /// By label.
+    files: Vec<Option<&'a str>>,
+    /// Numbers of names that have been written.
+    names: [HashMap<&'a str, usize>; 3],
+    /// Whose costs are being written.
+    now: Option<LabelId>,
+}
+
+impl Writer<'_, '_> {
+    fn own(&mut self, place: Place, cost: &Cost) -> io::Result<()> {
+        self.enter(place.label)?;
+        write!(self.out, "{}", place.line)?;
+        costs(self.out, cost)
+    }
+
+    fn call(&mut self, place: Place, callee: LabelId, cost: &Cost) -> io::Result<()> {
+        self.enter(place.label)?;
+        self.function("c", callee)?;
+        let Amount { blocks, .. } = cost.allocated;
+        write!(self.out, "calls={blocks} 0\n{}", place.line)?;
+        costs(self.out, cost)
+    }
+
+    /// Begins the next function.
+    fn enter(&mut self, label: LabelId) -> io::Result<()> {
+        if self.now.replace(label) == Some(label) {
+            return Ok(());
+        }
+        writeln!(self.out)?;
+        self.function("", label)
+    }
+
+    fn function(&mut self, prefix: &str, label: LabelId) -> io::Result<()> {
+        let loaded = self.loaded;
+        self.name(prefix, "ob", Name::Object, module_of(loaded, label).unwrap_or("???"))?;
+        // A called function's file is `cfi`, not `cfl`, in files of old and new.
+        let file = if prefix.is_empty() { "fl" } else { "fi" };
+        self.name(prefix, file, Name::File, self.files[label.index()].unwrap_or("???"))?;
+        self.name(prefix, "fn", Name::Function, &loaded.names.label(label).name)
+    }
+}
+
+impl<'a> Writer<'a, '_> {
+    /// A line that names something: in full when it is new, by its number then.
+    fn name(&mut self, prefix: &str, word: &str, kind: Name, name: &'a str) -> io::Result<()> {
+        let known = &mut self.names[kind as usize];
+        let next = known.len() + 1;
+        let number = *known.entry(name).or_insert(next);
+        write!(self.out, "{prefix}{word}=({number})")?;
+        if number == next {
+            write!(self.out, " {}", escape(name))?;
+        }
+        writeln!(self.out)
+    }
+}
+
+fn costs(out: &mut dyn Write, cost: &Cost) -> io::Result<()> {
+    for (_, _, number) in EVENTS {
+        write!(out, " {}", number(cost))?;
+    }
+    writeln!(out)
+}

@@ -1,0 +1,58 @@
+//! A table with a row for each stack of each process, as RFC 4180 has it: lines end in CRLF, texts stand in quotes.
+
+use super::folded::folded;
+use super::places::places;
+use crate::analysis::{Amount, Cost, StackState, call_of, stack_states};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// A column's name and the amount that it shows; the first column of each shows blocks, the second bytes.
+type Columns = (&'static str, &'static str, fn(&Cost) -> Amount);
+
+const COLUMNS: [Columns; 8] = [
+    ("allocations", "allocated_bytes", |cost| cost.allocated),
+    ("frees", "freed_bytes", |cost| cost.freed),
+    ("temporary", "temporary_bytes", |cost| cost.temporary),
+    ("peak_blocks", "peak_bytes", |cost| cost.peak),
+    ("leaked_blocks", "leaked_bytes", |cost| cost.leaked),
+    ("uncertain_blocks", "uncertain_bytes", |cost| cost.uncertain),
+    ("exec_blocks", "exec_bytes", |cost| cost.at_exec),
+    ("live_blocks", "live_bytes", Cost::live),
+];
+
+/// Writes the table; stacks are written outermost function first, between semicolons.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    write!(out, "pid,process,call,state")?;
+    for (blocks, bytes, _) in COLUMNS {
+        write!(out, ",{blocks},{bytes}")?;
+    }
+    write!(out, ",stack\r\n")?;
+    let states = stack_states(&loaded.tables);
+    let mut stack: Vec<&str> = Vec::new();
+    for site in &loaded.profile.sites {
+        let name = |label| loaded.names.label(label).name.as_str();
+        let process = loaded.tables.processes.get(site.process.index());
+        write!(out, "{},", process.map_or(0, |process| process.pid))?;
+        quoted(out, name(loaded.names.process(site.process)))?;
+        let state = states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete);
+        write!(out, ",\"{}\",{}", call_of(&loaded.tables, site.node), state.name())?;
+        for (_, _, amount) in COLUMNS {
+            let Amount { blocks, bytes } = amount(&site.cost);
+            write!(out, ",{blocks},{bytes}")?;
+        }
+        stack.clear();
+        stack.extend(places(loaded, site).map(|place| name(place.label)));
+        // The process has a column of its own.
+        stack.pop();
+        stack.reverse();
+        let stack: Vec<_> = stack.iter().map(|name| folded(name)).collect();
+        write!(out, ",")?;
+        quoted(out, &stack.join(";"))?;
+        write!(out, "\r\n")?;
+    }
+    Ok(())
+}
+
+fn quoted(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    write!(out, "\"{}\"", text.replace('"', "\"\""))
+}

@@ -1,0 +1,147 @@
+//! A flame graph in an SVG file: one that a browser opens, moves in and searches, without any network.
+//!
+//! ```text
+//!  ┌──────────────────────────────────┐
+//!  │ app                              │   the widths are what a function costs with all that it calls
+//!  ├──────────────────────────────────┤
+//!  │ main                             │
+//!  ├──────────────────┬───────┬───────┘
+//!  │ parse            │ render│
+//!  ├──────────────┬───┴───────┘
+//!  │ push         │
+//!  └──────────────┘
+//! ```
+//!
+//! It is drawn here and not by the inferno crate, since the script that inferno puts into each file has a licence
+//! (CDDL) that would be that of its user's file.
+
+use super::walk::walk;
+use super::xml::xml;
+use crate::analysis::{Kind, Metric, Tree};
+use crate::format::{bytes, count, counted, percent};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+const WIDTH: f64 = 1200.0;
+const ROW: usize = 17;
+/// Above the rows: a title and a line for what the pointer is on.
+const HEAD: usize = 48;
+/// Boxes narrower than this are not drawn.
+const NARROWEST: f64 = 0.1;
+/// Width of a letter of the font, a bit more than it is.
+const LETTER: f64 = 7.0;
+
+const SCRIPT: &str = include_str!("flamegraph.js");
+
+/// Draws the functions by this metric.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let tree = Tree::top_down(profile, tables, names, metric);
+    let total = metric.rank(tree.node(Tree::ROOT).total);
+    let least = ((total as f64 * NARROWEST / WIDTH) as i64).max(1);
+    let (mut rows, mut shown) = (0, 0);
+    walk(&tree, names, metric, least, |depth, _| {
+        rows = rows.max(depth + 1);
+        shown += 1;
+        Ok(())
+    })?;
+    head(out, loaded, metric, total, rows, tree.len() - shown)?;
+    // By depth, where the next box begins.
+    let mut next = vec![0_i64];
+    walk(&tree, names, metric, least, |depth, id| {
+        next.truncate(depth + 1);
+        let (start, own) = (next[depth], metric.rank(tree.node(id).total));
+        next[depth] = start.saturating_add(own);
+        next.push(start);
+        let scale = |rank: i64| if total > 0 { rank as f64 * WIDTH / total as f64 } else { 0.0 };
+        let cost = if metric.counts_blocks() { count(own) } else { bytes(own) };
+        let label = names.label(tree.node(id).label);
+        let text = format!("{} · {cost} · {}", label.name, percent(own, total));
+        let place =
+            Place { x: scale(start), width: if id == Tree::ROOT { WIDTH } else { scale(own) }, row: depth };
+        draw(out, place, color(label.kind, &label.name), &label.short(), &text)
+    })?;
+    writeln!(out, "</g>\n</svg>")
+}
+
+fn head(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    metric: Metric,
+    total: i64,
+    rows: usize,
+    hidden: usize,
+) -> io::Result<()> {
+    let height = HEAD + rows * ROW + 8;
+    let amount = if metric.counts_blocks() { count(total) } else { bytes(total) };
+    let title = format!("{} · {} · {amount}", loaded.source.file, metric.name());
+    let hidden = match hidden {
+        0 => String::new(),
+        hidden => format!("{} too narrow to be drawn", counted(hidden as u64, "box")),
+    };
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>")?;
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"monospace\" font-size=\"11\">"
+    )?;
+    writeln!(
+        out,
+        "<style>.box:hover rect{{stroke:#000}}.found rect{{fill:#c6f}}.button{{cursor:pointer}}</style>"
+    )?;
+    writeln!(out, "<script><![CDATA[\n{SCRIPT}]]></script>")?;
+    writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
+    writeln!(out, "<text x=\"4\" y=\"16\" font-size=\"13\">{}</text>", xml(&title))?;
+    writeln!(
+        out,
+        "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">all of it</text>"
+    )?;
+    writeln!(out, "<text id=\"search\" class=\"button\" x=\"1140\" y=\"16\">search</text>")?;
+    writeln!(out, "<text id=\"details\" x=\"4\" y=\"38\">{}</text>", xml(&hidden))?;
+    writeln!(out, "<g id=\"boxes\" data-total=\"{total}\">")
+}
+
+struct Place {
+    x: f64,
+    width: f64,
+    row: usize,
+}
+
+fn draw(out: &mut dyn Write, place: Place, color: String, name: &str, text: &str) -> io::Result<()> {
+    let Place { x, width, row } = place;
+    let y = HEAD + row * ROW;
+    let (name, text) = (xml(name), xml(text));
+    write!(
+        out,
+        "<g class=\"box\"><title>{text}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" \
+         fill=\"{color}\"/><text x=\"{:.2}\" y=\"{}\" data-name=\"{name}\">",
+        ROW - 1,
+        x + 3.0,
+        y + ROW - 5,
+    )?;
+    writeln!(out, "{}</text></g>", fit(&name, width))
+}
+
+/// As much of a name as fits into a box of this width.
+fn fit(name: &str, width: f64) -> String {
+    let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
+    match name.contains('&') {
+        // Half of an escaped character is none: the script fits such names once the file is open.
+        true if name.chars().count() > letters => String::new(),
+        _ if name.chars().count() <= letters => name.to_owned(),
+        _ if letters < 3 => String::new(),
+        _ => name.chars().take(letters - 1).chain(['…']).collect(),
+    }
+}
+
+/// A warm colour that is the same for a function in every drawing; grey for what is no function.
+fn color(kind: Kind, name: &str) -> String {
+    if !matches!(kind, Kind::Function(..)) {
+        return "#ddd".to_owned();
+    }
+    // FNV-1a: a hash that stays the same from version to version.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("hsl({},{}%,{}%)", 8 + hash % 44, 70 + (hash >> 8) % 20, 62 + (hash >> 16) % 12)
+}

@@ -1,0 +1,110 @@
+//! The formats and their names.
+
+use std::str::FromStr;
+
+/// A format that other programs open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// A line for each stack: `main;parse;push 4096`.
+    Folded,
+    /// A flame graph in an SVG file, which a browser opens.
+    Flamegraph,
+    /// <https://www.speedscope.app>.
+    Speedscope,
+    /// The protocol buffer of Go's pprof, compressed with gzip.
+    Pprof,
+    /// `KCachegrind` and `callgrind_annotate`.
+    Callgrind,
+    /// A call graph for Graphviz.
+    Dot,
+    /// A table of stacks for spreadsheets.
+    Csv,
+    /// All stacks as JSON: see `JSON.md`.
+    Json,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 8] = [
+        Format::Folded,
+        Format::Flamegraph,
+        Format::Speedscope,
+        Format::Pprof,
+        Format::Callgrind,
+        Format::Dot,
+        Format::Csv,
+        Format::Json,
+    ];
+
+    /// The word that names it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Folded => "folded",
+            Format::Flamegraph => "flamegraph",
+            Format::Speedscope => "speedscope",
+            Format::Pprof => "pprof",
+            Format::Callgrind => "callgrind",
+            Format::Dot => "dot",
+            Format::Csv => "csv",
+            Format::Json => "json",
+        }
+    }
+
+    /// Who opens it, for help texts.
+    pub fn what(self) -> &'static str {
+        match self {
+            Format::Folded => "a line per stack, for flamegraph.pl, inferno and scripts",
+            Format::Flamegraph => "a flame graph in an SVG file, for browsers",
+            Format::Speedscope => "for speedscope.app",
+            Format::Pprof => "a compressed protocol buffer, for go tool pprof, Pyroscope and others",
+            Format::Callgrind => "for KCachegrind and callgrind_annotate",
+            Format::Dot => "a call graph, for Graphviz",
+            Format::Csv => "a row per stack, for spreadsheets and scripts",
+            Format::Json => "all stacks, each caller once, for scripts",
+        }
+    }
+
+    /// True for formats that hold one metric, which is to be chosen; the others hold all.
+    pub fn holds_one_metric(self) -> bool {
+        matches!(self, Format::Folded | Format::Flamegraph | Format::Dot)
+    }
+
+    /// True for drawings, which leave out what is small.
+    pub fn is_cut(self) -> bool {
+        self == Format::Dot
+    }
+
+    /// True when a terminal cannot show it.
+    pub fn is_binary(self) -> bool {
+        self == Format::Pprof
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+/// A word that names no format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no format `{0}`: use one of {all}", all = Format::ALL.map(Format::name).join(", "))]
+pub struct UnknownFormat(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that every format is found under its own name, and that the error for another one names them all.
+    #[test]
+    fn names_lead_back() {
+        let error = "PDF".parse::<Format>().unwrap_err().to_string();
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert!(error.contains(format.name()), "{error}");
+        }
+    }
+}

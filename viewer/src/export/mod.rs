@@ -1,0 +1,75 @@
+//! What other programs open: a capture in their formats.
+//!
+//! ```text
+//!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
+//!           ├─► CallGraph ─► callgrind, dot                  who calls whom
+//!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
+//! ```
+//!
+//! What every format keeps to:
+//! - **Its sums are those of `info`**, for each metric that it holds, wherever the format can express them.
+//! - **It is written as it is made**: memory is bounded by the tables of the capture, whatever the size of the output.
+//! - **Names survive.** What a format cannot hold (a line end in a format of lines) is replaced by what it is,
+//!   `\u{a}`; names are neither cut nor left out.
+//! - **A capture without events gives a valid document** without rows.
+
+mod call_graph;
+mod callgrind;
+mod csv;
+mod dot;
+mod flamegraph;
+mod folded;
+mod format;
+mod places;
+mod pprof;
+mod protobuf;
+mod speedscope;
+mod walk;
+mod xml;
+
+pub use format::{Format, UnknownFormat};
+
+use crate::analysis::{Metric, Share};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// What to export, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExportOptions {
+    /// The format.
+    pub format: Format,
+    /// Which numbers, in a format that holds one kind ([`Format::holds_one_metric`]), and which ones are shown first in
+    /// a format that holds all.
+    pub metric: Metric,
+    /// Functions and calls below this share of the total are left out of a drawing: see [`Format::is_cut`].
+    pub min: Option<Share>,
+    /// At most so many functions are drawn.
+    pub limit: Option<usize>,
+}
+
+impl ExportOptions {
+    /// All of a capture in this format.
+    pub fn new(format: Format) -> Self {
+        Self { format, metric: Metric::default(), min: None, limit: None }
+    }
+}
+
+/// Writes a capture in the format that the options ask for.
+///
+/// # Errors
+/// Those of the writer.
+pub fn export(out: &mut dyn Write, loaded: &Loaded, options: &ExportOptions) -> io::Result<()> {
+    match options.format {
+        Format::Folded => folded::write(out, loaded, options.metric),
+        Format::Flamegraph => flamegraph::write(out, loaded, options.metric),
+        Format::Speedscope => speedscope::write(out, loaded, options.metric),
+        Format::Pprof => pprof::write(out, loaded, options.metric),
+        Format::Callgrind => callgrind::write(out, loaded),
+        Format::Dot => dot::write(out, loaded, options),
+        Format::Csv => csv::write(out, loaded),
+        Format::Json => crate::json::tables(out, loaded),
+    }
+}
+
+/// The program and its version, for formats that say who wrote them.
+const CREATOR: &str = concat!("sysprof-memprof ", env!("CARGO_PKG_VERSION"));

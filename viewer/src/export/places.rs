@@ -1,0 +1,45 @@
+//! A stack as places: functions and lines in them.
+
+use crate::analysis::{Kind, LabelId, Site, functions_of};
+use crate::loaded::Loaded;
+
+/// A line of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The function, or what stands in its place.
+    pub(super) label: LabelId,
+    /// The line, 0 where it is not known.
+    pub(super) line: u32,
+}
+
+/// The places of a stack, innermost first; the last one is its process.
+pub(super) fn places<'a>(loaded: &'a Loaded, site: &Site) -> impl Iterator<Item = Place> + 'a {
+    let process = Place { label: loaded.names.process(site.process), line: 0 };
+    functions_of(&loaded.tables, &loaded.names, site.node)
+        .map(|(_, step)| Place { label: step.label, line: step.line.unwrap_or(0) })
+        .chain([process])
+}
+
+/// The path of the file with code that a function is in, where that is known.
+pub(super) fn module_of(loaded: &Loaded, label: LabelId) -> Option<&str> {
+    match loaded.names.label(label).kind {
+        Kind::Function(_, Some(module)) | Kind::InModule(module) => {
+            loaded.tables.modules.get(module.index()).map(|module| module.path.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// By label, the first source file that a function was met in.
+pub(super) fn source_files(loaded: &Loaded) -> Vec<Option<&str>> {
+    let mut files = vec![None; loaded.names.len()];
+    for site in &loaded.profile.sites {
+        for (_, step) in functions_of(&loaded.tables, &loaded.names, site.node) {
+            let file = &mut files[step.label.index()];
+            if file.is_none() {
+                *file = step.file.map(|file| loaded.tables.string(file)).filter(|path| !path.is_empty());
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,88 @@
+//! One address space for all files of a capture.
+
+use capture::{Frame, Module, ModuleId, Tables};
+
+/// Ranges begin at multiples of this: of a large page, so of any.
+const ALIGNMENT: u64 = 1 << 21;
+
+/// Where the first range begins: below lies nothing, as in a process.
+const FIRST: u64 = ALIGNMENT;
+
+/// The range of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) start: u64,
+    /// The first address behind it.
+    pub(super) limit: u64,
+}
+
+/// Gives each file a range that holds all of its addresses and overlaps no other. Files whose addresses no file can
+/// have, which a damaged capture may claim, share what is left.
+pub(super) fn ranges(tables: &Tables) -> Vec<Range> {
+    let mut last = vec![0; tables.modules.len()];
+    for frame in &tables.frames {
+        if let Frame::Code { module: Some(module), address, .. } = frame
+            && let Some(last) = last.get_mut(module.index())
+        {
+            *last = (*last).max(*address);
+        }
+    }
+    let mut next = FIRST;
+    let range = |last: &u64| {
+        let start = next;
+        let limit = last.checked_add(1).and_then(|length| start.checked_add(length));
+        let limit = limit.and_then(|limit| limit.checked_next_multiple_of(ALIGNMENT));
+        match limit {
+            Some(limit) => {
+                next = limit;
+                Range { start, limit }
+            }
+            None => Range { start, limit: u64::MAX },
+        }
+    };
+    last.iter().map(range).collect()
+}
+
+/// A build id in hexadecimal digits; empty where the file has none.
+pub(super) fn build_id(tables: &Tables, module: ModuleId) -> String {
+    let id = tables.modules.get(module.index()).map(|module: &Module| &module.build_id[..]);
+    id.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tables(addresses: &[(usize, u64)], modules: usize) -> Tables {
+        let frame = |&(module, address): &(usize, u64)| Frame::Code {
+            module: Some(ModuleId::from_index(module)),
+            address,
+            exact: true,
+        };
+        let frames = addresses.iter().map(frame).collect();
+        Tables { modules: vec![Module::default(); modules], frames, ..Tables::default() }
+    }
+
+    proptest! {
+        /// Check that each address of a file that can be mapped lies in its file's range, and no ranges overlap.
+        #[test]
+        fn ranges_hold_their_files(addresses in prop::collection::vec((0..5_usize, 0..1_u64 << 48), 0..40)) {
+            let ranges = ranges(&tables(&addresses, 5));
+            for (module, address) in addresses {
+                prop_assert!(ranges[module].start + address < ranges[module].limit);
+            }
+            for pair in ranges.windows(2) {
+                prop_assert!(pair[0].limit <= pair[1].start);
+            }
+        }
+    }
+
+    /// Check that addresses at the end of all that there is make no range wrap around.
+    #[test]
+    fn hostile_addresses_do_not_wrap() {
+        for range in ranges(&tables(&[(0, u64::MAX), (1, u64::MAX - (5 << 20)), (2, 7)], 3)) {
+            assert!(range.start < range.limit);
+        }
+    }
+}

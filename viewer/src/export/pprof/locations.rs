@@ -1,0 +1,117 @@
+//! Addresses of a profile, and the functions at them.
+
+use super::addresses::{Range, build_id, ranges};
+use super::strings::Strings;
+use crate::analysis::{Kind, LabelId, Step};
+use crate::export::protobuf::Message;
+use crate::loaded::Loaded;
+use capture::{Frame, FrameId, ModuleId, StringId, Tables};
+use std::collections::HashMap;
+
+const MAPPING: u32 = 3;
+const LOCATION: u32 = 4;
+const FUNCTION: u32 = 5;
+
+/// What has been written of locations and what they refer to. Ids count from 1; 0 is none.
+#[derive(Debug)]
+pub(super) struct Locations {
+    ranges: Vec<Range>,
+    /// By frame, whether it is written.
+    frames: Vec<bool>,
+    /// By module, whether it is written.
+    modules: Vec<bool>,
+    functions: HashMap<(LabelId, Option<StringId>), u64>,
+}
+
+impl Locations {
+    pub(super) fn new(tables: &Tables) -> Self {
+        Self {
+            ranges: ranges(tables),
+            frames: vec![false; tables.frames.len()],
+            modules: vec![false; tables.modules.len()],
+            functions: HashMap::new(),
+        }
+    }
+
+    /// The id of a frame's location, which is added to the message with all that it refers to when it is new. None for
+    /// a kind of call, which is no place.
+    pub(super) fn of(
+        &mut self,
+        loaded: &Loaded,
+        frame: FrameId,
+        strings: &mut Strings,
+        message: &mut Message,
+    ) -> Option<i64> {
+        let steps = loaded.names.steps(frame);
+        if steps.is_empty() {
+            return None;
+        }
+        let id = frame.index() as u64 + 1;
+        if !std::mem::replace(self.frames.get_mut(frame.index())?, true) {
+            let mut location = Message::new();
+            location.uint(1, id);
+            if let Some(Frame::Code { module, address, exact }) = loaded.tables.frames.get(frame.index()) {
+                // The address behind a call may be that of another function.
+                let address = if *exact { *address } else { address.saturating_sub(1) };
+                let mut start = 0;
+                if let Some(module) = module.filter(|module| module.index() < self.modules.len()) {
+                    self.mapping(loaded, module, strings, message);
+                    location.uint(2, module.index() as u64 + 1);
+                    start = self.ranges[module.index()].start;
+                }
+                location.uint(3, start.saturating_add(address));
+            }
+            for step in steps {
+                let function = self.function(loaded, step, strings, message);
+                let line = i64::from(step.line.unwrap_or(0));
+                location.message(4, Message::new().uint(1, function).int(2, line));
+            }
+            message.message(LOCATION, &location);
+        }
+        i64::try_from(id).ok()
+    }
+
+    fn mapping(&mut self, loaded: &Loaded, id: ModuleId, strings: &mut Strings, message: &mut Message) {
+        if std::mem::replace(&mut self.modules[id.index()], true) {
+            return;
+        }
+        let Range { start, limit } = self.ranges[id.index()];
+        let file = strings.id(&loaded.tables.modules[id.index()].path, message);
+        let build_id = strings.id(&build_id(&loaded.tables, id), message);
+        let mut mapping = Message::new();
+        mapping.uint(1, id.index() as u64 + 1).uint(2, start).uint(3, limit);
+        mapping.int(5, file).int(6, build_id);
+        // It has functions, files, lines and inlined functions, as far as anybody knows them: pprof is not to search.
+        (7..=10).for_each(|known| {
+            mapping.uint(known, 1);
+        });
+        message.message(MAPPING, &mapping);
+    }
+
+    fn function(
+        &mut self,
+        loaded: &Loaded,
+        step: &Step,
+        strings: &mut Strings,
+        message: &mut Message,
+    ) -> u64 {
+        let key = (step.label, step.file);
+        if let Some(&id) = self.functions.get(&key) {
+            return id;
+        }
+        let id = self.functions.len() as u64 + 1;
+        self.functions.insert(key, id);
+        let label = loaded.names.label(step.label);
+        let name = strings.id(&label.name, message);
+        // Its name without what tells namesakes apart.
+        let system_name = match label.kind {
+            Kind::Function(function, _) => strings.id(loaded.tables.string(function), message),
+            _ => name,
+        };
+        let file = strings.id(step.file.map_or("", |file| loaded.tables.string(file)), message);
+        let mut function = Message::new();
+        function.uint(1, id).int(2, name).int(3, system_name).int(4, file);
+        message.message(FUNCTION, &function);
+        id
+    }
+}

@@ -1,0 +1,160 @@
+//! The profile of pprof: `profile.proto` of <https://github.com/google/pprof>, compressed with gzip.
+//!
+//! ```text
+//!  Profile ─┬─ Sample ──► Location ──► Line ──► Function ──► strings
+//!           │  a stack    an address   each function
+//!           │  8 values      │         that was inlined there
+//!           │  labels        ▼
+//!           │             Mapping      a file with code and its build id
+//!           └─ strings: each is written before the record that first uses it
+//! ```
+//!
+//! Addresses in a capture are those of files, which overlap. Each file therefore gets a range of its own, in which its
+//! addresses lie behind each other as they do in the file; a return address stands for the call before it.
+
+mod addresses;
+mod locations;
+mod strings;
+
+use super::CREATOR;
+use super::protobuf::Message;
+use crate::analysis::{Amount, Cost, Metric, Site, call_of};
+use crate::loaded::Loaded;
+use capture::Tables;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use locations::Locations;
+use std::io::{self, Write};
+use strings::Strings;
+
+/// What each stack has: the name and the part of its cost. Those of Go come first.
+const VALUES: [(&str, fn(&Cost) -> Amount); 5] = [
+    ("alloc", |cost| cost.allocated),
+    ("inuse", Cost::live),
+    ("peak", |cost| cost.peak),
+    ("temporary", |cost| cost.temporary),
+    ("leaked", |cost| cost.leaked),
+];
+
+/// Numbers of the fields of `Profile`.
+mod field {
+    pub(super) const SAMPLE_TYPE: u32 = 1;
+    pub(super) const SAMPLE: u32 = 2;
+    pub(super) const STRING_TABLE: u32 = 6;
+    pub(super) const TIME_NANOS: u32 = 9;
+    pub(super) const DURATION_NANOS: u32 = 10;
+    pub(super) const PERIOD_TYPE: u32 = 11;
+    pub(super) const PERIOD: u32 = 12;
+    pub(super) const COMMENT: u32 = 13;
+    pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
+}
+
+/// Writes all metrics; this one is shown where none is asked for.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(out, Compression::default());
+    let mut writer = Writer {
+        out: &mut encoder,
+        loaded,
+        strings: Strings::default(),
+        locations: Locations::new(&loaded.tables),
+        message: Message::new(),
+    };
+    writer.head(first)?;
+    for site in &loaded.profile.sites {
+        writer.sample(site)?;
+    }
+    encoder.finish()?;
+    Ok(())
+}
+
+struct Writer<'a, W> {
+    out: W,
+    loaded: &'a Loaded,
+    strings: Strings,
+    locations: Locations,
+    /// Records that are not written yet.
+    message: Message,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn head(&mut self, first: Metric) -> io::Result<()> {
+        let Tables { metadata, .. } = &self.loaded.tables;
+        // The first string is the empty one.
+        self.string("");
+        for (name, _) in VALUES {
+            for (ending, unit) in [("objects", "count"), ("space", "bytes")] {
+                let value = self.value_type(&format!("{name}_{ending}"), unit);
+                self.message.message(field::SAMPLE_TYPE, &value);
+            }
+        }
+        let default = match first {
+            Metric::Peak => "peak_space",
+            Metric::Leaked => "leaked_space",
+            Metric::Allocations => "alloc_objects",
+            Metric::Bytes => "alloc_space",
+            Metric::Temporary => "temporary_objects",
+        };
+        let default = self.string(default);
+        let period = self.value_type("space", "bytes");
+        let comments = self.comments();
+        let message = &mut self.message;
+        message.int(field::DEFAULT_SAMPLE_TYPE, default).message(field::PERIOD_TYPE, &period);
+        message.uint(field::PERIOD, metadata.sample_interval.max(1)).ints(field::COMMENT, comments);
+        message.uint(field::TIME_NANOS, metadata.started_unix_ns);
+        message.uint(field::DURATION_NANOS, self.loaded.duration_ns());
+        self.flush()
+    }
+
+    fn comments(&mut self) -> Vec<i64> {
+        let mut comments = vec![CREATOR.to_owned()];
+        comments.extend(self.loaded.source.cut.as_ref().map(|cut| format!("the capture is cut: {cut}")));
+        let lost = self.loaded.lost_events();
+        comments.extend((lost > 0).then(|| format!("events lost: {lost}")));
+        comments.iter().map(|comment| self.string(comment)).collect()
+    }
+
+    fn sample(&mut self, site: &Site) -> io::Result<()> {
+        let loaded = self.loaded;
+        let stack = loaded.tables.stack(site.node);
+        let frames: Vec<_> = stack.map(|(_, node)| node.frame).collect();
+        let mut locations = Vec::with_capacity(frames.len());
+        for frame in frames {
+            let Self { loaded, strings, locations: known, message, .. } = self;
+            locations.extend(known.of(loaded, frame, strings, message));
+        }
+        let values = VALUES.iter().flat_map(|(_, part)| {
+            let Amount { blocks, bytes } = part(&site.cost);
+            [blocks, bytes]
+        });
+        let mut sample = Message::new();
+        sample.ints(1, locations).ints(2, values);
+        let process = loaded.names.process(site.process);
+        let name = self.string(&loaded.names.label(process).name);
+        let call = self.string(call_of(&loaded.tables, site.node));
+        for (key, text) in [("process", name), ("call", call)] {
+            let key = self.string(key);
+            sample.message(3, Message::new().int(1, key).int(2, text));
+        }
+        if let Some(process) = loaded.tables.processes.get(site.process.index()) {
+            let key = self.string("pid");
+            sample.message(3, Message::new().int(1, key).uint(3, process.pid.into()));
+        }
+        self.message.message(field::SAMPLE, &sample);
+        self.flush()
+    }
+
+    fn value_type(&mut self, kind: &str, unit: &str) -> Message {
+        let (kind, unit) = (self.string(kind), self.string(unit));
+        Message::new().int(1, kind).int(2, unit).clone()
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        self.strings.id(text, &mut self.message)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(self.message.as_bytes())?;
+        self.message.clear();
+        Ok(())
+    }
+}

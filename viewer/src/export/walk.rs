@@ -1,0 +1,30 @@
+//! The nodes of a tree in the order in which they are written.
+
+use crate::analysis::{Metric, Names, Tree, natural};
+use std::io;
+
+/// Calls `visit` with each node and its depth, those above before those below, siblings by name. What ranks below
+/// `least` is left out with all that is below it. The root has depth 0.
+///
+/// It is a loop: a stack may be 10,000 frames deep.
+pub(super) fn walk(
+    tree: &Tree,
+    names: &Names,
+    metric: Metric,
+    least: i64,
+    mut visit: impl FnMut(usize, u32) -> io::Result<()>,
+) -> io::Result<()> {
+    let name = |id: &u32| names.label(tree.node(*id).label).name.as_str();
+    let mut rest = vec![(0, Tree::ROOT)];
+    while let Some((depth, id)) = rest.pop() {
+        visit(depth, id)?;
+        let large = tree.children(id).filter(|&child| metric.rank(tree.node(child).total) >= least);
+        let mut children: Vec<u32> = large.collect();
+        // The last one is taken first.
+        children.sort_by(|a, b| {
+            natural(name(b), name(a)).then_with(|| tree.node(*b).label.cmp(&tree.node(*a).label))
+        });
+        rest.extend(children.into_iter().map(|child| (depth + 1, child)));
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Every export is well formed, and its sums are those of the profile.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod protobuf;
+mod sums;
+
+use proptest::prelude::*;
+use sums::sums;
+use support::Made;
+use support::fixtures::{rich, sampled, small};
+use support::golden::check_golden;
+use viewer::analysis::Metric;
+use viewer::{ExportOptions, Format, Loaded};
+
+fn exported(loaded: &Loaded, format: Format, metric: Metric) -> Vec<u8> {
+    let mut out = Vec::new();
+    viewer::export(&mut out, loaded, &ExportOptions { metric, ..ExportOptions::new(format) }).unwrap();
+    out
+}
+
+/// Checks the sums of all metrics that a format holds against the profile.
+fn check_sums(loaded: &Loaded, format: Format) {
+    let metrics: &[Metric] = if format.holds_one_metric() { &Metric::ALL } else { &[Metric::Peak] };
+    for &metric in metrics {
+        let document = exported(loaded, format, metric);
+        for (held, sum) in sums(format, metric, &document) {
+            let expected = held.rank(held.of(&loaded.profile.total));
+            assert_eq!(sum, expected, "{} by {}, exported by {}", format.name(), held.name(), metric.name());
+        }
+    }
+}
+
+fn fixtures() -> [(&'static str, Made); 4] {
+    [("empty", Made::new()), ("small", small()), ("sampled", sampled()), ("rich", rich())]
+}
+
+/// Check that the sums of every format are those of the profile, in captures that hold all there is or nothing, and that
+/// each format has something to sum.
+#[test]
+fn sums_are_those_of_the_profile() {
+    for (name, made) in fixtures() {
+        let loaded = made.loaded("app.memprof");
+        for format in Format::ALL {
+            check_sums(&loaded, format);
+            let metrics = sums(format, Metric::Peak, &exported(&loaded, format, Metric::Peak));
+            assert!(!metrics.is_empty(), "{name}: {} has sums", format.name());
+        }
+    }
+}
+
+/// Check each format against the file that it was when somebody looked at it.
+#[test]
+fn documents_are_as_expected() {
+    for (name, made) in fixtures() {
+        let loaded = made.loaded("app.memprof");
+        for format in Format::ALL {
+            let document = exported(&loaded, format, Metric::Peak);
+            let text = match format {
+                Format::Pprof => protobuf::text(&document),
+                _ => String::from_utf8(document).expect("text is UTF-8"),
+            };
+            // Who wrote it is not what is looked at.
+            let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+            check_golden(&format!("{name}/export.{}", format.name()), &text);
+        }
+    }
+}
+
+/// Check that the name of a function is found in every format, whatever is in it, and that it breaks none.
+#[test]
+fn strange_names_survive() {
+    let long = format!("std::map<{}>::operator[]", "std::pair<int, char>, ".repeat(500));
+    let names = [
+        "two\nlines",
+        "semi;colon",
+        "quo\"te'd",
+        "back\\slash",
+        "<tag>&amp;",
+        "(1) numbered",
+        "größe",
+        &long,
+    ];
+    for name in names {
+        let mut made = Made::new();
+        let (_, thread) = made.process("app");
+        let stack = made.stack(&format!("main > {name}"));
+        made.alloc(thread, 0x1000, 100, stack);
+        let loaded = made.loaded(name);
+        for format in Format::ALL {
+            check_sums(&loaded, format);
+            // The part of the name that no format has to write otherwise.
+            let plain =
+                name.split(|c: char| "\n;\"'\\<>&".contains(c)).max_by_key(|part| part.len()).unwrap();
+            let document = exported(&loaded, format, Metric::Bytes);
+            let text = match format {
+                Format::Pprof => protobuf::text(&document),
+                _ => String::from_utf8(document).expect("text is UTF-8"),
+            };
+            assert!(text.contains(plain), "{}: {name}", format.name());
+        }
+    }
+}
+
+/// Check that pprof and callgrind, whose readers add up what stands below a function, have exactly the stacks' frames.
+#[test]
+fn inlined_functions_are_lines_of_one_location() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let start = made.stack("_start");
+    let frame = made.frame(Some("/bin/app"), &["push", "grow", "parse"]);
+    let stack = made.node(start, frame);
+    made.alloc(thread, 0x1000, 100, stack);
+    let profile = protobuf::Profile::decode(&exported(&made.loaded("a"), Format::Pprof, Metric::Peak));
+    let [sample] = &profile.samples[..] else { panic!("one stack: {:?}", profile.samples) };
+    let names: Vec<Vec<String>> = sample.locations.iter().map(|id| profile.functions_at(*id)).collect();
+    assert_eq!(names, [vec!["push", "grow", "parse"], vec!["_start"]]);
+}
+
+/// A capture with these functions on its stacks: the outermost of each block, the next one, and the size.
+fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Loaded {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    for (number, (outer, inner, size, is_freed)) in blocks.into_iter().enumerate() {
+        let (outer, inner) = (made.frame(Some("/bin/app"), &[&outer]), made.frame(None, &[&inner, &outer]));
+        let outer = made.node(capture::NodeId::ROOT, outer);
+        let stack = made.node(outer, inner);
+        let address = 0x1000 * (number as u64 + 1);
+        made.alloc(thread, address, size, stack);
+        if is_freed {
+            made.free(thread, address);
+        }
+    }
+    made.loaded("app.memprof")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Check that with any names and sizes every format can be read back, and its sums are right.
+    #[test]
+    fn any_names_can_be_read_back(
+        blocks in prop::collection::vec((".{1,9}", any::<String>(), 0..1_u64 << 40, any::<bool>()), 0..12),
+    ) {
+        let loaded = capture_of(blocks);
+        for format in Format::ALL {
+            check_sums(&loaded, format);
+        }
+    }
+}

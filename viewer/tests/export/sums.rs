@@ -1,0 +1,179 @@
+//! What a document says the sums are, read by means of its own.
+
+use crate::protobuf::Profile;
+use serde_json::Value;
+use std::collections::HashMap;
+use viewer::Format;
+use viewer::analysis::Metric;
+
+/// The sums of the metrics that a document of this format holds: the one that it was exported by, or all.
+pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, i64)> {
+    let text = || std::str::from_utf8(document).expect("text is UTF-8");
+    match format {
+        Format::Folded => vec![(by, folded(text()))],
+        Format::Flamegraph => vec![(by, flamegraph(text()))],
+        Format::Dot => vec![(by, dot(text()))],
+        Format::Speedscope => speedscope(text()),
+        Format::Pprof => pprof(document),
+        Format::Callgrind => callgrind(text()),
+        Format::Csv => csv(text()),
+        Format::Json => json(text()),
+    }
+}
+
+fn folded(text: &str) -> i64 {
+    let line = |line: &str| line.rsplit_once(' ').expect("a stack and a number").1.parse::<i64>().unwrap();
+    text.lines().map(line).sum()
+}
+
+/// The width of the boxes of each row is that of the boxes above which have them; the number of the outermost one.
+fn flamegraph(text: &str) -> i64 {
+    let boxes: Vec<&str> = text.lines().filter(|line| line.starts_with("<g class=\"box\">")).collect();
+    let attribute = |line: &str, name: &str| {
+        let (_, rest) = line.split_once(&format!(" {name}=\"")).expect("the attribute is there");
+        rest.split_once('"').unwrap().0.parse::<f64>().unwrap()
+    };
+    let mut rows: HashMap<i64, f64> = HashMap::new();
+    for line in &boxes {
+        *rows.entry(attribute(line, "y") as i64).or_default() += attribute(line, "width");
+        assert!(attribute(line, "x") >= 0.0 && attribute(line, "x") + attribute(line, "width") <= 1200.1);
+    }
+    assert!(rows.values().all(|width| *width <= 1200.1), "{rows:?}");
+    number(text.split_once("data-total=\"").expect("a total").1)
+}
+
+fn dot(text: &str) -> i64 {
+    assert_eq!(text.matches('{').count(), text.matches('}').count().max(1));
+    number(text.split_once("// total ").expect("a total").1)
+}
+
+/// The number that a text begins with.
+fn number(text: &str) -> i64 {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    text[..end].parse().unwrap()
+}
+
+fn speedscope(text: &str) -> Vec<(Metric, i64)> {
+    let document: Value = serde_json::from_str(text).unwrap();
+    let frames = document["shared"]["frames"].as_array().unwrap();
+    assert!(frames.iter().all(|frame| frame["name"].is_string()));
+    let profiles = document["profiles"].as_array().unwrap().iter();
+    let sum = |profile: &Value| {
+        let (samples, weights) =
+            (profile["samples"].as_array().unwrap(), profile["weights"].as_array().unwrap());
+        assert_eq!(samples.len(), weights.len());
+        for frame in samples.iter().flat_map(|sample| sample.as_array().unwrap()) {
+            assert!(frame.as_u64().unwrap() < frames.len() as u64);
+        }
+        let sum: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
+        assert_eq!(profile["endValue"].as_i64(), Some(sum));
+        (profile["name"].as_str().unwrap().parse().unwrap(), sum)
+    };
+    profiles.map(sum).collect()
+}
+
+fn pprof(document: &[u8]) -> Vec<(Metric, i64)> {
+    let profile = Profile::decode(document);
+    let names = [
+        (Metric::Allocations, "alloc_objects", "count"),
+        (Metric::Bytes, "alloc_space", "bytes"),
+        (Metric::Peak, "peak_space", "bytes"),
+        (Metric::Temporary, "temporary_objects", "count"),
+        (Metric::Leaked, "leaked_space", "bytes"),
+    ];
+    let sum = |(metric, name, unit): (Metric, &str, &str)| {
+        let place = profile.sample_types.iter().position(|kind| kind.0 == name && kind.1 == unit).unwrap();
+        (metric, profile.samples.iter().map(|sample| sample.values[place]).sum())
+    };
+    names.map(sum).to_vec()
+}
+
+/// Adds up what lines cost themselves: those that do not follow a `calls=`.
+fn callgrind(text: &str) -> Vec<(Metric, i64)> {
+    let events: Vec<&str> =
+        text.lines().find_map(|line| line.strip_prefix("events: ")).unwrap().split(' ').collect();
+    let numbers =
+        |line: &str| line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect::<Vec<i64>>();
+    let mut sums = vec![0; events.len()];
+    let mut totals = Vec::new();
+    let mut follows_call = false;
+    for line in text.lines() {
+        if line.starts_with(|c: char| c.is_ascii_digit()) && !follows_call {
+            let costs = numbers(line);
+            assert_eq!(costs.len(), events.len(), "{line}");
+            sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
+        } else if line.starts_with("totals:") {
+            totals = numbers(line);
+        }
+        follows_call = line.starts_with("calls=");
+    }
+    assert_eq!(sums, totals);
+    let of = |name: &str| sums[events.iter().position(|event| *event == name).unwrap()];
+    vec![
+        (Metric::Peak, of("PeakBytes")),
+        (Metric::Leaked, of("LeakedBytes")),
+        (Metric::Allocations, of("Allocations")),
+        (Metric::Bytes, of("AllocatedBytes")),
+        (Metric::Temporary, of("Temporary")),
+    ]
+}
+
+fn csv(text: &str) -> Vec<(Metric, i64)> {
+    let rows = table(text);
+    let (head, rows) = rows.split_first().expect("a row of names");
+    assert!(rows.iter().all(|row| row.len() == head.len()), "{rows:?}");
+    let sum = |name: &str| {
+        let column = head.iter().position(|column| column == name).unwrap();
+        rows.iter().map(|row| row[column].parse::<i64>().unwrap()).sum()
+    };
+    vec![
+        (Metric::Peak, sum("peak_bytes")),
+        (Metric::Leaked, sum("leaked_bytes")),
+        (Metric::Allocations, sum("allocations")),
+        (Metric::Bytes, sum("allocated_bytes")),
+        (Metric::Temporary, sum("temporary")),
+    ]
+}
+
+/// A table as RFC 4180 has it.
+fn table(text: &str) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![String::new()]];
+    let mut chars = text.chars().peekable();
+    let mut is_quoted = false;
+    while let Some(char) = chars.next() {
+        let row = rows.last_mut().unwrap();
+        match (char, is_quoted) {
+            ('"', true) if chars.next_if_eq(&'"').is_some() => row.last_mut().unwrap().push('"'),
+            ('"', _) => is_quoted = !is_quoted,
+            (',', false) => row.push(String::new()),
+            ('\r', false) => {
+                assert_eq!(chars.next(), Some('\n'));
+                rows.push(vec![String::new()]);
+            }
+            (char, _) => row.last_mut().unwrap().push(char),
+        }
+    }
+    assert!(!is_quoted && rows.pop() == Some(vec![String::new()]), "it ends with its last line");
+    rows
+}
+
+fn json(text: &str) -> Vec<(Metric, i64)> {
+    let document: Value = serde_json::from_str(text).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let table = |name: &str| document[name].as_array().unwrap();
+    for node in table("stacks") {
+        assert!(node["frame"].as_u64().is_none_or(|frame| frame < table("frames").len() as u64), "{node}");
+    }
+    for row in rows {
+        assert!(row["stack"].as_u64().unwrap() < table("stacks").len() as u64, "{row}");
+        assert!(row["process"].as_u64().is_some(), "{row}");
+    }
+    let sum = |name: &str| rows.iter().map(|row| row[name].as_i64().unwrap()).sum();
+    vec![
+        (Metric::Peak, sum("peak_bytes")),
+        (Metric::Leaked, sum("leaked_bytes")),
+        (Metric::Allocations, sum("allocations")),
+        (Metric::Bytes, sum("bytes")),
+        (Metric::Temporary, sum("temporary")),
+    ]
+}
