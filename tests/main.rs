@@ -36,6 +36,8 @@ mod footprint;
 mod modules;
 mod options;
 
+mod exports;
+
 mod benches;
 mod hard_cases;
 mod programs;

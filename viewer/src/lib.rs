@@ -38,10 +38,10 @@ mod side_index;
 mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
+pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
-pub use export::{ExportOptions, Format, export};
 pub use moments::Moments;
-pub use open::{Error, dump, dump_json, dump_samples, open};
+pub use open::{Error, Recorded, dump, dump_json, dump_samples, open};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};

@@ -1,6 +1,7 @@
 //! From a file to a view: the only place of this crate that reads captures.
 
 use crate::analysis::Names;
+use crate::export::Events;
 use crate::format::duration;
 use crate::json;
 use crate::loaded::{Loaded, Source};
@@ -12,7 +13,7 @@ use crate::symbolize::{LookedUp, Naming, symbolize};
 use crate::text::{Dump, Style};
 use capture::{Error as CaptureError, Event, Reader, Tables};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What can go wrong between a capture and its view.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,28 @@ pub fn dump_samples(
     written?;
     read.map_err(|error| Error::Capture { file: source.file, error })?;
     Ok(looked_up)
+/// The events of a capture in a file, which is opened each time they are wanted.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    file: PathBuf,
+}
+
+impl Recorded {
+    /// Those of this file.
+    pub fn new(file: &Path) -> Self {
+        Self { file: file.to_owned() }
+    }
+}
+
+impl Events for Recorded {
+    fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error> {
+        let (reader, source) = open_reader(&self.file)?;
+        match reader.for_each_batch(|events| events.iter().for_each(&mut *visit)) {
+            // What lies before the damage was counted, and is all there is.
+            Ok(()) | Err(CaptureError::Damaged { .. }) => Ok(()),
+            Err(error) => Err(Error::Capture { file: source.file, error }),
+        }
+    }
 }
 
 pub(crate) fn named(tables: &mut Tables, naming: Naming) -> LookedUp {

@@ -1,5 +1,6 @@
 //! `export`: a capture in a format that other programs open.
 
+use super::question::Question;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
@@ -12,7 +13,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share};
-use viewer::{ExportOptions, Format};
+use viewer::query::Part;
+use viewer::{ExportOptions, Format, Recorded};
 
 /// Write a capture in a format that other programs open
 #[derive(Args, Debug)]
@@ -34,15 +36,18 @@ pub(crate) struct Arguments {
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// What to count, in a format that holds one number; what is shown first, in one that holds all
-    #[arg(long, visible_alias = "metric", value_name = "METRIC", default_value = "peak", value_parser = metric())]
-    by: Metric,
+    /// What to count, in a format that holds one number; what is shown first, in one that holds all [default: peak;
+    /// live with --at]
+    #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
+    by: Option<Metric>,
     /// Leave functions and calls below this share of the total out of a drawing [default: 0.5%]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
     /// Draw at most so many functions [default: 80]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    #[command(flatten)]
+    question: Question,
 }
 
 /// Writes it: to a file whole or not at all, as every file of ours.
@@ -60,16 +65,21 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
         None => {}
     }
-    let loaded = arguments.capture.open()?;
-    let options = ExportOptions {
-        format: arguments.format,
-        metric: arguments.by,
-        min: arguments.min,
-        limit: arguments.limit,
-    };
+    let query = arguments.question.query();
+    if format.holds_events() && (query.part != Part::Whole || !query.filter.is_empty()) {
+        let name = format.name();
+        return Err(Failure::usage(anyhow!(
+            "{name} holds every event of a capture: it takes no part of it, and no choice of blocks"
+        )));
+    }
+    let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
+    let metric = arguments.by.unwrap_or(default);
+    let options = ExportOptions { format: *format, metric, min: arguments.min, limit: arguments.limit };
+    let loaded = arguments.capture.ask(&query)?;
+    let events = Recorded::new(&arguments.capture.file);
     match output {
-        Some(output) => to_file(output, |out| Ok(viewer::export(out, &loaded, &options)?)),
-        None => view::print(|out, _| Ok(viewer::export(out, &loaded, &options)?)),
+        Some(output) => to_file(output, |out| viewer::export(out, &loaded, &events, &options)),
+        None => view::print(|out, _| viewer::export(out, &loaded, &events, &options)),
     }
 }
 

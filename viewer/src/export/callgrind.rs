@@ -27,11 +27,13 @@ use std::io::{self, Write};
 /// Name, description, and the number.
 type Event = (&'static str, &'static str, fn(&Cost) -> i64);
 
-const EVENTS: [Event; 8] = [
+const EVENTS: [Event; 10] = [
     ("PeakBytes", "bytes held at the peak", |cost| cost.peak.bytes),
     ("PeakBlocks", "blocks held at the peak", |cost| cost.peak.blocks),
     ("LeakedBytes", "bytes still allocated at the end", |cost| cost.leaked.bytes),
     ("LeakedBlocks", "blocks still allocated at the end", |cost| cost.leaked.blocks),
+    ("LiveBytes", "bytes never freed, for whatever reason", |cost| cost.live().bytes),
+    ("LiveBlocks", "blocks never freed, for whatever reason", |cost| cost.live().blocks),
     ("AllocatedBytes", "bytes of all allocations", |cost| cost.allocated.bytes),
     ("Allocations", "allocations", |cost| cost.allocated.blocks),
     ("TemporaryBytes", "bytes of temporary allocations", |cost| cost.temporary.bytes),

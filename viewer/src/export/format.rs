@@ -17,6 +17,12 @@ pub enum Format {
     Callgrind,
     /// A call graph for Graphviz.
     Dot,
+    /// What was held over time, for `ms_print` and massif-visualizer.
+    Massif,
+    /// `heaptrack_print` and `heaptrack_gui`.
+    Heaptrack,
+    /// GNOME Sysprof.
+    Syscap,
     /// A table of stacks for spreadsheets.
     Csv,
     /// All stacks as JSON: see `JSON.md`.
@@ -25,13 +31,16 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 11] = [
         Format::Folded,
         Format::Flamegraph,
         Format::Speedscope,
         Format::Pprof,
         Format::Callgrind,
         Format::Dot,
+        Format::Massif,
+        Format::Heaptrack,
+        Format::Syscap,
         Format::Csv,
         Format::Json,
     ];
@@ -45,6 +54,9 @@ impl Format {
             Format::Pprof => "pprof",
             Format::Callgrind => "callgrind",
             Format::Dot => "dot",
+            Format::Massif => "massif",
+            Format::Heaptrack => "heaptrack",
+            Format::Syscap => "syscap",
             Format::Csv => "csv",
             Format::Json => "json",
         }
@@ -59,6 +71,9 @@ impl Format {
             Format::Pprof => "a compressed protocol buffer, for go tool pprof, Pyroscope and others",
             Format::Callgrind => "for KCachegrind and callgrind_annotate",
             Format::Dot => "a call graph, for Graphviz",
+            Format::Massif => "what was held over time and at the peak, for ms_print and massif-visualizer",
+            Format::Heaptrack => "every allocation, for heaptrack_print and heaptrack_gui",
+            Format::Syscap => "every allocation, for GNOME Sysprof",
             Format::Csv => "a row per stack, for spreadsheets and scripts",
             Format::Json => "all stacks, each caller once, for scripts",
         }
@@ -76,7 +91,12 @@ impl Format {
 
     /// True when a terminal cannot show it.
     pub fn is_binary(self) -> bool {
-        self == Format::Pprof
+        matches!(self, Format::Pprof | Format::Syscap)
+    }
+
+    /// True for formats of the whole capture, event by event: no part of it can be asked for.
+    pub fn holds_events(self) -> bool {
+        matches!(self, Format::Massif | Format::Heaptrack | Format::Syscap)
     }
 }
 

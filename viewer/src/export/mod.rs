@@ -4,6 +4,7 @@
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
+//!  Events ────► Watch ─────► massif, heaptrack, syscap       the life of every block
 //! ```
 //!
 //! What every format keeps to:
@@ -17,21 +18,27 @@ mod call_graph;
 mod callgrind;
 mod csv;
 mod dot;
+mod events;
 mod flamegraph;
 mod folded;
 mod format;
+mod heaptrack;
+mod massif;
 mod places;
 mod pprof;
 mod protobuf;
 mod speedscope;
+mod syscap;
 mod walk;
 mod xml;
 
+pub use events::Events;
 pub use format::{Format, UnknownFormat};
 
 use crate::analysis::{Metric, Share};
 use crate::loaded::Loaded;
-use std::io::{self, Write};
+use crate::open::Error;
+use std::io::Write;
 
 /// What to export, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,21 +61,32 @@ impl ExportOptions {
     }
 }
 
-/// Writes a capture in the format that the options ask for.
+/// Writes a capture in the format that the options ask for. Formats that hold every event read them once more; what
+/// they hold is the whole capture ([`Format::holds_events`]).
 ///
 /// # Errors
-/// Those of the writer.
-pub fn export(out: &mut dyn Write, loaded: &Loaded, options: &ExportOptions) -> io::Result<()> {
+/// Those of the writer, and of the file that the events come from.
+pub fn export(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    events: &dyn Events,
+    options: &ExportOptions,
+) -> Result<(), Error> {
+    let metric = options.metric;
     match options.format {
-        Format::Folded => folded::write(out, loaded, options.metric),
-        Format::Flamegraph => flamegraph::write(out, loaded, options.metric),
-        Format::Speedscope => speedscope::write(out, loaded, options.metric),
-        Format::Pprof => pprof::write(out, loaded, options.metric),
-        Format::Callgrind => callgrind::write(out, loaded),
-        Format::Dot => dot::write(out, loaded, options),
-        Format::Csv => csv::write(out, loaded),
-        Format::Json => crate::json::tables(out, loaded),
+        Format::Folded => folded::write(out, loaded, metric)?,
+        Format::Flamegraph => flamegraph::write(out, loaded, metric)?,
+        Format::Speedscope => speedscope::write(out, loaded, metric)?,
+        Format::Pprof => pprof::write(out, loaded, metric)?,
+        Format::Callgrind => callgrind::write(out, loaded)?,
+        Format::Dot => dot::write(out, loaded, options)?,
+        Format::Massif => massif::write(out, loaded, events)?,
+        Format::Heaptrack => heaptrack::write(out, loaded, events)?,
+        Format::Syscap => syscap::write(out, loaded, events)?,
+        Format::Csv => csv::write(out, loaded)?,
+        Format::Json => crate::json::tables(out, loaded)?,
     }
+    Ok(())
 }
 
 /// The program and its version, for formats that say who wrote them.

@@ -5,6 +5,7 @@
 
 use super::SCHEMA;
 use super::cost::CostFields;
+use super::span::SpanFields;
 use super::stack::{FrameFields, frame_fields};
 use crate::analysis::{StackState, call_of, process_name, stack_states};
 use crate::loaded::Loaded;
@@ -20,6 +21,8 @@ struct Head<'a> {
     cut: Option<&'a str>,
     sample_interval: Option<u64>,
     duration_ns: u64,
+    #[serde(flatten)]
+    span: SpanFields,
     peak_time_ns: u64,
     total: CostFields,
 }
@@ -65,6 +68,7 @@ pub(crate) fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         cut: loaded.source.cut.as_deref(),
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
         duration_ns: loaded.duration_ns(),
+        span: SpanFields::from(loaded.profile.span),
         peak_time_ns: loaded.profile.peak.time,
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
     };

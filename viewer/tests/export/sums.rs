@@ -1,6 +1,7 @@
 //! What a document says the sums are, read by means of its own.
 
 use crate::protobuf::Profile;
+use crate::syscap;
 use serde_json::Value;
 use std::collections::HashMap;
 use viewer::Format;
@@ -16,6 +17,9 @@ pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, 
         Format::Speedscope => speedscope(text()),
         Format::Pprof => pprof(document),
         Format::Callgrind => callgrind(text()),
+        Format::Massif => massif(text()),
+        Format::Heaptrack => heaptrack(text()),
+        Format::Syscap => syscap::sums(document),
         Format::Csv => csv(text()),
         Format::Json => json(text()),
     }
@@ -42,8 +46,11 @@ fn flamegraph(text: &str) -> i64 {
     number(text.split_once("data-total=\"").expect("a total").1)
 }
 
+/// Every line but the first and the last has whole strings only.
 fn dot(text: &str) -> i64 {
-    assert_eq!(text.matches('{').count(), text.matches('}').count().max(1));
+    let quotes = |line: &str| line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
+    assert!(text.lines().all(|line| quotes(line) % 2 == 0), "{text}");
+    assert!(text.ends_with("}\n"));
     number(text.split_once("// total ").expect("a total").1)
 }
 
@@ -80,6 +87,7 @@ fn pprof(document: &[u8]) -> Vec<(Metric, i64)> {
         (Metric::Peak, "peak_space", "bytes"),
         (Metric::Temporary, "temporary_objects", "count"),
         (Metric::Leaked, "leaked_space", "bytes"),
+        (Metric::Live, "inuse_space", "bytes"),
     ];
     let sum = |(metric, name, unit): (Metric, &str, &str)| {
         let place = profile.sample_types.iter().position(|kind| kind.0 == name && kind.1 == unit).unwrap();
@@ -112,10 +120,75 @@ fn callgrind(text: &str) -> Vec<(Metric, i64)> {
     vec![
         (Metric::Peak, of("PeakBytes")),
         (Metric::Leaked, of("LeakedBytes")),
+        (Metric::Live, of("LiveBytes")),
         (Metric::Allocations, of("Allocations")),
         (Metric::Bytes, of("AllocatedBytes")),
         (Metric::Temporary, of("Temporary")),
     ]
+}
+
+/// Snapshots in order of time, none above the peak; the leaves of its tree add up to it.
+fn massif(text: &str) -> Vec<(Metric, i64)> {
+    let field = |line: &str, name: &str| line.strip_prefix(name).map(|number| number.parse::<i64>().unwrap());
+    let times: Vec<i64> = text.lines().filter_map(|line| field(line, "time=")).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let held: Vec<i64> = text.lines().filter_map(|line| field(line, "mem_heap_B=")).collect();
+    let head = text.split_once("heap_tree=peak\n").expect("a peak").0;
+    let peak = head.lines().filter_map(|line| field(line, "mem_heap_B=")).next_back().unwrap();
+    assert_eq!(held.iter().max(), Some(&peak));
+    let numbers = |line: &str| -> Option<(usize, i64)> {
+        let (children, rest) = line.trim_start().strip_prefix('n')?.split_once(": ")?;
+        Some((children.parse().ok()?, rest.split(' ').next()?.parse().ok()?))
+    };
+    let tree: Vec<(usize, i64)> = text.lines().filter_map(numbers).collect();
+    let leaves: i64 = tree.iter().filter(|(children, _)| *children == 0).map(|(_, bytes)| bytes).sum();
+    assert_eq!((tree[0].1, leaves), (peak, peak), "{text}");
+    assert_eq!(tree.iter().map(|(children, _)| children).sum::<usize>(), tree.len() - 1);
+    vec![(Metric::Peak, peak)]
+}
+
+/// Does what heaptrack's reader does. Its peak is ours where no process ends before another one.
+fn heaptrack(text: &str) -> Vec<(Metric, i64)> {
+    let hex = |word: &str| i64::from_str_radix(word, 16).unwrap();
+    let (mut strings, mut addresses, mut stacks) = (0, 0, 0);
+    let mut sizes = Vec::new();
+    let (mut live, mut bytes) = (0, 0);
+    for line in text.lines().skip(3) {
+        let (kind, rest) = line.split_at(2);
+        let words = || rest.split(' ').map(hex).collect::<Vec<i64>>();
+        match kind.trim_end() {
+            "s" => {
+                let (length, string) = rest.split_once(' ').unwrap();
+                assert_eq!(hex(length), string.len() as i64, "{line}");
+                strings += 1;
+            }
+            "i" => {
+                let words = words();
+                assert!(words.len() % 3 == 2 && words[1] <= strings, "{line}");
+                assert!(
+                    words[2..].chunks(3).all(|place| place[0] <= strings && place[1] <= strings),
+                    "{line}"
+                );
+                addresses += 1;
+            }
+            "t" => {
+                assert!(words()[0] <= addresses && words()[1] <= stacks, "{line}");
+                stacks += 1;
+            }
+            "a" => {
+                assert!(words()[1] <= stacks, "{line}");
+                sizes.push(words()[0]);
+            }
+            "+" => {
+                let size = sizes[words()[0] as usize];
+                (live, bytes) = (live + size, bytes + size);
+            }
+            "-" => live -= sizes[words()[0] as usize],
+            "c" => assert_eq!(words().len(), 1),
+            other => panic!("a line of {other}"),
+        }
+    }
+    vec![(Metric::Bytes, bytes), (Metric::Live, live)]
 }
 
 fn csv(text: &str) -> Vec<(Metric, i64)> {
@@ -129,6 +202,7 @@ fn csv(text: &str) -> Vec<(Metric, i64)> {
     vec![
         (Metric::Peak, sum("peak_bytes")),
         (Metric::Leaked, sum("leaked_bytes")),
+        (Metric::Live, sum("live_bytes")),
         (Metric::Allocations, sum("allocations")),
         (Metric::Bytes, sum("allocated_bytes")),
         (Metric::Temporary, sum("temporary")),
@@ -172,6 +246,7 @@ fn json(text: &str) -> Vec<(Metric, i64)> {
     vec![
         (Metric::Peak, sum("peak_bytes")),
         (Metric::Leaked, sum("leaked_bytes")),
+        (Metric::Live, sum("live_bytes")),
         (Metric::Allocations, sum("allocations")),
         (Metric::Bytes, sum("bytes")),
         (Metric::Temporary, sum("temporary")),

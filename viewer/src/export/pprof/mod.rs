@@ -90,6 +90,7 @@ impl<W: Write> Writer<'_, W> {
         let default = match first {
             Metric::Peak => "peak_space",
             Metric::Leaked => "leaked_space",
+            Metric::Live => "inuse_space",
             Metric::Allocations => "alloc_objects",
             Metric::Bytes => "alloc_space",
             Metric::Temporary => "temporary_objects",

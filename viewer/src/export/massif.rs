@@ -1,0 +1,156 @@
+//! The format of massif: what was held over time, and who held it at the peak.
+//!
+//! ```text
+//!  time      0 ────┬────┬────┬────┬────► end      a snapshot after each of them
+//!                       │
+//!                       └─ the peak, with the tree of those who held it, from the allocating functions outwards
+//! ```
+//!
+//! Times are milliseconds. Sizes are what was asked for: what an allocator adds is not known.
+
+use super::events::{Events, Weight, end, observe};
+use crate::analysis::{Birth, Cutoff, Death, Life, Metric, Shown, Tree, Watch};
+use crate::format::count;
+use crate::loaded::Loaded;
+use crate::open::Error;
+use crate::text::escape;
+use std::io::{self, Write};
+
+/// Snapshots beside the peak; massif itself makes up to a hundred.
+const SNAPSHOTS: u64 = 98;
+
+/// The unit of time, in nanoseconds: `ms_print` knows no smaller one.
+const MILLISECOND: u64 = 1_000_000;
+
+/// Functions that hold less than this share of the peak are summed up, as massif does it.
+const THRESHOLD: i64 = 100;
+
+/// Writes the timeline and the peak.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
+    let timeline = observe(loaded, events, Timeline::new(loaded))?.finish();
+    let command = loaded.tables.metadata.command.join(" ");
+    let command = if command.is_empty() { loaded.source.file.clone() } else { command };
+    writeln!(out, "desc: {}", super::CREATOR)?;
+    writeln!(out, "cmd: {}", escape(&command))?;
+    writeln!(out, "time_unit: ms")?;
+    let peak = &loaded.profile.peak;
+    let mut number = 0;
+    let mut snapshot = |out: &mut dyn Write, time: u64, bytes: i64| {
+        writeln!(out, "#-----------\nsnapshot={number}\n#-----------")?;
+        number += 1;
+        writeln!(out, "time={}\nmem_heap_B={bytes}\nmem_heap_extra_B=0\nmem_stacks_B=0", time / MILLISECOND)
+    };
+    let (before, after) = timeline.split_at(timeline.partition_point(|(time, _)| *time < peak.time));
+    for (time, bytes) in before {
+        snapshot(out, *time, *bytes)?;
+        writeln!(out, "heap_tree=empty")?;
+    }
+    snapshot(out, peak.time, peak.held.bytes)?;
+    writeln!(out, "heap_tree=peak")?;
+    tree(out, loaded)?;
+    for (time, bytes) in after {
+        snapshot(out, *time, *bytes)?;
+        writeln!(out, "heap_tree=empty")?;
+    }
+    Ok(())
+}
+
+/// What is held, looked at in equal distances.
+struct Timeline {
+    weight: Weight,
+    step: u64,
+    held: i64,
+    next: u64,
+    end: u64,
+    snapshots: Vec<(u64, i64)>,
+}
+
+impl Timeline {
+    fn new(loaded: &Loaded) -> Self {
+        let end = end(loaded);
+        let step = (end / SNAPSHOTS).max(MILLISECOND);
+        Self { weight: Weight::new(loaded), step, held: 0, next: step, end, snapshots: vec![(0, 0)] }
+    }
+
+    // Cost: one comparison, unless a step is over.
+    fn pass(&mut self, time: u64) {
+        while time > self.next && self.next < self.end {
+            self.snapshots.push((self.next, self.held));
+            self.next = self.next.saturating_add(self.step);
+        }
+    }
+
+    fn finish(mut self) -> Vec<(u64, i64)> {
+        self.pass(self.end);
+        self.snapshots.push((self.end, self.held));
+        self.snapshots
+    }
+}
+
+impl Watch for Timeline {
+    type Kept = ();
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
+        self.pass(birth.at.time);
+        self.held = self.held.wrapping_add(self.weight.bytes(birth.size));
+    }
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        self.pass(death.at.time);
+        self.held = self.held.wrapping_sub(self.weight.bytes(life.size));
+    }
+}
+
+/// The tree of the peak.
+///
+/// ```text
+/// n2: 350 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
+///  n1: 300 0x0: b (b.c:11)
+///   n0: 300 0x0: a (a.c:11)
+///  n0: 50 in 3 places, all below massif's threshold (1.00%)
+/// ```
+///
+/// A function's place is in several lines of it; the address is 0, since one function stands for all of them.
+fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let metric = Metric::Peak;
+    let least = (profile.peak.held.bytes / THRESHOLD).max(1);
+    let tree = Tree::inverted(profile, tables, names, metric, least);
+    let cutoff = Cutoff { least, limit: usize::MAX };
+    // Nodes to be written, and in their place the sum of those that are not.
+    let mut rest = vec![(0, Line::Node(Tree::ROOT))];
+    while let Some((depth, line)) = rest.pop() {
+        let indent = " ".repeat(depth);
+        let (id, bytes) = match line {
+            Line::Node(id) => (id, tree.node(id).total.bytes),
+            Line::Hidden(places, bytes) => {
+                let plural = if places == 1 { "" } else { "s" };
+                let all = if places == 1 { "" } else { " all" };
+                writeln!(
+                    out,
+                    "{indent}n0: {bytes} in {} place{plural},{all} below massif's threshold (1.00%)",
+                    count(places as u64)
+                )?;
+                continue;
+            }
+        };
+        let Shown { children, hidden, hidden_total, .. } = Shown::of(&tree, id, names, metric, cutoff);
+        let below = children.len() + usize::from(hidden_total.bytes != 0);
+        let name = match id {
+            Tree::ROOT => "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.".to_owned(),
+            id => format!("0x0: {}", escape(&names.label(tree.node(id).label).name)),
+        };
+        writeln!(out, "{indent}n{below}: {bytes} {name}")?;
+        if hidden_total.bytes != 0 {
+            rest.push((depth + 1, Line::Hidden(hidden, hidden_total.bytes)));
+        }
+        rest.extend(children.into_iter().rev().map(|child| (depth + 1, Line::Node(child))));
+    }
+    Ok(())
+}
+
+enum Line {
+    Node(u32),
+    /// How many, and their bytes.
+    Hidden(usize, i64),
+}
