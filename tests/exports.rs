@@ -22,15 +22,20 @@ fn export(capture: &Capture, format: &str, options: &[&str]) -> PathBuf {
 
 /// What a consumer prints that must be content with what it gets; none where it is not installed.
 fn opened(capture: &Capture, program: &str, arguments: &[&str], file: &PathBuf) -> Option<String> {
+    let ran = run(capture, program, arguments, file)?;
+    Some(ran.text().to_string())
+}
+
+fn run(capture: &Capture, program: &str, arguments: &[&str], file: &PathBuf) -> Option<Ran> {
     if installed(program).is_none() {
         skip(program, "not installed, so what is exported for it was not opened");
         return None;
     }
     let mut command: Command = capture.world().command(program);
     command.args(arguments).arg(file);
-    let ran: Ran = wait(capture.world(), command);
+    let ran = wait(capture.world(), command);
     assert_eq!(ran.code, 0, "{program}: {}", ran.stderr);
-    Some(ran.text().to_string())
+    Some(ran)
 }
 
 fn total(capture: &Capture, field: &str) -> i64 {
@@ -105,6 +110,102 @@ fn graphviz_draws_the_graph() {
     }
 }
 
+/// Check that massif's printer draws the timeline, and that the peak in it is ours.
+#[test]
+fn ms_print_finds_our_peak() {
+    let capture = recorded();
+    let file = export(&capture, "massif", &[]);
+    let Some(text) = opened(&capture, "ms_print", &[], &file) else { return };
+    let peak =
+        text.lines().find_map(|line| line.split_once("(heap allocation functions)")).expect("a tree").0;
+    assert!(peak.trim_end().ends_with("100.00%") || peak.contains("100.00%"), "{peak}");
+    let expected = viewed(total(&capture, "peak_bytes"));
+    assert!(peak.contains(&format!("({expected}B)")), "{peak}, not {expected}");
+    assert!(text.contains("(peak)"), "{text}");
+}
+
+/// A number with its digits in groups of three.
+fn viewed(number: i64) -> String {
+    let digits = number.to_string();
+    let place = |(place, digit): (usize, char)| {
+        let comma = (place > 0 && (digits.len() - place) % 3 == 0).then_some(',');
+        comma.into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(place).collect()
+}
+
+/// Check that heaptrack prints our numbers of allocations, and our bytes at the peak and at the end.
+#[test]
+fn heaptrack_print_finds_our_totals() {
+    let capture = recorded();
+    let file = export(&capture, "heaptrack", &[]);
+    let Some(text) = opened(&capture, "heaptrack_print", &["--disable-embedded-suppressions"], &file) else {
+        return;
+    };
+    let number = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_else(|| panic!("{name} in {text}"));
+        line.split_whitespace().next().expect("a number").to_string()
+    };
+    assert_eq!(number("calls to allocation functions:"), total(&capture, "allocations").to_string());
+    assert_eq!(number("peak heap memory consumption:"), decimal(total(&capture, "peak_bytes")));
+    assert_eq!(number("total memory leaked:"), decimal(total(&capture, "leaked_bytes")));
+    assert!(text.contains("main"), "functions have names: {text}");
+}
+
+/// Bytes as heaptrack writes them: two digits behind the point, in powers of ten.
+fn decimal(bytes: i64) -> String {
+    match bytes {
+        ..1000 => format!("{bytes}B"),
+        1000..1_000_000 => format!("{:.2}K", bytes as f64 / 1e3),
+        _ => format!("{:.2}M", bytes as f64 / 1e6),
+    }
+}
+
+/// Check that Sysprof's own library reads every frame, names every address, and finds as many leaks as we do.
+#[test]
+fn sysprof_finds_our_totals() {
+    let capture = recorded();
+    let file = export(&capture, "syscap", &[]);
+    if let Some(reader) = sysprof_reader(&capture) {
+        let mut command = capture.world().command(reader);
+        command.arg(&file);
+        let ran = wait(capture.world(), command);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let words: Vec<&str> = ran.text().split_whitespace().collect();
+        let number = |name: &str| {
+            let place = words.iter().position(|word| *word == name).expect("it prints this");
+            words[place + 1].parse::<i64>().expect("numbers follow their names")
+        };
+        assert_eq!(number("allocations"), total(&capture, "allocations"));
+        assert_eq!(number("frees"), total(&capture, "frees"));
+        assert_eq!(number("leaked"), total(&capture, "leaked_blocks"));
+        assert_eq!(number("named"), number("of"), "{}", ran.text());
+    }
+    let other = capture.world().path("copy.syscap");
+    std::fs::copy(&file, &other).expect("there is room for it");
+    let length = std::fs::metadata(&file).expect("it was written").len();
+    let merge = ["--merge", other.to_str().expect("a plain name")];
+    if let Some(merged) = run(&capture, "sysprof-cli", &merge, &file) {
+        // One header for both, of 256 bytes, and the frames of both.
+        assert_eq!(merged.stdout.len() as u64, 2 * (length - 256) + 256, "Sysprof keeps every frame");
+    }
+}
+
+/// A program that reads with Sysprof's library; none where that is not installed.
+fn sysprof_reader(capture: &Capture) -> Option<PathBuf> {
+    let mut flags = capture.world().command("pkg-config");
+    let flags = flags.args(["--cflags", "--libs", "sysprof-4"]).output();
+    let Some(flags) = flags.ok().filter(|flags| flags.status.success()) else {
+        skip("libsysprof-4-dev", "not installed, so what is exported for Sysprof was not opened");
+        return None;
+    };
+    let flags = String::from_utf8(flags.stdout).expect("flags are text");
+    Some(c("sysprof_reader").flags(flags.split_whitespace()).build())
+}
+
 /// Check that the flame graph is well-formed XML for each number, and that what it runs is a script.
 #[test]
 fn flame_graphs_are_well_formed() {
@@ -152,6 +253,8 @@ fn parts_are_exported_and_files_kept() {
     let report = capture.report(&["--at", "50%"]);
     let folded =
         std::fs::read_to_string(export(&capture, "folded", &["--at", "50%"])).expect("it was written");
+    let ran = capture.show(&["export", "--format", "heaptrack", "--at", "50%"]);
+    assert!(ran.code == 2 && ran.stderr.contains("every event"), "{}", ran.stderr);
     let sum: i64 = folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<i64>().ok()).sum();
     assert_eq!(Some(sum), report["total"]["live_bytes"].as_i64());
     let kept = capture.world().write("kept", "mine");

@@ -13,6 +13,8 @@ pub enum Format {
     Speedscope,
     /// The protocol buffer of Go's pprof, compressed with gzip.
     Pprof,
+    /// <https://profiler.firefox.com>.
+    Firefox,
     /// `KCachegrind` and `callgrind_annotate`.
     Callgrind,
     /// A call graph for Graphviz.
@@ -31,11 +33,12 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 12] = [
         Format::Folded,
         Format::Flamegraph,
         Format::Speedscope,
         Format::Pprof,
+        Format::Firefox,
         Format::Callgrind,
         Format::Dot,
         Format::Massif,
@@ -52,6 +55,7 @@ impl Format {
             Format::Flamegraph => "flamegraph",
             Format::Speedscope => "speedscope",
             Format::Pprof => "pprof",
+            Format::Firefox => "firefox",
             Format::Callgrind => "callgrind",
             Format::Dot => "dot",
             Format::Massif => "massif",
@@ -69,6 +73,7 @@ impl Format {
             Format::Flamegraph => "a flame graph in an SVG file, for browsers",
             Format::Speedscope => "for speedscope.app",
             Format::Pprof => "a compressed protocol buffer, for go tool pprof, Pyroscope and others",
+            Format::Firefox => "allocations and frees over time, for profiler.firefox.com",
             Format::Callgrind => "for KCachegrind and callgrind_annotate",
             Format::Dot => "a call graph, for Graphviz",
             Format::Massif => "what was held over time and at the peak, for ms_print and massif-visualizer",
@@ -96,7 +101,7 @@ impl Format {
 
     /// True for formats of the whole capture, event by event: no part of it can be asked for.
     pub fn holds_events(self) -> bool {
-        matches!(self, Format::Massif | Format::Heaptrack | Format::Syscap)
+        matches!(self, Format::Firefox | Format::Massif | Format::Heaptrack | Format::Syscap)
     }
 }
 

@@ -22,6 +22,9 @@ const SNAPSHOTS: u64 = 98;
 /// The unit of time, in nanoseconds: `ms_print` knows no smaller one.
 const MILLISECOND: u64 = 1_000_000;
 
+/// Callers that are shown of an allocation: `ms_print` warns of more.
+const DEEPEST: usize = 90;
+
 /// Functions that hold less than this share of the peak are summed up, as massif does it.
 const THRESHOLD: i64 = 100;
 
@@ -135,6 +138,9 @@ fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             }
         };
         let Shown { children, hidden, hidden_total, .. } = Shown::of(&tree, id, names, metric, cutoff);
+        // What lies further out is in the number of the last one.
+        let (children, hidden_total) =
+            if depth < DEEPEST { (children, hidden_total) } else { Default::default() };
         let below = children.len() + usize::from(hidden_total.bytes != 0);
         let name = match id {
             Tree::ROOT => "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.".to_owned(),

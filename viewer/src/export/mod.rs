@@ -4,12 +4,14 @@
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
-//!  Events ────► Watch ─────► massif, heaptrack, syscap       the life of every block
+//!  Events ────► Watch ─────► firefox, massif, heaptrack,     the life of every block
+//!                        syscap
 //! ```
 //!
 //! What every format keeps to:
 //! - **Its sums are those of `info`**, for each metric that it holds, wherever the format can express them.
-//! - **It is written as it is made**: memory is bounded by the tables of the capture, whatever the size of the output.
+//! - **It is written as it is made**: memory is bounded by the tables of the capture, whatever the size of the output. (For the Firefox Profiler it is
+//!   bounded by a number of blocks: its format is one of columns.)
 //! - **Names survive.** What a format cannot hold (a line end in a format of lines) is replaced by what it is,
 //!   `\u{a}`; names are neither cut nor left out.
 //! - **A capture without events gives a valid document** without rows.
@@ -19,6 +21,7 @@ mod callgrind;
 mod csv;
 mod dot;
 mod events;
+mod firefox;
 mod flamegraph;
 mod folded;
 mod format;
@@ -78,6 +81,7 @@ pub fn export(
         Format::Flamegraph => flamegraph::write(out, loaded, metric)?,
         Format::Speedscope => speedscope::write(out, loaded, metric)?,
         Format::Pprof => pprof::write(out, loaded, metric)?,
+        Format::Firefox => firefox::write(out, loaded, events)?,
         Format::Callgrind => callgrind::write(out, loaded)?,
         Format::Dot => dot::write(out, loaded, options)?,
         Format::Massif => massif::write(out, loaded, events)?,

@@ -136,6 +136,26 @@ fn inlined_functions_are_lines_of_one_location() {
     assert_eq!(names, [vec!["push", "grow", "parse"], vec!["_start"]]);
 }
 
+/// Check that of more blocks than the Firefox Profiler can show the sums are left.
+#[test]
+fn many_blocks_are_summed_up_for_firefox() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let (often, once) = (made.stack("main > often"), made.stack("main > once"));
+    for _ in 0..600_000 {
+        made.alloc(thread, 0x1000, 100, often);
+        made.free(thread, 0x1000);
+    }
+    made.alloc(thread, 0x2000, 7, once);
+    let case = Case::new(made, "app.memprof");
+    let document = exported(&case, Format::Firefox, Metric::Peak);
+    assert!(document.len() < 100_000, "{} bytes", document.len());
+    assert_eq!(
+        sums(Format::Firefox, Metric::Peak, &document),
+        [(Metric::Bytes, 60_000_007), (Metric::Live, 7)]
+    );
+}
+
 /// A capture with these functions on its stacks: the outermost of each block, the next one, and the size.
 fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Case {
     let mut made = Made::new();

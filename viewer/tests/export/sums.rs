@@ -17,6 +17,7 @@ pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, 
         Format::Speedscope => speedscope(text()),
         Format::Pprof => pprof(document),
         Format::Callgrind => callgrind(text()),
+        Format::Firefox => firefox(text()),
         Format::Massif => massif(text()),
         Format::Heaptrack => heaptrack(text()),
         Format::Syscap => syscap::sums(document),
@@ -125,6 +126,39 @@ fn callgrind(text: &str) -> Vec<(Metric, i64)> {
         (Metric::Bytes, of("AllocatedBytes")),
         (Metric::Temporary, of("Temporary")),
     ]
+}
+
+/// What the native allocations of all threads add up to. Columns are equally long, and refer to what is there.
+fn firefox(text: &str) -> Vec<(Metric, i64)> {
+    let document: Value = serde_json::from_str(text).unwrap();
+    assert!(document["meta"]["preprocessedProfileVersion"].as_u64() >= Some(50), "{}", document["meta"]);
+    let (mut allocated, mut live) = (0, 0);
+    for thread in document["threads"].as_array().unwrap() {
+        let table = &thread["nativeAllocations"];
+        if table.is_null() {
+            continue;
+        }
+        let length = table["length"].as_u64().unwrap();
+        let column = |name: &str| table[name].as_array().unwrap_or_else(|| panic!("{name} of {table}"));
+        for name in ["time", "weight", "stack", "memoryAddress", "threadId"] {
+            assert_eq!(column(name).len() as u64, length, "{name}");
+        }
+        let stacks = thread["stackTable"]["length"].as_u64().unwrap();
+        assert!(column("stack").iter().all(|stack| stack.as_u64().is_none_or(|stack| stack < stacks)));
+        for weight in column("weight").iter().map(|weight| weight.as_i64().unwrap()) {
+            allocated += weight.max(0);
+            live += weight;
+        }
+    }
+    let counters = document["counters"].as_array().into_iter().flatten();
+    let track = |counter: &Value| {
+        let counts = counter["samples"]["count"].as_array().unwrap().iter();
+        counts.map(|count| count.as_f64().unwrap()).sum::<f64>()
+    };
+    let track: f64 = counters.map(track).sum();
+    // A number of this format has 53 bits.
+    assert!((track - live as f64).abs() <= track.abs() * 1e-12, "{track} in the track, {live} in the table");
+    vec![(Metric::Bytes, allocated), (Metric::Live, live)]
 }
 
 /// Snapshots in order of time, none above the peak; the leaves of its tree add up to it.
