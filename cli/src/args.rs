@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "sql")]
+use crate::commands::query;
 use crate::commands::{
     attach, completions, detach, diff, doctor, dump, export, header, info, install_agent, leaks, preload_path, ps,
     record, report, run, snapshot, timeline,
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),
+    #[cfg(feature = "sql")]
+    Query(query::Arguments),
     Doctor(doctor::Arguments),
     Header(header::Arguments),
     PreloadPath(preload_path::Arguments),

@@ -25,6 +25,8 @@ pub mod query;
 pub mod export;
 pub mod format;
 pub mod json;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod text;
 
 mod compare;
