@@ -160,8 +160,8 @@ mod tests {
     }
 
     fn cost() -> impl Strategy<Value = Cost> {
-        (amount(), amount(), amount(), amount(), amount(), amount(), amount()).prop_map(
-            |(allocated, freed, temporary, peak, leaked, uncertain, at_exec)| Cost {
+        (amount(), amount(), amount(), amount(), amount(), amount(), amount(), amount()).prop_map(
+            |(allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu)| Cost {
                 allocated,
                 freed,
                 temporary,
@@ -169,6 +169,7 @@ mod tests {
                 leaked,
                 uncertain,
                 at_exec,
+                cpu,
             },
         )
     }
