@@ -380,6 +380,50 @@ fn snapshots_are_captures() {
     server.stop();
 }
 
+/// Check that the daemon records when it is asked, one capture for each recording, tells what it cannot do, holds nothing
+/// while nobody is recorded, and finishes its captures when it is told to end.
+#[test]
+fn daemon_records_when_asked() {
+    let server = Server::new(1);
+    let captures = server.world.path("captures");
+    fs::create_dir(&captures).unwrap();
+    let mut daemon =
+        server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+    daemon.arg("--folder").arg(&captures);
+    let daemon = start(&server.world, daemon);
+    wait_for("the daemon", || daemon.stderr().contains("until ^C"));
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", daemon.pid().as_raw_nonzero())).unwrap().count();
+    let idle = descriptors();
+    let asked = |command: &str, code: i32, why: &str| {
+        let ran = server.run(command, &[]);
+        assert!(ran.code == code && ran.stderr.contains(why), "{command}: {} {}", ran.code, ran.stderr);
+    };
+    asked("stop", 1, "is not recorded by this daemon");
+    for _ in 0..2 {
+        asked("start", 0, "recording process");
+        asked("start", 1, "is recorded already");
+        server.work();
+        assert_eq!(server.row()["recorder"], daemon.pid().as_raw_nonzero().get());
+        let ran = server.run("snapshot", &["now"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        fs::remove_file(server.world.path("now.memprof")).unwrap();
+        asked("stop", 0, "goes on unrecorded");
+        server.wait_until_it_has_left();
+        wait_for("the recording's end", || descriptors() == idle);
+    }
+    asked("start", 0, "recording process");
+    server.work();
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code, 0);
+    server.work();
+    let world = server.stop();
+    let files: Vec<_> = fs::read_dir(&captures).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        assert_exact(&info(&world, file.to_str().unwrap()), 1);
+    }
+}
+
 /// Check that a database is recorded while it is at work, and works on after.
 #[test]
 fn redis_is_recorded_at_work() {

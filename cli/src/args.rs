@@ -3,8 +3,8 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, completions, detach, diff, doctor, dump, export, header, info, install_agent, leaks, preload_path, ps,
-    record, report, run, snapshot, timeline,
+    attach, completions, daemon, detach, diff, doctor, dump, export, header, info, install_agent, leaks,
+    preload_path, ps, record, report, run, snapshot, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Snapshot(snapshot::Arguments),
+    Daemon(daemon::Arguments),
+    Start(daemon::Start),
+    Stop(daemon::Stop),
     Report(report::Arguments),
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),

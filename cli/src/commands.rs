@@ -3,12 +3,13 @@
 pub(crate) mod attach;
 mod cache;
 pub(crate) mod completions;
+pub(crate) mod daemon;
 pub(crate) mod detach;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
-pub(crate) mod header;
 pub(crate) mod export;
+pub(crate) mod header;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
@@ -38,6 +39,9 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Ps(arguments) => ps::execute(&arguments),
         Command::Attach(arguments) => attach::execute(&arguments),
         Command::Detach(arguments) => detach::execute(&arguments),
+        Command::Daemon(arguments) => daemon::execute(arguments),
+        Command::Start(arguments) => daemon::start(&arguments),
+        Command::Stop(arguments) => daemon::stop(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),

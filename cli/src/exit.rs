@@ -40,6 +40,11 @@ impl Failure {
         Failure::new(USAGE, reason)
     }
 
+    /// The whole reason as one text.
+    pub(crate) fn to_text(&self) -> String {
+        format!("{:#}", self.reason)
+    }
+
     /// Tells the user and gives the code. A reader of our output that has seen enough (`| head`) is no failure.
     pub(crate) fn report(self) -> ExitCode {
         if is_broken_pipe(&self.reason) {

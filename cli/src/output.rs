@@ -43,14 +43,19 @@ pub(crate) fn check_default() -> Result<(), Failure> {
 /// A name for the capture of process `pid` running `command`, in the current folder, that no file has.
 pub(crate) fn default_name(command: &OsStr, pid: u32) -> PathBuf {
     let name = Path::new(command).file_name().unwrap_or(OsStr::new("capture")).to_string_lossy();
-    let taken = |path: &Path| fs::symlink_metadata(path).is_ok();
-    let first = PathBuf::from(format!("{name}.{pid}.memprof"));
-    if !taken(&first) {
-        return first;
+    // The pid may have been used before; the capture of back then is not for us to replace.
+    unused(PathBuf::from(format!("{name}.{pid}.memprof")))
+}
+
+/// `path`, or one with a number behind its name when there is a file already.
+pub(crate) fn unused(path: PathBuf) -> PathBuf {
+    let is_taken = |path: &Path| fs::symlink_metadata(path).is_ok();
+    if !is_taken(&path) {
+        return path;
     }
-    // The pid was used before; the capture of back then is not for us to replace.
-    let others = (2..).map(|count: u64| PathBuf::from(format!("{name}.{pid}-{count}.memprof")));
-    others.into_iter().find(|path| !taken(path)).unwrap_or(first)
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let others = (2..).map(|count: u64| path.with_file_name(format!("{name}-{count}.memprof")));
+    others.into_iter().find(|path| !is_taken(path)).unwrap_or_else(|| path.clone())
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -14,8 +14,9 @@ use crate::alarm::Alarm;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, UCred};
 use std::ffi::{OsStr, OsString};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// What a recorder answers: what it did, or why not.
 pub type Answer = Result<String, String>;
 
+/// What obeys.
+type Obey = Box<dyn Fn(&[OsString]) -> Answer + Send>;
+
 /// Why a recorder could not be asked, or what it said.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDone {
@@ -40,6 +44,12 @@ pub enum NotDone {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no daemon.
+    #[error("there is no daemon of this user: {source}. sysprof-memprof daemon starts one")]
+    NoDaemon {
+        /// What the system said.
+        source: io::Error,
+    },
     /// It said no.
     #[error("{0}")]
     Refused(String),
@@ -47,17 +57,32 @@ pub enum NotDone {
 
 /// A recorder's ear. Commands are answered one after the other, in a thread that ends with this.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub struct Ear {
     over: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ear {
     /// Listens for commands to this process. Only one can in a process.
-    pub(crate) fn open(obey: impl Fn(&[OsString]) -> Answer + Send + 'static) -> io::Result<Ear> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(obey: Obey) -> io::Result<Ear> {
+        Ear::open_at(&recorder(std::process::id())?, obey)
+    }
+
+    /// Listens for commands to the daemon of this user, of which there is one.
+    ///
+    /// # Errors
+    /// What the system says: perhaps that there is one.
+    pub fn open_as_daemon(obey: Obey) -> io::Result<Ear> {
+        Ear::open_at(&daemon()?, obey)
+    }
+
+    fn open_at(address: &SocketAddrUnix, obey: Obey) -> io::Result<Ear> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        rustix::net::bind(&socket, &address(std::process::id())?)?;
+        rustix::net::bind(&socket, address)?;
         rustix::net::listen(&socket, 16)?;
         let over = Arc::new(Alarm::new()?);
         let ended = over.clone();
@@ -87,7 +112,7 @@ fn is_over(socket: &OwnedFd, over: &Alarm) -> bool {
     !both[0].revents().is_empty()
 }
 
-fn serve(socket: &OwnedFd, obey: &impl Fn(&[OsString]) -> Answer) -> io::Result<()> {
+fn serve(socket: &OwnedFd, obey: &Obey) -> io::Result<()> {
     let client = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)?;
     let peer = socket_peercred(&client)?.uid;
     let answer = if peer.is_root() || peer == rustix::process::geteuid() {
@@ -118,30 +143,60 @@ fn words(packet: &[u8]) -> Vec<OsString> {
     packet.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-fn address(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
+fn recorder(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-recorder-{pid}").as_bytes())
+}
+
+/// There is one daemon for a doorbell: who has another `SYSPROF_MEMPROF_DIR` can have another.
+fn daemon() -> rustix::io::Result<SocketAddrUnix> {
+    let mut hasher = DefaultHasher::new();
+    crate::attach::folders().hash(&mut hasher);
+    let (uid, folders) = (rustix::process::geteuid().as_raw(), hasher.finish());
+    SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-daemon-{uid}-{folders:016x}").as_bytes())
 }
 
 /// Has a recorder do something, and gives its answer.
 ///
 /// # Errors
 /// When it cannot be asked, or says no.
-pub fn ask<W: AsRef<OsStr>>(recorder: u32, words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
-    let failed = |source: io::Error| NotDone::NoAnswer { pid: recorder, source };
-    let answer = converse(recorder, words).map_err(failed)?;
+pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
+    let failed = |source: io::Error| NotDone::NoAnswer { pid, source };
+    let is_it = |peer: UCred| peer.pid.as_raw_nonzero().get().cast_unsigned() == pid;
+    let answer = recorder(pid).map_err(io::Error::from).and_then(|address| converse(&address, is_it, words));
+    understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
+}
+
+/// Has the daemon of this user do something, and gives its answer.
+///
+/// # Errors
+/// When there is none, or it says no.
+pub fn ask_daemon<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
+    // Anybody could listen under that name.
+    let is_ours = |peer: UCred| peer.uid == rustix::process::geteuid();
+    let answer = daemon().map_err(io::Error::from).and_then(|address| converse(&address, is_ours, words));
+    let failed = |source| NotDone::NoDaemon { source };
+    understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
+}
+
+/// What an answer says; nothing when it is none.
+fn understand(answer: Vec<u8>) -> Option<Result<String, NotDone>> {
     let text = String::from_utf8_lossy(answer.get(1..).unwrap_or_default()).into_owned();
-    match answer.first() {
-        Some(b'+') => Ok(text),
-        Some(b'-') => Err(NotDone::Refused(text)),
-        _ => Err(failed(io::ErrorKind::UnexpectedEof.into())),
+    match answer.first()? {
+        b'+' => Some(Ok(text)),
+        b'-' => Some(Err(NotDone::Refused(text))),
+        _ => None,
     }
 }
 
-fn converse<W: AsRef<OsStr>>(recorder: u32, words: impl IntoIterator<Item = W>) -> io::Result<Vec<u8>> {
+fn converse<W: AsRef<OsStr>>(
+    address: &SocketAddrUnix,
+    is_the_one: impl Fn(UCred) -> bool,
+    words: impl IntoIterator<Item = W>,
+) -> io::Result<Vec<u8>> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    rustix::net::connect(&socket, &address(recorder)?)?;
-    if socket_peercred(&socket)?.pid.as_raw_nonzero().get().cast_unsigned() != recorder {
+    rustix::net::connect(&socket, address)?;
+    if !is_the_one(socket_peercred(&socket)?) {
         return Err(io::Error::other("another process answers in its name"));
     }
     let mut packet = Vec::new();
@@ -165,10 +220,10 @@ mod tests {
     /// answers come back.
     #[test]
     fn commands_are_answered() {
-        let ear = Ear::open(|words| {
+        let ear = Ear::open(Box::new(|words: &[OsString]| {
             let texts: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             if words.len() == 3 { Ok(texts.join(" ")) } else { Err(texts.join(" ")) }
-        });
+        }));
         let ear = ear.unwrap();
         let odd = OsString::from_vec(vec![b'a', 0xff, b' ']);
         let told = ask(std::process::id(), [OsStr::new("one"), OsStr::new(""), &odd]).unwrap();

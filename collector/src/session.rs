@@ -156,7 +156,10 @@ impl Session {
         let ear = if options.hears_commands {
             let desk =
                 Desk { path: options.output.clone(), snapshots: snapshots.clone(), host: listener.host() };
-            Some(Ear::open(move |words| desk.obey(words)).map_err(system("listen for commands"))?)
+            Some(
+                Ear::open(Box::new(move |words: &[OsString]| desk.obey(words)))
+                    .map_err(system("listen for commands"))?,
+            )
         } else {
             None
         };

@@ -109,7 +109,7 @@ fn default_output(pids: &[u32]) -> PathBuf {
 }
 
 /// Ends a recording of nobody.
-fn discard(session: Session, capture: &Path) {
+pub(super) fn discard(session: Session, capture: &Path) {
     let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
     let removed = fs::remove_file(capture);
     debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);

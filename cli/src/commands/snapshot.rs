@@ -55,7 +55,7 @@ pub(crate) fn take(session: &Session) {
 }
 
 /// `service.memprof` of a time: `service.20261122T081535Z.memprof`.
-fn by_time(capture: &Path, time: Timestamp) -> PathBuf {
+pub(super) fn by_time(capture: &Path, time: Timestamp) -> PathBuf {
     let name = capture.file_stem().unwrap_or_default().to_string_lossy();
     capture.with_file_name(format!("{name}.{}.memprof", time.strftime("%Y%m%dT%H%M%SZ")))
 }

@@ -13,9 +13,9 @@ mod nameless;
 mod report;
 mod span;
 mod stack;
+mod tables;
 mod timeline;
 mod told;
-mod tables;
 mod tree;
 
 pub use allocator::allocator;
@@ -23,8 +23,8 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use report::report;
-pub use timeline::timeline;
 pub(crate) use tables::tables;
+pub use timeline::timeline;
 
 use serde::Serialize;
 use std::io::{self, Write};

@@ -1,0 +1,251 @@
+//! `daemon`: records processes when somebody asks, one capture each; `start` and `stop` ask.
+//!
+//! ```text
+//!   start 4711 ──► commands thread ──► a session of its own, attached ──► FOLDER/service.4711.memprof
+//!   stop 4711 ───► commands thread ──► the session is taken out ──► a thread finishes its capture
+//!   main ──────── signals; once a second, sessions whose process is gone are finished in the same way
+//! ```
+//!
+//! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
+
+use super::record::ON_FULL;
+use super::recording::{Kind, Recording};
+use super::snapshot::by_time;
+use crate::exit::{FAILED, Failure, Outcome};
+use crate::log::debug;
+use crate::{message, output};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use collector::attach::make_doorbell;
+use collector::commands::{Answer, Ear, ask_daemon};
+use collector::launch::{Received, Signal, Signals};
+use collector::{Finished, Session};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often it is looked for processes that are gone.
+const ROUND: Duration = Duration::from_secs(1);
+/// How long a process is waited for that does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Record processes when somebody asks, one capture each
+///
+/// Takes commands of the same user and of root: start, stop, snapshot, detach. SIGUSR1 writes a snapshot of every recording,
+/// SIGTERM and ^C finish them all. Processes go on whatever happens to the daemon.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  sysprof-memprof daemon --folder /var/lib/memprof &
+  sysprof-memprof start 4711
+  sysprof-memprof snapshot 4711 before.memprof
+  sysprof-memprof stop 4711")]
+pub(crate) struct Arguments {
+    /// Where captures go, named by program, process and time
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+/// Have the daemon record processes that run already
+#[derive(Args, Debug)]
+pub(crate) struct Start {
+    /// The processes
+    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pids: Vec<u32>,
+}
+
+/// Have the daemon end recordings and finish their captures
+#[derive(Args, Debug)]
+pub(crate) struct Stop {
+    /// The processes
+    #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pids: Vec<u32>,
+}
+
+/// Serves until it is told to end.
+pub(crate) fn execute(arguments: Arguments) -> Outcome {
+    if arguments.recording.output.is_some() {
+        return Err(Failure::usage(anyhow!(
+            "the daemon writes one capture for each process: name their --folder"
+        )));
+    }
+    let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
+    output::check(&folder.join("capture.memprof"), true)?;
+    // Before the first thread, which inherits what is blocked.
+    let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
+    if let Err(error) = make_doorbell() {
+        message::warning(&format!(
+            "programs that start now cannot be attached to: there is no doorbell: {error}"
+        ));
+    }
+    let desk = Arc::new(Desk { folder, recording: arguments.recording, held: Mutex::default() });
+    let ears = [Ear::open_as_daemon, Ear::open].map(|open| {
+        let desk = desk.clone();
+        open(Box::new(move |words: &[OsString]| desk.obey(words)))
+    });
+    let [named, numbered] = ears;
+    let named = named
+        .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
+    let numbered = numbered.context("cannot listen for commands")?;
+    message::plain(&format!("Recording to {} when asked, until ^C.", desk.folder.display()));
+    loop {
+        match signals.next(ROUND).context("cannot wait for signals")? {
+            Some(Received { signal: Signal::Snapshot, .. }) => desk.snapshot_all(),
+            None | Some(Received { signal: Signal::Child, .. }) => desk.finish_those_that_ended(),
+            Some(received) => {
+                debug!("ending: {received:?}");
+                break;
+            }
+        }
+    }
+    // Nobody asks for anything any more when the last captures are finished.
+    drop((named, numbered));
+    desk.finish_all();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has the daemon begin.
+pub(crate) fn start(arguments: &Start) -> Outcome {
+    tell("start", &arguments.pids)
+}
+
+/// Has the daemon end.
+pub(crate) fn stop(arguments: &Stop) -> Outcome {
+    tell("stop", &arguments.pids)
+}
+
+fn tell(command: &str, pids: &[u32]) -> Outcome {
+    for pid in pids {
+        let answer = ask_daemon([command, &pid.to_string()]);
+        message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the daemon has at hand, for the thread of commands and the main thread.
+struct Desk {
+    folder: PathBuf,
+    recording: Recording,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// By the process that they record.
+    sessions: BTreeMap<u32, Session>,
+    /// Captures that are being finished.
+    finishing: Vec<JoinHandle<()>>,
+}
+
+impl Desk {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn obey(&self, words: &[OsString]) -> Answer {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        let [command, pid, rest @ ..] = words.as_slice() else {
+            return Err("a command names a process".to_string());
+        };
+        let pid: u32 = pid.parse().map_err(|_| format!("{pid} is no process"))?;
+        match (*command, rest) {
+            ("start", []) => self.start(pid),
+            ("stop" | "detach", []) => self.stop(pid),
+            ("snapshot", [file]) => self.snapshot(pid, Path::new(file)),
+            _ => Err(format!("the daemon does not know the command {command}")),
+        }
+    }
+
+    fn start(&self, pid: u32) -> Answer {
+        // Held while the process is called: of two who ask for the same one, the second is told of the first.
+        let mut held = self.held();
+        if held.sessions.contains_key(&pid) {
+            return Err(format!("process {pid} is recorded already"));
+        }
+        let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let name = executable.file_name().unwrap_or(OsStr::new("process")).to_string_lossy();
+        let plain = self.folder.join(format!("{}.{pid}.memprof", name.trim_end_matches(" (deleted)")));
+        let capture = output::unused(by_time(&plain, Timestamp::now()));
+        let session = self.recording.start(Kind {
+            output: capture.clone(),
+            command: Vec::new(),
+            socket: None,
+            follow: true,
+            live: false,
+            hears_commands: false,
+            on_full: ON_FULL,
+        });
+        let session = session.map_err(|failure| failure.to_text())?;
+        if let Err(refusal) = session.attach(pid, PATIENCE) {
+            super::attach::discard(session, &capture);
+            return Err(refusal.to_string());
+        }
+        held.sessions.insert(pid, session);
+        Ok(format!("recording process {pid} to {}", capture.display()))
+    }
+
+    fn stop(&self, pid: u32) -> Answer {
+        let mut held = self.held();
+        let session = held.sessions.remove(&pid).ok_or_else(|| not_recorded(pid))?;
+        let capture = session.output().display().to_string();
+        held.finish(session);
+        Ok(format!("process {pid} goes on unrecorded; {capture} will be complete in a moment"))
+    }
+
+    fn snapshot(&self, pid: u32, file: &Path) -> Answer {
+        let held = self.held();
+        let session = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        session.snapshot(file).map_err(|error| error.to_string())?;
+        Ok(format!("wrote {}", file.display()))
+    }
+
+    fn snapshot_all(&self) {
+        self.held().sessions.values().for_each(super::snapshot::take);
+    }
+
+    fn finish_those_that_ended(&self) {
+        let mut held = self.held();
+        let ended: Vec<Session> = held
+            .sessions
+            .extract_if(.., |_, session| !session.is_recording())
+            .map(|(_, session)| session)
+            .collect();
+        ended.into_iter().for_each(|session| held.finish(session));
+        held.finishing.retain(|thread| !thread.is_finished());
+    }
+
+    fn finish_all(&self) {
+        let mut held = self.held();
+        let sessions = std::mem::take(&mut held.sessions);
+        sessions.into_values().for_each(|session| held.finish(session));
+        for thread in std::mem::take(&mut held.finishing) {
+            // A thread that failed has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Held {
+    /// Ends a recording; names are looked up in a thread of its own, which may take long.
+    fn finish(&mut self, session: Session) {
+        self.finishing.push(std::thread::spawn(move || {
+            match session.stop(Arc::new(AtomicBool::new(false)), Vec::new()) {
+                Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),
+                Err(error) => message::warning(&error.to_string()),
+            }
+        }));
+    }
+}
+
+fn not_recorded(pid: u32) -> String {
+    format!("process {pid} is not recorded by this daemon")
+}
