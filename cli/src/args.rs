@@ -3,7 +3,7 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, completions, daemon, detach, diff, doctor, dump, export, header, info, install_agent, leaks,
+    attach, completions, daemon, detach, diff, doctor, dump, export, header, html, info, install_agent, leaks,
     preload_path, ps, record, report, run, snapshot, timeline,
 };
 use anstyle::{AnsiColor, Style};
@@ -25,6 +25,7 @@ Examples:
   sysprof-memprof timeline app.memprof           the heap over time
   sysprof-memprof export --format pprof -o app.pb.gz app.memprof
                                                  … for other programs: go tool pprof, KCachegrind, browsers
+  sysprof-memprof html app.memprof               a page with everything, for a browser
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),
     Timeline(timeline::Arguments),
+    Html(html::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod header;
+pub(crate) mod html;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
@@ -47,6 +48,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),
         Command::Timeline(arguments) => timeline::execute(&arguments),
+        Command::Html(arguments) => html::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Export(arguments) => export::execute(&arguments),

@@ -28,6 +28,7 @@ pub mod json;
 #[cfg(feature = "sql")]
 pub mod sql;
 pub mod text;
+pub mod web;
 
 mod compare;
 mod ended;
@@ -43,7 +44,7 @@ pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;
-pub use open::{Error, Recorded, dump, dump_json, dump_samples, open};
+pub use open::{Error, Recorded, dump, dump_json, dump_samples, open, open_with_history};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};

@@ -1,6 +1,6 @@
 //! From a file to a view: the only place of this crate that reads captures.
 
-use crate::analysis::Names;
+use crate::analysis::{History, Names};
 use crate::export::Events;
 use crate::format::duration;
 use crate::json;
@@ -53,6 +53,16 @@ pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
     let mut moments = Moments::open(path)?;
     let profile = moments.profile(&Query::default())?;
     Ok(moments.show(profile, naming))
+}
+
+/// The same, and how the heap came to be what it was.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_with_history(path: &Path, naming: Naming) -> Result<(Loaded, History), Error> {
+    let mut moments = Moments::open(path)?;
+    let (profile, history) = moments.history()?;
+    Ok((moments.show(profile, naming), history))
 }
 
 /// Writes every event of a capture as a line of text.

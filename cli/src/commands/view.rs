@@ -10,6 +10,7 @@ use collector::Finished;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use viewer::analysis::History;
 use viewer::format::counted;
 use viewer::query::Query;
 use viewer::text::{self, Style};
@@ -46,6 +47,14 @@ impl Capture {
     /// Opens it for questions.
     pub(super) fn moments(&self) -> Result<Moments, Failure> {
         moments(&self.file, self.no_cache)
+    }
+
+    /// Reads and counts it, with how the heap came to be what it was.
+    pub(super) fn open_with_history(&self) -> Result<(Loaded, History), Failure> {
+        debug!("reading {}", self.file.display());
+        let (loaded, history) = viewer::open_with_history(&self.file, self.naming()).map_err(failure)?;
+        tell(loaded.looked_up);
+        Ok((loaded, history))
     }
 
     pub(super) fn naming(&self) -> Naming {

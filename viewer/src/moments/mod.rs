@@ -9,6 +9,7 @@
 mod history;
 mod instants;
 mod pass;
+mod recorded;
 mod replay;
 
 use crate::analysis::{Counters, Instant, Profile, SampleSites, Span};

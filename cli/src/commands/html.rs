@@ -1,0 +1,151 @@
+//! `html`: a page that shows everything, for any browser.
+
+use super::view::{self, Capture};
+use crate::exit::{Failure, Outcome};
+use crate::{message, output};
+use anyhow::anyhow;
+use clap::Args;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use viewer::web::{self, PageOptions};
+
+/// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The page is one file of at most 10 MB, works without a network and makes no request to anywhere. It has the names and paths
+of the capture in it; it can be read by its owner only, until you change that.
+
+Examples:
+  sysprof-memprof html app.memprof                                         into app.html
+  sysprof-memprof html app.memprof -o report.html
+  sysprof-memprof html app.memprof --source-url 'vscode://file/{path}:{line}'
+  sysprof-memprof html app.memprof --path-map /build/src=/home/me/src \\
+      --source-url 'vscode://file/{path}:{line}'                           built elsewhere")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Where to write it; `-` for standard output [default: the capture's name with .html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Make source lines links: an address with {path} and {line} in it
+    #[arg(long, value_name = "TEMPLATE", value_parser = template)]
+    source_url: Option<String>,
+    /// Put TO where a source path begins with FROM; may be given several times, the first that fits counts
+    #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
+    path_map: Vec<(String, String)>,
+}
+
+/// Writes the page.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let path = arguments.output.clone().unwrap_or_else(|| arguments.capture.file.with_extension("html"));
+    let is_stdout = path == Path::new("-");
+    if !is_stdout {
+        output::check(&path, arguments.force)?;
+    }
+    let (loaded, history) = arguments.capture.open_with_history()?;
+    let options = PageOptions {
+        source_url: arguments.source_url.clone(),
+        path_map: arguments.path_map.clone(),
+    };
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, &options);
+    if is_stdout {
+        return view::print(|out, _| Ok(write(out)?));
+    }
+    replace(&path, write).map_err(|error| Failure::new(1, anyhow!("cannot write {}: {error}", path.display())))?;
+    message::plain(&format!("Wrote {}", path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file that is there as a whole or not at all, and that only its owner can read.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = File::options().write(true).create_new(true).mode(0o600).open(&part).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&part, path)
+    });
+    if written.is_err() {
+        // What is left of it is of no use; if it cannot be removed either, the error above says why.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// An address for source lines.
+fn template(text: &str) -> Result<String, String> {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
+    let begins_well = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let is_scheme =
+        begins_well && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+.-".contains(letter));
+    let runs = ["javascript", "data", "vbscript", "blob"];
+    if !is_scheme || runs.iter().any(|runs| scheme.eq_ignore_ascii_case(runs)) {
+        return Err("an address begins with a scheme that opens files, as in vscode://file/{path}:{line}".to_owned());
+    }
+    if !text.contains("{path}") {
+        return Err("an address has {path} in it, as in vscode://file/{path}:{line}".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Two beginnings of paths.
+fn mapping(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(from, _)| !from.is_empty());
+    let (from, to) = parts.ok_or_else(|| "a mapping is written like /build/src=/home/me/src".to_owned())?;
+    Ok((from.to_owned(), to.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that addresses which open files are taken, and that what would run in the page is not.
+    #[test]
+    fn templates_open_files() {
+        for (text, is_good) in [
+            ("vscode://file/{path}:{line}", true),
+            ("https://example.org/blob/main{path}#L{line}", true),
+            ("javascript:alert({path})", false),
+            ("JavaScript:{path}", false),
+            (" javascript:{path}", false),
+            ("data:text/html,{path}", false),
+            ("/{path}", false),
+            ("vscode://file/", false),
+        ] {
+            assert_eq!(template(text).is_ok(), is_good, "{text}");
+        }
+    }
+
+    /// Check how beginnings of paths are read.
+    #[test]
+    fn mappings_have_two_sides() {
+        let pair = |from: &str, to: &str| Ok((from.to_owned(), to.to_owned()));
+        assert_eq!(mapping("/a=/b"), pair("/a", "/b"));
+        assert_eq!(mapping("/a="), pair("/a", ""));
+        assert_eq!(mapping("/a=/b=c"), pair("/a", "/b=c"));
+        assert!(mapping("/a").is_err() && mapping("=/b").is_err());
+    }
+
+    /// Check that a page that fails while it is written leaves nothing, and replaces nothing.
+    #[test]
+    fn half_a_page_is_no_page() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        replace(&path, |out| out.write_all(b"whole")).unwrap();
+        let failed = replace(&path, |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

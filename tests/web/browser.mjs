@@ -1,0 +1,129 @@
+// A browser without a window, driven over two pipes (Chrome DevTools Protocol). Nothing but node is needed.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** Milliseconds after which a browser that does not answer is taken for dead; nothing is measured by it. */
+const PATIENCE = 120_000;
+
+export class Browser {
+  constructor(program) {
+    this.profile = mkdtempSync(join(tmpdir(), "page-test-"));
+    const options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--no-first-run", "--window-size=1440,900", `--user-data-dir=${this.profile}`, "about:blank"];
+    this.process = spawn(program, options, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    this.answers = new Map();
+    this.next = 1;
+    /** Everything that went wrong: exceptions, errors of the console, requests. */
+    this.faults = [];
+    let rest = "";
+    this.process.stdio[4].on("data", (data) => {
+      const messages = (rest + data).split("\0");
+      rest = messages.pop();
+      messages.forEach((message) => this.receive(JSON.parse(message)));
+    });
+    this.process.on("exit", () => this.answers.forEach(({ reject }) => reject(new Error("the browser has ended"))));
+  }
+
+  receive(message) {
+    const waiting = this.answers.get(message.id);
+    if (waiting) {
+      this.answers.delete(message.id);
+      if (message.error) waiting.reject(new Error(JSON.stringify(message.error)));
+      else waiting.resolve(message.result);
+      return;
+    }
+    const { method, params } = message;
+    if (method === "Runtime.exceptionThrown") this.faults.push(`exception: ${params.exceptionDetails.exception?.description ?? params.exceptionDetails.text}`);
+    if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) this.faults.push(`console: ${params.args.map((value) => value.value ?? value.description).join(" ")}`);
+    if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) this.faults.push(`log: ${params.entry.text}`);
+    if (method === "Page.javascriptDialogOpening") this.faults.push(`dialog: ${params.message}`);
+    if (method === "Network.requestWillBeSent" && params.request.url.split("#")[0] !== this.address) this.faults.push(`request: ${params.request.url.slice(0, 200)}`);
+  }
+
+  send(method, params = {}) {
+    const id = this.next++;
+    const sessionId = this.session;
+    this.process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no answer to ${method}`)), PATIENCE);
+      const end = (settle) => (value) => (clearTimeout(timer), settle(value));
+      this.answers.set(id, { resolve: end(resolve), reject: end(reject) });
+    });
+  }
+
+  /** Opens a file and waits until its page says that it is ready. */
+  async open(file, fragment = "") {
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
+    this.session = sessionId;
+    this.address = pathToFileURL(file).href;
+    for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
+    await this.send("Emulation.setDeviceMetricsOverride", { width: 1440, height: 900, deviceScaleFactor: 1, mobile: false });
+    await this.send("Page.navigate", { url: this.address + fragment });
+    await this.until("document.documentElement?.dataset.ready === 'true' || document.querySelector('.unreadable') !== null");
+  }
+
+  /** What an expression gives in the page; promises are waited for. */
+  async evaluate(expression) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(`${expression}: ${exceptionDetails.exception?.description ?? exceptionDetails.text}`);
+    return result.value;
+  }
+
+  async until(condition) {
+    const end = Date.now() + PATIENCE;
+    while (!(await this.evaluate(condition))) {
+      if (Date.now() > end) throw new Error(`never true: ${condition}; ${this.faults.join("; ")}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    await this.settled();
+  }
+
+  /** Waits until everything that was asked for is drawn. */
+  settled() {
+    return this.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))");
+  }
+
+  async click(x, y, count = 1) {
+    for (const type of ["mouseMoved", "mousePressed", "mouseReleased"]) await this.send("Input.dispatchMouseEvent", { type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: count });
+    await this.settled();
+  }
+
+  async drag(from, to) {
+    const event = (type, [x, y], button = "left") => this.send("Input.dispatchMouseEvent", { type, x, y, button, buttons: type === "mouseReleased" ? 0 : 1, clickCount: 1 });
+    await event("mouseMoved", from, "none");
+    await event("mousePressed", from);
+    await event("mouseMoved", [(from[0] + to[0]) / 2, from[1]]);
+    await event("mouseMoved", to);
+    await event("mouseReleased", to);
+    await this.settled();
+  }
+
+  async key(key) {
+    const text = key.length === 1 ? key : undefined;
+    await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, text });
+    await this.send("Input.dispatchKeyEvent", { type: "keyUp", key });
+    await this.settled();
+  }
+
+  async press(selector) {
+    await this.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`);
+    await this.settled();
+  }
+
+  async screenshot(file) {
+    const { data } = await this.send("Page.captureScreenshot", { format: "png" });
+    writeFileSync(file, Buffer.from(data, "base64"));
+  }
+
+  async close() {
+    this.session = undefined;
+    const ended = new Promise((resolve) => this.process.on("exit", resolve));
+    await this.send("Browser.close").catch(() => this.process.kill());
+    await ended;
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}

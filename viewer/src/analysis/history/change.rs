@@ -1,0 +1,49 @@
+//! What a slice of time did to the blocks of one stack.
+
+use crate::analysis::cost::Amount;
+use crate::analysis::estimate::Estimator;
+use std::ops::AddAssign;
+
+/// A change, with `+=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Of what is live: allocated less what ended.
+    pub live: Amount,
+    /// Allocated.
+    pub allocated: Amount,
+    /// The part of the blocks freed that was temporary.
+    pub temporary: Amount,
+}
+
+impl Change {
+    /// True when nothing happened, or as much came as went and none of it counts.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Each part in whole blocks.
+    pub(super) fn whole(&self, estimator: &Estimator) -> Self {
+        Self {
+            live: estimator.whole(self.live),
+            allocated: estimator.whole(self.allocated),
+            temporary: estimator.whole(self.temporary),
+        }
+    }
+
+    /// What led from an earlier sum to this one.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            live: self.live - earlier.live,
+            allocated: self.allocated - earlier.allocated,
+            temporary: self.temporary - earlier.temporary,
+        }
+    }
+}
+
+impl AddAssign for Change {
+    fn add_assign(&mut self, other: Self) {
+        self.live += other.live;
+        self.allocated += other.allocated;
+        self.temporary += other.temporary;
+    }
+}

@@ -1,0 +1,65 @@
+//! How the heap came to be what it was: the changes of every stack, in slices of time, from one pass.
+//!
+//! ```text
+//!             slice 0          slice 1          slice 2
+//!        ├────────────────┼────────────────┼────────────────┤
+//!  a     +300 −100        −200                                   live of a at a boundary: the sum up to it
+//!  b     +50                               +50
+//! ```
+//!
+//! Every boundary is a moment at which the heap is known exactly, stack by stack, and between two of them so is what was
+//! allocated. How long slices are follows from the length of the recording: when there are too many of them, or too many
+//! changes in them, neighbours are merged. So memory is bounded by distinct stacks, never by events.
+//!
+//! A boundary also stands just before each process ends (of many processes, the last ones), since afterwards its heap
+//! is gone: that is where its leaks are to be seen.
+
+mod change;
+mod crossing;
+mod recorder;
+mod slicer;
+mod spectrum;
+
+pub use change::Change;
+pub use crossing::Crossing;
+pub use recorder::Recorder;
+pub use slicer::Slice;
+pub use spectrum::{SizeClass, Spectrum};
+
+use capture::{NodeId, ProcessId};
+
+/// The changes of the heap over time.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// In order of time; each begins where the one before it ends.
+    pub slices: Vec<Slice>,
+    /// One for each stack and process that allocated.
+    pub sites: Vec<SiteHistory>,
+    /// All changes, by site and then by slice: see [`History::changes`].
+    changes: Vec<(u32, Change)>,
+    /// By size and by length of life.
+    pub spectrum: Spectrum,
+    /// Who freed whose blocks, most blocks first.
+    pub crossings: Vec<Crossing>,
+}
+
+/// What happened to the blocks of one stack of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteHistory {
+    /// Whose.
+    pub process: ProcessId,
+    /// The stack.
+    pub node: NodeId,
+    first: usize,
+    len: usize,
+}
+
+impl History {
+    /// What changed, by the number of the slice.
+    pub fn changes(&self, site: &SiteHistory) -> &[(u32, Change)] {
+        &self.changes[site.first..site.first + site.len]
+    }
+}
+
+#[cfg(test)]
+mod tests;

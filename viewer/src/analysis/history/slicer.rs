@@ -1,0 +1,200 @@
+//! Cuts time into slices.
+//!
+//! ```text
+//!  width 1   │a│b│c│d│ │ │ │e│f│     the quiet time between d and e is one slice
+//!  width 2   │ ab│ cd│     │ ef│     once there are too many: boundaries at multiples of 2 stay
+//! ```
+
+use super::change::Change;
+use crate::analysis::cost::Amount;
+use crate::analysis::watch::Instant;
+use std::cmp::Ordering;
+
+/// Slices of a history, but for the boundaries before ends of processes: more would not be seen on a screen.
+const MOST_SLICES: usize = 512;
+
+/// Boundaries before ends of processes that stay.
+const MOST_KEPT: usize = 32;
+
+/// Slices are not merged below this number for the sake of the changes in them.
+const FEWEST_SLICES: usize = 64;
+
+/// A slice of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Its last event, and the time up to which it goes.
+    pub end: Instant,
+    /// True when a process ends right after it.
+    pub before_end: bool,
+    /// Live at its end.
+    pub live: Amount,
+    /// What was live when most bytes were, at its beginning or within it.
+    pub most: Amount,
+    /// What happened in it, over all stacks.
+    pub change: Change,
+}
+
+/// A closed slice and the changes in it, by the number of the site.
+#[derive(Debug, Default)]
+struct Closed {
+    slice: Slice,
+    changes: Vec<(u32, Change)>,
+}
+
+/// Follows time.
+#[derive(Debug)]
+pub(super) struct Slicer {
+    width: u64,
+    /// Where the open slice ends at the latest.
+    boundary: u64,
+    latest: u64,
+    done: Vec<Closed>,
+    /// Changes in all closed slices.
+    entries: usize,
+    /// More are too many.
+    most_entries: usize,
+    open: Slice,
+}
+
+impl Slicer {
+    /// For a recording that takes about this long; 0 where nobody knows.
+    pub(super) fn new(duration_ns: u64) -> Self {
+        // A slice less than there may be, for the rounding.
+        let width = duration_ns.div_ceil(MOST_SLICES as u64 - 1).max(1000);
+        Self {
+            width,
+            boundary: width,
+            latest: 0,
+            done: Vec::new(),
+            entries: 0,
+            most_entries: 2_000_000,
+            open: Slice::default(),
+        }
+    }
+
+    /// True when the open slice ends before an event at this time.
+    #[inline]
+    pub(super) fn is_over(&self, time: u64) -> bool {
+        time > self.boundary
+    }
+
+    /// Ends the open slice, and the quiet time after it, before the event at `now`. Gives the changes back to be filled
+    /// anew.
+    pub(super) fn advance(&mut self, now: Instant, changes: Vec<(u32, Change)>) {
+        // Times of a file that no recording made may fall; its slices stand still then.
+        self.latest = self.latest.max(now.time);
+        let position = now.position.saturating_sub(1);
+        self.close(Instant { position, time: self.boundary }, false, changes);
+        let quiet = (self.latest - 1) / self.width * self.width;
+        if quiet > self.last_end() {
+            self.close(Instant { position, time: quiet }, false, Vec::new());
+        }
+        self.boundary = (self.last_end() / self.width).saturating_add(1).saturating_mul(self.width);
+    }
+
+    /// Ends the open slice right before the end of a process, the event at `now`.
+    pub(super) fn before_end(&mut self, now: Instant, changes: Vec<(u32, Change)>) {
+        let time = now.time.clamp(self.last_end(), self.boundary);
+        self.close(Instant { position: now.position.saturating_sub(1), time }, true, changes);
+    }
+
+    /// Counts a change of what is live.
+    #[inline]
+    pub(super) fn change(&mut self, change: Change) {
+        self.open.change += change;
+        self.open.live += change.live;
+        if self.open.live.bytes > self.open.most.bytes {
+            self.open.most = self.open.live;
+        }
+    }
+
+    /// Ends the last slice and gives all of them.
+    pub(super) fn finish(mut self, last: Instant, changes: Vec<(u32, Change)>) -> Vec<(Slice, Vec<(u32, Change)>)> {
+        if !self.open.change.is_zero() || !changes.is_empty() || self.done.is_empty() {
+            let time = last.time.max(self.last_end());
+            self.close(Instant { position: last.position, time }, false, changes);
+        }
+        self.done.into_iter().map(|closed| (closed.slice, closed.changes)).collect()
+    }
+
+    fn last_end(&self) -> u64 {
+        self.done.last().map_or(0, |closed| closed.slice.end.time)
+    }
+
+    fn close(&mut self, end: Instant, before_end: bool, changes: Vec<(u32, Change)>) {
+        let slice = Slice { end, before_end, ..self.open };
+        self.open = Slice { live: slice.live, most: slice.live, ..Slice::default() };
+        self.entries += changes.len();
+        // As many again for the sites themselves: no merging makes them fewer.
+        self.most_entries = self.most_entries.max(changes.len().saturating_mul(4));
+        self.done.push(Closed { slice, changes });
+        if before_end {
+            self.keep_the_last_ends();
+        }
+        while self.done.len() > MOST_SLICES + MOST_KEPT
+            || (self.entries > self.most_entries && self.done.len() > FEWEST_SLICES + MOST_KEPT)
+        {
+            self.coarsen();
+        }
+    }
+
+    fn keep_the_last_ends(&mut self) {
+        let kept = self.done.iter_mut().filter(|closed| closed.slice.before_end);
+        let mut kept: Vec<&mut Closed> = kept.collect();
+        if kept.len() > MOST_KEPT {
+            kept[0].slice.before_end = false;
+        }
+    }
+
+    /// Doubles the width.
+    fn coarsen(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        let bucket = |closed: &Closed| closed.slice.end.time.saturating_sub(1) / self.width;
+        let mut merged: Vec<Closed> = Vec::with_capacity(self.done.len());
+        for closed in self.done.drain(..) {
+            match merged.last_mut() {
+                Some(last) if !last.slice.before_end && bucket(last) == bucket(&closed) => last.absorb(closed),
+                _ => merged.push(closed),
+            }
+        }
+        self.entries = merged.iter().map(|closed| closed.changes.len()).sum();
+        self.done = merged;
+        self.boundary = (self.last_end() / self.width).saturating_add(1).saturating_mul(self.width);
+    }
+}
+
+impl Closed {
+    /// Takes the slice that follows.
+    fn absorb(&mut self, next: Closed) {
+        let most = if next.slice.most.bytes > self.slice.most.bytes { next.slice.most } else { self.slice.most };
+        let mut change = self.slice.change;
+        change += next.slice.change;
+        self.slice = Slice { most, change, ..next.slice };
+        self.changes = joined(&self.changes, &next.changes);
+    }
+}
+
+/// The sums of two lists, both in order of sites.
+fn joined(left: &[(u32, Change)], right: &[(u32, Change)]) -> Vec<(u32, Change)> {
+    let mut sum = Vec::with_capacity(left.len().max(right.len()));
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => return sum,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((left, _)), Some((right, _))) => left.cmp(right),
+        };
+        match order {
+            Ordering::Less => sum.extend(left.next()),
+            Ordering::Greater => sum.extend(right.next()),
+            Ordering::Equal => {
+                let both = left.next().zip(right.next());
+                sum.extend(both.map(|(&(site, mut change), &(_, other))| {
+                    change += other;
+                    (site, change)
+                }));
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// Colours. They never say anything alone: names, signs and numbers stand beside them.
+
+import { FOLDED, FUNCTION, PROCESS } from "./data.js";
+
+/** Hues of modules, far enough apart for most kinds of colour blindness in lightness steps. */
+const HUES = [208, 32, 160, 268, 52, 338, 188, 96];
+
+/** A colour of the style sheet, as it is in the present theme. */
+export function themed(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** True when the page is dark now. */
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function hash(text) {
+  let value = 0;
+  for (let index = 0; index < text.length; index++) value = (Math.imul(value, 31) + text.charCodeAt(index)) | 0;
+  return value >>> 0;
+}
+
+/** The colour of a label's box: one hue for each module, plumbing and what was folded without any. */
+export function boxColour(described, dark) {
+  const light = dark ? 27 : 84;
+  const { kind, module, name, noise } = described;
+  if (kind === FOLDED) return dark ? "hsl(0 0% 22%)" : "hsl(0 0% 90%)";
+  if (kind === FUNCTION && !noise) {
+    const hue = HUES[hash(module) % HUES.length];
+    const step = (hash(name) % 3) * (dark ? 2.5 : -2.5);
+    return `hsl(${hue} ${dark ? 34 : 52}% ${light + step}%)`;
+  }
+  if (kind === PROCESS) return dark ? "hsl(215 14% 30%)" : "hsl(215 18% 82%)";
+  return dark ? "hsl(215 8% 25%)" : "hsl(215 10% 88%)";
+}
+
+/** Blue for what shrank, orange for what grew, the stronger the larger the share: from −1 to 1. */
+export function growthColour(share, dark) {
+  const strength = Math.min(Math.sqrt(Math.abs(share)), 1);
+  if (strength === 0) return dark ? "hsl(0 0% 24%)" : "hsl(0 0% 92%)";
+  const [hue, saturation] = share > 0 ? [22, 82] : [212, 68];
+  const light = dark ? 24 + strength * 16 : 92 - strength * 32;
+  return `hsl(${hue} ${Math.round(saturation * (0.35 + 0.65 * strength))}% ${light}%)`;
+}

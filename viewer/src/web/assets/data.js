@@ -1,0 +1,119 @@
+// Reads the data of a page: see `data.rs` for its layout, `columns.rs` for that of the columns.
+
+/** Version of the data that this script reads. */
+const VERSION = 1;
+
+/** Columns whose numbers are differences to the one before. */
+const RISING = new Set([
+  "row.node",
+  "slice.end",
+  "slice.live.bytes",
+  "slice.live.blocks",
+  "slice.most.bytes",
+  "slice.most.blocks",
+]);
+
+/** Columns of numbers that may be larger than 32 bits have. */
+const WIDE = /(\.bytes|\.blocks|\.end)$/;
+
+function column(bytes, start, length, array, rising) {
+  let place = start;
+  let sum = 0;
+  for (let index = 0; index < length; index++) {
+    let byte = bytes[place++];
+    let number = byte & 0x7f;
+    for (let scale = 128; byte >= 0x80; scale *= 128) {
+      byte = bytes[place++];
+      number += (byte & 0x7f) * scale;
+    }
+    const value = number % 2 === 0 ? number / 2 : -(number + 1) / 2;
+    sum += value;
+    array[index] = rising ? sum : value;
+  }
+  return array;
+}
+
+/** The data: `head` as it was written, and every column by its name. */
+export function readData(bytes) {
+  const headLength = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)));
+  if (head.version !== VERSION) throw new Error(`it has version ${head.version}, not ${VERSION}`);
+  const columns = {};
+  let start = 4 + headLength;
+  for (const [name, length, size] of head.columns) {
+    const array = WIDE.test(name) ? new Float64Array(length) : new Int32Array(length);
+    columns[name] = column(bytes, start, length, array, RISING.has(name));
+    start += size;
+  }
+  return new Data(head, columns);
+}
+
+/** Everything that a page knows. Numbers of nodes, rows, places and labels are positions in columns. */
+export class Data {
+  constructor(head, columns) {
+    this.head = head;
+    this.info = head.info;
+    this.columns = columns;
+    this.nodes = columns["node.above"].length;
+    this.rows = columns["row.node"].length;
+    this.slices = columns["slice.end"].length;
+    this.parent = columns["node.above"].map((above, node) => node - above);
+    // A place of its own for what was folded, before the others.
+    const labels = columns["place.label"];
+    this.foldedLabel = columns["label.name"].length;
+    this.label = columns["node.place"].map((place) => (place ? labels[place - 1] : this.foldedLabel));
+    this.firstChange = new Int32Array(this.rows + 1);
+    columns["row.changes"].forEach((length, row) => {
+      this.firstChange[row + 1] = this.firstChange[row] + length;
+    });
+    this.end = Math.max(head.info.duration_ns, columns["slice.end"][this.slices - 1] || 0, 1);
+  }
+
+  text(number) {
+    return number < 0 ? "" : this.head.texts[number] ?? "";
+  }
+
+  /** Full name, short name, path of the module, kind and whether it is the standard library's plumbing. */
+  describe(label) {
+    if (label === this.foldedLabel) return { name: "", short: "", module: "", kind: FOLDED, noise: true };
+    const { columns } = this;
+    return {
+      name: this.text(columns["label.name"][label]),
+      short: this.text(columns["label.short"][label]),
+      module: this.text(columns["label.module"][label]),
+      kind: columns["label.kind"][label],
+      noise: columns["label.noise"][label] === 1,
+    };
+  }
+
+  /** Source file, line and whether it was inlined, of a node. */
+  place(node) {
+    const place = this.columns["node.place"][node] - 1;
+    if (place < 0) return { file: "", line: 0, inlined: false };
+    const { columns } = this;
+    return {
+      file: this.text(columns["place.file"][place]),
+      line: columns["place.line"][place],
+      inlined: columns["place.inlined"][place] === 1,
+    };
+  }
+
+  /** Time of a boundary; 0 is the beginning, the others end a slice each. */
+  time(boundary) {
+    return boundary === 0 ? 0 : this.columns["slice.end"][boundary - 1];
+  }
+
+  /** Held by everything at a boundary. */
+  live(boundary, unit) {
+    return boundary === 0 ? 0 : this.columns[`slice.live.${unit}`][boundary - 1];
+  }
+}
+
+/** Kinds of labels, as `data.rs` numbers them. */
+export const EVERYTHING = 0;
+export const PROCESS = 1;
+export const FUNCTION = 2;
+export const IN_MODULE = 3;
+export const UNKNOWN = 4;
+export const MARKER = 5;
+export const FOLDED = 6;

@@ -1,0 +1,147 @@
+// What there is to know of a selection: its numbers, its source lines, and a stack that leads to it.
+
+import { el, fill } from "./dom.js";
+import { amount, count, percent, signed } from "./format.js";
+import { METRICS } from "./metric.js";
+import { fileName, mapped, sourceAddress } from "./places.js";
+import { TEXT } from "./text.js";
+
+/** Functions of a stack, and lines, that are shown; a stack may be 10,000 functions deep. */
+const MOST_FRAMES = 300;
+const MOST_LINES = 12;
+
+export class Details {
+  constructor(page) {
+    this.page = page;
+    this.body = el("div", { class: "details-body" });
+    this.element = el("aside", { class: "details", "aria-label": "Selection", hidden: true }, this.body);
+  }
+
+  update() {
+    const { page } = this;
+    const { selection } = page;
+    this.element.hidden = !selection || selection.node === 0;
+    if (this.element.hidden) return;
+    const label = selection.tree.label[selection.node];
+    const { name, short, isFolded } = page.name(label);
+    const { module } = page.data.describe(label);
+    fill(
+      this.body,
+      el("div", { class: "details-head" }, el("h2", {}, short), el("button", { class: "plain close", "aria-label": "Close", onclick: () => page.select(null) }, "×")),
+      name !== short && el("p", { class: "full-name" }, name),
+      module && el("p", { class: "quiet path" }, module),
+      isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
+      this.numbers(),
+      this.actions(label),
+      this.lines(),
+      this.stack(),
+    );
+  }
+
+  numbers() {
+    const { page } = this;
+    const isOf = page.rowsOfSelection();
+    const nodes = page.data.columns["row.node"];
+    const { selection } = page;
+    const isTopDown = selection.tree === page.tree;
+    const rows = METRICS.map((metric) => {
+      const cells = ["bytes", "blocks"].map((unit) => {
+        const { value, signed: isSigned } = page.rowsBy(metric, unit);
+        let [total, self] = [0, 0];
+        for (let row = 0; row < value.length; row++) {
+          if (!isOf[row]) continue;
+          total += value[row];
+          if (isTopDown && page.tree.of[nodes[row]] === selection.node) self += value[row];
+        }
+        return { text: isSigned ? signed(total, unit) : amount(total, unit), self: isTopDown && self !== 0 ? `${amount(self, unit)} self` : "" };
+      });
+      const isChosen = metric === page.state.metric;
+      return el(
+        "tr",
+        { class: isChosen && "chosen", "data-metric": metric },
+        el("th", { scope: "row", title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name),
+        cells.map(({ text, self }) => el("td", { class: "number", title: self }, text)),
+      );
+    });
+    return el("table", { class: "numbers" }, el("caption", { class: "visually-hidden" }, "Numbers of the selection"), el("tbody", {}, rows));
+  }
+
+  actions(label) {
+    const { page } = this;
+    const { node, tree } = page.selection;
+    const isTopDown = tree === page.tree;
+    return el(
+      "div",
+      { class: "tools" },
+      isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, "Zoom to it"),
+      el("button", { onclick: () => page.search(page.name(label).name) }, "Find everywhere"),
+      el("button", { onclick: () => navigator.clipboard?.writeText(this.text()) }, "Copy stack"),
+    );
+  }
+
+  /** The lines of the function that its calls, or allocations, were made from. */
+  lines() {
+    const { page } = this;
+    const { tree, node } = page.selection;
+    if (tree !== page.tree) return null;
+    const sums = new Map();
+    const totals = page.fineTotals();
+    for (let fine = 0; fine < page.data.nodes; fine++) {
+      if (tree.of[fine] !== node) continue;
+      const { file, line } = page.data.place(fine);
+      if (!file) continue;
+      const key = `${file}\n${line}`;
+      const sum = sums.get(key) ?? { file, line, value: 0 };
+      sum.value += totals[fine];
+      sums.set(key, sum);
+    }
+    const all = [...sums.values()].filter((sum) => sum.value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    if (all.length < 2) return null;
+    const whole = all.reduce((sum, { value }) => sum + Math.abs(value), 0);
+    const rows = all.slice(0, MOST_LINES).map(({ file, line, value }) =>
+      el("tr", {}, el("td", { class: "number" }, amount(value, page.state.unit)), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, this.place(file, line))),
+    );
+    const more = all.length > MOST_LINES && el("p", { class: "quiet" }, `${count(all.length - MOST_LINES)} more lines`);
+    return [el("h3", {}, "Lines"), el("table", { class: "lines" }, el("tbody", {}, rows)), more];
+  }
+
+  /** A place in the source, as a link where the page knows how to make one. */
+  place(file, line) {
+    const { head } = this.page.data;
+    const text = `${fileName(file)}${line ? `:${line}` : ""}`;
+    const title = `${mapped(file, head.path_map)}${line ? `:${line}` : ""}`;
+    const address = sourceAddress(head.source_url, head.path_map, file, line);
+    return address ? el("a", { href: address, title, rel: "noreferrer" }, text) : el("span", { class: "quiet", title }, text);
+  }
+
+  /** The heaviest stack through the selection, innermost first. */
+  frames() {
+    const { page } = this;
+    const { data } = page;
+    const fine = page.heaviestOfSelection();
+    const frames = [];
+    for (let node = fine; node !== 0 && node !== undefined; node = data.parent[node]) {
+      frames.push({ label: data.label[node], ...data.place(node) });
+      if (data.parent[node] === node) break;
+    }
+    return frames;
+  }
+
+  stack() {
+    const { page } = this;
+    const frames = this.frames();
+    const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
+      const { short, name, className } = page.name(label);
+      const isSelected = page.selection.tree.label[page.selection.node] === label;
+      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, " inlined"), file && [" ", this.place(file, line)]);
+    });
+    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, `${count(frames.length - MOST_FRAMES)} more callers`);
+    return [el("h3", {}, page.selection.fine === undefined ? "Heaviest stack" : "Stack"), el("ol", { class: "stack" }, items), more];
+  }
+
+  text() {
+    return this.frames()
+      .map(({ label, file, line }) => `${this.page.name(label).name}${file ? ` (${file}:${line})` : ""}`)
+      .join("\n");
+  }
+}

@@ -1,0 +1,48 @@
+// Where the boxes of a flame graph are.
+
+/** Boxes that are narrower, in pixels, are drawn together as one. */
+const NARROWEST = 0.5;
+
+/**
+ * The boxes of everything on the way to `focus`, over the full width, and of what is below it by their size. Positions are
+ * in pixels. A box without a node stands for the children of its parent that are too narrow.
+ *
+ * Cost: the children of nodes that are seen, so a tree of a million nodes takes some milliseconds.
+ */
+export function boxes(tree, size, focus, width) {
+  const path = tree.path(focus).reverse();
+  const found = path.map((node, depth) => ({ node, parent: node, depth, left: 0, right: width }));
+  const whole = size[focus];
+  if (!(whole > 0)) return found;
+  const ahead = [found[found.length - 1]];
+  while (ahead.length) {
+    const box = ahead.pop();
+    const scale = (box.right - box.left) / size[box.node];
+    const wide = [];
+    let narrow = 0;
+    for (const child of tree.childrenOf(box.node)) {
+      if (size[child] * scale >= NARROWEST) wide.push(child);
+      else if (size[child] > 0) narrow += size[child];
+    }
+    wide.sort((a, b) => size[b] - size[a] || a - b);
+    let left = box.left;
+    const depth = box.depth + 1;
+    for (const node of wide) {
+      const right = left + size[node] * scale;
+      const child = { node, parent: box.node, depth, left, right };
+      found.push(child);
+      ahead.push(child);
+      left = right;
+    }
+    if (narrow * scale >= NARROWEST) {
+      found.push({ node: -1, parent: box.node, depth, left, right: left + narrow * scale });
+    }
+  }
+  return found;
+}
+
+/** The box at a point; boxes lie in rows of a height. */
+export function boxAt(found, x, y, height) {
+  const depth = Math.floor(y / height);
+  return found.find((box) => box.depth === depth && box.left <= x && x < box.right);
+}

@@ -1,0 +1,158 @@
+// The flame graph: callers above, what they call below, as wide as what they have.
+
+import { boxColour, growthColour, isDark, themed } from "./colour.js";
+import { el, fill, fitted, prepare } from "./dom.js";
+import { boxAt, boxes } from "./flame.js";
+import { amount, percent, signed } from "./format.js";
+
+const HEIGHT = 20;
+
+/** Browsers do not draw on higher canvases. */
+const HIGHEST = 16_000;
+
+export class FlameView {
+  constructor(page) {
+    this.page = page;
+    this.canvas = el("canvas", { class: "flame", tabindex: 0, role: "img" });
+    this.crumbs = el("nav", { class: "crumbs", "aria-label": "Callers of the focus" });
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.scroller = el("div", { class: "flame-scroller" }, this.canvas, this.tip);
+    this.said = el("p", { class: "visually-hidden", "aria-live": "polite" });
+    this.element = el("div", { class: "flame-view" }, this.crumbs, this.scroller, this.said);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("click", (event) => this.click(event));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.update()).observe(this.scroller);
+  }
+
+  update() {
+    const width = this.scroller.clientWidth;
+    if (width < 50) return;
+    const { page } = this;
+    this.shown = page.shown();
+    const { tree, width: size } = this.shown;
+    this.focus = page.state.focus < tree.length ? page.state.focus : 0;
+    this.boxes = boxes(tree, size, this.focus, width);
+    const depth = this.boxes.reduce((deepest, box) => Math.max(deepest, box.depth), 0);
+    const height = Math.min((depth + 1) * HEIGHT + 2, HIGHEST);
+    const context = prepare(this.canvas, width, height);
+    this.draw(context);
+    this.drawCrumbs();
+    const { short } = page.name(tree.label[this.focus]);
+    this.canvas.setAttribute("aria-label", `Flame graph of ${page.title()}, from ${short}: ${this.sum(this.focus)}. The call tree has the same numbers as a table.`);
+  }
+
+  draw(context) {
+    const { page } = this;
+    const { tree } = this.shown;
+    const dark = isDark();
+    const colours = new Map();
+    const [text, match] = [themed("text"), themed("match")];
+    context.font = `12px ${themed("font")}`;
+    context.textBaseline = "middle";
+    for (const box of this.boxes) {
+      const top = box.depth * HEIGHT;
+      const width = box.right - box.left;
+      const label = box.node < 0 ? -1 : tree.label[box.node];
+      const isMatch = page.matches && label >= 0 && page.matches[label] === 1;
+      const colour = isMatch ? match : this.colour(box, label, colours, dark);
+      context.globalAlpha = page.matches && !isMatch ? 0.35 : 1;
+      context.fillStyle = colour;
+      context.fillRect(box.left, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), HEIGHT - 1);
+      context.globalAlpha = 1;
+      if (box.node === page.selection?.node && page.selection.tree === tree) {
+        context.strokeStyle = themed("accent");
+        context.lineWidth = 2;
+        context.strokeRect(box.left + 1, top + 1, Math.max(width - 3, 1), HEIGHT - 3);
+      }
+      if (width < 24 || label < 0) continue;
+      context.fillStyle = isMatch ? themed("on-match") : text;
+      context.fillText(fitted(context, page.name(label).short, width - 8), box.left + 4, top + HEIGHT / 2);
+    }
+  }
+
+  colour(box, label, colours, dark) {
+    if (label < 0) return themed("grid");
+    if (this.shown.signed) {
+      const share = this.shown.value[box.node] / (this.shown.width[box.node] || 1);
+      return growthColour(share, dark);
+    }
+    if (!colours.has(label)) colours.set(label, boxColour(this.page.data.describe(label), dark));
+    return colours.get(label);
+  }
+
+  /** What a node has, as people read it. */
+  sum(node) {
+    const { unit } = this.page.state;
+    const { value, width, signed: isSigned } = this.shown;
+    if (isSigned) return signed(value[node], unit);
+    return `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
+  }
+
+  drawCrumbs() {
+    const { page } = this;
+    const { tree } = this.shown;
+    const path = tree.path(this.focus).reverse();
+    const most = 8;
+    const shown = path.length > most ? [path[0], ...path.slice(-most + 1)] : path;
+    const crumb = (node, index) => [
+      index > 0 && el("span", { class: "quiet" }, index === 1 && path.length > most ? " … " : " › "),
+      el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
+    ];
+    fill(this.crumbs, shown.map(crumb), el("span", { class: "quiet" }, ` ${this.sum(this.focus)}`), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
+  }
+
+  hover(event) {
+    const box = boxAt(this.boxes ?? [], event.offsetX, event.offsetY, HEIGHT);
+    this.canvas.style.cursor = box ? "pointer" : "default";
+    this.tip.hidden = !box;
+    if (!box) return;
+    const { tree } = this.shown;
+    const lines = box.node < 0 ? ["narrower than a pixel, together"] : [this.page.name(tree.label[box.node]).name, this.sum(box.node)];
+    if (box.node >= 0) {
+      const { module } = this.page.data.describe(tree.label[box.node]);
+      if (module) lines.push(module);
+    }
+    fill(this.tip, lines.map((line) => el("div", {}, line)));
+    const { clientWidth } = this.scroller;
+    this.tip.style.left = `${Math.min(event.offsetX + 14, Math.max(clientWidth - 380, 0))}px`;
+    this.tip.style.top = `${event.offsetY + 18}px`;
+  }
+
+  leave() {
+    this.tip.hidden = true;
+  }
+
+  click(event) {
+    const box = boxAt(this.boxes, event.offsetX, event.offsetY, HEIGHT);
+    if (box && box.node >= 0) this.go(box.node, box.node);
+  }
+
+  go(node, focus) {
+    this.page.select(this.shown.tree, node);
+    this.page.update({ focus });
+    this.said.textContent = `${this.page.name(this.shown.tree.label[node]).short}: ${this.sum(node)}`;
+  }
+
+  /** Arrows walk through the boxes, Enter zooms, Escape zooms out. */
+  key(event) {
+    const { tree, width } = this.shown;
+    const { selection } = this.page;
+    const at = selection?.tree === tree ? selection.node : this.focus;
+    const bySize = (node) => Array.from(tree.childrenOf(node)).filter((child) => width[child] > 0).sort((a, b) => width[b] - width[a] || a - b);
+    let next = null;
+    if (event.key === "ArrowDown") next = bySize(at)[0];
+    else if (event.key === "ArrowUp") next = tree.parent[at];
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      const row = bySize(tree.parent[at]);
+      next = at === 0 ? null : row[row.indexOf(at) + (event.key === "ArrowLeft" ? -1 : 1)];
+    } else if (event.key === "Enter") return void this.go(at, at);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (next === null || next === undefined) return;
+    const isInside = tree.path(next).includes(this.focus);
+    this.go(next, isInside ? this.focus : next);
+  }
+}

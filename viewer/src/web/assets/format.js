@@ -1,0 +1,68 @@
+// Numbers for people, as the other views write them.
+
+const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+function threeDigits(value) {
+  return value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : value.toFixed(0);
+}
+
+/** A number of bytes: exact below 1 KiB, else three digits and a binary unit. */
+export function bytes(value) {
+  const sign = value < 0 ? "-" : "";
+  const size = Math.abs(value);
+  if (size < 1024) return `${sign}${size} B`;
+  let scaled = size / 1024;
+  let unit = 0;
+  while (scaled >= 1023.5 && unit + 1 < UNITS.length) {
+    scaled /= 1024;
+    unit += 1;
+  }
+  return `${sign}${threeDigits(scaled)} ${UNITS[unit]}`;
+}
+
+/** A count with its digits in groups of three. */
+export function count(value) {
+  const digits = String(Math.abs(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+  return value < 0 ? `-${digits}` : digits;
+}
+
+/** A count and its noun, in the plural unless there is exactly one. */
+export function counted(value, noun) {
+  const ending = value === 1 ? "" : noun.endsWith("s") ? "es" : "s";
+  return `${count(value)} ${noun}${ending}`;
+}
+
+/** A part of a whole in percent: what is there is never shown as nothing, nor what is missing as all. */
+export function percent(part, whole) {
+  if (part === 0 || whole === 0) return "0 %";
+  if (part === whole) return "100 %";
+  const share = (part * 100) / whole;
+  if (share > 0 && share < 0.1) return "<0.1 %";
+  if (share > 99.9 && share < 100) return ">99.9 %";
+  return `${share.toFixed(1)} %`;
+}
+
+/** A duration in nanoseconds, with the unit that fits it. */
+export function duration(nanoseconds) {
+  if (nanoseconds < 1000) return `${nanoseconds} ns`;
+  if (nanoseconds < 999_500) return `${threeDigits(nanoseconds / 1e3)} µs`;
+  if (nanoseconds < 999_500_000) return `${threeDigits(nanoseconds / 1e6)} ms`;
+  if (nanoseconds < 60e9) return `${threeDigits(nanoseconds / 1e9)} s`;
+  const seconds = Math.floor(nanoseconds / 1e9);
+  const two = (value) => String(value).padStart(2, "0");
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
+}
+
+/** An amount in the unit of the page, bytes or blocks. */
+export function amount(value, unit) {
+  return unit === "bytes" ? bytes(value) : count(value);
+}
+
+/** The same with its sign, for what may shrink. */
+export function signed(value, unit) {
+  return value > 0 ? `+${amount(value, unit)}` : amount(value, unit);
+}
+
+/** Compares names as people do: numbers in them by their value. */
+export const natural = new Intl.Collator("en", { numeric: true, sensitivity: "variant" }).compare;

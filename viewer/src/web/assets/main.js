@@ -1,0 +1,207 @@
+// Puts the page together.
+
+import { isDark } from "./colour.js";
+import { readData } from "./data.js";
+import { Details } from "./details.js";
+import { el, fill } from "./dom.js";
+import { FlameView } from "./flame_view.js";
+import { amount, duration, signed } from "./format.js";
+import { boundaryOfPeak, METRICS } from "./metric.js";
+import { Overview } from "./overview.js";
+import { Page } from "./page.js";
+import { embedded } from "./source.js";
+import { SpectrumView } from "./spectrum_view.js";
+import { StacksView } from "./stacks_view.js";
+import { TEXT } from "./text.js";
+import { ThreadsView } from "./threads_view.js";
+import { Timeline } from "./timeline.js";
+import { TreeView } from "./tree_view.js";
+import { TreemapView } from "./treemap_view.js";
+
+const VIEW_CLASSES = {
+  overview: Overview,
+  flame: FlameView,
+  tree: TreeView,
+  treemap: TreemapView,
+  stacks: StacksView,
+  spectrum: SpectrumView,
+  threads: ThreadsView,
+};
+
+/** Views that show the measure, and those that can show it inverted. */
+const MEASURED = new Set(["flame", "tree", "treemap", "stacks"]);
+const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
+
+class Frame {
+  constructor(page) {
+    this.page = page;
+    this.views = {};
+    this.timeline = new Timeline(page);
+    this.details = new Details(page);
+    this.tabs = Object.keys(VIEW_CLASSES).map((view) =>
+      el("button", { role: "tab", id: `tab-${view}`, "aria-controls": "view", "data-view": view, onclick: () => page.update({ view }) }, TEXT.views[view]),
+    );
+    this.metric = el(
+      "select",
+      { id: "metric", onchange: (event) => page.update({ metric: event.target.value }) },
+      METRICS.map((metric) => el("option", { value: metric, title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name)),
+    );
+    this.units = ["bytes", "blocks"].map((unit) => el("button", { "data-unit": unit, onclick: () => page.update({ unit }) }, TEXT.units[unit]));
+    this.inverted = el("button", { id: "inverted", title: "From the allocating functions outwards", onclick: () => page.update({ inverted: !page.state.inverted }) }, "Inverted");
+    this.search = el("input", { type: "search", id: "search", placeholder: "Search functions  /", "aria-label": "Search functions", oninput: (event) => page.update({ query: event.target.value.slice(0, 200) }) });
+    this.cursors = el("div", { class: "cursors", "aria-live": "polite" });
+    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, "Measure"), this.metric, el("span", { class: "joined", role: "group", "aria-label": "Unit" }, this.units), this.inverted);
+    this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
+    this.help = helpDialog();
+  }
+
+  build() {
+    const { info } = this.page.data;
+    const command = info.command.join(" ");
+    const name = info.file.slice(info.file.lastIndexOf("/") + 1);
+    const started = new Date(info.started_unix_ns / 1e6);
+    const date = info.started_unix_ns > 0 ? started.toISOString().replace("T", " ").slice(0, 16) : "";
+    document.title = `${name}${date ? `, ${date}` : ""}`;
+    fill(
+      document.body,
+      el(
+        "header",
+        {},
+        el("div", { class: "title" }, el("h1", {}, name), el("span", { class: "quiet command", title: command }, command), el("span", { class: "quiet" }, date && `${date} UTC`)),
+        this.search,
+        el("button", { class: "icon", title: "Light or dark (t)", "aria-label": "Light or dark", onclick: () => this.nextTheme() }, "◐"),
+        el("button", { class: "icon", title: "Keys (?)", "aria-label": "Help", onclick: () => this.help.showModal() }, "?"),
+      ),
+      this.timeline.element,
+      el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": "Views" }, this.tabs), this.cursors, this.measureTools),
+      el("div", { class: "columns" }, this.holder, this.details.element),
+      this.help,
+    );
+    this.page.listen(() => this.update());
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => location.reload());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.update());
+    this.update();
+  }
+
+  update() {
+    const { page } = this;
+    const { state } = page;
+    if (state.theme) document.documentElement.dataset.theme = state.theme;
+    else delete document.documentElement.dataset.theme;
+    for (const tab of this.tabs) {
+      const isChosen = tab.dataset.view === state.view;
+      tab.setAttribute("aria-selected", String(isChosen));
+      tab.tabIndex = isChosen ? 0 : -1;
+    }
+    this.holder.setAttribute("aria-labelledby", `tab-${state.view}`);
+    this.metric.value = state.metric;
+    for (const unit of this.units) unit.setAttribute("aria-pressed", String(unit.dataset.unit === state.unit));
+    this.inverted.setAttribute("aria-pressed", String(state.inverted));
+    this.metric.hidden = !MEASURED.has(state.view);
+    this.inverted.hidden = !INVERTIBLE.has(state.view);
+    if (this.search.value !== state.query) this.search.value = state.query;
+    this.drawCursors();
+    this.details.update();
+    this.views[state.view] ??= new VIEW_CLASSES[state.view](page);
+    const view = this.views[state.view];
+    if (this.holder.firstChild !== view.element) fill(this.holder, view.element);
+    view.update();
+    this.timeline.draw();
+  }
+
+  /** What A and B are, and what lies between them. */
+  drawCursors() {
+    const { data, state } = this.page;
+    const { unit } = state;
+    const held = (boundary) => amount(data.live(boundary, unit), unit);
+    const cursor = (name) => [el("span", { class: `badge ${name}` }, name.toUpperCase()), el("span", {}, `${duration(data.time(state[name]))}  `), el("strong", {}, held(state[name]))];
+    const growth = data.live(state.b, unit) - data.live(state.a, unit);
+    fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, `B − A  ${signed(growth, unit)}`));
+  }
+
+  nextTheme() {
+    const { theme } = this.page.state;
+    const opposite = isDark() ? "light" : "dark";
+    this.page.update({ theme: theme === "" ? opposite : "" });
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || this.help.open) return;
+    const { page } = this;
+    const { state, data } = page;
+    if (event.target === this.search) {
+      if (event.key === "Escape") page.update({ query: "" });
+      if (event.key === "Escape" || event.key === "Enter") this.search.blur();
+      return;
+    }
+    if (event.target instanceof HTMLSelectElement) return;
+    const clamp = (boundary) => Math.max(0, Math.min(data.slices, boundary));
+    const move = (cursor, by) => page.update({ [cursor]: clamp(state[cursor] + by) });
+    const nextMetric = (by) => page.update({ metric: METRICS[(METRICS.indexOf(state.metric) + by + METRICS.length) % METRICS.length] });
+    const actions = {
+      "/": () => this.search.focus(),
+      "?": () => this.help.showModal(),
+      i: () => page.update({ inverted: !state.inverted }),
+      m: () => nextMetric(1),
+      M: () => nextMetric(-1),
+      u: () => page.update({ unit: state.unit === "bytes" ? "blocks" : "bytes" }),
+      "[": () => move("a", -1),
+      "]": () => move("a", 1),
+      "{": () => move("a", -10),
+      "}": () => move("a", 10),
+      ",": () => move("b", -1),
+      ".": () => move("b", 1),
+      "<": () => move("b", -10),
+      ">": () => move("b", 10),
+      p: () => page.update({ b: boundaryOfPeak(data) }),
+      0: () => page.resetCursors(),
+      t: () => this.nextTheme(),
+      Escape: () => (page.selection ? page.select(null) : page.update({ focus: 0 })),
+    };
+    const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
+    const isTab = event.target.getAttribute?.("role") === "tab" && (event.key === "ArrowLeft" || event.key === "ArrowRight");
+    if (view && event.key !== "0") page.update({ view });
+    else if (isTab) this.nextTab(event.key === "ArrowRight" ? 1 : -1);
+    else if (actions[event.key]) actions[event.key]();
+    else return;
+    event.preventDefault();
+  }
+
+  nextTab(by) {
+    const at = this.tabs.findIndex((tab) => tab.dataset.view === this.page.state.view);
+    const next = this.tabs[(at + by + this.tabs.length) % this.tabs.length];
+    this.page.update({ view: next.dataset.view });
+    next.focus();
+  }
+}
+
+function helpDialog() {
+  const rows = TEXT.help.map(([keys, meaning]) => el("tr", {}, el("td", {}, el("kbd", {}, keys)), el("td", {}, meaning)));
+  const metrics = METRICS.map((metric) => el("tr", {}, el("td", {}, TEXT.metrics[metric].name), el("td", {}, TEXT.metrics[metric].help)));
+  const dialog = el(
+    "dialog",
+    { "aria-label": "Help" },
+    el("h2", {}, "Keys"),
+    el("table", {}, el("tbody", {}, rows)),
+    el("h2", {}, "Measures"),
+    el("table", {}, el("tbody", {}, metrics)),
+    el("p", { class: "quiet" }, "In the timeline: drag to set both cursors, drag a cursor to move it, click to place B, Shift-click to place A, double-click to reset. The address of the page says what you look at: copy it to share it."),
+    el("form", { method: "dialog" }, el("button", {}, "Close")),
+  );
+  return dialog;
+}
+
+async function start(source) {
+  try {
+    const data = readData(await source());
+    const page = new Page(data);
+    new Frame(page).build();
+    document.documentElement.dataset.ready = "true";
+  } catch (error) {
+    fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message));
+    throw error;
+  }
+}
+
+start(embedded);

@@ -1,0 +1,104 @@
+// What is measured: for every row, which is a stack and the function of the allocator that it called, what it has of it.
+
+export const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
+
+/** Held by each row at a boundary. */
+function heldAt(data, boundary, unit) {
+  return summed(data, 0, boundary, data.columns[`change.live.${unit}`]);
+}
+
+/** The sum of changes between two boundaries, by row. */
+function summed(data, from, to, values, more) {
+  const sums = new Float64Array(data.rows);
+  const slices = data.columns["change.slice"];
+  for (let row = 0; row < data.rows; row++) {
+    let sum = 0;
+    for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) {
+      const slice = slices[change];
+      if (slice >= to) break;
+      if (slice >= from) sum += more ? values[change] + more[change] : values[change];
+    }
+    sums[row] = sum;
+  }
+  return sums;
+}
+
+/**
+ * What each row has: `value`, and `width`, the room that it gets in pictures, which is never negative and adds up as
+ * well. They differ for growth only, which gets as much room as the larger of both sides.
+ */
+export function measureRows(data, { metric, unit, a, b }) {
+  const { columns } = data;
+  const [from, to] = [Math.min(a, b), Math.max(a, b)];
+  const isWhole = from === 0 && boundaryIsLast(data, to);
+  switch (metric) {
+    case "growth": {
+      const before = heldAt(data, a, unit);
+      const after = heldAt(data, b, unit);
+      const width = after.map((value, row) => Math.max(value, before[row], 0));
+      return { value: after.map((value, row) => value - before[row]), width, signed: true };
+    }
+    case "live":
+      return alike(heldAt(data, b, unit));
+    case "allocated":
+      if (isWhole) return alike(columns[`row.allocated.${unit}`]);
+      return alike(summed(data, from, to, columns[`change.live.${unit}`], columns[`change.gone.${unit}`]));
+    case "temporary":
+      if (isWhole) return alike(columns[`row.temporary.${unit}`]);
+      return alike(summed(data, from, to, columns[`change.temporary.${unit}`]));
+    default:
+      return alike(columns[`row.${metric}.${unit}`]);
+  }
+}
+
+function alike(value) {
+  return { value, width: value, signed: false };
+}
+
+/** What each node has itself, from what its rows have. */
+export function byNode(data, values) {
+  const own = new Float64Array(data.nodes);
+  const nodes = data.columns["row.node"];
+  for (let row = 0; row < data.rows; row++) own[nodes[row]] += values[row];
+  return own;
+}
+
+/** The boundary that follows the moment of the peak. */
+export function boundaryOfPeak(data) {
+  return boundaryAfter(data, data.info.totals.peak_time_ns);
+}
+
+/** The first boundary at or after a time. */
+export function boundaryAfter(data, time) {
+  let [low, high] = [0, data.slices];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (data.time(middle) < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The boundary nearest to a time. */
+export function boundaryNear(data, time) {
+  const after = boundaryAfter(data, time);
+  if (after === 0) return 0;
+  return data.time(after) - time < time - data.time(after - 1) ? after : after - 1;
+}
+
+/** True when nothing is allocated or temporary after a boundary. */
+function boundaryIsLast(data, boundary) {
+  const { columns } = data;
+  for (let slice = boundary; slice < data.slices; slice++) {
+    if (columns["slice.allocated.blocks"][slice] || columns["slice.temporary.blocks"][slice]) return false;
+  }
+  return true;
+}
+
+/** Where cursor B stands at first: before the last process ends, if all that is counted has happened by then. */
+export function lastMoment(data) {
+  for (let boundary = data.slices; boundary > 0 && boundaryIsLast(data, boundary); boundary--) {
+    if (data.columns["slice.before_end"][boundary - 1]) return boundary;
+  }
+  return data.slices;
+}

@@ -1,0 +1,304 @@
+// What the reader looks at, and everything that is derived from it once, for all views.
+
+import { FOLDED, FUNCTION } from "./data.js";
+import { percent } from "./format.js";
+import { byNode, lastMoment, measureRows } from "./metric.js";
+import { fromFragment, toFragment } from "./state.js";
+import { TEXT } from "./text.js";
+import { inverted, joined, topDown, totals } from "./tree.js";
+
+/** Share of everything below which nodes of an inverted tree are not taken apart. */
+const LEAST = 0.001;
+
+/** Results that are kept, so that going back and forth costs nothing. */
+const KEPT = 24;
+
+/** Keeps what was computed last. */
+class Kept {
+  constructor() {
+    this.results = new Map();
+  }
+
+  of(key, compute) {
+    if (!this.results.has(key)) {
+      if (this.results.size >= KEPT) this.results.delete(this.results.keys().next().value);
+      this.results.set(key, compute());
+    }
+    return this.results.get(key);
+  }
+}
+
+export class Page {
+  constructor(data) {
+    this.data = data;
+    this.tree = topDown(data);
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: lastMoment(data), focus: 0, inverted: false, query: "", theme: "" };
+    this.state = fromFragment(location.hash, this.first, data.slices);
+    this.selection = null;
+    this.names = new Map();
+    this.kept = new Kept();
+    this.listeners = [];
+    this.applyQuery();
+  }
+
+  /** Tells a view whenever something has changed. */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Changes what is looked at. Nodes of inverted trees mean something for their own measure only. */
+  update(changes) {
+    const before = this.state;
+    this.state = { ...before, ...changes };
+    const { state } = this;
+    const isOther = state.inverted !== before.inverted || (state.inverted && this.measureKey(before) !== this.measureKey());
+    if (isOther && changes.focus === undefined) state.focus = 0;
+    if (isOther && this.selection?.tree !== this.tree) this.selection = null;
+    if (state.query !== before.query) this.applyQuery();
+    this.changed();
+  }
+
+  changed() {
+    try {
+      history.replaceState(null, "", toFragment(this.state, this.first) || "#");
+    } catch {
+      // Some browsers allow no history to pages from files; the page works without.
+    }
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.listeners.forEach((listener) => listener());
+    });
+  }
+
+  resetCursors() {
+    this.update({ a: 0, b: this.first.b });
+  }
+
+  /** Goes to the flame graph of a node. */
+  open(node, metric) {
+    this.select(this.tree, node);
+    this.update({ view: "flame", metric, inverted: false, focus: node });
+  }
+
+  search(query) {
+    this.update({ query, view: this.state.view === "overview" ? "flame" : this.state.view });
+  }
+
+  /** Selects a node of a tree; `fine` is one of the page's nodes, where a single stack is meant. */
+  select(tree, node, fine) {
+    this.selection = tree ? { tree, node, fine } : null;
+    this.changed();
+  }
+
+  // Measures.
+
+  measureKey({ metric, unit, a, b } = this.state) {
+    return `${metric} ${unit} ${a} ${b}`;
+  }
+
+  /** What each row has by a measure. */
+  rowsBy(metric, unit) {
+    const { a, b } = this.state;
+    return this.kept.of(`rows ${this.measureKey({ metric, unit, a, b })}`, () => measureRows(this.data, { metric, unit, a, b }));
+  }
+
+  measured() {
+    return this.rowsBy(this.state.metric, this.state.unit);
+  }
+
+  measuredRows(unit) {
+    return this.rowsBy(this.state.metric, unit).value;
+  }
+
+  /** The tree from the root inwards with what its nodes have in total, and, as `own`, themselves. */
+  topDownShown() {
+    return this.kept.of(`tree ${this.measureKey()}`, () => {
+      const { value, width, signed } = this.measured();
+      const own = joined(this.tree, byNode(this.data, value));
+      const ownWidth = width === value ? own : joined(this.tree, byNode(this.data, width));
+      const sums = totals(this.tree, own);
+      return { tree: this.tree, own, ownWidth, value: sums, width: width === value ? sums : totals(this.tree, ownWidth), signed };
+    });
+  }
+
+  /** The tree that is to be seen. */
+  shown() {
+    return this.state.inverted ? this.invertedShown() : this.topDownShown();
+  }
+
+  invertedShown() {
+    return this.kept.of(`inverted ${this.measureKey()}`, () => {
+      const { own, ownWidth, width, signed } = this.topDownShown();
+      const made = inverted(this.tree, { value: own, width: ownWidth }, Math.max(width[0] * LEAST, 1));
+      // All of it was allocated by the function that a stack begins with here.
+      const isTop = (node) => made.tree.parent[node] === 0 && node > 0;
+      return { ...made, own: made.value.map((value, node) => (isTop(node) ? value : 0)), signed };
+    });
+  }
+
+  totalOf() {
+    return this.topDownShown().value[0] ?? 0;
+  }
+
+  /** What the page's own nodes have in total. */
+  fineTotals() {
+    return this.kept.of(`fine ${this.measureKey()}`, () => {
+      const sums = byNode(this.data, this.measured().value);
+      for (let node = sums.length - 1; node > 0; node--) sums[this.data.parent[node]] += sums[node];
+      return sums;
+    });
+  }
+
+  title() {
+    const { metric, unit } = this.state;
+    return `${TEXT.metrics[metric].name}, ${TEXT.units[unit].toLowerCase()}`;
+  }
+
+  // The selection.
+
+  /** By row, 1 where it is in the selection. */
+  rowsOfSelection() {
+    const { data, tree, selection } = this;
+    const nodes = data.columns["row.node"];
+    const isOf = new Uint8Array(data.rows);
+    if (selection.fine !== undefined) {
+      nodes.forEach((node, row) => (isOf[row] = Number(node === selection.fine)));
+      return isOf;
+    }
+    const isIn = selection.tree === tree ? this.below(selection.node) : this.outwards(selection);
+    nodes.forEach((node, row) => (isOf[row] = isIn(tree.of[node])));
+    return isOf;
+  }
+
+  below(node) {
+    const { tree } = this;
+    const isBelow = new Uint8Array(tree.length);
+    isBelow[node] = 1;
+    for (let other = node + 1; other < tree.length; other++) isBelow[other] |= isBelow[tree.parent[other]];
+    return (other) => isBelow[other];
+  }
+
+  /** Stacks whose innermost functions are those on the way to a node of an inverted tree. */
+  outwards({ tree: other, node }) {
+    const { tree } = this;
+    const labels = other.path(node).reverse().slice(1).map((step) => other.label[step]);
+    return (at) => {
+      for (const label of labels) {
+        if (at === 0 || tree.label[at] !== label) return 0;
+        at = tree.parent[at];
+      }
+      return 1;
+    };
+  }
+
+  /** What the selection held at each boundary. */
+  selectionCurve() {
+    const { data } = this;
+    const isOf = this.rowsOfSelection();
+    const held = new Float64Array(data.slices + 1);
+    const [values, slices] = [data.columns[`change.live.${this.state.unit}`], data.columns["change.slice"]];
+    for (let row = 0; row < data.rows; row++) {
+      if (!isOf[row]) continue;
+      for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) held[slices[change] + 1] += values[change];
+    }
+    for (let boundary = 1; boundary <= data.slices; boundary++) held[boundary] += held[boundary - 1];
+    return held;
+  }
+
+  /** The page's node whose stack has most of the selection: that of the node itself, with all its lines. */
+  heaviestOfSelection() {
+    const { data, tree, selection } = this;
+    if (selection.fine !== undefined) return selection.fine;
+    if (selection.tree === tree) {
+      const sums = this.fineTotals();
+      let best;
+      for (let fine = 1; fine < data.nodes; fine++) {
+        if (tree.of[fine] === selection.node && (best === undefined || Math.abs(sums[fine]) > Math.abs(sums[best]))) best = fine;
+      }
+      return best;
+    }
+    const isOf = this.rowsOfSelection();
+    const { value } = this.measured();
+    const nodes = data.columns["row.node"];
+    let best;
+    isOf.forEach((is, row) => {
+      if (is && (best === undefined || Math.abs(value[row]) > Math.abs(value[best]))) best = row;
+    });
+    return best === undefined ? undefined : nodes[best];
+  }
+
+  // Names.
+
+  /** How a label is written. */
+  name(label) {
+    if (!this.names.has(label)) this.names.set(label, this.makeName(label));
+    return this.names.get(label);
+  }
+
+  makeName(label) {
+    const { name, short, kind, noise } = this.data.describe(label);
+    if (kind === FOLDED) return { name: TEXT.folded, short: TEXT.folded, className: "made", isFunction: false, isFolded: true };
+    const isFunction = kind === FUNCTION;
+    // Names that nobody gave are written otherwise than those of functions.
+    return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
+  }
+
+  /** The nearest caller that is not the standard library's plumbing; the node itself where there is none. */
+  meaningful(node) {
+    for (let at = node; at !== 0; at = this.tree.parent[at]) {
+      const { noise, kind } = this.data.describe(this.tree.label[at]);
+      if (!noise || kind === FOLDED) return kind === FUNCTION || kind === FOLDED || at === node ? at : node;
+    }
+    return node;
+  }
+
+  /** The allocating function and its callers, in a line. */
+  chain(node, most) {
+    const names = [];
+    let at = this.meaningful(node);
+    for (; at !== 0 && this.tree.parent[at] !== 0 && names.length < most; at = this.tree.parent[at]) names.push(this.name(this.tree.label[at]).short);
+    return names.join(" ← ") || this.name(this.tree.label[node]).short;
+  }
+
+  // The search.
+
+  applyQuery() {
+    const query = this.state.query.trim().toLowerCase();
+    this.matches = null;
+    if (!query) return;
+    this.matches = new Uint8Array(this.data.foldedLabel + 1);
+    for (let label = 0; label < this.data.foldedLabel; label++) {
+      this.matches[label] = Number(this.data.describe(label).name.toLowerCase().includes(query));
+    }
+    this.matchingStacks = null;
+  }
+
+  /** True when a function on a stack of the tree from the root matches. */
+  stackMatches(node) {
+    if (!this.matchingStacks) {
+      this.matchingStacks = new Uint8Array(this.tree.length);
+      for (let at = 1; at < this.tree.length; at++) {
+        this.matchingStacks[at] = this.matches[this.tree.label[at]] | this.matchingStacks[this.tree.parent[at]];
+      }
+    }
+    return this.matchingStacks[node] === 1;
+  }
+
+  /** How much matches. */
+  matched({ tree, width }) {
+    let sum = 0;
+    let found = 0;
+    const isBelow = new Uint8Array(tree.length);
+    for (let node = 1; node < tree.length; node++) {
+      const above = isBelow[tree.parent[node]];
+      const matches = this.matches[tree.label[node]];
+      if (matches && width[node] > 0) {
+        found += 1;
+        if (!above) sum += width[node];
+      }
+      isBelow[node] = above | matches;
+    }
+    return found ? ` “${this.state.query}”: ${percent(sum, width[0])}` : ` “${this.state.query}”: not found`;
+  }
+}

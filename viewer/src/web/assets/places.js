@@ -1,0 +1,24 @@
+// Source lines, and where they are to be found.
+
+/** Schemes that run something in the page instead of opening a file. */
+const DANGEROUS = /^\s*(javascript|data|vbscript|blob):/i;
+
+/** A path as it is on the reader's machine. */
+export function mapped(path, map) {
+  const rule = map.find(([from]) => path === from || path.startsWith(from.endsWith("/") ? from : `${from}/`));
+  return rule ? rule[1] + path.slice(rule[0].length) : path;
+}
+
+/** The address of a line; none without a template, or for one that would run something. */
+export function sourceAddress(template, map, file, line) {
+  if (!template || !file || DANGEROUS.test(template)) return null;
+  const path = mapped(file, map).split("/").map(encodeURIComponent).join("/");
+  // A path begins with its own slash, and so does the place for it in most templates.
+  const placed = template.replace(/(\/?)\{path\}/, (_, slash) => (slash && path.startsWith("/") ? path : slash + path));
+  return placed.replace("{line}", String(line || 1));
+}
+
+/** The last part of a path. */
+export function fileName(path) {
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}

@@ -1,0 +1,152 @@
+// Stacks, and functions, as rows: leaks, holders of the peak, and whatever else is measured.
+
+import { el, fill } from "./dom.js";
+import { amount, count, natural, percent, signed } from "./format.js";
+import { bar } from "./overview.js";
+import { VirtualTable } from "./table.js";
+import { functions } from "./tree.js";
+
+export class StacksView {
+  constructor(page) {
+    this.page = page;
+    this.by = "stack";
+    this.sort = { key: "value", falling: true };
+    this.holder = el("div", { class: "stacks-holder" });
+    const choice = (by, text) => el("button", { "data-by": by, onclick: () => this.show(by) }, text);
+    this.tools = el("div", { class: "tools", role: "group", "aria-label": "Rows" }, choice("stack", "By stack"), choice("function", "By function"));
+    this.said = el("span", { class: "quiet" });
+    this.tools.append(this.said);
+    this.element = el("div", { class: "stacks-view" }, this.tools, this.holder);
+    this.tables = { stack: this.stackTable(), function: this.functionTable() };
+  }
+
+  common() {
+    return {
+      onSort: (key) => {
+        this.sort = { key, falling: this.sort.key === key ? !this.sort.falling : key !== "name" };
+        this.update();
+      },
+    };
+  }
+
+  stackTable() {
+    return new VirtualTable({
+      name: "stacks",
+      label: "Stacks",
+      columns: [
+        { key: "value", title: "of this", className: "number", sortable: true },
+        { key: "share", title: "share", className: "number quiet" },
+        { key: "bar", title: "", className: "bar-cell" },
+        { key: "other", title: "other", className: "number", sortable: true },
+        { key: "call", title: "from", className: "call", sortable: true },
+        { key: "name", title: "stack, the allocating function first", className: "name", sortable: true },
+      ],
+      cell: (row, key) => this.stackCell(row, key),
+      onActivate: (index) => this.page.select(this.page.tree, this.rows[index].node, this.rows[index].fine),
+      onMove: (index) => this.page.select(this.page.tree, this.rows[index].node, this.rows[index].fine),
+      ...this.common(),
+    });
+  }
+
+  functionTable() {
+    return new VirtualTable({
+      name: "functions",
+      label: "Functions",
+      columns: [
+        { key: "value", title: "total", className: "number", sortable: true, help: "with all that it calls" },
+        { key: "share", title: "share", className: "number quiet" },
+        { key: "bar", title: "", className: "bar-cell" },
+        { key: "self", title: "self", className: "number", sortable: true, help: "allocated by the function itself" },
+        { key: "name", title: "function", className: "name", sortable: true },
+      ],
+      cell: (row, key) => this.functionCell(row, key),
+      onActivate: (index) => this.page.search(this.page.name(this.rows[index].label).name),
+      ...this.common(),
+    });
+  }
+
+  show(by) {
+    this.by = by;
+    this.sort = { key: "value", falling: true };
+    this.update();
+  }
+
+  update() {
+    const { page } = this;
+    this.isSigned = page.measured().signed;
+    this.rows = this.by === "stack" ? this.stackRows() : this.functionRows();
+    this.total = this.by === "stack" ? page.totalOf() : this.rows.total;
+    const matches = (row) => !page.matches || (this.by === "stack" ? page.stackMatches(row.node) : page.matches[row.label] === 1);
+    this.rows = this.rows.filter(matches);
+    const { key, falling } = this.sort;
+    const compare = key === "name" || key === "call" ? (a, b) => natural(this.text(a, key), this.text(b, key)) : (a, b) => Math.abs(a[key]) - Math.abs(b[key]);
+    this.rows.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
+    for (const button of this.tools.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
+    const noun = this.by === "stack" ? "stacks" : "functions";
+    this.said.textContent = `${count(this.rows.length)} ${noun}, ${page.title()}`;
+    const table = this.tables[this.by];
+    if (this.holder.firstChild !== table.element) fill(this.holder, table.element);
+    const [name, other] = page.state.unit === "bytes" ? ["bytes", "blocks"] : ["blocks", "bytes"];
+    if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [name, other];
+    table.show(this.rows, this.sort);
+  }
+
+  stackRows() {
+    const { page } = this;
+    const { data } = page;
+    const other = page.state.unit === "bytes" ? "blocks" : "bytes";
+    const [values, others] = [page.measuredRows(page.state.unit), page.measuredRows(other)];
+    const [nodes, calls] = [data.columns["row.node"], data.columns["row.call"]];
+    const rows = [];
+    for (let row = 0; row < data.rows; row++) {
+      if (values[row] === 0 && others[row] === 0) continue;
+      const fine = nodes[row];
+      rows.push({ fine, node: page.tree.of[fine], value: values[row], other: others[row], call: data.head.calls[calls[row]] ?? "" });
+    }
+    return rows;
+  }
+
+  functionRows() {
+    const { page } = this;
+    const { tree } = page;
+    const labels = page.data.foldedLabel + 1;
+    const { own } = page.topDownShown();
+    const { self, total } = functions(tree, own, labels);
+    const rows = [];
+    for (let label = 0; label < labels; label++) {
+      if (total[label] === 0 && self[label] === 0) continue;
+      if (page.name(label).isFunction) rows.push({ label, value: total[label], self: self[label] });
+    }
+    rows.total = page.totalOf();
+    return rows;
+  }
+
+  text(row, key) {
+    if (key === "call") return row.call;
+    return this.by === "stack" ? this.page.chain(row.node, 1) : this.page.name(row.label).short;
+  }
+
+  number(value, unit) {
+    return this.isSigned ? signed(value, unit) : amount(value, unit);
+  }
+
+  stackCell(row, key) {
+    const { unit } = this.page.state;
+    if (key === "value") return this.number(row.value, unit);
+    if (key === "other") return this.number(row.other, unit === "bytes" ? "blocks" : "bytes");
+    if (key === "share") return this.isSigned ? "" : percent(row.value, this.total);
+    if (key === "bar") return bar(Math.abs(row.value) / Math.abs(this.total || 1));
+    if (key === "call") return el("span", { class: "quiet" }, row.call);
+    return el("span", { title: this.page.chain(row.node, 12) }, this.page.chain(row.node, 5));
+  }
+
+  functionCell(row, key) {
+    const { unit } = this.page.state;
+    if (key === "value") return this.number(row.value, unit);
+    if (key === "self") return row.self === 0 ? "" : this.number(row.self, unit);
+    if (key === "share") return this.isSigned ? "" : percent(row.value, this.total);
+    if (key === "bar") return bar(Math.abs(row.value) / Math.abs(this.total || 1));
+    const { short, name, className } = this.page.name(row.label);
+    return el("span", { class: className, title: name }, short);
+  }
+}

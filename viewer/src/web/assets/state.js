@@ -1,0 +1,34 @@
+// What the reader looks at, as the fragment of the page's address: it can be kept and sent.
+
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads"];
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary"], unit: ["bytes", "blocks"] };
+
+/** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
+export function fromFragment(fragment, first, slices) {
+  const said = new URLSearchParams(fragment.replace(/^#/, ""));
+  const state = { ...first };
+  if (VIEWS.includes(said.get("view"))) state.view = said.get("view");
+  for (const [field, values] of Object.entries(FIELDS)) {
+    if (values.includes(said.get(field))) state[field] = said.get(field);
+  }
+  for (const field of ["a", "b", "focus"]) {
+    if (/^\d{1,9}$/.test(said.get(field) ?? "")) state[field] = Number(said.get(field));
+  }
+  state.a = Math.min(state.a, slices);
+  state.b = Math.min(state.b, slices);
+  state.inverted = said.get("inverted") === "1";
+  state.query = (said.get("query") ?? "").slice(0, 200);
+  if (["light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
+  return state;
+}
+
+/** The fragment that says what differs from `first`. */
+export function toFragment(state, first) {
+  const said = new URLSearchParams();
+  for (const field of ["view", "metric", "unit", "a", "b", "focus", "query", "theme"]) {
+    if (state[field] !== first[field]) said.set(field, String(state[field]));
+  }
+  if (state.inverted) said.set("inverted", "1");
+  const text = said.toString();
+  return text ? `#${text}` : "";
+}

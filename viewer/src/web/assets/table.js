@@ -1,0 +1,109 @@
+// A table of any length, of which only the rows in sight are in the page.
+
+import { el, fill } from "./dom.js";
+
+/** Height of a row in pixels, as in the style sheet. */
+const HEIGHT = 24;
+
+/** Browsers draw elements up to some ten million pixels high; longer tables scroll in larger steps. */
+const HIGHEST = 8_000_000;
+
+export class VirtualTable {
+  /**
+   * `columns` are of `{ key, title, className, help, sortable }`; `cell(row, key)` gives what is in one,
+   * `rowAttributes(row)` more attributes of a row; `onSort`, `onActivate(index)` and `onKey(index, event)` are told.
+   */
+  constructor(options) {
+    Object.assign(this, options);
+    this.rows = [];
+    this.active = 0;
+    this.head = el("div", { class: "row head", role: "row" });
+    this.body = el("div", { class: "rows", role: "presentation" });
+    this.space = el("div", { class: "space", role: "presentation" }, this.body);
+    this.scroller = el("div", { class: "scroller", tabindex: 0, role: "presentation", onscroll: () => this.draw() }, this.space);
+    this.element = el("div", { class: `table ${options.name}`, role: "treegrid", "aria-label": options.label }, this.head, this.scroller);
+    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    this.body.addEventListener("click", (event) => {
+      const row = event.target.closest(".row");
+      if (!row || event.target.closest("a")) return;
+      this.active = Number(row.dataset.index);
+      this.onActivate?.(this.active, event);
+      this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+  }
+
+  show(rows, sorted) {
+    this.rows = rows;
+    this.sorted = sorted;
+    this.active = Math.min(this.active, Math.max(rows.length - 1, 0));
+    this.element.setAttribute("aria-rowcount", rows.length + 1);
+    this.space.style.height = `${Math.min(rows.length * HEIGHT, HIGHEST)}px`;
+    this.drawHead();
+    this.draw();
+  }
+
+  drawHead() {
+    const cells = this.columns.map(({ key, title, className, help, sortable }) => {
+      const isSorted = this.sorted?.key === key;
+      const order = isSorted ? (this.sorted.falling ? "descending" : "ascending") : "none";
+      const mark = isSorted ? (this.sorted.falling ? " ▾" : " ▴") : "";
+      const content = sortable ? el("button", { onclick: () => this.onSort(key) }, title + mark) : title;
+      return el("div", { class: `cell ${className ?? ""}`, role: "columnheader", title: help, "aria-sort": sortable && order }, content);
+    });
+    fill(this.head, cells);
+  }
+
+  /** The number of the first row in sight. */
+  get top() {
+    const { scrollTop, clientHeight } = this.scroller;
+    const all = this.rows.length * HEIGHT;
+    if (all <= HIGHEST) return Math.floor(scrollTop / HEIGHT);
+    const share = scrollTop / Math.max(HIGHEST - clientHeight, 1);
+    return Math.floor(share * (this.rows.length - clientHeight / HEIGHT));
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.scroller;
+    const first = Math.max(this.top - 4, 0);
+    const last = Math.min(first + Math.ceil(clientHeight / HEIGHT) + 10, this.rows.length);
+    const isLong = this.rows.length * HEIGHT > HIGHEST;
+    this.body.style.transform = `translateY(${isLong ? scrollTop - (this.top - first) * HEIGHT : first * HEIGHT}px)`;
+    const drawn = [];
+    for (let index = first; index < last; index++) drawn.push(this.drawRow(index));
+    fill(this.body, drawn);
+  }
+
+  drawRow(index) {
+    const row = this.rows[index];
+    const attributes = { class: "row", role: "row", "aria-rowindex": index + 2, "data-index": index, ...this.rowAttributes?.(row) };
+    if (index === this.active) attributes.class += " active";
+    const cells = this.columns.map(({ key, className }) => el("div", { class: `cell ${className ?? ""}`, role: "gridcell" }, this.cell(row, key)));
+    return el("div", attributes, cells);
+  }
+
+  key(event) {
+    const page = Math.max(Math.floor(this.scroller.clientHeight / HEIGHT) - 1, 1);
+    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
+    if (event.key in steps) {
+      this.moveTo(this.active + steps[event.key]);
+    } else if (event.key === "Enter" || event.key === " ") {
+      this.onActivate?.(this.active, event);
+      this.draw();
+    } else if (!this.onKey?.(this.active, event)) {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  moveTo(index) {
+    this.active = Math.max(0, Math.min(index, this.rows.length - 1));
+    const top = this.active * HEIGHT;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop) this.scroller.scrollTop = top;
+    else if (top + HEIGHT > scrollTop + clientHeight) this.scroller.scrollTop = top + HEIGHT - clientHeight;
+    this.onMove?.(this.active);
+    this.draw();
+  }
+}

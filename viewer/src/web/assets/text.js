@@ -1,0 +1,42 @@
+// What the page says: all words that a reader sees and that do not come from the capture.
+
+export const TEXT = {
+  views: {
+    overview: "Overview",
+    flame: "Flame graph",
+    tree: "Call tree",
+    treemap: "Treemap",
+    stacks: "Stacks",
+    spectrum: "Sizes and lifetimes",
+    threads: "Threads",
+  },
+  metrics: {
+    live: { name: "Live at B", help: "held at cursor B" },
+    growth: { name: "Growth from A to B", help: "held at B less held at A" },
+    peak: { name: "Held at the peak", help: "held when the whole capture held most bytes" },
+    leaked: { name: "Leaked", help: "never freed until its process, or the recording, ended" },
+    allocated: { name: "Allocated", help: "allocated between A and B" },
+    temporary: { name: "Temporary", help: "freed by its thread before that thread's next allocation, between A and B" },
+  },
+  units: { bytes: "Bytes", blocks: "Blocks" },
+  folded: "[smaller ones]",
+  foldedHelp: "What weighs too little to be in this page, with its sum. The capture has all of it.",
+  unreadable: "This page cannot show its data: ",
+  help: [
+    ["1 … 7", "choose a view"],
+    ["/", "search functions"],
+    ["i", "from the allocating functions outwards, and back"],
+    ["m, Shift+m", "next measure, and the one before"],
+    ["u", "bytes or blocks"],
+    ["[ and ]", "move cursor A; with Shift by ten"],
+    ["{ and }", "move cursor A by ten boundaries"],
+    [", and .", "move cursor B"],
+    ["< and >", "move cursor B by ten boundaries"],
+    ["p", "cursor B to the boundary after the peak"],
+    ["0", "cursors to the beginning and the end"],
+    ["arrows, Enter", "in graph and tables: go, open, zoom"],
+    ["Esc", "zoom out, close"],
+    ["t", "light, dark, as the system has it"],
+    ["?", "this help"],
+  ],
+};

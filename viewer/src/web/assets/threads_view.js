@@ -1,0 +1,81 @@
+// Who frees whose blocks: a row for each thread that allocated, a column for each that freed.
+
+import { el, fill } from "./dom.js";
+import { amount, percent } from "./format.js";
+
+/** Threads that have a row and a column of their own, those with most blocks first. */
+const MOST = 24;
+
+export class ThreadsView {
+  constructor(page) {
+    this.page = page;
+    this.element = el("div", { class: "threads-view" });
+  }
+
+  update() {
+    const { data, state } = this.page;
+    const { columns } = data;
+    const [from, to] = [columns["crossing.from"], columns["crossing.to"]];
+    const values = columns[`crossing.${state.unit}`];
+    if (values.length === 0) {
+      fill(this.element, el("section", { class: "card" }, el("h2", {}, "Threads"), el("p", { class: "quiet" }, "Nothing was freed.")));
+      return;
+    }
+    const weights = new Float64Array(data.head.threads.length);
+    values.forEach((value, pair) => {
+      if (from[pair] >= 0) weights[from[pair]] += value;
+      if (to[pair] >= 0) weights[to[pair]] += value;
+    });
+    const byWeight = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
+    const shown = byWeight.slice(0, MOST);
+    const place = new Map(shown.map((thread, index) => [thread, index]));
+    const hasOthers = byWeight.length > MOST || from.some((thread) => thread < 0);
+    const size = shown.length + (hasOthers ? 1 : 0);
+    const cells = Array.from({ length: size }, () => new Float64Array(size));
+    let [total, crossed] = [0, 0];
+    values.forEach((value, pair) => {
+      const row = place.get(from[pair]) ?? size - 1;
+      const column = place.get(to[pair]) ?? size - 1;
+      cells[row][column] += value;
+      total += value;
+      if (from[pair] !== to[pair] || from[pair] < 0) crossed += value;
+    });
+    const names = shown.map((thread) => this.name(thread));
+    if (hasOthers) names.push("others");
+    const most = Math.max(...cells.map((row) => Math.max(...row)));
+    const head = el("tr", {}, el("th", { scope: "col" }, "allocated by ╲ freed by"), names.map((name) => el("th", { scope: "col", class: "number" }, name)), el("th", { scope: "col", class: "number" }, "sum"));
+    const rows = cells.map((row, index) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, names[index]),
+        [...row].map((value, column) => this.cell(value, most, index === column)),
+        el("td", { class: "number quiet" }, amount(row.reduce((a, b) => a + b, 0), state.unit)),
+      ),
+    );
+    fill(
+      this.element,
+      el(
+        "section",
+        { class: "card" },
+        el("h2", {}, "Who frees whose blocks", el("span", { class: "quiet" }, ` ${amount(crossed, state.unit)} of ${amount(total, state.unit)} (${percent(crossed, total)}) were freed by another thread. All of the capture.`)),
+        el("div", { class: "long" }, el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, rows))),
+      ),
+    );
+  }
+
+  cell(value, most, isOwn) {
+    const cell = el("td", { class: `number${isOwn ? " own" : ""}` }, value === 0 ? "" : amount(value, this.page.state.unit));
+    // Lightness says how much, the text says it exactly.
+    if (value > 0) cell.style.setProperty("--share", `${Math.round(8 + 52 * Math.sqrt(value / most))}%`);
+    return cell;
+  }
+
+  name(thread) {
+    const { head, info } = this.page.data;
+    const { tid, pid, name } = head.threads[thread];
+    const said = this.page.data.text(name);
+    const alone = info.processes.length < 2;
+    return `${said || "thread"} ${alone ? tid : `${pid}/${tid}`}`;
+  }
+}

@@ -1,0 +1,305 @@
+// What was held over time, with two cursors.
+//
+// Every track is drawn in the same way: a name, a height, and a value at each boundary or in each slice.
+
+import { el, fill, prepare, table } from "./dom.js";
+import { amount, bytes, count, duration } from "./format.js";
+import { themed } from "./colour.js";
+import { boundaryNear } from "./metric.js";
+
+const GUTTER = 76;
+const RIGHT = 12;
+const AXIS = 18;
+const GRIP = 7;
+
+/** Round numbers that divide a length into a few steps. */
+export function ticks(length, most, base) {
+  if (!(length > 0)) return [];
+  const raw = length / most;
+  const power = base ** Math.floor(Math.log(raw) / Math.log(base));
+  const factors = base === 10 ? [1, 2, 5, 10] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+  const step = power * (factors.find((factor) => factor * power >= raw) ?? base);
+  const found = [];
+  for (let at = step; at < length; at += step) found.push(at);
+  return found;
+}
+
+export class Timeline {
+  constructor(page) {
+    this.page = page;
+    this.canvas = el("canvas", { class: "timeline", role: "img", tabindex: -1 });
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.sliders = ["a", "b"].map((cursor) =>
+      el("input", {
+        type: "range",
+        class: "visually-hidden",
+        min: 0,
+        max: page.data.slices,
+        "aria-label": `Cursor ${cursor.toUpperCase()}`,
+        oninput: (event) => page.update({ [cursor]: Number(event.target.value) }),
+      }),
+    );
+    this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, "The same numbers as a table"));
+    this.element = el("section", { class: "timeline-box", "aria-label": "Timeline" }, this.canvas, this.tip, this.sliders, this.numbers);
+    this.tracks = tracksOf(page.data);
+    this.height = this.tracks.reduce((sum, track) => sum + track.height, AXIS);
+    this.listen();
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointerdown", (event) => this.down(event));
+    canvas.addEventListener("pointermove", (event) => this.move(event));
+    canvas.addEventListener("pointerup", (event) => this.up(event));
+    canvas.addEventListener("pointerleave", () => this.hover(null));
+    canvas.addEventListener("dblclick", () => this.page.resetCursors());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  x(time) {
+    return GUTTER + (time / this.page.data.end) * (this.width - GUTTER - RIGHT);
+  }
+
+  boundaryAt(x) {
+    const share = (x - GUTTER) / (this.width - GUTTER - RIGHT);
+    return boundaryNear(this.page.data, Math.max(0, Math.min(1, share)) * this.page.data.end);
+  }
+
+  down(event) {
+    if (event.button !== 0) return;
+    const { state, data } = this.page;
+    const x = event.offsetX;
+    const grips = ["b", "a"].filter((cursor) => Math.abs(this.x(data.time(state[cursor])) - x) <= GRIP);
+    this.drag = { start: x, cursor: grips[0], from: this.boundaryAt(x) };
+    this.canvas.setPointerCapture(event.pointerId);
+  }
+
+  move(event) {
+    const here = this.boundaryAt(event.offsetX);
+    const { drag } = this;
+    if (drag?.cursor) this.page.update({ [drag.cursor]: here });
+    else if (drag && Math.abs(event.offsetX - drag.start) > 3) {
+      this.page.update({ a: Math.min(drag.from, here), b: Math.max(drag.from, here) });
+    }
+    this.hover(event.offsetX);
+  }
+
+  up(event) {
+    const { drag } = this;
+    this.drag = null;
+    if (drag && !drag.cursor && Math.abs(event.offsetX - drag.start) <= 3) {
+      this.page.update({ [event.shiftKey ? "a" : "b"]: drag.from });
+    }
+  }
+
+  hover(x) {
+    this.tip.hidden = x === null || x < GUTTER;
+    if (this.tip.hidden) return;
+    const { data, state } = this.page;
+    const boundary = this.boundaryAt(x);
+    const lines = [duration(data.time(boundary)), `${amount(data.live(boundary, state.unit), state.unit)} live`];
+    if (this.selected) lines.push(`${amount(this.selected[boundary], state.unit)} of the selection`);
+    fill(this.tip, lines.map((line) => el("div", {}, line)));
+    this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
+  }
+
+  /** Draws everything anew. */
+  draw() {
+    const width = this.element.clientWidth;
+    if (width < 100) return;
+    this.width = width;
+    const { data, state } = this.page;
+    const context = prepare(this.canvas, width, this.height);
+    context.font = `11px ${themed("font")}`;
+    context.textBaseline = "middle";
+    this.selected = this.page.selection ? this.page.selectionCurve() : null;
+    const [from, to] = [Math.min(state.a, state.b), Math.max(state.a, state.b)].map((boundary) => this.x(data.time(boundary)));
+    context.fillStyle = themed("range");
+    context.fillRect(from, 0, Math.max(to - from, 1), this.height - AXIS);
+    let top = 0;
+    for (const track of this.tracks) {
+      this.drawTrack(context, track, top);
+      top += track.height;
+    }
+    this.drawAxis(context, top);
+    this.drawPeak(context);
+    this.drawCursor(context, "a");
+    this.drawCursor(context, "b");
+    this.describe();
+  }
+
+  drawTrack(context, track, top) {
+    const { data, state } = this.page;
+    const bottom = top + track.height - 4;
+    const values = track.values(state.unit);
+    const highest = track.highest(state.unit);
+    const y = (value) => bottom - (Math.max(value, 0) / (highest || 1)) * (track.height - 14);
+    context.fillStyle = themed("quiet");
+    context.textAlign = "left";
+    context.fillText(track.name, 2, top + 12);
+    context.textAlign = "right";
+    const write = track.write(state.unit);
+    const most = track.height > 60 ? 3 : 1;
+    context.strokeStyle = themed("grid");
+    context.lineWidth = 1;
+    const marks = track.height > 60 ? ticks(highest, most, state.unit === "bytes" ? 1024 : 10) : [];
+    for (const mark of marks) {
+      context.fillText(write(mark), GUTTER - 6, y(mark));
+      line(context, GUTTER, Math.round(y(mark)) + 0.5, this.width - RIGHT, Math.round(y(mark)) + 0.5);
+    }
+    line(context, GUTTER, bottom + 0.5, this.width - RIGHT, bottom + 0.5);
+    if (!marks.length) context.fillText(write(highest), GUTTER - 6, top + track.height - 12);
+    if (track.kind === "bars") return this.drawBars(context, values, y, bottom);
+    this.drawArea(context, track.most(state.unit), y, bottom, themed("most"));
+    this.drawArea(context, values, y, bottom, themed("live"));
+    if (this.selected) this.drawLine(context, this.selected, y, themed("accent"));
+    return undefined;
+  }
+
+  /** What slices reach: a box each. */
+  drawBars(context, values, y, bottom) {
+    const { data } = this.page;
+    context.fillStyle = themed("rate");
+    for (let slice = 0; slice < data.slices; slice++) {
+      const left = this.x(data.time(slice));
+      const right = this.x(data.time(slice + 1));
+      context.fillRect(left, y(values[slice]), Math.max(right - left - 0.25, 0.5), bottom - y(values[slice]));
+    }
+  }
+
+  drawArea(context, values, y, bottom, colour) {
+    const { data } = this.page;
+    context.fillStyle = colour;
+    context.beginPath();
+    context.moveTo(this.x(0), bottom);
+    for (let boundary = 0; boundary < values.length; boundary++) context.lineTo(this.x(data.time(boundary)), y(values[boundary]));
+    context.lineTo(this.x(data.time(data.slices)), bottom);
+    context.fill();
+  }
+
+  drawLine(context, values, y, colour) {
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    values.forEach((value, boundary) => context.lineTo(this.x(this.page.data.time(boundary)), y(value)));
+    context.stroke();
+  }
+
+  drawAxis(context, top) {
+    const { end } = this.page.data;
+    context.fillStyle = themed("quiet");
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const time of ticks(end, Math.max(Math.floor(this.width / 120), 1), 10)) {
+      const x = Math.round(this.x(time)) + 0.5;
+      if (x > this.width - 40) continue;
+      context.fillText(duration(time), x, top + AXIS / 2 + 2);
+      context.strokeStyle = themed("grid");
+      line(context, x, top - 3, x, top + 3);
+    }
+  }
+
+  drawPeak(context) {
+    const { peak_time_ns: time, peak_bytes: peak } = this.page.data.info.totals;
+    if (!(peak > 0)) return;
+    const x = this.x(time);
+    context.fillStyle = themed("text");
+    context.beginPath();
+    context.moveTo(x - 4, 1);
+    context.lineTo(x + 4, 1);
+    context.lineTo(x, 7);
+    context.fill();
+    const text = `peak ${bytes(peak)}`;
+    const isLeft = x > this.width - 130;
+    context.textAlign = isLeft ? "right" : "left";
+    context.textBaseline = "top";
+    context.fillText(text, x + (isLeft ? -8 : 8), 0);
+    context.textBaseline = "middle";
+  }
+
+  drawCursor(context, name) {
+    const { data, state } = this.page;
+    const x = Math.round(this.x(data.time(state[name]))) + 0.5;
+    const colour = themed(`cursor-${name}`);
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5;
+    line(context, x, 0, x, this.height - AXIS);
+    context.fillStyle = colour;
+    const top = this.height - AXIS;
+    context.fillRect(x - 8, top, 16, 14);
+    context.fillStyle = themed("on-accent");
+    context.textAlign = "center";
+    context.font = `600 11px ${themed("font")}`;
+    context.fillText(name.toUpperCase(), x, top + 7.5);
+    context.font = `11px ${themed("font")}`;
+  }
+
+  describe() {
+    const { data, state } = this.page;
+    const said = (cursor) => `${duration(data.time(state[cursor]))}, ${amount(data.live(state[cursor], state.unit), state.unit)} live`;
+    this.canvas.setAttribute("aria-label", `Live memory over time. Cursor A at ${said("a")}. Cursor B at ${said("b")}.`);
+    this.sliders.forEach((slider, index) => {
+      const cursor = index ? "b" : "a";
+      slider.value = state[cursor];
+      slider.setAttribute("aria-valuetext", said(cursor));
+    });
+  }
+
+  drawNumbers() {
+    if (!this.numbers.open || this.numbers.children.length > 1) return;
+    const { data } = this.page;
+    const { columns } = data;
+    const rows = Array.from({ length: data.slices }, (_, slice) => [
+      duration(data.time(slice + 1)),
+      count(columns["slice.live.bytes"][slice]),
+      count(columns["slice.live.blocks"][slice]),
+      count(columns["slice.most.bytes"][slice]),
+      count(columns["slice.allocated.blocks"][slice]),
+      count(columns["slice.temporary.blocks"][slice]),
+    ]);
+    const heads = ["up to", "live, bytes", "live, blocks", "most within, bytes", "allocations", "temporary"];
+    this.numbers.append(el("div", { class: "long" }, table("The timeline, slice by slice", heads, rows, new Set([0, 1, 2, 3, 4, 5]))));
+  }
+}
+
+function line(context, left, top, right, bottom) {
+  context.beginPath();
+  context.moveTo(left, top);
+  context.lineTo(right, bottom);
+  context.stroke();
+}
+
+/** The tracks of a capture. */
+function tracksOf(data) {
+  const { columns } = data;
+  const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
+  const unitOf = (unit) => (value) => amount(value, unit);
+  const allocations = columns["slice.allocated.blocks"];
+  // Slices differ in length, so their heights are rates.
+  const rates = allocations.map((blocks, slice) => (blocks * 1e9) / Math.max(data.time(slice + 1) - data.time(slice), 1000));
+  const highestRate = rates.reduce((a, b) => Math.max(a, b), 0);
+  return [
+    {
+      name: "live",
+      kind: "area",
+      height: 104,
+      values: (unit) => withStart(columns[`slice.live.${unit}`]),
+      most: (unit) => withStart(columns[`slice.most.${unit}`]),
+      highest: (unit) => columns[`slice.most.${unit}`].reduce((a, b) => Math.max(a, b), 0),
+      write: unitOf,
+    },
+    {
+      name: "allocations",
+      kind: "bars",
+      height: 38,
+      values: () => rates,
+      highest: () => highestRate,
+      write: () => (rate) => `${short(rate)}/s`,
+    },
+  ];
+}
+
+function short(rate) {
+  if (rate < 1000) return rate.toFixed(0);
+  return rate < 1e6 ? `${(rate / 1e3).toFixed(0)} k` : `${(rate / 1e6).toFixed(1)} M`;
+}

@@ -1,0 +1,161 @@
+// Trees of functions, made of the page's nodes, which stand once for each line that a function was called from.
+//
+// Every walk is a loop: a stack may be 10,000 functions deep.
+
+/** A tree: by node its parent, its label, and how many of the page's nodes it has. Parents come first. */
+class Tree {
+  constructor(parent, label, of) {
+    this.parent = parent;
+    this.label = label;
+    /** For each of the page's nodes, the node of this tree; none in an inverted tree, whose nodes share them. */
+    this.of = of;
+    this.length = parent.length;
+  }
+
+  /** Children of all nodes: those of `node` are `list[first[node]]` to before `list[first[node + 1]]`. */
+  get children() {
+    if (!this.lists) this.lists = listed(this.parent);
+    return this.lists;
+  }
+
+  childrenOf(node) {
+    const { first, list } = this.children;
+    return list.subarray(first[node], first[node + 1]);
+  }
+
+  /** From a node to the root. */
+  path(node) {
+    const path = [node];
+    while (node !== 0) path.push((node = this.parent[node]));
+    return path;
+  }
+
+  depth(node) {
+    return this.path(node).length - 1;
+  }
+}
+
+function listed(parent) {
+  const first = new Int32Array(parent.length + 1);
+  for (let node = 1; node < parent.length; node++) first[parent[node] + 1] += 1;
+  for (let node = 0; node < parent.length; node++) first[node + 1] += first[node];
+  const next = first.slice();
+  const list = new Int32Array(Math.max(parent.length - 1, 0));
+  for (let node = 1; node < parent.length; node++) list[next[parent[node]]++] = node;
+  return { first, list };
+}
+
+/** From the processes through their outermost functions inwards: nodes of one label below one node are joined. */
+export function topDown(data) {
+  const parent = new Int32Array(data.nodes);
+  const label = new Int32Array(data.nodes);
+  const of = new Int32Array(data.nodes);
+  label[0] = data.label[0] ?? 0;
+  let length = Math.min(data.nodes, 1);
+  // Open addressing: a Map of a million pairs takes most of a second.
+  let bits = 4;
+  while (1 << bits < data.nodes * 2) bits += 1;
+  const slots = new Int32Array(1 << bits).fill(-1);
+  const mask = slots.length - 1;
+  for (let node = 1; node < data.nodes; node++) {
+    const above = of[data.parent[node]];
+    const name = data.label[node];
+    let slot = (Math.imul(above, 0x9e3779b1) ^ Math.imul(name + 1, 0x85ebca6b)) >>> 0;
+    slot = (slot ^ (slot >>> 15)) & mask;
+    while (slots[slot] >= 0 && (parent[slots[slot]] !== above || label[slots[slot]] !== name)) slot = (slot + 1) & mask;
+    if (slots[slot] < 0) {
+      slots[slot] = length;
+      parent[length] = above;
+      label[length] = name;
+      length += 1;
+    }
+    of[node] = slots[slot];
+  }
+  return new Tree(parent.slice(0, length), label.slice(0, length), of);
+}
+
+/** What the nodes of a tree have themselves, from what the page's nodes have. */
+export function joined(tree, own) {
+  const sums = new Float64Array(tree.length);
+  for (let node = 0; node < own.length; node++) sums[tree.of[node]] += own[node];
+  return sums;
+}
+
+/** What each node and everything below it has. */
+export function totals(tree, own) {
+  const sums = own.slice();
+  for (let node = tree.length - 1; node > 0; node--) sums[tree.parent[node]] += sums[node];
+  return sums;
+}
+
+/**
+ * From the allocating functions outwards to their callers. Nodes that get less than `least` room are not taken apart.
+ * Gives the tree with the totals that it was made with: an inverted tree depends on what is measured.
+ */
+export function inverted(tree, { value, width }, least) {
+  const parent = [0];
+  const label = [tree.label[0]];
+  const sums = { value: [0], width: [0] };
+  // Each entry is a stack that allocated, on its way outwards.
+  const entries = [];
+  for (let node = 1; node < tree.length; node++) if (value[node] !== 0 || width[node] !== 0) entries.push([node, node]);
+  const ahead = [[0, entries]];
+  while (ahead.length) {
+    const [node, here] = ahead.pop();
+    const groups = new Map();
+    for (const entry of here) {
+      const at = entry[1];
+      if (at === 0) continue;
+      const group = groups.get(tree.label[at]);
+      if (group) group.push(entry);
+      else groups.set(tree.label[at], [entry]);
+    }
+    for (const [name, group] of groups) {
+      const id = parent.length;
+      const sum = { value: 0, width: 0 };
+      for (const [stack] of group) {
+        sum.value += value[stack];
+        sum.width += width[stack];
+      }
+      parent.push(node);
+      label.push(name);
+      sums.value.push(sum.value);
+      sums.width.push(sum.width);
+      if (sum.width >= least) ahead.push([id, group.map(([stack, at]) => [stack, tree.parent[at]])]);
+    }
+  }
+  for (let node = 1; node < parent.length; node++) {
+    if (parent[node] !== 0) continue;
+    sums.value[0] += sums.value[node];
+    sums.width[0] += sums.width[node];
+  }
+  return {
+    tree: new Tree(Int32Array.from(parent), Int32Array.from(label), null),
+    value: Float64Array.from(sums.value),
+    width: Float64Array.from(sums.width),
+  };
+}
+
+/** What each label has on its own, and with all that it calls: a function that stands on a stack twice counts once. */
+export function functions(tree, own, labels) {
+  const self = new Float64Array(labels);
+  const total = new Float64Array(labels);
+  const sums = totals(tree, own);
+  const open = new Int32Array(labels);
+  const { first, list } = tree.children;
+  const ahead = [0];
+  while (ahead.length) {
+    const node = ahead.pop();
+    if (node < 0) {
+      open[tree.label[~node]] -= 1;
+      continue;
+    }
+    const label = tree.label[node];
+    self[label] += own[node];
+    if (open[label] === 0) total[label] += sums[node];
+    open[label] += 1;
+    ahead.push(~node);
+    for (let child = first[node]; child < first[node + 1]; child++) ahead.push(list[child]);
+  }
+  return { self, total };
+}

@@ -1,0 +1,170 @@
+// The call tree as a table, of which any number of rows can be open.
+
+import { el } from "./dom.js";
+import { amount, natural, percent, signed } from "./format.js";
+import { ordered, opened, visible } from "./rows.js";
+import { VirtualTable } from "./table.js";
+import { bar } from "./overview.js";
+
+/** Rows that are filled when a tree is seen for the first time. */
+const ROOM = 40;
+
+/** Matches of a search that are opened, the largest ones. */
+const MATCHES = 60;
+
+export class TreeView {
+  constructor(page) {
+    this.page = page;
+    this.sort = { key: "total", falling: true };
+    this.open = new Map();
+    this.table = new VirtualTable({
+      name: "tree",
+      label: "Call tree",
+      columns: [
+        { key: "total", title: "total", className: "number", sortable: true },
+        { key: "share", title: "share", className: "number quiet" },
+        { key: "bar", title: "", className: "bar-cell" },
+        { key: "self", title: "self", className: "number", help: "allocated by the function itself" },
+        { key: "name", title: "function", className: "name", sortable: true },
+      ],
+      cell: (row, key) => this.cell(row, key),
+      rowAttributes: (row) => this.attributes(row),
+      onSort: (key) => this.sortBy(key),
+      onActivate: (index) => this.activate(index),
+      onMove: (index) => this.page.select(this.shown.tree, this.rows[index].node),
+      onKey: (index, event) => this.key(index, event),
+    });
+    const button = (text, action, help) => el("button", { onclick: action, title: help }, text);
+    this.element = el(
+      "div",
+      { class: "tree-view" },
+      el("div", { class: "tools" }, button("Open the largest", () => this.reopen(), "what a first look shows"), button("Open all", () => this.openAll()), button("Close all", () => this.closeAll())),
+      this.table.element,
+    );
+  }
+
+  /** Nodes that are open, kept for each tree: an inverted one is another for every measure. */
+  get openNodes() {
+    const key = this.page.state.inverted ? this.page.measureKey() : "top-down";
+    if (!this.open.has(key)) this.open.set(key, opened(this.shown.tree, this.shown.width, ROOM));
+    return this.open.get(key);
+  }
+
+  setOpen(nodes) {
+    this.open.set(this.page.state.inverted ? this.page.measureKey() : "top-down", nodes);
+    this.update();
+  }
+
+  reopen() {
+    this.setOpen(opened(this.shown.tree, this.shown.width, ROOM));
+  }
+
+  openAll() {
+    const { tree } = this.shown;
+    const nodes = new Set([0]);
+    for (let node = 1; node < tree.length; node++) nodes.add(tree.parent[node]);
+    this.setOpen(nodes);
+  }
+
+  closeAll() {
+    this.setOpen(new Set());
+  }
+
+  update() {
+    this.shown = this.page.shown();
+    const { tree, value, width } = this.shown;
+    if (this.page.matches && this.page.state.query !== this.lastQuery) this.openMatches();
+    this.lastQuery = this.page.state.query;
+    const names = (a, b) => natural(this.page.name(a).short, this.page.name(b).short);
+    const size = this.shown.signed ? width : value;
+    const order = (node) => {
+      const children = ordered(tree, node, size, names);
+      if (this.shown.signed) children.sort((a, b) => Math.abs(value[b]) - Math.abs(value[a]));
+      if (this.sort.key === "name") children.sort((a, b) => names(tree.label[a], tree.label[b]));
+      return (this.sort.key === "name") === this.sort.falling ? children.reverse() : children;
+    };
+    this.rows = visible(tree, size, this.openNodes, order);
+    this.table.show(this.rows, this.sort);
+  }
+
+  openMatches() {
+    const { tree, width } = this.shown;
+    const found = [];
+    for (let node = 1; node < tree.length; node++) if (this.page.matches[tree.label[node]] && width[node] > 0) found.push(node);
+    found.sort((a, b) => width[b] - width[a]);
+    const nodes = new Set([0]);
+    for (const node of found.slice(0, MATCHES)) for (const above of tree.path(tree.parent[node])) nodes.add(above);
+    if (found.length) this.open.set(this.page.state.inverted ? this.page.measureKey() : "top-down", nodes);
+  }
+
+  cell({ node, depth }, key) {
+    const { unit } = this.page.state;
+    const { tree, value, width, own, signed: isSigned } = this.shown;
+    const write = (number) => (number === 0 ? "" : isSigned ? signed(number, unit) : amount(number, unit));
+    switch (key) {
+      case "total":
+        return isSigned ? signed(value[node], unit) : amount(value[node], unit);
+      case "share":
+        return isSigned ? "" : percent(value[node], value[0]);
+      case "bar":
+        return bar(isSigned ? Math.abs(value[node]) / (width[0] || 1) : value[node] / value[0]);
+      case "self":
+        return write(own[node]);
+      default:
+        return this.nameCell(node, depth, tree);
+    }
+  }
+
+  nameCell(node, depth, tree) {
+    const { page } = this;
+    const hasChildren = this.hasChildren(node);
+    const { short, name, className } = page.name(tree.label[node]);
+    const indent = el("span", { class: "indent" });
+    // Deep rows move on in smaller steps, so that a name is always in sight.
+    indent.style.width = `${depth <= 24 ? depth * 14 : 336 + Math.min(depth - 24, 60) * 3}px`;
+    const mark = hasChildren ? (this.openNodes.has(node) ? "▾" : "▸") : "";
+    const isMatch = page.matches && page.matches[tree.label[node]];
+    return [indent, el("span", { class: "mark", "aria-hidden": "true" }, mark), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];
+  }
+
+  hasChildren(node) {
+    const { tree, width } = this.shown;
+    return tree.childrenOf(node).some((child) => width[child] !== 0);
+  }
+
+  attributes({ node, depth }) {
+    const hasChildren = this.hasChildren(node);
+    return { "aria-level": depth + 1, "aria-expanded": hasChildren ? String(this.openNodes.has(node)) : undefined };
+  }
+
+  sortBy(key) {
+    const isSame = this.sort.key === key;
+    this.sort = { key, falling: isSame ? !this.sort.falling : key === "total" };
+    this.update();
+  }
+
+  activate(index) {
+    const { node } = this.rows[index];
+    this.page.select(this.shown.tree, node);
+    this.toggle(node, !this.openNodes.has(node));
+  }
+
+  toggle(node, open) {
+    if (open) this.openNodes.add(node);
+    else this.openNodes.delete(node);
+    this.update();
+  }
+
+  key(index, event) {
+    const { node, depth } = this.rows[index];
+    const isOpen = this.openNodes.has(node) && this.hasChildren(node);
+    if (event.key === "ArrowRight") {
+      if (isOpen) this.table.moveTo(index + 1);
+      else if (this.hasChildren(node)) this.toggle(node, true);
+    } else if (event.key === "ArrowLeft") {
+      if (isOpen) this.toggle(node, false);
+      else for (let above = index - 1; above >= 0; above--) if (this.rows[above].depth < depth) return this.table.moveTo(above), true;
+    } else return false;
+    return true;
+  }
+}

@@ -1,0 +1,118 @@
+// The treemap: areas within areas, for a look at everything at once.
+
+import { boxColour, growthColour, isDark, themed } from "./colour.js";
+import { el, fill, fitted, prepare } from "./dom.js";
+import { amount, percent, signed } from "./format.js";
+import { squares } from "./squares.js";
+
+const TITLE = 17;
+const SMALLEST = 22;
+const DEEPEST = 60;
+
+export class TreemapView {
+  constructor(page) {
+    this.page = page;
+    this.canvas = el("canvas", { class: "treemap", tabindex: 0, role: "img" });
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.crumbs = el("nav", { class: "crumbs", "aria-label": "Callers of the focus" });
+    this.holder = el("div", { class: "treemap-holder" }, this.canvas, this.tip);
+    this.element = el("div", { class: "treemap-view" }, this.crumbs, this.holder);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
+    this.canvas.addEventListener("click", (event) => {
+      const area = this.at(event.offsetX, event.offsetY);
+      if (!area) return;
+      this.page.select(this.shown.tree, area.node);
+      this.page.update({ focus: area.node });
+    });
+    new ResizeObserver(() => this.update()).observe(this.holder);
+  }
+
+  update() {
+    const { clientWidth: width, clientHeight: height } = this.holder;
+    if (width < 50 || height < 50) return;
+    const { page } = this;
+    this.shown = page.shown();
+    const { tree } = this.shown;
+    const focus = page.state.focus < tree.length ? page.state.focus : 0;
+    this.areas = this.layout(focus, { x: 0, y: 0, width, height });
+    this.draw(prepare(this.canvas, width, height));
+    const crumb = (node) => el("button", { class: "plain", onclick: () => page.update({ focus: node }) }, page.name(tree.label[node]).short);
+    const path = tree.path(focus).reverse().slice(-7);
+    fill(this.crumbs, path.map((node, index) => [index > 0 && el("span", { class: "quiet" }, " › "), crumb(node)]), el("span", { class: "quiet" }, ` ${this.sum(focus)}`));
+    this.canvas.setAttribute("aria-label", `Treemap of ${page.title()}: ${this.sum(focus)}. The call tree has the same numbers as a table.`);
+  }
+
+  /** Areas from the outermost inwards; what a function has itself is left empty in its area. */
+  layout(focus, whole) {
+    const { tree, width: size } = this.shown;
+    const areas = [];
+    const ahead = [{ node: focus, depth: 0, ...whole }];
+    while (ahead.length) {
+      const area = ahead.shift();
+      areas.push(area);
+      const inner = { x: area.x + 2, y: area.y + TITLE, width: area.width - 4, height: area.height - TITLE - 2 };
+      if (inner.width < SMALLEST || inner.height < SMALLEST || area.depth > DEEPEST) continue;
+      const children = Array.from(tree.childrenOf(area.node)).filter((child) => size[child] > 0).sort((a, b) => size[b] - size[a] || a - b);
+      const scale = (inner.width * inner.height) / size[area.node];
+      const seen = children.filter((child) => size[child] * scale >= 9);
+      const sum = seen.reduce((total, child) => total + size[child], 0);
+      const rest = size[area.node] - sum;
+      const sizes = seen.map((child) => size[child]);
+      // What is left comes where its size puts it, so that the others stay in order.
+      const place = rest > 0 ? sizes.findIndex((value) => value < rest) : -1;
+      const [nodes, all] = [seen.slice(), sizes.slice()];
+      if (rest > 0) {
+        nodes.splice(place < 0 ? nodes.length : place, 0, -1);
+        all.splice(place < 0 ? all.length : place, 0, rest);
+      }
+      squares(all, inner).forEach((square, index) => {
+        if (nodes[index] >= 0) ahead.push({ node: nodes[index], depth: area.depth + 1, ...square });
+      });
+    }
+    return areas;
+  }
+
+  draw(context) {
+    const { page } = this;
+    const { tree, value, width, signed: isSigned } = this.shown;
+    const dark = isDark();
+    const [text, line, match] = [themed("text"), themed("surface"), themed("match")];
+    context.font = `11px ${themed("font")}`;
+    context.textBaseline = "middle";
+    for (const area of this.areas) {
+      const label = tree.label[area.node];
+      const isMatch = page.matches?.[label] === 1;
+      const colour = isSigned ? growthColour(value[area.node] / (width[area.node] || 1), dark) : boxColour(page.data.describe(label), dark);
+      context.fillStyle = isMatch ? match : colour;
+      context.fillRect(area.x, area.y, area.width, area.height);
+      context.strokeStyle = page.selection?.tree === tree && page.selection.node === area.node ? themed("accent") : line;
+      context.lineWidth = 1;
+      context.strokeRect(area.x + 0.5, area.y + 0.5, Math.max(area.width - 1, 0), Math.max(area.height - 1, 0));
+      if (area.width < 40 || area.height < TITLE) continue;
+      context.fillStyle = isMatch ? themed("on-match") : text;
+      const sum = area.width > 190 ? `  ${this.sum(area.node)}` : "";
+      context.fillText(fitted(context, page.name(label).short + sum, area.width - 8), area.x + 4, area.y + TITLE / 2);
+    }
+  }
+
+  sum(node) {
+    const { unit } = this.page.state;
+    const { value, width, signed: isSigned } = this.shown;
+    return isSigned ? signed(value[node], unit) : `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
+  }
+
+  at(x, y) {
+    const isIn = (area) => area.x <= x && x < area.x + area.width && area.y <= y && y < area.y + area.height;
+    return (this.areas ?? []).findLast(isIn);
+  }
+
+  hover(event) {
+    const area = this.at(event.offsetX, event.offsetY);
+    this.tip.hidden = !area;
+    if (!area) return;
+    fill(this.tip, el("div", {}, this.page.name(this.shown.tree.label[area.node]).name), el("div", {}, this.sum(area.node)));
+    this.tip.style.left = `${Math.min(event.offsetX + 14, Math.max(this.holder.clientWidth - 380, 0))}px`;
+    this.tip.style.top = `${event.offsetY + 18}px`;
+  }
+}

@@ -1,0 +1,75 @@
+//! Columns of numbers, small when most are small or near the one before.
+//!
+//! ```text
+//!   number    0   −1   1   −2   63   64             zigzag: the sign is the lowest bit
+//!   bytes     00  01   02  03   7e   80 01          seven bits each, lowest first; the highest bit: more follow
+//! ```
+
+/// Columns one behind the other, and the table that finds them.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// Name, how many numbers, and how many bytes.
+    pub(super) table: Vec<(&'static str, usize, usize)>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Columns {
+    /// Adds a column.
+    pub(super) fn numbers(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
+        let (mut count, start) = (0, self.bytes.len());
+        for number in numbers {
+            put(&mut self.bytes, number);
+            count += 1;
+        }
+        self.table.push((name, count, self.bytes.len() - start));
+    }
+
+    /// Adds a column whose numbers are stored as differences to the one before, which the reader adds up.
+    pub(super) fn rising(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
+        let mut last = 0_i64;
+        let steps = numbers.into_iter().map(|number| number.wrapping_sub(std::mem::replace(&mut last, number)));
+        self.numbers(name, steps);
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, number: i64) {
+    let mut rest = (number << 1 ^ number >> 63).cast_unsigned();
+    while rest >= 0x80 {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check the bytes of numbers of each length, which the scripts of the page read.
+    #[test]
+    fn numbers_are_as_drawn() {
+        for (number, expected) in [
+            (0, &[0][..]),
+            (-1, &[1]),
+            (1, &[2]),
+            (63, &[0x7e]),
+            (64, &[0x80, 1]),
+            (-65, &[0x81, 1]),
+            (i64::MIN, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+        ] {
+            let mut columns = Columns::default();
+            columns.numbers("n", [number]);
+            assert_eq!(columns.bytes, expected, "{number}");
+        }
+    }
+
+    /// Check that a rising column holds differences, and that the table tells the columns apart.
+    #[test]
+    fn rising_columns_hold_differences() {
+        let mut columns = Columns::default();
+        columns.rising("a", [5, 7, 6]);
+        columns.numbers("b", [300]);
+        assert_eq!(columns.bytes, [10, 4, 1, 0xd8, 4]);
+        assert_eq!(columns.table, [("a", 3, 3), ("b", 1, 2)]);
+    }
+}

@@ -1,0 +1,283 @@
+//! The data of a page.
+//!
+//! ```text
+//!  length of the head, 4 bytes, lowest first │ head: JSON │ columns, see `columns`
+//! ```
+//!
+//! The head has the document of `info --json`, all texts, and the table of the columns. `assets/data.js` reads it.
+
+use super::PageOptions;
+use super::columns::Columns;
+use super::fold::Folded;
+use super::forest::{Forest, Place, Row};
+use super::texts::Texts;
+use crate::analysis::{Amount, Change, History, Kind, LabelId};
+use crate::loaded::Loaded;
+use capture::{Pseudo, ThreadId};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io;
+
+/// Version of the data: the scripts are in the same file, so nobody else needs to read it.
+const VERSION: u32 = 1;
+
+/// Pairs of threads that a page shows.
+const MOST_CROSSINGS: usize = 2000;
+
+#[derive(Serialize)]
+struct Head<'a> {
+    version: u32,
+    info: &'a Value,
+    folded: FoldedFields,
+    rows_left_out: usize,
+    source_url: Option<&'a str>,
+    path_map: &'a [(String, String)],
+    calls: Vec<&'static str>,
+    texts: &'a [String],
+    threads: Vec<ThreadFields>,
+    columns: &'a [(&'static str, usize, usize)],
+}
+
+#[derive(Serialize)]
+struct FoldedFields {
+    stacks: usize,
+    allocated_blocks: i64,
+    allocated_bytes: i64,
+    peak_bytes: i64,
+    leaked_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct ThreadFields {
+    tid: u32,
+    pid: u32,
+    name: u32,
+}
+
+/// What every attempt to make the data begins with.
+pub(super) struct Parts<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) history: &'a History,
+    pub(super) options: &'a PageOptions,
+    pub(super) forest: &'a Forest,
+    /// The document of `info --json`, and how many rows of its lists were left out.
+    pub(super) overview: &'a (Value, usize),
+}
+
+/// The data of a page with this much of its forest.
+pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
+    let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
+    writer.nodes(folded);
+    writer.rows(&folded.rows);
+    writer.slices();
+    writer.spectrum();
+    let threads = writer.crossings();
+    let Writer { texts, columns, .. } = writer;
+    let head = Head {
+        version: VERSION,
+        info: &parts.overview.0,
+        folded: FoldedFields {
+            stacks: folded.stacks,
+            allocated_blocks: folded.cost.allocated.blocks,
+            allocated_bytes: folded.cost.allocated.bytes,
+            peak_bytes: folded.cost.peak.bytes,
+            leaked_bytes: folded.cost.leaked.bytes,
+        },
+        rows_left_out: parts.overview.1,
+        source_url: parts.options.source_url.as_deref(),
+        path_map: &parts.options.path_map,
+        calls: (0..=u8::MAX).map_while(call_name).collect(),
+        texts: &texts.texts,
+        threads,
+        columns: &columns.table,
+    };
+    let head = serde_json::to_vec(&head)?;
+    let length = u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
+    Ok([&length.to_le_bytes()[..], &head, &columns.bytes].concat())
+}
+
+/// The function of the allocator, by the number in a row.
+fn call_name(number: u8) -> Option<&'static str> {
+    match number {
+        0 => Some("malloc"),
+        _ => Pseudo::from_number(number).filter(|pseudo| (*pseudo as u8) < 20).map(Pseudo::label),
+    }
+}
+
+struct Writer<'a> {
+    parts: &'a Parts<'a>,
+    texts: Texts,
+    columns: Columns,
+}
+
+impl Writer<'_> {
+    /// Nodes, the places that they name, and the labels that those name; each only as far as it is used.
+    fn nodes(&mut self, folded: &Folded) {
+        let mut places: Vec<Place> = Vec::new();
+        let mut known: HashMap<u32, i64> = HashMap::new();
+        let mut numbers = Vec::with_capacity(folded.nodes.len());
+        for node in &folded.nodes {
+            let number = node.place.map(|place| {
+                *known.entry(place).or_insert_with(|| {
+                    places.push(self.parts.forest.places[place as usize]);
+                    places.len() as i64
+                })
+            });
+            // 0 is what was folded.
+            numbers.push(number.unwrap_or(0));
+        }
+        let above = (0..).zip(&folded.nodes).map(|(id, node)| id - i64::from(node.parent));
+        self.columns.numbers("node.above", above);
+        self.columns.numbers("node.place", numbers);
+        let mut labels: Vec<LabelId> = Vec::new();
+        let mut known: HashMap<LabelId, i64> = HashMap::new();
+        let label = places.iter().map(|place| {
+            *known.entry(place.label).or_insert_with(|| {
+                labels.push(place.label);
+                labels.len() as i64 - 1
+            })
+        });
+        self.columns.numbers("place.label", label);
+        let (tables, texts) = (&self.parts.loaded.tables, &mut self.texts);
+        let file = places.iter().map(|place| {
+            let file = place.file.map(|file| tables.string(file)).filter(|file| !file.is_empty());
+            file.map_or(-1, |file| i64::from(texts.number(file)))
+        });
+        self.columns.numbers("place.file", file);
+        self.columns.numbers("place.line", places.iter().map(|place| i64::from(place.line.unwrap_or(0))));
+        self.columns.numbers("place.inlined", places.iter().map(|place| i64::from(place.inlined)));
+        self.labels(&labels);
+    }
+
+    fn labels(&mut self, labels: &[LabelId]) {
+        let names = &self.parts.loaded.names;
+        let texts = &mut self.texts;
+        let name = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).name)));
+        self.columns.numbers("label.name", name);
+        let short = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).short())));
+        self.columns.numbers("label.short", short);
+        let modules = &self.parts.loaded.tables.modules;
+        let module = labels.iter().map(|&id| {
+            let module = match names.label(id).kind {
+                Kind::Function(_, module) => module,
+                Kind::InModule(module) => Some(module),
+                _ => None,
+            };
+            let path = module.and_then(|module| modules.get(module.index())).map(|module| module.path.as_str());
+            path.map_or(-1, |path| i64::from(texts.number(path)))
+        });
+        self.columns.numbers("label.module", module);
+        self.columns.numbers("label.kind", labels.iter().map(|&id| kind(&names.label(id).kind)));
+        self.columns.numbers("label.noise", labels.iter().map(|&id| i64::from(names.label(id).noise)));
+    }
+
+    fn rows(&mut self, rows: &[Row]) {
+        let columns = &mut self.columns;
+        columns.rising("row.node", rows.iter().map(|row| i64::from(row.node)));
+        columns.numbers("row.call", rows.iter().map(|row| i64::from(row.call)));
+        let mut amount = |names: [&'static str; 2], of: &dyn Fn(&Row) -> Amount| {
+            columns.numbers(names[0], rows.iter().map(|row| of(row).bytes));
+            columns.numbers(names[1], rows.iter().map(|row| of(row).blocks));
+        };
+        amount(["row.allocated.bytes", "row.allocated.blocks"], &|row| row.cost.allocated);
+        amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
+        amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
+        amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
+        amount(["row.uncertain.bytes", "row.uncertain.blocks"], &|row| row.cost.uncertain);
+        amount(["row.exec.bytes", "row.exec.blocks"], &|row| row.cost.at_exec);
+        columns.numbers("row.changes", rows.iter().map(|row| row.changes.len() as i64));
+        let mut last = 0;
+        let slice = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| {
+            let slice = i64::from(*slice);
+            slice - std::mem::replace(&mut last, slice)
+        });
+        columns.numbers("change.slice", slice);
+        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Change) -> Amount| {
+            let all = || rows.iter().flat_map(|row| row.changes.iter());
+            columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));
+            columns.numbers(names[1], all().map(|(_, change)| of(change).blocks));
+        };
+        // Mostly what was allocated stays, or what came went: then one of the two is 0.
+        change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
+        change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
+        change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);
+    }
+
+    fn slices(&mut self) {
+        let slices = &self.parts.history.slices;
+        let columns = &mut self.columns;
+        columns.rising("slice.end", slices.iter().map(|slice| slice.end.time.cast_signed()));
+        columns.numbers("slice.before_end", slices.iter().map(|slice| i64::from(slice.before_end)));
+        columns.rising("slice.live.bytes", slices.iter().map(|slice| slice.live.bytes));
+        columns.rising("slice.live.blocks", slices.iter().map(|slice| slice.live.blocks));
+        columns.rising("slice.most.bytes", slices.iter().map(|slice| slice.most.bytes));
+        columns.rising("slice.most.blocks", slices.iter().map(|slice| slice.most.blocks));
+        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Change) -> Amount| {
+            columns.numbers(names[0], slices.iter().map(|slice| of(&slice.change).bytes));
+            columns.numbers(names[1], slices.iter().map(|slice| of(&slice.change).blocks));
+        };
+        change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
+        change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
+    }
+
+    fn spectrum(&mut self) {
+        let spectrum = &self.parts.history.spectrum;
+        let columns = &mut self.columns;
+        columns.numbers("size.allocated.bytes", spectrum.sizes.iter().map(|class| class.allocated.bytes));
+        columns.numbers("size.allocated.blocks", spectrum.sizes.iter().map(|class| class.allocated.blocks));
+        columns.numbers("size.temporary.blocks", spectrum.sizes.iter().map(|class| class.temporary.blocks));
+        columns.numbers("size.left.bytes", spectrum.sizes.iter().map(|class| class.left.bytes));
+        columns.numbers("size.left.blocks", spectrum.sizes.iter().map(|class| class.left.blocks));
+        columns.numbers("life.bytes", spectrum.lives.iter().map(|amount| amount.bytes));
+        columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
+    }
+
+    /// Pairs of threads, and the threads that they name. Pairs beyond the limit are one pair of nobody.
+    fn crossings(&mut self) -> Vec<ThreadFields> {
+        let tables = &self.parts.loaded.tables;
+        let mut threads: Vec<ThreadFields> = Vec::new();
+        let mut known: HashMap<ThreadId, i64> = HashMap::new();
+        let mut pairs: Vec<(i64, i64, Amount)> = Vec::new();
+        let mut rest = Amount::ZERO;
+        for crossing in &self.parts.history.crossings {
+            let Some((from, to)) = crossing.threads.filter(|_| pairs.len() < MOST_CROSSINGS) else {
+                rest += crossing.freed;
+                continue;
+            };
+            let mut number = |id: ThreadId| {
+                *known.entry(id).or_insert_with(|| {
+                    let row = tables.threads.get(id.index());
+                    let process = row.and_then(|row| tables.processes.get(row.process.index()));
+                    threads.push(ThreadFields {
+                        tid: row.map_or(0, |row| row.tid),
+                        pid: process.map_or(0, |process| process.pid),
+                        name: self.texts.number(row.map_or("", |row| &row.name)),
+                    });
+                    threads.len() as i64 - 1
+                })
+            };
+            pairs.push((number(from), number(to), crossing.freed));
+        }
+        if !rest.is_zero() {
+            pairs.push((-1, -1, rest));
+        }
+        self.columns.numbers("crossing.from", pairs.iter().map(|pair| pair.0));
+        self.columns.numbers("crossing.to", pairs.iter().map(|pair| pair.1));
+        self.columns.numbers("crossing.bytes", pairs.iter().map(|pair| pair.2.bytes));
+        self.columns.numbers("crossing.blocks", pairs.iter().map(|pair| pair.2.blocks));
+        threads
+    }
+}
+
+/// Kinds of labels, as the scripts number them.
+fn kind(kind: &Kind) -> i64 {
+    match kind {
+        Kind::Everything => 0,
+        Kind::Process => 1,
+        Kind::Function(..) => 2,
+        Kind::InModule(_) => 3,
+        Kind::Unknown(_) => 4,
+        Kind::Marker(_) => 5,
+    }
+}

@@ -1,0 +1,174 @@
+//! What of a forest fits into a page.
+//!
+//! Nodes are kept by their *weight*, the largest share that they and what is below them have of anything that a page
+//! shows. What is not kept is folded into one node below the nearest caller that is, so that sums stay right:
+//!
+//! ```text
+//!  main ──┬─ a ── b                      main ──┬─ a ── b
+//!         ├─ c ── d       a, b fit:             └─ [folded]   with the rows of c, d and e
+//!         └─ e
+//! ```
+
+use super::forest::{Forest, ROOT, Row, add};
+use crate::analysis::{Amount, Change, Cost};
+use std::collections::HashMap;
+
+/// How much may be kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) nodes: usize,
+    /// Changes of rows in slices.
+    pub(super) changes: usize,
+}
+
+/// A node of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageNode {
+    pub(super) parent: u32,
+    /// Its place in the forest's table; none for what was folded.
+    pub(super) place: Option<u32>,
+}
+
+/// What is left of a forest.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    /// From the root inwards, each followed by what is below it.
+    pub(super) nodes: Vec<PageNode>,
+    /// In order of nodes.
+    pub(super) rows: Vec<Row>,
+    /// Stacks that have no node of their own.
+    pub(super) stacks: usize,
+    /// What they cost.
+    pub(super) cost: Cost,
+}
+
+impl Folded {
+    /// Keeps the weightiest nodes of a forest.
+    pub(super) fn new(forest: &Forest, total: &Cost, limits: Limits) -> Self {
+        let kept = kept(forest, &weights(forest, total), limits);
+        let mut folded = Self::default();
+        let page_node = folded.take_nodes(forest, &kept);
+        let mut rows: HashMap<(u32, u8), Row> = HashMap::new();
+        for row in &forest.rows {
+            let place = page_node[row.node as usize];
+            // What is folded is one row, whatever was called.
+            let call = if kept[row.node as usize] { row.call } else { 0 };
+            let sum = rows.entry((place, call)).or_insert_with(|| Row { node: place, call, ..Row::default() });
+            sum.cost += row.cost;
+            add(&mut sum.changes, &row.changes);
+            if !kept[row.node as usize] {
+                folded.stacks += 1;
+                folded.cost += row.cost;
+            }
+        }
+        folded.rows = rows.into_values().collect();
+        folded.rows.sort_unstable_by_key(|row| (row.node, row.call));
+        folded
+    }
+
+    /// Puts the nodes into order, and says for each of the forest where it went.
+    fn take_nodes(&mut self, forest: &Forest, kept: &[bool]) -> Vec<u32> {
+        let children = Children::new(forest, kept);
+        let mut page_node = vec![ROOT; forest.nodes.len()];
+        let mut ahead = vec![(ROOT, ROOT)];
+        while let Some((id, parent)) = ahead.pop() {
+            let here = u32::try_from(self.nodes.len()).expect("fewer nodes than the forest has");
+            self.nodes.push(PageNode { parent, place: Some(forest.nodes[id as usize].1) });
+            page_node[id as usize] = here;
+            ahead.extend(children.of(id).map(|child| (child, here)));
+        }
+        // Parents come first, so each knows by now where it went.
+        let mut remainders: HashMap<u32, u32> = HashMap::new();
+        for (id, &(parent, _)) in forest.nodes.iter().enumerate() {
+            if kept[id] {
+                continue;
+            }
+            let above = page_node[parent as usize];
+            page_node[id] = match kept[parent as usize] {
+                false => above,
+                true => *remainders.entry(above).or_insert_with(|| {
+                    self.nodes.push(PageNode { parent: above, place: None });
+                    u32::try_from(self.nodes.len() - 1).expect("fewer nodes than the forest has")
+                }),
+            };
+        }
+        page_node
+    }
+}
+
+/// The kept nodes below each node.
+struct Children {
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Children {
+    fn new(forest: &Forest, kept: &[bool]) -> Self {
+        let mut children =
+            Self { first: vec![ROOT; forest.nodes.len()], next: vec![ROOT; forest.nodes.len()] };
+        for (id, &(parent, _)) in (0_u32..).zip(&forest.nodes).skip(1) {
+            if kept[id as usize] {
+                children.next[id as usize] = children.first[parent as usize];
+                children.first[parent as usize] = id;
+            }
+        }
+        children
+    }
+
+    /// The root is nobody's child, so it ends the list.
+    fn of(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
+        let child = |id: u32| Some(id).filter(|&id| id != ROOT);
+        std::iter::successors(child(self.first[id as usize]), move |&id| child(self.next[id as usize]))
+    }
+}
+
+/// Which nodes are kept: as many as fit, the weightiest first, callers before what they call.
+fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
+    let mut changes = vec![0_usize; forest.nodes.len()];
+    for row in &forest.rows {
+        changes[row.node as usize] += row.changes.len();
+    }
+    let mut order: Vec<usize> = (1..forest.nodes.len()).collect();
+    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    let mut kept = vec![false; forest.nodes.len()];
+    kept[0] = true;
+    let mut sum = changes[0];
+    for id in order.into_iter().take(limits.nodes.saturating_sub(1)) {
+        sum = sum.saturating_add(changes[id]);
+        if sum > limits.changes {
+            break;
+        }
+        kept[id] = true;
+    }
+    kept
+}
+
+/// The weight of every node: that of its rows and of all that is below it. A caller weighs at least as much as what it
+/// calls.
+fn weights(forest: &Forest, total: &Cost) -> Vec<f64> {
+    let mut weights = vec![0.0_f64; forest.nodes.len()];
+    for row in &forest.rows {
+        weights[row.node as usize] += weight(row, total);
+    }
+    for id in (1..forest.nodes.len()).rev() {
+        let (parent, _) = forest.nodes[id];
+        weights[parent as usize] += weights[id];
+    }
+    weights
+}
+
+fn weight(row: &Row, total: &Cost) -> f64 {
+    let share = |part: i64, whole: i64| part.unsigned_abs() as f64 / whole.unsigned_abs().max(1) as f64;
+    let both = |part: Amount, whole: Amount| share(part.bytes, whole.bytes).max(share(part.blocks, whole.blocks));
+    let mut live = Amount::ZERO;
+    let mut most = 0.0_f64;
+    for (_, Change { live: change, .. }) in &row.changes {
+        live += *change;
+        most = most.max(share(live.bytes, total.peak.bytes));
+    }
+    let cost = &row.cost;
+    most.max(both(cost.peak, total.peak))
+        .max(both(cost.live(), total.live()))
+        .max(both(cost.allocated, total.allocated))
+        .max(both(cost.temporary, total.temporary))
+}

@@ -1,0 +1,217 @@
+//! All stacks as one tree of functions with their lines.
+//!
+//! The trees of other views join what has one name; here a function stands once for each line that it was called from,
+//! so that every stack can be shown with its lines. The page joins names itself.
+//!
+//! ```text
+//!  node 0 [Everything] ── 1 app ──┬─ 2 main:10 ── 3 fill:7 ◄── row 0: from malloc
+//!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
+//! ```
+
+use crate::analysis::{Change, Cost, History, LabelId, Names, Step, call_kind};
+use crate::loaded::Loaded;
+use capture::{Node, NodeId, StringId, Tables};
+use std::collections::HashMap;
+
+/// Everything below it.
+pub(super) const ROOT: u32 = 0;
+
+/// What tells the nodes below one node apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) label: LabelId,
+    pub(super) file: Option<StringId>,
+    pub(super) line: Option<u32>,
+    pub(super) inlined: bool,
+}
+
+/// The blocks that one stack allocated by one function of the allocator.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) node: u32,
+    /// Number of the pseudo frame that says which function was called, 0 for `malloc`.
+    pub(super) call: u8,
+    pub(super) cost: Cost,
+    /// By slice, rising.
+    pub(super) changes: Vec<(u32, Change)>,
+}
+
+/// The tree. Parents come before their children.
+#[derive(Debug)]
+pub(super) struct Forest {
+    /// The node above, and a number of [`Self::places`].
+    pub(super) nodes: Vec<(u32, u32)>,
+    pub(super) places: Vec<Place>,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Forest {
+    /// Of all stacks that ever allocated.
+    pub(super) fn new(loaded: &Loaded, history: &History) -> Self {
+        let mut builder = Builder::new(&loaded.tables, &loaded.names);
+        let names = &loaded.names;
+        let costs = loaded.profile.sites.iter().map(|site| Item {
+            process: names.process(site.process),
+            node: site.node,
+            adds: Adds::Cost(&site.cost),
+        });
+        let changes = history.sites.iter().map(|site| Item {
+            process: names.process(site.process),
+            node: site.node,
+            adds: Adds::Changes(history.changes(site)),
+        });
+        let mut items: Vec<Item<'_>> = costs.chain(changes).collect();
+        items.sort_by_key(|item| (item.process, item.node));
+        for of_process in items.chunk_by(|a, b| a.process == b.process) {
+            builder.process(of_process);
+        }
+        builder.forest
+    }
+}
+
+/// What a stack of a process adds to its row.
+struct Item<'a> {
+    process: LabelId,
+    node: NodeId,
+    adds: Adds<'a>,
+}
+
+enum Adds<'a> {
+    Cost(&'a Cost),
+    Changes(&'a [(u32, Change)]),
+}
+
+const NONE: u32 = u32::MAX;
+
+struct Builder<'a> {
+    tables: &'a Tables,
+    names: &'a Names,
+    forest: Forest,
+    places: HashMap<Place, u32>,
+    children: HashMap<(u32, u32), u32>,
+    rows: HashMap<(u32, u8), usize>,
+    /// Node of each stack within the present process, or [`NONE`].
+    mapped: Vec<u32>,
+    touched: Vec<NodeId>,
+    path: Vec<(NodeId, Node)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(tables: &'a Tables, names: &'a Names) -> Self {
+        let mut builder = Self {
+            tables,
+            names,
+            forest: Forest { nodes: Vec::new(), places: Vec::new(), rows: Vec::new() },
+            places: HashMap::new(),
+            children: HashMap::new(),
+            rows: HashMap::new(),
+            mapped: vec![NONE; tables.nodes.len().max(1)],
+            touched: Vec::new(),
+            path: Vec::new(),
+        };
+        let everything = builder.place(lone(LabelId::EVERYTHING));
+        builder.forest.nodes.push((ROOT, everything));
+        builder
+    }
+
+    fn process(&mut self, items: &[Item<'_>]) {
+        let Some(first) = items.first() else { return };
+        let process = self.child(ROOT, lone(first.process));
+        self.map(NodeId::ROOT, process);
+        for item in items {
+            let row = self.row(item.node);
+            match item.adds {
+                Adds::Cost(cost) => row.cost += *cost,
+                Adds::Changes(changes) => add(&mut row.changes, changes),
+            }
+        }
+        for node in self.touched.drain(..) {
+            self.mapped[node.index()] = NONE;
+        }
+    }
+
+    fn row(&mut self, stack: NodeId) -> &mut Row {
+        let node = self.node(stack);
+        let call = call_kind(self.tables, stack).map_or(0, |call| call as u8);
+        let rows = &mut self.forest.rows;
+        let place = *self.rows.entry((node, call)).or_insert_with(|| {
+            rows.push(Row { node, call, ..Row::default() });
+            rows.len() - 1
+        });
+        &mut rows[place]
+    }
+
+    /// The node of a stack: outwards to the nearest caller that has one, and back in.
+    fn node(&mut self, stack: NodeId) -> u32 {
+        let mut path = std::mem::take(&mut self.path);
+        path.extend(self.tables.stack(stack).take_while(|(id, _)| self.mapped[id.index()] == NONE));
+        let outer = match path.last() {
+            Some(&(id, node)) if node.parent < id => node.parent,
+            Some(_) => NodeId::ROOT,
+            None => stack,
+        };
+        let mut at = self.mapped[outer.index()];
+        while let Some((id, node)) = path.pop() {
+            let names = self.names;
+            for step in names.steps(node.frame).iter().rev() {
+                at = self.child(at, place_of(step));
+            }
+            self.map(id, at);
+        }
+        self.path = path;
+        at
+    }
+
+    fn map(&mut self, stack: NodeId, node: u32) {
+        self.mapped[stack.index()] = node;
+        self.touched.push(stack);
+    }
+
+    fn child(&mut self, parent: u32, place: Place) -> u32 {
+        let place = self.place(place);
+        let nodes = &mut self.forest.nodes;
+        *self.children.entry((parent, place)).or_insert_with(|| {
+            nodes.push((parent, place));
+            number(nodes.len() - 1)
+        })
+    }
+
+    fn place(&mut self, place: Place) -> u32 {
+        let places = &mut self.forest.places;
+        *self.places.entry(place).or_insert_with(|| {
+            places.push(place);
+            number(places.len() - 1)
+        })
+    }
+}
+
+fn place_of(step: &Step) -> Place {
+    let &Step { label, file, line, inlined } = step;
+    Place { label, file, line, inlined }
+}
+
+fn lone(label: LabelId) -> Place {
+    Place { label, file: None, line: None, inlined: false }
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer nodes than 2^32")
+}
+
+/// Adds changes to others, both by slice, rising.
+pub(super) fn add(sum: &mut Vec<(u32, Change)>, changes: &[(u32, Change)]) {
+    if sum.is_empty() {
+        sum.extend_from_slice(changes);
+        return;
+    }
+    let mut old = std::mem::take(sum).into_iter().peekable();
+    for &(slice, change) in changes {
+        sum.extend(std::iter::from_fn(|| old.next_if(|(earlier, _)| *earlier < slice)));
+        let mut change = change;
+        if let Some((_, same)) = old.next_if(|(other, _)| *other == slice) {
+            change += same;
+        }
+        sum.push((slice, change));
+    }
+    sum.extend(old);
+}

@@ -1,0 +1,51 @@
+//! The web report: one file that a browser opens without a network.
+//!
+//! ```text
+//!  Loaded, History ──► Forest ──► Columns ──► deflate ──► base64 ─┐
+//!                      folded     numbers, names once             ├──► report.html
+//!                                 assets: page, style, scripts ───┘
+//! ```
+//!
+//! What the page keeps to:
+//! - **No request to anywhere.** Its policy forbids all of them, and lets only the page's own script run, which is named
+//!   by its hash.
+//! - **All text of a capture is hostile.** It lies in the data only, as base64, never in markup; the scripts make nodes
+//!   of text, never markup of text.
+//! - **It has a size.** What does not fit into [`MOST_BYTES`] is folded into its callers, as nodes of their own, so that
+//!   sums stay right at every level; the page says what was folded.
+//! - **Numbers are those of the other views**, from the same [`Loaded`]. What the page shows of moments and ranges it adds
+//!   up itself, from the changes of every stack in a [`History`], exactly.
+//!
+//! The page takes its data from a *source* (`assets/source.js`). The one that lies in the page is the only one yet.
+
+mod columns;
+mod data;
+mod fold;
+mod forest;
+mod overview;
+mod page;
+mod script;
+mod texts;
+
+pub use page::MOST_BYTES;
+
+use crate::analysis::History;
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// What the user wants of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageOptions {
+    /// Where source lines are to be found: an address with `{path}` and `{line}` in it.
+    pub source_url: Option<String>,
+    /// Beginnings of paths, and what to put in their place: for programs that were built elsewhere.
+    pub path_map: Vec<(String, String)>,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// Those of the writer.
+pub fn page(out: &mut dyn Write, loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<()> {
+    page::write(out, loaded, history, options)
+}

@@ -1,0 +1,54 @@
+//! What the page says of the whole capture: the document of `info --json`, cut where it has no end.
+
+use crate::json;
+use crate::loaded::Loaded;
+use serde_json::Value;
+use std::io;
+
+use super::texts::shortened;
+
+/// Rows of a list that a page keeps: of processes, for example.
+const MOST_ROWS: usize = 1000;
+
+/// The document of `info --json`, and how many rows of its lists were left out.
+pub(super) fn overview(loaded: &Loaded) -> io::Result<(Value, usize)> {
+    let mut text = Vec::new();
+    json::info(&mut text, loaded)?;
+    let mut document = serde_json::from_slice(&text)?;
+    let left_out = cut(&mut document);
+    Ok((document, left_out))
+}
+
+/// Cuts lists and texts that are longer than anybody reads, and counts the rows that are gone. The document is as deep
+/// as our own code makes it.
+fn cut(value: &mut Value) -> usize {
+    match value {
+        Value::String(text) => {
+            *text = shortened(text);
+            0
+        }
+        Value::Array(rows) => {
+            let gone = rows.len().saturating_sub(MOST_ROWS);
+            rows.truncate(MOST_ROWS);
+            gone + rows.iter_mut().map(cut).sum::<usize>()
+        }
+        Value::Object(fields) => fields.values_mut().map(cut).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Check that long lists are cut at every level, and that what is gone is counted.
+    #[test]
+    fn long_lists_are_cut() {
+        let mut document = json!({"a": vec![1; MOST_ROWS + 5], "b": [{"c": vec![2; MOST_ROWS + 2]}], "d": 3});
+        assert_eq!(cut(&mut document), 7);
+        assert_eq!(document["a"].as_array().map(Vec::len), Some(MOST_ROWS));
+        assert_eq!(document["b"][0]["c"].as_array().map(Vec::len), Some(MOST_ROWS));
+        assert_eq!(document["d"], 3);
+    }
+}

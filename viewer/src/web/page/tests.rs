@@ -1,0 +1,1 @@
+//! Pages of made captures.

@@ -1,0 +1,124 @@
+//! The script of a page: the modules of `assets/` as one.
+//!
+//! Each stays a scope of its own, so names need only be unique where they are used, and the files are ordinary modules
+//! that other programs can load as they are:
+//!
+//! ```text
+//!  import { a, b } from "./x.js";         const { a, b } = $x;
+//!  export function f() {}         ──►     function f() {}            in   const $y = (() => { …; return { f }; })();
+//! ```
+
+/// The modules, each after those that it imports.
+const MODULES: [(&str, &str); 26] = [
+    ("text", include_str!("assets/text.js")),
+    ("format", include_str!("assets/format.js")),
+    ("inflate", include_str!("assets/inflate.js")),
+    ("source", include_str!("assets/source.js")),
+    ("data", include_str!("assets/data.js")),
+    ("metric", include_str!("assets/metric.js")),
+    ("tree", include_str!("assets/tree.js")),
+    ("rows", include_str!("assets/rows.js")),
+    ("flame", include_str!("assets/flame.js")),
+    ("squares", include_str!("assets/squares.js")),
+    ("state", include_str!("assets/state.js")),
+    ("places", include_str!("assets/places.js")),
+    ("page", include_str!("assets/page.js")),
+    ("dom", include_str!("assets/dom.js")),
+    ("colour", include_str!("assets/colour.js")),
+    ("table", include_str!("assets/table.js")),
+    ("overview", include_str!("assets/overview.js")),
+    ("timeline", include_str!("assets/timeline.js")),
+    ("flame_view", include_str!("assets/flame_view.js")),
+    ("tree_view", include_str!("assets/tree_view.js")),
+    ("treemap_view", include_str!("assets/treemap_view.js")),
+    ("stacks_view", include_str!("assets/stacks_view.js")),
+    ("spectrum_view", include_str!("assets/spectrum_view.js")),
+    ("threads_view", include_str!("assets/threads_view.js")),
+    ("details", include_str!("assets/details.js")),
+    ("main", include_str!("assets/main.js")),
+];
+
+/// All of it.
+pub(super) fn script() -> String {
+    MODULES.iter().fold(String::from("\"use strict\";\n"), |mut script, (name, module)| {
+        add(&mut script, name, module);
+        script
+    })
+}
+
+fn add(script: &mut String, name: &str, module: &str) {
+    let mut exported = Vec::new();
+    script.push_str(&format!("const ${name} = (() => {{\n"));
+    for line in module.lines() {
+        if let Some((names, from)) = import(line) {
+            script.push_str(&format!("const {names} = ${from};\n"));
+            continue;
+        }
+        let declaration = line.strip_prefix("export ");
+        exported.extend(declaration.and_then(declared));
+        script.push_str(declaration.unwrap_or(line));
+        script.push('\n');
+    }
+    script.push_str(&format!("return {{ {} }};\n}})();\n", exported.join(", ")));
+}
+
+/// The names, in braces, and the module of an import.
+fn import(line: &str) -> Option<(&str, &str)> {
+    let (names, from) = line.strip_prefix("import ")?.split_once(" from ")?;
+    Some((names, from.strip_prefix("\"./")?.strip_suffix(".js\";")?))
+}
+
+/// What a line declares.
+fn declared(line: &str) -> Option<&str> {
+    let kinds = ["async function ", "function ", "class ", "const "];
+    let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+    name.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, HashSet};
+
+    /// Check how a module becomes a scope.
+    #[test]
+    fn modules_become_scopes() {
+        let mut script = String::new();
+        add(&mut script, "y", "import { a } from \"./x.js\";\nexport function f(b) {\n}\nexport const C = a;\n");
+        assert_eq!(
+            script,
+            "const $y = (() => {\nconst { a } = $x;\nfunction f(b) {\n}\nconst C = a;\nreturn { f, C };\n})();\n"
+        );
+    }
+
+    /// Check that every module finds what it imports in a module before it, and uses it.
+    #[test]
+    fn imports_are_there_before() {
+        let mut known: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (name, module) in MODULES {
+            for line in module.lines().filter(|line| line.starts_with("import")) {
+                let (names, from) = import(line).unwrap_or_else(|| panic!("{name}: {line}"));
+                for imported in names.trim_matches(['{', '}', ' ']).split(", ") {
+                    assert!(known.get(from).is_some_and(|names| names.contains(imported)), "{name}: {line}");
+                    assert!(module.matches(imported).count() > 1, "{name} does not use {imported}");
+                }
+            }
+            let exports = module.lines().filter_map(|line| declared(line.strip_prefix("export ")?));
+            known.insert(name, exports.collect());
+        }
+    }
+
+    /// Check that no module makes markup or code of text, or asks anybody for anything.
+    #[test]
+    fn text_stays_text() {
+        let dangers = [
+            "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "setTimeout(\"",
+            "fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "</script",
+        ];
+        for (name, module) in MODULES {
+            for danger in dangers {
+                assert!(!module.contains(danger), "{name} has {danger}");
+            }
+        }
+    }
+}
