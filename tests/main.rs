@@ -37,6 +37,7 @@ mod modules;
 mod options;
 
 mod exports;
+mod web;
 
 mod benches;
 mod hard_cases;

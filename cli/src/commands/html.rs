@@ -49,15 +49,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         output::check(&path, arguments.force)?;
     }
     let (loaded, history) = arguments.capture.open_with_history()?;
-    let options = PageOptions {
-        source_url: arguments.source_url.clone(),
-        path_map: arguments.path_map.clone(),
-    };
+    let options =
+        PageOptions { source_url: arguments.source_url.clone(), path_map: arguments.path_map.clone() };
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
-    replace(&path, write).map_err(|error| Failure::new(1, anyhow!("cannot write {}: {error}", path.display())))?;
+    replace(&path, write)
+        .map_err(|error| Failure::new(1, anyhow!("cannot write {}: {error}", path.display())))?;
     message::plain(&format!("Wrote {}", path.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -88,7 +87,9 @@ fn template(text: &str) -> Result<String, String> {
         begins_well && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+.-".contains(letter));
     let runs = ["javascript", "data", "vbscript", "blob"];
     if !is_scheme || runs.iter().any(|runs| scheme.eq_ignore_ascii_case(runs)) {
-        return Err("an address begins with a scheme that opens files, as in vscode://file/{path}:{line}".to_owned());
+        return Err(
+            "an address begins with a scheme that opens files, as in vscode://file/{path}:{line}".to_owned()
+        );
     }
     if !text.contains("{path}") {
         return Err("an address has {path} in it, as in vscode://file/{path}:{line}".to_owned());

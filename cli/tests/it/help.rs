@@ -8,6 +8,7 @@ const COMMANDS: [&str; 14] = [
     "record",
     "report",
     "leaks",
+    "html",
     "info",
     "dump",
     "header",

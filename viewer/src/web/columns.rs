@@ -5,30 +5,48 @@
 //!   bytes     00  01   02  03   7e   80 01          seven bits each, lowest first; the highest bit: more follow
 //! ```
 
+use serde::Serialize;
+
+/// What the table says of a column.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Column {
+    name: &'static str,
+    /// How many numbers.
+    count: usize,
+    /// How many bytes.
+    size: usize,
+    /// Each number is a difference to the one before.
+    rising: bool,
+}
+
 /// Columns one behind the other, and the table that finds them.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    /// Name, how many numbers, and how many bytes.
-    pub(super) table: Vec<(&'static str, usize, usize)>,
+    pub(super) table: Vec<Column>,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Columns {
     /// Adds a column.
     pub(super) fn numbers(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
-        let (mut count, start) = (0, self.bytes.len());
-        for number in numbers {
-            put(&mut self.bytes, number);
-            count += 1;
-        }
-        self.table.push((name, count, self.bytes.len() - start));
+        self.add(name, numbers.into_iter(), false);
     }
 
     /// Adds a column whose numbers are stored as differences to the one before, which the reader adds up.
     pub(super) fn rising(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
         let mut last = 0_i64;
-        let steps = numbers.into_iter().map(|number| number.wrapping_sub(std::mem::replace(&mut last, number)));
-        self.numbers(name, steps);
+        let steps =
+            numbers.into_iter().map(|number| number.wrapping_sub(std::mem::replace(&mut last, number)));
+        self.add(name, steps, true);
+    }
+
+    fn add(&mut self, name: &'static str, numbers: impl Iterator<Item = i64>, rising: bool) {
+        let (mut count, start) = (0, self.bytes.len());
+        for number in numbers {
+            put(&mut self.bytes, number);
+            count += 1;
+        }
+        self.table.push(Column { name, count, size: self.bytes.len() - start, rising });
     }
 }
 
@@ -70,6 +88,7 @@ mod tests {
         columns.rising("a", [5, 7, 6]);
         columns.numbers("b", [300]);
         assert_eq!(columns.bytes, [10, 4, 1, 0xd8, 4]);
-        assert_eq!(columns.table, [("a", 3, 3), ("b", 1, 2)]);
+        let column = |name, count, size, rising| Column { name, count, size, rising };
+        assert_eq!(columns.table, [column("a", 3, 3, true), column("b", 1, 2, false)]);
     }
 }

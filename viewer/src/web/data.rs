@@ -7,7 +7,7 @@
 //! The head has the document of `info --json`, all texts, and the table of the columns. `assets/data.js` reads it.
 
 use super::PageOptions;
-use super::columns::Columns;
+use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
@@ -36,7 +36,7 @@ struct Head<'a> {
     calls: Vec<&'static str>,
     texts: &'a [String],
     threads: Vec<ThreadFields>,
-    columns: &'a [(&'static str, usize, usize)],
+    columns: &'a [Column],
 }
 
 #[derive(Serialize)]
@@ -93,7 +93,8 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
         columns: &columns.table,
     };
     let head = serde_json::to_vec(&head)?;
-    let length = u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
+    let length =
+        u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
     Ok([&length.to_le_bytes()[..], &head, &columns.bytes].concat())
 }
 
@@ -164,7 +165,8 @@ impl Writer<'_> {
                 Kind::InModule(module) => Some(module),
                 _ => None,
             };
-            let path = module.and_then(|module| modules.get(module.index())).map(|module| module.path.as_str());
+            let path =
+                module.and_then(|module| modules.get(module.index())).map(|module| module.path.as_str());
             path.map_or(-1, |path| i64::from(texts.number(path)))
         });
         self.columns.numbers("label.module", module);
@@ -187,12 +189,8 @@ impl Writer<'_> {
         amount(["row.uncertain.bytes", "row.uncertain.blocks"], &|row| row.cost.uncertain);
         amount(["row.exec.bytes", "row.exec.blocks"], &|row| row.cost.at_exec);
         columns.numbers("row.changes", rows.iter().map(|row| row.changes.len() as i64));
-        let mut last = 0;
-        let slice = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| {
-            let slice = i64::from(*slice);
-            slice - std::mem::replace(&mut last, slice)
-        });
-        columns.numbers("change.slice", slice);
+        let slices = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| i64::from(*slice));
+        columns.rising("change.slice", slices);
         let mut change = |names: [&'static str; 2], of: &dyn Fn(&Change) -> Amount| {
             let all = || rows.iter().flat_map(|row| row.changes.iter());
             columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));

@@ -53,7 +53,8 @@ impl Folded {
             let place = page_node[row.node as usize];
             // What is folded is one row, whatever was called.
             let call = if kept[row.node as usize] { row.call } else { 0 };
-            let sum = rows.entry((place, call)).or_insert_with(|| Row { node: place, call, ..Row::default() });
+            let sum =
+                rows.entry((place, call)).or_insert_with(|| Row { node: place, call, ..Row::default() });
             sum.cost += row.cost;
             add(&mut sum.changes, &row.changes);
             if !kept[row.node as usize] {
@@ -159,7 +160,8 @@ fn weights(forest: &Forest, total: &Cost) -> Vec<f64> {
 
 fn weight(row: &Row, total: &Cost) -> f64 {
     let share = |part: i64, whole: i64| part.unsigned_abs() as f64 / whole.unsigned_abs().max(1) as f64;
-    let both = |part: Amount, whole: Amount| share(part.bytes, whole.bytes).max(share(part.blocks, whole.blocks));
+    let both =
+        |part: Amount, whole: Amount| share(part.bytes, whole.bytes).max(share(part.blocks, whole.blocks));
     let mut live = Amount::ZERO;
     let mut most = 0.0_f64;
     for (_, Change { live: change, .. }) in &row.changes {

@@ -46,6 +46,11 @@ pub struct PageOptions {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn page(out: &mut dyn Write, loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<()> {
+pub fn page(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    history: &History,
+    options: &PageOptions,
+) -> io::Result<()> {
     page::write(out, loaded, history, options)
 }

@@ -58,10 +58,8 @@ fn encoded(loaded: &Loaded, history: &History, options: &PageOptions, room: usiz
     let overview = overview(loaded)?;
     let parts = Parts { loaded, history, options, forest: &forest, overview: &overview };
     let changes = forest.rows.iter().map(|row| row.changes.len()).sum::<usize>();
-    let mut limits = Limits {
-        nodes: LIMITS.nodes.min(forest.nodes.len()),
-        changes: LIMITS.changes.min(changes),
-    };
+    let mut limits =
+        Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
     for _ in 0..ATTEMPTS {
         let folded = Folded::new(&forest, &loaded.profile.total, limits);
         let packed = deflate(&data(&parts, &folded)?)?;

@@ -84,7 +84,11 @@ mod tests {
     #[test]
     fn modules_become_scopes() {
         let mut script = String::new();
-        add(&mut script, "y", "import { a } from \"./x.js\";\nexport function f(b) {\n}\nexport const C = a;\n");
+        add(
+            &mut script,
+            "y",
+            "import { a } from \"./x.js\";\nexport function f(b) {\n}\nexport const C = a;\n",
+        );
         assert_eq!(
             script,
             "const $y = (() => {\nconst { a } = $x;\nfunction f(b) {\n}\nconst C = a;\nreturn { f, C };\n})();\n"
@@ -112,8 +116,20 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let dangers = [
-            "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "setTimeout(\"",
-            "fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "</script",
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+            "setTimeout(\"",
+            "fetch(",
+            "XMLHttpRequest",
+            "WebSocket",
+            "EventSource",
+            "sendBeacon",
+            "import(",
+            "</script",
         ];
         for (name, module) in MODULES {
             for danger in dangers {

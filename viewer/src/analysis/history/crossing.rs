@@ -57,8 +57,9 @@ impl Crossings {
     pub(super) fn finish(mut self, estimator: &Estimator) -> Vec<Crossing> {
         self.enter();
         let pairs = self.pairs.iter();
-        let mut all: Vec<Crossing> =
-            pairs.map(|(&pair, &freed)| Crossing { threads: Some(pair), freed: estimator.whole(freed) }).collect();
+        let mut all: Vec<Crossing> = pairs
+            .map(|(&pair, &freed)| Crossing { threads: Some(pair), freed: estimator.whole(freed) })
+            .collect();
         all.sort_unstable_by_key(|crossing| (Reverse(crossing.freed.blocks), crossing.threads));
         if !self.others.is_zero() {
             all.push(Crossing { threads: None, freed: estimator.whole(self.others) });

@@ -82,8 +82,7 @@ impl Recorder {
     fn take_changes(&mut self) -> Vec<(u32, Change)> {
         self.touched.sort_unstable_by_key(|site| site.0);
         let open = &mut self.open;
-        let changes =
-            self.touched.drain(..).map(|site| (site.0, std::mem::take(&mut open[site.0 as usize])));
+        let changes = self.touched.drain(..).map(|site| (site.0, std::mem::take(&mut open[site.0 as usize])));
         changes.filter(|(_, change)| !change.is_zero()).collect()
     }
 }
@@ -104,6 +103,10 @@ impl Watch for Recorder {
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let block = self.estimator.count(life.size).amount;
         let mut change = Change { live: -block, ..Change::default() };
+        // A block whose free is unknown was gone before its address was handed out again.
+        if !matches!(death.end, End::Displaced { .. }) {
+            self.slicer.stand();
+        }
         match death.end {
             End::Left { ended, .. } => {
                 self.spectrum.size(life.size).left += block;
@@ -138,6 +141,7 @@ impl Watch for Recorder {
     }
 
     fn event(&mut self, at: Instant, _: &Event) {
+        self.slicer.stand();
         self.last = at;
     }
 }

@@ -103,13 +103,22 @@ impl Slicer {
     pub(super) fn change(&mut self, change: Change) {
         self.open.change += change;
         self.open.live += change.live;
+    }
+
+    /// Notes that what is live now was live together.
+    #[inline]
+    pub(super) fn stand(&mut self) {
         if self.open.live.bytes > self.open.most.bytes {
             self.open.most = self.open.live;
         }
     }
 
     /// Ends the last slice and gives all of them.
-    pub(super) fn finish(mut self, last: Instant, changes: Vec<(u32, Change)>) -> Vec<(Slice, Vec<(u32, Change)>)> {
+    pub(super) fn finish(
+        mut self,
+        last: Instant,
+        changes: Vec<(u32, Change)>,
+    ) -> Vec<(Slice, Vec<(u32, Change)>)> {
         if !self.open.change.is_zero() || !changes.is_empty() || self.done.is_empty() {
             let time = last.time.max(self.last_end());
             self.close(Instant { position: last.position, time }, false, changes);
@@ -153,7 +162,9 @@ impl Slicer {
         let mut merged: Vec<Closed> = Vec::with_capacity(self.done.len());
         for closed in self.done.drain(..) {
             match merged.last_mut() {
-                Some(last) if !last.slice.before_end && bucket(last) == bucket(&closed) => last.absorb(closed),
+                Some(last) if !last.slice.before_end && bucket(last) == bucket(&closed) => {
+                    last.absorb(closed)
+                }
                 _ => merged.push(closed),
             }
         }
@@ -166,7 +177,8 @@ impl Slicer {
 impl Closed {
     /// Takes the slice that follows.
     fn absorb(&mut self, next: Closed) {
-        let most = if next.slice.most.bytes > self.slice.most.bytes { next.slice.most } else { self.slice.most };
+        let most =
+            if next.slice.most.bytes > self.slice.most.bytes { next.slice.most } else { self.slice.most };
         let mut change = self.slice.change;
         change += next.slice.change;
         self.slice = Slice { most, change, ..next.slice };

@@ -1,1 +1,175 @@
-//! Histories of made captures.
+//! Histories of made recordings agree with what the same pass counted.
+
+use super::{Change, History, Recorder};
+use crate::analysis::cost::Amount;
+use crate::analysis::{Load, Profile};
+use capture::{
+    Action, Ended, Event, Frame, FrameId, Node, NodeId, Process, ProcessEnd, ProcessId, Tables, Thread,
+    ThreadId,
+};
+use proptest::prelude::*;
+
+const MAIN: ThreadId = ThreadId(0);
+const OTHER: ThreadId = ThreadId(1);
+
+/// One process with two threads and this many stacks beside the empty one.
+fn tables(stacks: u32, ended: Option<Ended>) -> Tables {
+    let process = Process { end: ended.map(|ended| ProcessEnd { ended, time: 0 }), ..Process::default() };
+    let thread = |tid| Thread { process: ProcessId(0), tid, name: String::new() };
+    let code = |address| Frame::Code { module: None, address: u64::from(address), exact: false };
+    let node = |frame| Node { parent: NodeId::ROOT, frame: FrameId(frame) };
+    Tables {
+        processes: vec![process],
+        threads: vec![thread(1), thread(2)],
+        frames: (0..=stacks).map(code).collect(),
+        nodes: (0..=stacks).map(node).collect(),
+        ..Tables::default()
+    }
+}
+
+fn alloc(time: u64, address: u64, size: u64, stack: u32) -> Event {
+    Event { time, thread: MAIN, action: Action::Alloc { address, size, alignment: 0, stack: NodeId(stack) } }
+}
+
+fn free(time: u64, thread: ThreadId, address: u64) -> Event {
+    Event { time, thread, action: Action::Free { address, stack: NodeId::ROOT } }
+}
+
+fn end(time: u64) -> Event {
+    Event { time, thread: MAIN, action: Action::ProcessEnd { process: ProcessId(0) } }
+}
+
+fn told(tables: &Tables, events: &[Event]) -> (Profile, History) {
+    let mut load = Load::watched(tables, Recorder::new(tables));
+    events.iter().for_each(|event| load.event(event));
+    let (profile, recorder) = load.finish_watched();
+    (profile, recorder.finish())
+}
+
+/// What a history adds up to, by site, up to a slice.
+fn sums(history: &History, upto: usize) -> Vec<Change> {
+    let sum = |site| {
+        let changes = history.changes(site).iter().take_while(|(slice, _)| (*slice as usize) < upto);
+        changes.fold(Change::default(), |mut sum, (_, change)| {
+            sum += *change;
+            sum
+        })
+    };
+    history.sites.iter().map(sum).collect()
+}
+
+/// Checks everything that holds between a profile and its history.
+fn check(profile: &Profile, history: &History) {
+    let all = sums(history, history.slices.len());
+    for (site, (of_profile, sum)) in history.sites.iter().zip(profile.sites.iter().zip(&all)) {
+        assert_eq!((site.process, site.node), (of_profile.process, of_profile.node));
+        assert_eq!(sum.allocated, of_profile.cost.allocated);
+        assert_eq!(sum.temporary, of_profile.cost.temporary);
+    }
+    let highest = history.slices.iter().map(|slice| slice.most.bytes).max().unwrap_or(0);
+    assert_eq!(highest, profile.peak.held.bytes);
+    for (number, slice) in history.slices.iter().enumerate() {
+        let live = sums(history, number + 1).iter().fold(Amount::ZERO, |sum, change| sum + change.live);
+        assert_eq!(slice.live, live, "at the end of slice {number}");
+    }
+    let rises = history.slices.windows(2).all(|pair| pair[0].end.time <= pair[1].end.time);
+    assert!(rises, "{:?}", history.slices);
+    let freed = history.crossings.iter().fold(Amount::ZERO, |sum, crossing| sum + crossing.freed);
+    assert_eq!(freed, profile.total.freed);
+    let sizes = history.spectrum.sizes.iter();
+    assert_eq!(sizes.fold(Amount::ZERO, |sum, class| sum + class.allocated), profile.total.allocated);
+    let lives = history.spectrum.lives.iter();
+    assert_eq!(lives.fold(Amount::ZERO, |sum, life| sum + *life), profile.total.freed);
+}
+
+/// Check that what a process left behind is seen just before its end, and is gone after it.
+#[test]
+fn heap_is_seen_before_its_end() {
+    let tables = tables(2, Some(Ended::Exited(0)));
+    let events = [alloc(5_000, 16, 100, 1), alloc(9_000, 32, 50, 2), free(12_000, OTHER, 32), end(20_000)];
+    let (profile, history) = told(&tables, &events);
+    check(&profile, &history);
+    let before = history.slices.iter().position(|slice| slice.before_end).expect("a boundary");
+    assert_eq!(history.slices[before].live, Amount { blocks: 1, bytes: 100 });
+    assert_eq!(history.slices[before].end.position, 3);
+    assert_eq!(history.slices.last().map(|slice| slice.live), Some(Amount::ZERO));
+    assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
+}
+
+/// Check that what still runs when events end is live at the last boundary.
+#[test]
+fn running_heap_stays() {
+    let tables = tables(1, None);
+    let (profile, history) = told(&tables, &[alloc(1, 16, 100, 1)]);
+    check(&profile, &history);
+    assert_eq!(history.slices.last().map(|slice| slice.live.bytes), Some(100));
+    assert_eq!(history.spectrum.sizes[7].left, Amount { blocks: 1, bytes: 100 });
+}
+
+/// Check that a recording of which nobody knew how long it takes has as many slices as a screen shows, not more, and that
+/// quiet times cost none.
+#[test]
+fn slices_are_bounded() {
+    let tables = tables(1, None);
+    let busy = (0..100_000_u64).map(|step| alloc(step * 1_000_000, 16 * (step + 1), 8, 1));
+    let mut events: Vec<Event> = busy.collect();
+    let (profile, history) = told(&tables, &events);
+    check(&profile, &history);
+    assert!((200..600).contains(&history.slices.len()), "{}", history.slices.len());
+    events.push(alloc(u64::MAX, 8, 8, 1));
+    let (profile, history) = told(&tables, &events);
+    check(&profile, &history);
+    assert!((2..600).contains(&history.slices.len()), "{}", history.slices.len());
+}
+
+/// Check that of thousands of processes that end, the last ends keep their boundaries.
+#[test]
+fn last_ends_have_boundaries() {
+    let mut tables = tables(1, Some(Ended::Exited(0)));
+    let row = tables.processes[0].clone();
+    let number = 3000;
+    tables.processes = vec![row; number];
+    tables.threads = (0..number)
+        .map(|process| Thread { process: ProcessId::from_index(process), tid: 1, name: String::new() })
+        .collect();
+    let mut events = Vec::new();
+    for process in 0..number {
+        let time = 5_000 * process as u64;
+        let alloc = Action::Alloc { address: 16, size: 10, alignment: 0, stack: NodeId(1) };
+        events.push(Event { time, thread: ThreadId::from_index(process), action: alloc });
+        let end = Action::ProcessEnd { process: ProcessId::from_index(process) };
+        events.push(Event { time: time + 1, thread: ThreadId::from_index(process), action: end });
+    }
+    let (profile, history) = told(&tables, &events);
+    check(&profile, &history);
+    assert!(history.slices.len() < 600, "{}", history.slices.len());
+    let last = history.slices.iter().rev().find(|slice| slice.before_end).expect("a boundary");
+    assert_eq!((last.end.position, last.live.bytes), (events.len() as u64 - 1, 10));
+}
+
+proptest! {
+    /// Check that a history agrees with what is counted for any events, in any order of times.
+    #[test]
+    fn history_agrees_with_the_profile(
+        steps in prop::collection::vec((0..12_u64, 0..5_u32, 0..3000_u64, any::<bool>(), 0..2_000_000_u64), 0..300),
+        falls in any::<bool>(),
+        ends in any::<bool>(),
+    ) {
+        let tables = tables(4, ends.then_some(Ended::Exited(0)));
+        let mut time = 0;
+        let mut events = Vec::new();
+        for (address, stack, size, is_other, gap) in steps {
+            time = if falls && gap % 7 == 0 { gap } else { time + gap };
+            let thread = if is_other { OTHER } else { MAIN };
+            events.push(match stack {
+                0 => free(time, thread, 16 * (address + 1)),
+                stack => alloc(time, 16 * (address + 1), size, stack),
+            });
+        }
+        if ends {
+            events.push(end(time));
+        }
+        let (profile, history) = told(&tables, &events);
+        check(&profile, &history);
+    }
+}

@@ -41,6 +41,6 @@ export function growthColour(share, dark) {
   const strength = Math.min(Math.sqrt(Math.abs(share)), 1);
   if (strength === 0) return dark ? "hsl(0 0% 24%)" : "hsl(0 0% 92%)";
   const [hue, saturation] = share > 0 ? [22, 82] : [212, 68];
-  const light = dark ? 24 + strength * 16 : 92 - strength * 32;
-  return `hsl(${hue} ${Math.round(saturation * (0.35 + 0.65 * strength))}% ${light}%)`;
+  const light = dark ? 24 + strength * 14 : 93 - strength * 23;
+  return `hsl(${hue} ${Math.round(saturation * (0.35 + 0.55 * strength))}% ${light}%)`;
 }

@@ -3,16 +3,6 @@
 /** Version of the data that this script reads. */
 const VERSION = 1;
 
-/** Columns whose numbers are differences to the one before. */
-const RISING = new Set([
-  "row.node",
-  "slice.end",
-  "slice.live.bytes",
-  "slice.live.blocks",
-  "slice.most.bytes",
-  "slice.most.blocks",
-]);
-
 /** Columns of numbers that may be larger than 32 bits have. */
 const WIDE = /(\.bytes|\.blocks|\.end)$/;
 
@@ -40,9 +30,9 @@ export function readData(bytes) {
   if (head.version !== VERSION) throw new Error(`it has version ${head.version}, not ${VERSION}`);
   const columns = {};
   let start = 4 + headLength;
-  for (const [name, length, size] of head.columns) {
-    const array = WIDE.test(name) ? new Float64Array(length) : new Int32Array(length);
-    columns[name] = column(bytes, start, length, array, RISING.has(name));
+  for (const { name, count, size, rising } of head.columns) {
+    const array = WIDE.test(name) ? new Float64Array(count) : new Int32Array(count);
+    columns[name] = column(bytes, start, count, array, rising);
     start += size;
   }
   return new Data(head, columns);

@@ -63,7 +63,7 @@ export class Details {
         cells.map(({ text, self }) => el("td", { class: "number", title: self }, text)),
       );
     });
-    return el("table", { class: "numbers" }, el("caption", { class: "visually-hidden" }, "Numbers of the selection"), el("tbody", {}, rows));
+    return el("table", { class: "numbers", "aria-label": "Numbers of the selection" }, el("tbody", {}, rows));
   }
 
   actions(label) {

@@ -97,10 +97,10 @@ export class FlameView {
     const most = 8;
     const shown = path.length > most ? [path[0], ...path.slice(-most + 1)] : path;
     const crumb = (node, index) => [
-      index > 0 && el("span", { class: "quiet" }, index === 1 && path.length > most ? " … " : " › "),
+      el("span", { class: "quiet" }, index === 0 ? "  of  " : index === 1 && path.length > most ? " … " : " › "),
       el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
     ];
-    fill(this.crumbs, shown.map(crumb), el("span", { class: "quiet" }, ` ${this.sum(this.focus)}`), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
+    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
   }
 
   hover(event) {

@@ -73,7 +73,8 @@ class Frame {
         el("button", { class: "icon", title: "Keys (?)", "aria-label": "Help", onclick: () => this.help.showModal() }, "?"),
       ),
       this.timeline.element,
-      el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": "Views" }, this.tabs), this.cursors, this.measureTools),
+      this.cursors,
+      el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": "Views" }, this.tabs), this.measureTools),
       el("div", { class: "columns" }, this.holder, this.details.element),
       this.help,
     );

@@ -58,10 +58,10 @@ function facts({ data }) {
   return el(
     "dl",
     { class: "facts" },
-    fact("Peak", about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, "block")}, after ${duration(totals.peak_time_ns)}`, "peak"),
+    fact("Peak", about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, "block")}, ${duration(totals.peak_time_ns)}`, "peak"),
     fact("Leaked", about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block") + running, "leaked"),
     fact("Allocated", about + bytes(totals.allocated_bytes), counted(totals.allocations, "allocation"), "allocated"),
-    fact("Temporary", percent(totals.temporary, totals.allocations), `${counted(totals.temporary, "allocation")}, ${bytes(totals.temporary_bytes)}`, "temporary"),
+    fact("Temporary", percent(totals.temporary, totals.allocations), `${count(totals.temporary)} of allocations`, "temporary"),
     fact("Duration", duration(info.duration_ns), counted(info.events, "event"), "duration"),
     fact("Lost", counted(info.lost.events, "event"), info.lost.events ? "see above" : "everything is there", "lost"),
     fact("Stacks", count(stacks.distinct), `${percent(stacks.complete, stacks.distinct)} complete`, "stacks"),
@@ -105,8 +105,7 @@ function holders(page, metric) {
       ? el("p", { class: "quiet" }, metric === "peak" ? "Nothing was allocated." : "Nothing: every block was freed.")
       : el(
           "table",
-          { class: "bars" },
-          el("caption", { class: "visually-hidden" }, `${title}, by allocating function`),
+          { class: "bars", "aria-label": `${title}, by allocating function` },
           el("tbody", {}, shown.map(([label, { value, node }]) => row(page.name(label), value, () => page.open(node, metric))), rest !== 0 && row({ short: counted(rows.length - HOLDERS, "more function") }, rest)),
         ),
   );

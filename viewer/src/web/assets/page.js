@@ -255,10 +255,17 @@ export class Page {
 
   /** The allocating function and its callers, in a line. */
   chain(node, most) {
+    const { tree } = this;
     const names = [];
     let at = this.meaningful(node);
-    for (; at !== 0 && this.tree.parent[at] !== 0 && names.length < most; at = this.tree.parent[at]) names.push(this.name(this.tree.label[at]).short);
-    return names.join(" ← ") || this.name(this.tree.label[node]).short;
+    while (at !== 0 && tree.parent[at] !== 0 && names.length < most) {
+      const label = tree.label[at];
+      let times = 0;
+      // A function that calls itself stands once.
+      for (; at !== 0 && tree.label[at] === label; at = tree.parent[at]) times += 1;
+      names.push(times > 1 ? `${this.name(label).short} ×${times}` : this.name(label).short);
+    }
+    return names.join(" ← ") || this.name(tree.label[node]).short;
   }
 
   // The search.

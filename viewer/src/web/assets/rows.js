@@ -41,16 +41,20 @@ export function opened(tree, size, room) {
   return open;
 }
 
-/** The rows that are seen when these nodes are open: node and depth of each. */
-export function visible(tree, size, open, order) {
+/**
+ * The rows that are seen when these nodes are open: node, depth, and how far each is moved in. An only child stands right
+ * below its parent: only where the way divides do rows move on, so that deep stacks can be read.
+ */
+export function visible(open, order) {
   const rows = [];
-  const ahead = [[0, 0]];
+  const ahead = [{ node: 0, depth: 0, indent: 0 }];
   while (ahead.length) {
-    const [node, depth] = ahead.pop();
-    rows.push({ node, depth });
-    if (!open.has(node)) continue;
-    const children = order(node);
-    for (let index = children.length - 1; index >= 0; index--) ahead.push([children[index], depth + 1]);
+    const row = ahead.pop();
+    rows.push(row);
+    if (!open.has(row.node)) continue;
+    const children = order(row.node);
+    const indent = row.indent + (children.length > 1 ? 1 : 0);
+    for (let index = children.length - 1; index >= 0; index--) ahead.push({ node: children[index], depth: row.depth + 1, indent });
   }
   return rows;
 }

@@ -26,10 +26,16 @@ export class ThreadsView {
       if (from[pair] >= 0) weights[from[pair]] += value;
       if (to[pair] >= 0) weights[to[pair]] += value;
     });
+    const crosses = new Set();
+    values.forEach((_, pair) => {
+      if (from[pair] !== to[pair]) crosses.add(from[pair]).add(to[pair]);
+    });
     const byWeight = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
-    const shown = byWeight.slice(0, MOST);
+    if (crosses.size === 0) return this.alone(byWeight, weights);
+    const crossing = byWeight.filter((thread) => crosses.has(thread));
+    const shown = crossing.slice(0, MOST);
     const place = new Map(shown.map((thread, index) => [thread, index]));
-    const hasOthers = byWeight.length > MOST || from.some((thread) => thread < 0);
+    const hasOthers = byWeight.length > shown.length || from.some((thread) => thread < 0);
     const size = shown.length + (hasOthers ? 1 : 0);
     const cells = Array.from({ length: size }, () => new Float64Array(size));
     let [total, crossed] = [0, 0];
@@ -61,6 +67,18 @@ export class ThreadsView {
         el("h2", {}, "Who frees whose blocks", el("span", { class: "quiet" }, ` ${amount(crossed, state.unit)} of ${amount(total, state.unit)} (${percent(crossed, total)}) were freed by another thread. All of the capture.`)),
         el("div", { class: "long" }, el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, rows))),
       ),
+    );
+  }
+
+  /** What each thread freed, where none freed what another had allocated. */
+  alone(byWeight, weights) {
+    const { unit } = this.page.state;
+    const row = (thread) => el("tr", {}, el("td", { class: "number" }, amount(weights[thread] / 2, unit)), el("td", {}, this.name(thread)));
+    const rest = byWeight.slice(MOST).reduce((sum, thread) => sum + weights[thread] / 2, 0);
+    const more = byWeight.length > MOST && el("tr", {}, el("td", { class: "number" }, amount(rest, unit)), el("td", { class: "quiet" }, `${byWeight.length - MOST} more threads`));
+    fill(
+      this.element,
+      el("section", { class: "card" }, el("h2", {}, "Who frees whose blocks", el("span", { class: "quiet" }, " Every block was freed by the thread that had allocated it. All of the capture.")), el("table", { class: "alone" }, el("tbody", {}, byWeight.slice(0, MOST).map(row), more))),
     );
   }
 

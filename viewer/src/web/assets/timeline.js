@@ -139,7 +139,7 @@ export class Timeline {
     context.fillText(track.name, 2, top + 12);
     context.textAlign = "right";
     const write = track.write(state.unit);
-    const most = track.height > 60 ? 3 : 1;
+    const most = 4;
     context.strokeStyle = themed("grid");
     context.lineWidth = 1;
     const marks = track.height > 60 ? ticks(highest, most, state.unit === "bytes" ? 1024 : 10) : [];
@@ -152,7 +152,7 @@ export class Timeline {
     if (track.kind === "bars") return this.drawBars(context, values, y, bottom);
     this.drawArea(context, track.most(state.unit), y, bottom, themed("most"));
     this.drawArea(context, values, y, bottom, themed("live"));
-    if (this.selected) this.drawLine(context, this.selected, y, themed("accent"));
+    if (this.selected) this.drawLine(context, this.selected, y, themed("text"));
     return undefined;
   }
 
@@ -192,7 +192,9 @@ export class Timeline {
     context.textBaseline = "middle";
     for (const time of ticks(end, Math.max(Math.floor(this.width / 120), 1), 10)) {
       const x = Math.round(this.x(time)) + 0.5;
-      if (x > this.width - 40) continue;
+      // The names of the cursors stand in the same line.
+      const isHidden = ["a", "b"].some((cursor) => Math.abs(this.x(this.page.data.time(this.page.state[cursor])) - x) < 36);
+      if (isHidden || x > this.width - 40) continue;
       context.fillText(duration(time), x, top + AXIS / 2 + 2);
       context.strokeStyle = themed("grid");
       line(context, x, top - 3, x, top + 3);

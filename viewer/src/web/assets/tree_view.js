@@ -83,7 +83,7 @@ export class TreeView {
       if (this.sort.key === "name") children.sort((a, b) => names(tree.label[a], tree.label[b]));
       return (this.sort.key === "name") === this.sort.falling ? children.reverse() : children;
     };
-    this.rows = visible(tree, size, this.openNodes, order);
+    this.rows = visible(this.openNodes, order);
     this.table.show(this.rows, this.sort);
   }
 
@@ -97,7 +97,7 @@ export class TreeView {
     if (found.length) this.open.set(this.page.state.inverted ? this.page.measureKey() : "top-down", nodes);
   }
 
-  cell({ node, depth }, key) {
+  cell({ node, indent }, key) {
     const { unit } = this.page.state;
     const { tree, value, width, own, signed: isSigned } = this.shown;
     const write = (number) => (number === 0 ? "" : isSigned ? signed(number, unit) : amount(number, unit));
@@ -111,17 +111,17 @@ export class TreeView {
       case "self":
         return write(own[node]);
       default:
-        return this.nameCell(node, depth, tree);
+        return this.nameCell(node, indent, tree);
     }
   }
 
-  nameCell(node, depth, tree) {
+  nameCell(node, level, tree) {
     const { page } = this;
     const hasChildren = this.hasChildren(node);
     const { short, name, className } = page.name(tree.label[node]);
     const indent = el("span", { class: "indent" });
     // Deep rows move on in smaller steps, so that a name is always in sight.
-    indent.style.width = `${depth <= 24 ? depth * 14 : 336 + Math.min(depth - 24, 60) * 3}px`;
+    indent.style.width = `${level <= 24 ? level * 14 : 336 + Math.min(level - 24, 60) * 3}px`;
     const mark = hasChildren ? (this.openNodes.has(node) ? "▾" : "▸") : "";
     const isMatch = page.matches && page.matches[tree.label[node]];
     return [indent, el("span", { class: "mark", "aria-hidden": "true" }, mark), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];

@@ -39,7 +39,7 @@ export class TreemapView {
     this.draw(prepare(this.canvas, width, height));
     const crumb = (node) => el("button", { class: "plain", onclick: () => page.update({ focus: node }) }, page.name(tree.label[node]).short);
     const path = tree.path(focus).reverse().slice(-7);
-    fill(this.crumbs, path.map((node, index) => [index > 0 && el("span", { class: "quiet" }, " › "), crumb(node)]), el("span", { class: "quiet" }, ` ${this.sum(focus)}`));
+    fill(this.crumbs, el("strong", {}, this.sum(focus)), path.map((node, index) => [el("span", { class: "quiet" }, index ? " › " : "  of  "), crumb(node)]));
     this.canvas.setAttribute("aria-label", `Treemap of ${page.title()}: ${this.sum(focus)}. The call tree has the same numbers as a table.`);
   }
 
@@ -50,6 +50,7 @@ export class TreemapView {
     const ahead = [{ node: focus, depth: 0, ...whole }];
     while (ahead.length) {
       const area = ahead.shift();
+      area.node = this.lastOfChain(area.node);
       areas.push(area);
       const inner = { x: area.x + 2, y: area.y + TITLE, width: area.width - 4, height: area.height - TITLE - 2 };
       if (inner.width < SMALLEST || inner.height < SMALLEST || area.depth > DEEPEST) continue;
@@ -71,6 +72,16 @@ export class TreemapView {
       });
     }
     return areas;
+  }
+
+  /** Where the way from a node on divides, or ends: what lies between has the same area. */
+  lastOfChain(node) {
+    const { tree, width: size } = this.shown;
+    for (;;) {
+      const only = tree.childrenOf(node).find((child) => size[child] === size[node]);
+      if (only === undefined) return node;
+      node = only;
+    }
   }
 
   draw(context) {

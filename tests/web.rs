@@ -1,0 +1,179 @@
+//! The web report: its modules alone, its numbers, and the page as a browser shows it.
+//!
+//! What needs node or a browser says so and is skipped where they are not installed.
+
+use crate::harness::{Capture, World, c, installed, record, skip, wait};
+use capture::{
+    Action, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId, SourceFrame,
+    StringId, Summary, Symbolized, Thread, ThreadId, Writer,
+};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Names that would run something if they were taken for markup.
+const HOSTILE: [&str; 4] = [
+    "</script><script>document.title='broken in'</script>",
+    "<img src=x onerror=\"document.title='broken in'\">",
+    "{{DATA}} ${document.title='broken in'} `",
+    "\u{202e}\u{0}\n<style>*{display:none}</style>",
+];
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("web").join(name)
+}
+
+fn assets() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer/src/web/assets")
+}
+
+/// Runs a script of `web/`, which is given the folder of the modules first.
+fn run(world: &World, name: &str, arguments: &[&Path]) {
+    let Some(node) = installed("node") else { return skip(name, "node is not installed") };
+    let mut command = world.command(node);
+    command.arg(script(name)).arg(assets()).args(arguments);
+    let ran = wait(world, command);
+    assert_eq!(ran.code, 0, "{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+}
+
+/// A browser, if there is one.
+fn browser() -> Option<PathBuf> {
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(installed)
+}
+
+/// Runs the script that looks at a page with a browser.
+fn browse(world: &World, page: &Path, expected: &Path) {
+    let Some(browser) = browser() else { return skip("pages in a browser", "no Chromium is installed") };
+    let pictures = world.path("pictures");
+    std::fs::create_dir_all(&pictures).expect("the folder is ours");
+    run(world, "click_through.mjs", &[&browser, page, expected, &pictures]);
+}
+
+/// Writes the page of a capture.
+fn page_of(capture: &Capture) -> PathBuf {
+    let page = capture.world().path("page.html");
+    let ran = capture.show(&["html", "--output", page.to_str().expect("temporary folders have plain names")]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    page
+}
+
+/// What other commands say of a capture, for scripts to compare with.
+fn expectation(capture: &Capture) -> PathBuf {
+    let tree = |by: &str| capture.report(&["--tree", "--by", by]);
+    let inverted = |by: &str| capture.report(&["--inverted", "--min", "0", "--by", by]);
+    let metrics = ["peak", "leaked", "bytes", "temporary"];
+    let all = |of: &dyn Fn(&str) -> serde_json::Value| {
+        metrics.iter().map(|&by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
+    };
+    let document = json!({
+        "info": capture.info(),
+        "trees": all(&tree),
+        "inverted": all(&inverted),
+        "functions": capture.report(&["--functions", "--by", "bytes"]),
+    });
+    capture.world().write("expected.json", document.to_string())
+}
+
+/// Check that the modules without a page do what they say: numbers, trees, layouts, addresses.
+#[test]
+fn modules_do_what_they_say() {
+    run(&World::new(), "pure.mjs", &[]);
+}
+
+/// Check that every node of the page's trees has the numbers of the other views, and that a browser shows them.
+#[test]
+fn page_shows_the_numbers_of_other_views() {
+    let program = c("known_allocations").flags(["-O1"]).build();
+    let (_, capture) = record(program).with_names().succeed();
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
+}
+
+/// Check the same of threads that free each other's blocks, and of processes that fork.
+#[test]
+fn page_shows_threads_and_processes() {
+    for program in [c("frees_everything").flags(["-O2"]).build(), c("forks_often").build()] {
+        let (_, capture) = record(program).args(["4", "500"]).with_names().run();
+        run(capture.world(), "numbers.mjs", &[&page_of(&capture), &expectation(&capture)]);
+    }
+}
+
+/// Check that nothing in a capture is taken for markup or code, whatever its names are.
+#[test]
+fn hostile_names_are_only_text() {
+    let world = World::new();
+    let file = world.path("it.memprof");
+    write_hostile(&file);
+    let capture = Capture::new(world, file);
+    let page = page_of(&capture);
+    let text = std::fs::read_to_string(&page).expect("pages are text");
+    assert!(HOSTILE.iter().all(|name| !text.contains(name)));
+    let expected = expectation(&capture);
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
+}
+
+/// Check that a capture in which nothing happened has a page.
+#[test]
+fn empty_capture_has_a_page() {
+    let world = World::new();
+    let file = world.path("it.memprof");
+    let mut writer = Writer::create(&file, Create::New, &Metadata::default()).expect("the folder is ours");
+    writer.flush().and_then(|()| writer.finish(&Summary::default())).expect("the disk has room");
+    let capture = Capture::new(world, file);
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
+}
+
+/// Check that a page is its owner's, replaces nothing unasked, and goes to standard output when it is told to.
+#[test]
+fn page_is_the_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_, capture) = record(c("allocates_once").build()).succeed();
+    let page = capture.file().with_extension("html");
+    let first = capture.show(&["html"]);
+    assert_eq!((first.code, page.metadata().map(|meta| meta.permissions().mode() & 0o777).ok()), (0, Some(0o600)));
+    let again = capture.show(&["html"]);
+    assert!(again.code == 2 && again.stderr.contains("--force"), "{}", again.stderr);
+    assert_eq!(capture.show(&["html", "--force"]).code, 0);
+    let printed = capture.show(&["html", "-o", "-"]);
+    assert!(printed.code == 0 && printed.text().starts_with("<!DOCTYPE html>"));
+    let refused = capture.show(&["html", "--source-url", "javascript:{path}"]);
+    assert!(refused.code == 2 && refused.stderr.contains("vscode://"), "{}", refused.stderr);
+}
+
+/// One process whose command, threads, files and functions all have hostile names.
+fn write_hostile(file: &Path) {
+    let metadata = Metadata { command: HOSTILE.map(str::to_owned).to_vec(), ..Metadata::default() };
+    let mut writer = Writer::create(file, Create::New, &metadata).expect("the folder is ours");
+    let mut write = || -> Result<(), capture::Error> {
+        let process = ProcessId(0);
+        let name = HOSTILE[1].to_owned();
+        let end = Some(ProcessEnd { ended: Ended::Exited(0), time: 9_000_000 });
+        writer.process(Process { pid: 7, name: name.clone(), end, ..Process::default() })?;
+        writer.thread(Thread { process, tid: 7, name: name.clone() })?;
+        writer.thread(Thread { process, tid: 8, name })?;
+        let mut node = NodeId::ROOT;
+        for (index, name) in HOSTILE.into_iter().enumerate() {
+            let text = StringId::from_index(index);
+            writer.string(name)?;
+            writer.frame(Frame::Code { module: None, address: index as u64, exact: false })?;
+            let frame = FrameId::from_index(index);
+            node = writer.node(node, frame)?;
+            let names = vec![SourceFrame { function: Some(text), file: Some(text), line: Some(1) }];
+            writer.symbolized(Symbolized { frame, names, reason: None })?;
+        }
+        let event = |time, thread, action| Event { time, thread: ThreadId(thread), action };
+        writer.event(event(1_000_000, 0, Action::ProcessStart { process, fork: 0 }))?;
+        for address in [16, 32] {
+            writer.event(event(2_000_000, 0, Action::Alloc { address, size: 100, alignment: 0, stack: node }))?;
+        }
+        writer.event(event(3_000_000, 1, Action::Free { address: 16, stack: NodeId::ROOT }))?;
+        writer.event(event(9_000_000, 0, Action::ProcessEnd { process }))?;
+        writer.flush()
+    };
+    write().expect("the disk has room");
+    let remarks = HOSTILE.map(str::to_owned).to_vec();
+    writer.finish(&Summary { duration_ns: 9_000_000, remarks, ..Summary::default() }).expect("the disk has room");
+}

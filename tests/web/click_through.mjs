@@ -1,0 +1,158 @@
+// Looks at every view of a page as a reader would. Usage: node click_through.mjs ASSETS BROWSER PAGE EXPECTED PICTURES
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./browser.mjs";
+
+const [assets, program, page, expectedFile, pictures] = process.argv.slice(2);
+const { bytes, counted } = await import(pathToFileURL(`${assets}/format.js`).href);
+const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
+const { totals } = expected.info;
+const isEmpty = totals.allocations === 0;
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads"];
+const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
+
+const browser = new Browser(program);
+const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
+const fragment = () => browser.evaluate("location.hash");
+const box = (selector) => browser.evaluate(`(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`);
+const isDrawn = (selector) =>
+  browser.evaluate(`(() => {
+    const canvas = document.querySelector(${JSON.stringify(selector)});
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  })()`);
+
+async function lookAtOverview() {
+  const facts = await browser.evaluate("Object.fromEntries([...document.querySelectorAll('.fact')].map((fact) => [fact.dataset.fact, fact.textContent]))");
+  for (const part of [bytes(totals.peak_bytes), counted(totals.peak_blocks, "block")]) assert.ok(facts.peak.includes(part), facts.peak);
+  for (const part of [bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block")]) assert.ok(facts.leaked.includes(part), facts.leaked);
+  for (const part of [bytes(totals.allocated_bytes), counted(totals.allocations, "allocation")]) assert.ok(facts.allocated.includes(part), facts.allocated);
+  assert.ok(facts.lost.includes(counted(expected.info.lost.events, "event")), facts.lost);
+  for (const remark of expected.info.remarks) assert.ok((await text("main")).includes(remark), remark);
+}
+
+async function lookAtEveryView() {
+  for (const [index, view] of VIEWS.entries()) {
+    await browser.key(String(index + 1));
+    assert.equal(await browser.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.view"), view);
+    for (const metric of ["flame", "tree", "treemap", "stacks"].includes(view) ? METRICS : ["peak"]) {
+      await browser.evaluate(`(() => { const select = document.querySelector("#metric"); select.value = ${JSON.stringify(metric)}; select.dispatchEvent(new Event("change")); })()`);
+      for (const key of ["u", "i", "i", "u"]) await browser.key(key);
+    }
+    await browser.screenshot(join(pictures, `${view}.png`));
+    assert.notEqual(await text("main"), "", view);
+  }
+}
+
+async function lookAtTheTree() {
+  await browser.press("#tab-tree");
+  await choose("peak");
+  const first = await browser.evaluate("[...document.querySelectorAll('.table.tree .rows .row')].slice(0, 3).map((row) => row.textContent)");
+  assert.ok(first[0].includes(bytes(totals.peak_bytes)), first[0]);
+  const rows = () => browser.evaluate("Number(document.querySelector('.table.tree').getAttribute('aria-rowcount'))");
+  const before = await rows();
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Close all').click()");
+  await browser.settled();
+  assert.equal(await rows(), 2);
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Open all').click()");
+  await browser.settled();
+  assert.ok((await rows()) >= before);
+  // Activating an open row closes it; the keys do the same.
+  await browser.evaluate("document.querySelector('.table.tree .rows .row').click()");
+  await browser.settled();
+  assert.equal(await rows(), 2);
+  await browser.evaluate("document.querySelector('.table.tree .scroller').focus()");
+  await browser.key("ArrowRight");
+  assert.ok((await rows()) > 2);
+}
+
+async function choose(metric) {
+  await browser.evaluate(`(() => { const select = document.querySelector("#metric"); select.value = ${JSON.stringify(metric)}; select.dispatchEvent(new Event("change")); })()`);
+  await browser.settled();
+}
+
+async function lookAtTheFlameGraph() {
+  await browser.press("#tab-flame");
+  await choose("allocated");
+  assert.ok((await isDrawn("canvas.flame")) > 3, "the flame graph is drawn");
+  const { x, y, width } = await box("canvas.flame");
+  await browser.click(x + 5, y + 50);
+  assert.match(await fragment(), /focus=2/);
+  assert.equal(await browser.evaluate("document.querySelector('.details').hidden"), false);
+  assert.ok((await text(".details tr.chosen")).includes(bytes(totals.allocated_bytes)), await text(".details"));
+  // The arrows walk, Enter zooms, Escape closes and then zooms out.
+  await browser.evaluate("document.querySelector('canvas.flame').focus()");
+  await browser.key("ArrowDown");
+  await browser.key("Enter");
+  assert.match(await fragment(), /focus=/);
+  await browser.key("Escape");
+  await browser.key("Escape");
+  assert.doesNotMatch(await fragment(), /focus=/);
+  await browser.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: x + width / 2, y: y + 10 });
+  await browser.settled();
+  assert.ok((await text(".flame-scroller .tip")).includes("[Everything]"));
+}
+
+async function searchForAFunction() {
+  const row = expected.functions.functions.find(({ kind }) => kind === "function");
+  await browser.key("/");
+  await browser.send("Input.insertText", { text: row.name.slice(0, 200) });
+  await browser.settled();
+  assert.ok((await text(".matched")).includes("%"), await text(".matched"));
+  await browser.key("Escape");
+  assert.equal(await text(".matched"), null);
+}
+
+async function moveTheCursors() {
+  await browser.key("0");
+  const { x, y, width } = await box("canvas.timeline");
+  const inside = (share) => x + 76 + (width - 88) * share;
+  await browser.drag([inside(0.25), y + 60], [inside(0.6), y + 60]);
+  assert.match(await fragment(), /a=\d+.*b=\d+/);
+  await choose("growth");
+  await browser.press("#tab-tree");
+  const said = await text(".cursors");
+  const growth = said.split("B − A")[1].trim();
+  const root = await text(".table.tree .rows .row");
+  assert.ok(root.includes(growth), `${root} has ${growth}`);
+  await browser.screenshot(join(pictures, "growth.png"));
+  await browser.key("0");
+  assert.doesNotMatch(await fragment(), /[#&]a=/);
+}
+
+try {
+  await browser.open(page);
+  await lookAtOverview();
+  await lookAtEveryView();
+  if (!isEmpty) {
+    await lookAtTheTree();
+    await lookAtTheFlameGraph();
+    await searchForAFunction();
+    await moveTheCursors();
+  }
+  await browser.key("t");
+  await browser.screenshot(join(pictures, "dark.png"));
+  // What is looked at is in the address, and comes back with it.
+  await browser.press("#tab-treemap");
+  const kept = await fragment();
+  await browser.open(page, kept);
+  assert.equal(await fragment(), kept);
+  assert.equal(await browser.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.view"), "treemap");
+  // A browser that cannot decompress reads the same page.
+  await browser.send("Page.addScriptToEvaluateOnNewDocument", { source: "delete window.DecompressionStream" });
+  await browser.send("Page.reload");
+  await browser.until("document.documentElement?.dataset.ready === 'true'");
+  await browser.press("#tab-overview");
+  await lookAtOverview();
+  assert.equal(await browser.evaluate("document.querySelectorAll('img, iframe, link, object, embed, style:not(head style)').length"), 0);
+  assert.notEqual(await browser.evaluate("document.title"), "broken in");
+  assert.deepEqual(browser.faults, []);
+} catch (error) {
+  console.error(browser.faults.join("\n"));
+  throw error;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,78 @@
+// The numbers in a page are those of the other views, node by node. Usage: node numbers.mjs ASSETS PAGE EXPECTED
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { inflateRawSync } from "node:zlib";
+
+const [assets, page, expectedFile] = process.argv.slice(2);
+const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
+const { readData } = await load("data");
+const { byNode, measureRows } = await load("metric");
+const { inverted, joined, topDown, totals, functions } = await load("tree");
+
+const packed = /type="application\/octet-stream">([^<]*)</.exec(readFileSync(page, "utf8"))[1];
+const data = readData(inflateRawSync(Buffer.from(packed, "base64")));
+const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
+const tree = topDown(data);
+const name = (label) => data.describe(label).name;
+
+assert.equal(data.head.folded.stacks, 0, "a small capture is in the page as a whole");
+assert.deepEqual(data.info, expected.info);
+
+/** What a measure gives to every node of the tree. */
+function own(metric, unit, a = 0, b = data.slices) {
+  return joined(tree, byNode(data, measureRows(data, { metric, unit, a, b }).value));
+}
+
+/** Sums by the names on the way to each node. */
+function byPath(length, parent, nameOf, sums) {
+  const paths = [];
+  const found = new Map();
+  for (let node = 0; node < length; node++) {
+    paths[node] = node === 0 ? nameOf(0) : `${paths[parent(node)]}\n${nameOf(node)}`;
+    const [bytes, blocks] = sums(node);
+    if (bytes === 0 && blocks === 0) continue;
+    const known = found.get(paths[node]) ?? [0, 0];
+    found.set(paths[node], [known[0] + bytes, known[1] + blocks]);
+  }
+  return Object.fromEntries([...found].sort());
+}
+
+const fromReport = ({ nodes }) =>
+  byPath(nodes.length, (node) => nodes[node].parent, (node) => nodes[node].name, (node) => [nodes[node].total_bytes, nodes[node].total_blocks]);
+
+for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated", "bytes"], ["temporary", "temporary"]]) {
+  const both = ["bytes", "blocks"].map((unit) => own(metric, unit));
+  const sums = both.map((values) => totals(tree, values));
+  const ours = byPath(tree.length, (node) => tree.parent[node], (node) => name(tree.label[node]), (node) => sums.map((sum) => sum[node]));
+  assert.deepEqual(ours, fromReport(expected.trees[by]), `${metric} from the root inwards`);
+  const backs = both.map((value) => inverted(tree, { value, width: both[1] }, 0));
+  const [{ tree: back }] = backs;
+  const turned = byPath(back.length, (node) => back.parent[node], (node) => name(back.label[node]), (node) => backs.map(({ value }) => value[node]));
+  assert.deepEqual(turned, fromReport(expected.inverted[by]), `${metric} from the allocations outwards`);
+  // A range of the whole recording is made of changes, not of totals: it has the same sums.
+  if (metric === "allocated" || metric === "temporary") {
+    const middle = Math.floor(data.slices / 2);
+    ["bytes", "blocks"].forEach((unit, index) => {
+      const [first, second] = [own(metric, unit, 0, middle), own(metric, unit, middle, data.slices)];
+      assert.deepEqual(first.map((value, node) => value + second[node]), both[index], `${metric}, in two parts`);
+    });
+  }
+}
+
+const { self, total } = functions(tree, own("allocated", "bytes"), data.foldedLabel + 1);
+for (const row of expected.functions.functions.filter(({ kind }) => kind === "function")) {
+  const label = [...total.keys()].filter((at) => at < data.foldedLabel && data.describe(at).kind === 2 && name(at) === row.name);
+  const sum = (values) => label.reduce((all, at) => all + values[at], 0);
+  assert.deepEqual([sum(total), sum(self)], [row.total_bytes, row.self_bytes], row.name);
+}
+
+for (let boundary = 0; boundary <= data.slices; boundary++) {
+  const held = own("live", "bytes", 0, boundary).reduce((sum, value) => sum + value, 0);
+  assert.equal(held, data.live(boundary, "bytes"), `held at boundary ${boundary}`);
+}
+const most = data.columns["slice.most.bytes"].reduce((a, b) => Math.max(a, b), 0);
+assert.equal(most, expected.info.totals.peak_bytes);
+const freed = data.columns["crossing.blocks"].reduce((a, b) => a + b, 0);
+assert.equal(freed, expected.info.totals.frees);

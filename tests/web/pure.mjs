@@ -1,0 +1,270 @@
+// The modules that know nothing of a page. Usage: node pure.mjs ASSETS
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { constants, deflateRawSync } from "node:zlib";
+
+const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}.js`).href);
+const { readData } = await load("data");
+const { boxes } = await load("flame");
+const format = await load("format");
+const { inflate } = await load("inflate");
+const { measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
+const { mapped, sourceAddress } = await load("places");
+const { opened, ordered, visible } = await load("rows");
+const { squares } = await load("squares");
+const { fromFragment, toFragment } = await load("state");
+const { functions, inverted, joined, topDown, totals } = await load("tree");
+
+/** The same numbers each time (Lehmer's generator). */
+function* randoms(seed) {
+  for (let state = seed; ; state = (state * 48271) % 2147483647) yield state / 2147483647;
+}
+const random = ((numbers) => () => numbers.next().value)(randoms(7));
+const below = (number) => Math.floor(random() * number);
+
+/** Data with these nodes `[parent, label]`, rows `[node, live changes by slice]`, and slices of 1 ms. */
+function made(nodes, rows, slices) {
+  const columns = {
+    "node.above": Int32Array.from(nodes, ([parent], node) => node - parent),
+    "node.place": Int32Array.from(nodes, ([, label]) => label + 1),
+    "place.label": Int32Array.from({ length: 100 }, (_, place) => place),
+    "label.name": Int32Array.from({ length: 100 }, (_, label) => label),
+    "row.node": Int32Array.from(rows, ([node]) => node),
+    "row.changes": Int32Array.from(rows, ([, changes]) => changes.length),
+    "change.slice": Int32Array.from(rows.flatMap(([, changes]) => changes.map(([slice]) => slice))),
+    "change.live.bytes": Float64Array.from(rows.flatMap(([, changes]) => changes.map(([, live]) => live))),
+    "change.gone.bytes": Float64Array.from(rows.flatMap(([, changes]) => changes.map(([, live]) => Math.max(-live, 0)))),
+    "slice.end": Float64Array.from({ length: slices }, (_, slice) => (slice + 1) * 1e6),
+    "slice.before_end": Int32Array.from({ length: slices }, (_, slice) => Number(slice === slices - 2)),
+    "slice.allocated.blocks": Float64Array.from({ length: slices }, (_, slice) => Number(slice < slices - 1)),
+    "slice.temporary.blocks": new Float64Array(slices),
+  };
+  return written(columns, { duration_ns: slices * 1e6 });
+}
+
+/** Data with these columns, as a page has it. */
+function written(columns, info, rising = false) {
+  const table = Object.entries(columns).map(([name, numbers]) => ({ name, count: numbers.length, size: encoded(numbers).length, rising }));
+  const head = Buffer.from(JSON.stringify({ version: 1, info, texts: [], columns: table }));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(head.length);
+  return readData(Buffer.concat([length, head, ...Object.values(columns).map(encoded)]));
+}
+
+/** Numbers as `columns.rs` writes them. */
+function encoded(numbers) {
+  const bytes = [];
+  for (const number of numbers) {
+    let rest = number < 0 ? -number * 2 - 1 : number * 2;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+    bytes.push(rest);
+  }
+  return Buffer.from(bytes);
+}
+
+/** A tree of random form with as many nodes and few labels. */
+function randomNodes(length) {
+  return Array.from({ length }, (_, node) => [node === 0 ? 0 : below(node), node === 0 ? 0 : 1 + below(8)]);
+}
+
+test("columns are read as they are written", () => {
+  const numbers = [0, -1, 1, 63, 64, -65, 2 ** 31, -(2 ** 40), 2 ** 52, 5];
+  const none = Object.fromEntries(["node.above", "node.place", "place.label", "label.name", "row.node", "row.changes"].map((name) => [name, []]));
+  const data = (rising) => written({ "slice.end": numbers, ...none }, {}, rising);
+  assert.deepEqual([...data(false).columns["slice.end"]], numbers);
+  let sum = 0;
+  assert.deepEqual([...data(true).columns["slice.end"]], numbers.map((number) => (sum += number)));
+  assert.throws(() => readData(Buffer.from('\x02\0\0\0{}')), /version/);
+});
+
+test("what was deflated in any way is inflated, and damage is told", () => {
+  const texts = [Buffer.alloc(0), Buffer.from("a"), Buffer.alloc(100_000, "abc"), Buffer.from(Array.from({ length: 70_000 }, () => below(256)))];
+  texts.push(Buffer.from(Array.from({ length: 50_000 }, (_, at) => (at % 97) * below(3))));
+  for (const text of texts) {
+    for (const options of [{ level: 0 }, { level: 1 }, { level: 9 }, { strategy: constants.Z_FIXED }, { strategy: constants.Z_HUFFMAN_ONLY }]) {
+      assert.ok(Buffer.from(inflate(deflateRawSync(text, options))).equals(text), JSON.stringify(options));
+    }
+  }
+  const packed = deflateRawSync(texts[2]);
+  assert.throws(() => inflate(packed.subarray(0, packed.length - 3)), /data/);
+  assert.throws(() => inflate(Uint8Array.of(7)), /data/);
+});
+
+test("numbers are written as the other views write them", () => {
+  const cases = [
+    [format.bytes, [[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [10235, "10.0 KiB"], [102300, "99.9 KiB"], [1048575, "1.00 MiB"], [-2048, "-2.00 KiB"], [2 ** 30, "1.00 GiB"]]],
+    [format.count, [[0, "0"], [-1, "-1"], [999, "999"], [-1000, "-1,000"], [1234567, "1,234,567"]]],
+    [format.duration, [[0, "0 ns"], [999, "999 ns"], [999_499, "999 µs"], [999_500, "1.00 ms"], [999_500_000, "1.00 s"], [60e9, "1 min 00 s"], [3600e9, "1 h 00 min"], [125e9, "2 min 05 s"]]],
+  ];
+  for (const [write, pairs] of cases) for (const [value, text] of pairs) assert.equal(write(value), text);
+  const shares = [[0, 0, "0 %"], [5, 0, "0 %"], [5, 5, "100 %"], [1, 8, "12.5 %"], [1, 10_000, "<0.1 %"], [9_999, 10_000, ">99.9 %"], [-1, 10, "-10.0 %"]];
+  for (const [part, whole, text] of shares) assert.equal(format.percent(part, whole), text);
+  assert.equal(format.counted(1, "block"), "1 block");
+  assert.equal(format.counted(2, "process"), "2 processes");
+  assert.deepEqual(["f10", "f9", "F2"].sort(format.natural), ["F2", "f9", "f10"]);
+});
+
+test("nodes of one name below one node are joined, and sums stay right", () => {
+  for (let round = 0; round < 30; round++) {
+    const nodes = randomNodes(1 + below(300));
+    const data = made(nodes, [], 3);
+    const tree = topDown(data);
+    const own = Float64Array.from(nodes, () => below(100));
+    const sums = totals(tree, joined(tree, own));
+    assert.equal(sums[0], own.reduce((a, b) => a + b, 0));
+    for (let node = 0; node < tree.length; node++) {
+      const labels = [...tree.childrenOf(node)].map((child) => tree.label[child]);
+      assert.equal(new Set(labels).size, labels.length);
+      assert.ok(node === 0 || tree.parent[node] < node);
+    }
+    nodes.forEach(([, label], node) => assert.equal(tree.label[tree.of[node]], label));
+  }
+});
+
+test("an inverted tree has what the functions that allocate have", () => {
+  for (let round = 0; round < 30; round++) {
+    const nodes = randomNodes(2 + below(200));
+    const tree = topDown(made(nodes, [], 3));
+    const own = joined(tree, Float64Array.from(nodes, (_, node) => (node ? below(50) : 0)));
+    const { tree: back, value } = inverted(tree, { value: own, width: own }, 0);
+    assert.equal(value[0], own.reduce((a, b) => a + b, 0));
+    const { self, total } = functions(tree, own, 100);
+    for (const child of back.childrenOf(0)) assert.equal(value[child], self[back.label[child]]);
+    for (let node = 1; node < back.length; node++) {
+      const below = [...back.childrenOf(node)].reduce((sum, child) => sum + value[child], 0);
+      assert.ok(below <= value[node]);
+    }
+    total.forEach((sum, label) => assert.ok(sum >= self[label] && sum <= value[0]));
+  }
+});
+
+test("a function that calls itself counts once in its total", () => {
+  const tree = topDown(made([[0, 0], [0, 1], [1, 1], [2, 2], [3, 1]], [], 3));
+  const { self, total } = functions(tree, Float64Array.of(0, 1, 10, 100, 1000), 3);
+  assert.deepEqual([...self], [0, 1011, 100]);
+  assert.deepEqual([...total], [1111, 1111, 1100]);
+});
+
+test("what is held at a boundary is the sum of the changes up to it", () => {
+  const data = made([[0, 0], [0, 1], [0, 2]], [[1, [[0, 300], [2, -100]]], [2, [[1, 50]]]], 4);
+  const state = { unit: "bytes", a: 1, b: 3 };
+  const of = (metric, more) => [...byNode(data, measureRows(data, { ...state, metric, ...more }).value)];
+  assert.deepEqual(of("live"), [0, 200, 50]);
+  assert.deepEqual(of("growth"), [0, -100, 50]);
+  assert.deepEqual([...measureRows(data, { ...state, metric: "growth" }).width], [300, 50]);
+  assert.deepEqual(of("allocated", { a: 0, b: 2 }), [0, 300, 50]);
+  assert.deepEqual(of("allocated", { a: 2, b: 0 }), [0, 300, 50]);
+  assert.equal(lastMoment(data), 3);
+  assert.deepEqual([0, 0.4e6, 0.6e6, 3.9e6, 9e9].map((time) => boundaryNear(data, time)), [0, 0, 1, 4, 4]);
+});
+
+test("boxes lie within their callers, side by side, as wide as what they have", () => {
+  for (let round = 0; round < 30; round++) {
+    const nodes = randomNodes(2 + below(400));
+    const tree = topDown(made(nodes, [], 3));
+    const sums = totals(tree, joined(tree, Float64Array.from(nodes, () => below(100))));
+    const focus = below(tree.length);
+    const found = boxes(tree, sums, focus, 1000);
+    const byNode = new Map(found.filter((box) => box.node >= 0).map((box) => [box.node, box]));
+    for (const box of found) {
+      if (box.node === 0) continue;
+      const above = byNode.get(box.parent);
+      if (byNode.get(focus).depth >= box.depth) {
+        assert.deepEqual([box.left, box.right], [0, 1000]);
+        continue;
+      }
+      assert.ok(box.left >= above.left - 1e-6 && box.right <= above.right + 1e-6);
+      assert.equal(box.depth, above.depth + 1);
+      if (box.node >= 0) assert.ok(Math.abs(box.right - box.left - (1000 * sums[box.node]) / sums[focus]) < 1e-6);
+    }
+    const inOrder = found.toSorted((a, b) => a.depth - b.depth || a.left - b.left);
+    inOrder.slice(1).forEach((box, index) => {
+      const before = inOrder[index];
+      assert.ok(before.depth < box.depth || box.left >= before.right - 1e-6);
+    });
+  }
+});
+
+test("a million nodes have no more boxes than there are pixels for", () => {
+  const nodes = Array.from({ length: 1_000_000 }, (_, node) => [node < 2 ? 0 : below(Math.min(node, 5000)), 1 + (node % 90)]);
+  const tree = topDown(made(nodes, [], 3));
+  const sums = totals(tree, joined(tree, new Float64Array(nodes.length).fill(1)));
+  const found = boxes(tree, sums, 0, 1000);
+  const deepest = found.reduce((depth, box) => Math.max(depth, box.depth), 0);
+  assert.ok(found.length <= (deepest + 1) * 2 * 1000 * 2, `${found.length} boxes`);
+});
+
+test("stacks of any depth have boxes and rows", () => {
+  const nodes = Array.from({ length: 60_000 }, (_, node) => [Math.max(node - 1, 0), 1 + (node % 2)]);
+  const tree = topDown(made(nodes, [], 3));
+  const own = new Float64Array(tree.length);
+  own[tree.length - 1] = 5;
+  const sums = totals(tree, own);
+  assert.equal(boxes(tree, sums, 0, 100).length, 60_000);
+  const open = new Set(tree.parent);
+  const rows = visible(open, (node) => ordered(tree, node, sums, () => 0));
+  assert.deepEqual([rows.length, rows.at(-1).depth, rows.at(-1).indent], [60_000, 59_999, 0]);
+});
+
+test("rows are opened by the largest, every tree by one level at least", () => {
+  //   0 ─┬─ 1 (60) ─┬─ 3 (50) ─ 5 (50)
+  //      │          └─ 4 (10)
+  //      └─ 2 (7)  ─── 6 (7) ── 7 (7)
+  const tree = topDown(made([[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [3, 5], [2, 6], [6, 7]], [], 3));
+  const sums = totals(tree, Float64Array.of(0, 0, 0, 0, 10, 50, 0, 7));
+  const names = (room) => [...opened(tree, sums, room)].sort();
+  assert.deepEqual(names(1), [0, 1]);
+  assert.deepEqual(names(6), [0, 1, 2]);
+  assert.deepEqual(names(7), [0, 1, 2, 3]);
+  assert.deepEqual(names(8), [0, 1, 2, 3, 6]);
+  const rows = visible(opened(tree, sums, 8), (node) => ordered(tree, node, sums, (a, b) => a - b));
+  assert.deepEqual(rows.map(({ node, indent }) => [node, indent]), [[0, 0], [1, 1], [3, 2], [5, 2], [4, 2], [2, 1], [6, 1], [7, 1]]);
+});
+
+test("squares fill their rectangle in proportion and do not overlap", () => {
+  for (let round = 0; round < 50; round++) {
+    const sizes = Array.from({ length: 1 + below(40) }, () => 1 + below(1000)).sort((a, b) => b - a);
+    const whole = { x: 3, y: 5, width: 50 + below(900), height: 50 + below(500) };
+    const found = squares(sizes, whole);
+    const total = sizes.reduce((a, b) => a + b, 0);
+    assert.equal(found.length, sizes.length);
+    found.forEach((square, index) => {
+      const area = (whole.width * whole.height * sizes[index]) / total;
+      assert.ok(Math.abs(square.width * square.height - area) < 1e-6 * area + 1e-6);
+      assert.ok(square.x >= 3 - 1e-6 && square.x + square.width <= 3 + whole.width + 1e-6);
+      assert.ok(square.y >= 5 - 1e-6 && square.y + square.height <= 5 + whole.height + 1e-6);
+      for (const other of found.slice(0, index)) {
+        const apart = other.x + other.width <= square.x + 1e-6 || square.x + square.width <= other.x + 1e-6 || other.y + other.height <= square.y + 1e-6 || square.y + square.height <= other.y + 1e-6;
+        assert.ok(apart);
+      }
+    });
+  }
+  assert.deepEqual(squares([], { x: 0, y: 0, width: 9, height: 9 }), []);
+  assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
+});
+
+test("a fragment says what is looked at, and a wrong one does no harm", () => {
+  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, inverted: false, query: "", theme: "" };
+  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, inverted: true, query: "a&b=<c>", theme: "dark" };
+  assert.deepEqual(fromFragment(toFragment(state, first), first, 9), state);
+  assert.equal(toFragment(first, first), "");
+  for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {
+    const read = fromFragment(fragment, first, 9);
+    assert.deepEqual({ ...read, a: 0, query: "" }, first);
+    assert.ok(read.a <= 9);
+  }
+});
+
+test("source lines have addresses, and none that runs anything", () => {
+  const map = [["/build/src", "/home/me/src"], ["/build", "/b"]];
+  assert.equal(mapped("/build/src/a.c", map), "/home/me/src/a.c");
+  assert.equal(mapped("/build/x.c", map), "/b/x.c");
+  assert.equal(mapped("/buildings/x.c", map), "/buildings/x.c");
+  assert.equal(sourceAddress("vscode://file/{path}:{line}", map, "/build/src/a b.c", 7), "vscode://file/home/me/src/a%20b.c:7");
+  assert.equal(sourceAddress("https://x/blob{path}#L{line}", [], "/a.c", 0), "https://x/blob/a.c#L1");
+  assert.equal(sourceAddress("https://x/{path}", [], "a/../b?c#d.c", 1), "https://x/a/../b%3Fc%23d.c");
+  for (const template of ["javascript:{path}", " JavaScript:{path}", "data:text/html,{path}"]) assert.equal(sourceAddress(template, [], "/a", 1), null);
+  assert.equal(sourceAddress(null, [], "/a", 1), null);
+});
