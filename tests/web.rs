@@ -4,8 +4,8 @@
 
 use crate::harness::{Capture, World, c, installed, record, skip, wait};
 use capture::{
-    Action, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId, SourceFrame,
-    StringId, Summary, Symbolized, Thread, ThreadId, Writer,
+    Action, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId,
+    SourceFrame, StringId, Summary, Symbolized, Thread, ThreadId, Writer,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,10 @@ fn page_is_the_owners() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
     let page = capture.file().with_extension("html");
     let first = capture.show(&["html"]);
-    assert_eq!((first.code, page.metadata().map(|meta| meta.permissions().mode() & 0o777).ok()), (0, Some(0o600)));
+    assert_eq!(
+        (first.code, page.metadata().map(|meta| meta.permissions().mode() & 0o777).ok()),
+        (0, Some(0o600))
+    );
     let again = capture.show(&["html"]);
     assert!(again.code == 2 && again.stderr.contains("--force"), "{}", again.stderr);
     assert_eq!(capture.show(&["html", "--force"]).code, 0);
@@ -167,7 +170,11 @@ fn write_hostile(file: &Path) {
         let event = |time, thread, action| Event { time, thread: ThreadId(thread), action };
         writer.event(event(1_000_000, 0, Action::ProcessStart { process, fork: 0 }))?;
         for address in [16, 32] {
-            writer.event(event(2_000_000, 0, Action::Alloc { address, size: 100, alignment: 0, stack: node }))?;
+            writer.event(event(
+                2_000_000,
+                0,
+                Action::Alloc { address, size: 100, alignment: 0, stack: node },
+            ))?;
         }
         writer.event(event(3_000_000, 1, Action::Free { address: 16, stack: NodeId::ROOT }))?;
         writer.event(event(9_000_000, 0, Action::ProcessEnd { process }))?;
@@ -175,5 +182,7 @@ fn write_hostile(file: &Path) {
     };
     write().expect("the disk has room");
     let remarks = HOSTILE.map(str::to_owned).to_vec();
-    writer.finish(&Summary { duration_ns: 9_000_000, remarks, ..Summary::default() }).expect("the disk has room");
+    writer
+        .finish(&Summary { duration_ns: 9_000_000, remarks, ..Summary::default() })
+        .expect("the disk has room");
 }

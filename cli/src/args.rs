@@ -3,8 +3,8 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, completions, daemon, detach, diff, doctor, dump, export, header, html, info, install_agent, leaks,
-    preload_path, ps, record, report, run, snapshot, timeline,
+    attach, completions, daemon, detach, diff, doctor, dump, export, header, html, info, install_agent,
+    leaks, preload_path, ps, record, report, run, snapshot, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;

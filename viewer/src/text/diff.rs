@@ -11,7 +11,7 @@ use super::headline::{counted_losses, span_at};
 use super::lead::{Branch, Lead};
 use super::place::{chain, detail, fit_name};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Change, Diff, DiffRow, Match, Metric, Shown, Tree, meaningful, size};
+use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Tree, meaningful, size};
 use crate::compare::{Compared, Side};
 use crate::format::{bytes, count, counted, percent};
 use crate::options::DiffOptions;
@@ -169,7 +169,7 @@ fn table_row(
 ) -> io::Result<()> {
     let loaded = &compared.loaded;
     let (before, after) = (metric.of(&row.before), metric.of(&row.after));
-    let change = Change::of(metric, before, after).name();
+    let change = ChangeKind::of(metric, before, after).name();
     let mut text = chain(loaded, row.node, 0, DEPTH);
     if text.is_empty() {
         text = "[no stack]".to_owned();

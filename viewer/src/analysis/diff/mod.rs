@@ -57,7 +57,7 @@ impl DiffRow {
 
 /// What became of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeKind {
     /// It was not there before.
     New,
     /// It has more.
@@ -68,24 +68,24 @@ pub enum Change {
     Gone,
 }
 
-impl Change {
+impl ChangeKind {
     /// What became of a number.
     pub fn of(metric: Metric, before: Amount, after: Amount) -> Self {
         match (before.is_zero(), after.is_zero()) {
-            (true, _) => Change::New,
-            (_, true) => Change::Gone,
-            _ if metric.order(after) >= metric.order(before) => Change::Grown,
-            _ => Change::Shrunk,
+            (true, _) => ChangeKind::New,
+            (_, true) => ChangeKind::Gone,
+            _ if metric.order(after) >= metric.order(before) => ChangeKind::Grown,
+            _ => ChangeKind::Shrunk,
         }
     }
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Change::New => "new",
-            Change::Grown => "grown",
-            Change::Shrunk => "shrunk",
-            Change::Gone => "gone",
+            ChangeKind::New => "new",
+            ChangeKind::Grown => "grown",
+            ChangeKind::Shrunk => "shrunk",
+            ChangeKind::Gone => "gone",
         }
     }
 }
