@@ -1,7 +1,5 @@
 //! The command line.
 
-#[cfg(feature = "sql")]
-use crate::commands::query;
 use crate::commands::{
     attach, completions, daemon, detach, diff, doctor, dump, export, header, html, info, install_agent,
     leaks, preload_path, ps, record, report, run, snapshot, timeline,
@@ -77,8 +75,6 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),
-    #[cfg(feature = "sql")]
-    Query(query::Arguments),
     Doctor(doctor::Arguments),
     Header(header::Arguments),
     PreloadPath(preload_path::Arguments),

@@ -17,8 +17,6 @@ pub(crate) mod leaks;
 pub(crate) mod open;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
-#[cfg(feature = "sql")]
-pub(crate) mod query;
 mod question;
 pub(crate) mod record;
 mod recording;
@@ -52,8 +50,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Export(arguments) => export::execute(&arguments),
-        #[cfg(feature = "sql")]
-        Command::Query(arguments) => query::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
         Command::Header(arguments) => header::execute(&arguments),
         Command::PreloadPath(arguments) => preload_path::execute(&arguments),

@@ -25,8 +25,6 @@ pub mod query;
 pub mod export;
 pub mod format;
 pub mod json;
-#[cfg(feature = "sql")]
-pub mod sql;
 pub mod text;
 pub mod web;
 
