@@ -88,7 +88,8 @@ impl<W: Write> Writer<'_, W> {
             }
         }
         let default = match first {
-            Metric::Peak => "peak_space",
+            // Samples of processors are no value of a block.
+            Metric::Peak | Metric::Cpu => "peak_space",
             Metric::Leaked => "leaked_space",
             Metric::Live => "inuse_space",
             Metric::Allocations => "alloc_objects",
