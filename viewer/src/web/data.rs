@@ -11,7 +11,8 @@ use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
-use crate::analysis::{Amount, Change, History, Kind, LabelId};
+use super::tracks::resident;
+use crate::analysis::{Amount, Flow, History, Kind, LabelId};
 use crate::loaded::Loaded;
 use capture::{Pseudo, ThreadId};
 use serde::Serialize;
@@ -21,6 +22,9 @@ use std::io;
 
 /// Version of the data: the scripts are in the same file, so nobody else needs to read it.
 const VERSION: u32 = 1;
+
+/// Marks that a page shows, the first ones: more would be a grey area.
+const MOST_MARKS: usize = 2000;
 
 /// Pairs of threads that a page shows.
 const MOST_CROSSINGS: usize = 2000;
@@ -36,6 +40,7 @@ struct Head<'a> {
     calls: Vec<&'static str>,
     texts: &'a [String],
     threads: Vec<ThreadFields>,
+    marks: Vec<MarkFields>,
     columns: &'a [Column],
 }
 
@@ -53,6 +58,15 @@ struct ThreadFields {
     tid: u32,
     pid: u32,
     name: u32,
+}
+
+/// A moment that a program named.
+#[derive(Serialize)]
+struct MarkFields {
+    name: u32,
+    kind: &'static str,
+    time_ns: u64,
+    tid: u32,
 }
 
 /// What every attempt to make the data begins with.
@@ -73,6 +87,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
     writer.slices();
     writer.spectrum();
     let threads = writer.crossings();
+    let marks = writer.marks();
     let Writer { texts, columns, .. } = writer;
     let head = Head {
         version: VERSION,
@@ -90,6 +105,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
         calls: (0..=u8::MAX).map_while(call_name).collect(),
         texts: &texts.texts,
         threads,
+        marks,
         columns: &columns.table,
     };
     let head = serde_json::to_vec(&head)?;
@@ -191,7 +207,7 @@ impl Writer<'_> {
         columns.numbers("row.changes", rows.iter().map(|row| row.changes.len() as i64));
         let slices = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| i64::from(*slice));
         columns.rising("change.slice", slices);
-        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Change) -> Amount| {
+        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
             let all = || rows.iter().flat_map(|row| row.changes.iter());
             columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));
             columns.numbers(names[1], all().map(|(_, change)| of(change).blocks));
@@ -211,12 +227,25 @@ impl Writer<'_> {
         columns.rising("slice.live.blocks", slices.iter().map(|slice| slice.live.blocks));
         columns.rising("slice.most.bytes", slices.iter().map(|slice| slice.most.bytes));
         columns.rising("slice.most.blocks", slices.iter().map(|slice| slice.most.blocks));
-        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Change) -> Amount| {
+        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
             columns.numbers(names[0], slices.iter().map(|slice| of(&slice.change).bytes));
             columns.numbers(names[1], slices.iter().map(|slice| of(&slice.change).blocks));
         };
         change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
         change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
+        let loaded = self.parts.loaded;
+        columns.rising("slice.resident.bytes", resident(&loaded.counters, &loaded.tables.processes, slices));
+    }
+
+    fn marks(&mut self) -> Vec<MarkFields> {
+        let texts = &mut self.texts;
+        let marks = self.parts.loaded.marks().take(MOST_MARKS).map(|row| MarkFields {
+            name: texts.number(row.name),
+            kind: row.mark.kind.name(),
+            time_ns: row.mark.time,
+            tid: row.thread.map_or(0, |thread| thread.tid),
+        });
+        marks.collect()
     }
 
     fn spectrum(&mut self) {

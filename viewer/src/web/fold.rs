@@ -10,7 +10,7 @@
 //! ```
 
 use super::forest::{Forest, ROOT, Row, add};
-use crate::analysis::{Amount, Change, Cost};
+use crate::analysis::{Amount, Cost, Flow};
 use std::collections::HashMap;
 
 /// How much may be kept.
@@ -164,7 +164,7 @@ fn weight(row: &Row, total: &Cost) -> f64 {
         |part: Amount, whole: Amount| share(part.bytes, whole.bytes).max(share(part.blocks, whole.blocks));
     let mut live = Amount::ZERO;
     let mut most = 0.0_f64;
-    for (_, Change { live: change, .. }) in &row.changes {
+    for (_, Flow { live: change, .. }) in &row.changes {
         live += *change;
         most = most.max(share(live.bytes, total.peak.bytes));
     }

@@ -8,7 +8,7 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use crate::analysis::{Change, Cost, History, LabelId, Names, Step, call_kind};
+use crate::analysis::{Cost, Flow, History, LabelId, Names, Step, call_kind};
 use crate::loaded::Loaded;
 use capture::{Node, NodeId, StringId, Tables};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ pub(super) struct Row {
     pub(super) call: u8,
     pub(super) cost: Cost,
     /// By slice, rising.
-    pub(super) changes: Vec<(u32, Change)>,
+    pub(super) changes: Vec<(u32, Flow)>,
 }
 
 /// The tree. Parents come before their children.
@@ -78,7 +78,7 @@ struct Item<'a> {
 
 enum Adds<'a> {
     Cost(&'a Cost),
-    Changes(&'a [(u32, Change)]),
+    Changes(&'a [(u32, Flow)]),
 }
 
 const NONE: u32 = u32::MAX;
@@ -199,7 +199,7 @@ fn number(place: usize) -> u32 {
 }
 
 /// Adds changes to others, both by slice, rising.
-pub(super) fn add(sum: &mut Vec<(u32, Change)>, changes: &[(u32, Change)]) {
+pub(super) fn add(sum: &mut Vec<(u32, Flow)>, changes: &[(u32, Flow)]) {
     if sum.is_empty() {
         sum.extend_from_slice(changes);
         return;

@@ -26,6 +26,7 @@ mod overview;
 mod page;
 mod script;
 mod texts;
+mod tracks;
 
 pub use page::MOST_BYTES;
 

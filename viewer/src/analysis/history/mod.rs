@@ -14,14 +14,14 @@
 //! A boundary also stands just before each process ends (of many processes, the last ones), since afterwards its heap
 //! is gone: that is where its leaks are to be seen.
 
-mod change;
 mod crossing;
+mod flow;
 mod recorder;
 mod slicer;
 mod spectrum;
 
-pub use change::Change;
 pub use crossing::Crossing;
+pub use flow::Flow;
 pub use recorder::Recorder;
 pub use slicer::Slice;
 pub use spectrum::{SizeClass, Spectrum};
@@ -36,7 +36,7 @@ pub struct History {
     /// One for each stack and process that allocated.
     pub sites: Vec<SiteHistory>,
     /// All changes, by site and then by slice: see [`History::changes`].
-    changes: Vec<(u32, Change)>,
+    changes: Vec<(u32, Flow)>,
     /// By size and by length of life.
     pub spectrum: Spectrum,
     /// Who freed whose blocks, most blocks first.
@@ -56,7 +56,7 @@ pub struct SiteHistory {
 
 impl History {
     /// What changed, by the number of the slice.
-    pub fn changes(&self, site: &SiteHistory) -> &[(u32, Change)] {
+    pub fn changes(&self, site: &SiteHistory) -> &[(u32, Flow)] {
         &self.changes[site.first..site.first + site.len]
     }
 }

@@ -1,7 +1,7 @@
 //! The observer of a pass that writes its history.
 
-use super::change::Change;
 use super::crossing::Crossings;
+use super::flow::Flow;
 use super::slicer::Slicer;
 use super::spectrum::Spectrum;
 use super::{History, SiteHistory, Slice};
@@ -19,7 +19,7 @@ pub struct Recorder {
     sites: Sites,
     slicer: Slicer,
     /// By site, its change in the open slice.
-    open: Vec<Change>,
+    open: Vec<Flow>,
     touched: Vec<SiteId>,
     spectrum: Spectrum,
     crossings: Crossings,
@@ -57,11 +57,11 @@ impl Recorder {
         History { slices, sites, changes, spectrum, crossings: self.crossings.finish(&self.estimator) }
     }
 
-    fn change(&mut self, process: ProcessId, node: NodeId, change: Change) {
+    fn change(&mut self, process: ProcessId, node: NodeId, change: Flow) {
         let site = self.sites.of(process, node);
         let place = site.0 as usize;
         if place >= self.open.len() {
-            self.open.resize(place + 1, Change::default());
+            self.open.resize(place + 1, Flow::default());
         }
         if self.open[place].is_zero() {
             self.touched.push(site);
@@ -79,7 +79,7 @@ impl Recorder {
     }
 
     /// What the open slice changed, in order of sites. One that came back to nothing may stand there twice.
-    fn take_changes(&mut self) -> Vec<(u32, Change)> {
+    fn take_changes(&mut self) -> Vec<(u32, Flow)> {
         self.touched.sort_unstable_by_key(|site| site.0);
         let open = &mut self.open;
         let changes = self.touched.drain(..).map(|site| (site.0, std::mem::take(&mut open[site.0 as usize])));
@@ -95,14 +95,14 @@ impl Watch for Recorder {
         self.advance(birth.at);
         let block = self.estimator.count(birth.size).amount;
         self.spectrum.size(birth.size).allocated += block;
-        let change = Change { live: block, allocated: block, ..Change::default() };
+        let change = Flow { live: block, allocated: block, ..Flow::default() };
         self.change(birth.process, birth.node, change);
         birth.at.time
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let block = self.estimator.count(life.size).amount;
-        let mut change = Change { live: -block, ..Change::default() };
+        let mut change = Flow { live: -block, ..Flow::default() };
         // A block whose free is unknown was gone before its address was handed out again.
         if !matches!(death.end, End::Displaced { .. }) {
             self.slicer.stand();
@@ -149,10 +149,10 @@ impl Watch for Recorder {
 /// The changes of all slices by site, in whole blocks. Blocks of a sampled capture are no whole numbers: sums are rounded
 /// and their differences taken, so that a stack is right to half a block at every boundary.
 fn by_site(
-    closed: Vec<(Slice, Vec<(u32, Change)>)>,
+    closed: Vec<(Slice, Vec<(u32, Flow)>)>,
     sites: &mut [SiteHistory],
     estimator: &Estimator,
-) -> (Vec<Slice>, Vec<(u32, Change)>) {
+) -> (Vec<Slice>, Vec<(u32, Flow)>) {
     for (_, changes) in &closed {
         changes.iter().for_each(|(site, _)| sites[*site as usize].len += 1);
     }
@@ -161,9 +161,9 @@ fn by_site(
         site.first = first;
         first += std::mem::take(&mut site.len);
     }
-    let mut all = vec![(0, Change::default()); first];
-    let mut sums = vec![Change::default(); sites.len()];
-    let (mut slices, mut sum) = (Vec::with_capacity(closed.len()), Change::default());
+    let mut all = vec![(0, Flow::default()); first];
+    let mut sums = vec![Flow::default(); sites.len()];
+    let (mut slices, mut sum) = (Vec::with_capacity(closed.len()), Flow::default());
     for (number, (slice, changes)) in (0..).zip(closed) {
         for (site, change) in changes {
             let (row, of_site) = (&mut sites[site as usize], &mut sums[site as usize]);
@@ -178,7 +178,7 @@ fn by_site(
 }
 
 /// Adds to a sum, and gives the difference in whole blocks.
-fn step(sum: &mut Change, change: Change, estimator: &Estimator) -> Change {
+fn step(sum: &mut Flow, change: Flow, estimator: &Estimator) -> Flow {
     let before = sum.whole(estimator);
     *sum += change;
     sum.whole(estimator).since(&before)

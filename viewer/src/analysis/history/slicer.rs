@@ -5,7 +5,7 @@
 //!  width 2   │ ab│ cd│     │ ef│     once there are too many: boundaries at multiples of 2 stay
 //! ```
 
-use super::change::Change;
+use super::flow::Flow;
 use crate::analysis::cost::Amount;
 use crate::analysis::watch::Instant;
 use std::cmp::Ordering;
@@ -31,14 +31,14 @@ pub struct Slice {
     /// What was live when most bytes were, at its beginning or within it.
     pub most: Amount,
     /// What happened in it, over all stacks.
-    pub change: Change,
+    pub change: Flow,
 }
 
 /// A closed slice and the changes in it, by the number of the site.
 #[derive(Debug, Default)]
 struct Closed {
     slice: Slice,
-    changes: Vec<(u32, Change)>,
+    changes: Vec<(u32, Flow)>,
 }
 
 /// Follows time.
@@ -80,7 +80,7 @@ impl Slicer {
 
     /// Ends the open slice, and the quiet time after it, before the event at `now`. Gives the changes back to be filled
     /// anew.
-    pub(super) fn advance(&mut self, now: Instant, changes: Vec<(u32, Change)>) {
+    pub(super) fn advance(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
         // Times of a file that no recording made may fall; its slices stand still then.
         self.latest = self.latest.max(now.time);
         let position = now.position.saturating_sub(1);
@@ -93,14 +93,14 @@ impl Slicer {
     }
 
     /// Ends the open slice right before the end of a process, the event at `now`.
-    pub(super) fn before_end(&mut self, now: Instant, changes: Vec<(u32, Change)>) {
+    pub(super) fn before_end(&mut self, now: Instant, changes: Vec<(u32, Flow)>) {
         let time = now.time.clamp(self.last_end(), self.boundary);
         self.close(Instant { position: now.position.saturating_sub(1), time }, true, changes);
     }
 
     /// Counts a change of what is live.
     #[inline]
-    pub(super) fn change(&mut self, change: Change) {
+    pub(super) fn change(&mut self, change: Flow) {
         self.open.change += change;
         self.open.live += change.live;
     }
@@ -117,8 +117,8 @@ impl Slicer {
     pub(super) fn finish(
         mut self,
         last: Instant,
-        changes: Vec<(u32, Change)>,
-    ) -> Vec<(Slice, Vec<(u32, Change)>)> {
+        changes: Vec<(u32, Flow)>,
+    ) -> Vec<(Slice, Vec<(u32, Flow)>)> {
         if !self.open.change.is_zero() || !changes.is_empty() || self.done.is_empty() {
             let time = last.time.max(self.last_end());
             self.close(Instant { position: last.position, time }, false, changes);
@@ -130,7 +130,7 @@ impl Slicer {
         self.done.last().map_or(0, |closed| closed.slice.end.time)
     }
 
-    fn close(&mut self, end: Instant, before_end: bool, changes: Vec<(u32, Change)>) {
+    fn close(&mut self, end: Instant, before_end: bool, changes: Vec<(u32, Flow)>) {
         let slice = Slice { end, before_end, ..self.open };
         self.open = Slice { live: slice.live, most: slice.live, ..Slice::default() };
         self.entries += changes.len();
@@ -187,7 +187,7 @@ impl Closed {
 }
 
 /// The sums of two lists, both in order of sites.
-fn joined(left: &[(u32, Change)], right: &[(u32, Change)]) -> Vec<(u32, Change)> {
+fn joined(left: &[(u32, Flow)], right: &[(u32, Flow)]) -> Vec<(u32, Flow)> {
     let mut sum = Vec::with_capacity(left.len().max(right.len()));
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     loop {

@@ -1,6 +1,6 @@
 //! Histories of made recordings agree with what the same pass counted.
 
-use super::{Change, History, Recorder};
+use super::{Flow, History, Recorder};
 use crate::analysis::cost::Amount;
 use crate::analysis::{Load, Profile};
 use capture::{
@@ -47,10 +47,10 @@ fn told(tables: &Tables, events: &[Event]) -> (Profile, History) {
 }
 
 /// What a history adds up to, by site, up to a slice.
-fn sums(history: &History, upto: usize) -> Vec<Change> {
+fn sums(history: &History, upto: usize) -> Vec<Flow> {
     let sum = |site| {
         let changes = history.changes(site).iter().take_while(|(slice, _)| (*slice as usize) < upto);
-        changes.fold(Change::default(), |mut sum, (_, change)| {
+        changes.fold(Flow::default(), |mut sum, (_, change)| {
             sum += *change;
             sum
         })

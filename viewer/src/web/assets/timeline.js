@@ -98,6 +98,8 @@ export class Timeline {
     const { data, state } = this.page;
     const boundary = this.boundaryAt(x);
     const lines = [duration(data.time(boundary)), `${amount(data.live(boundary, state.unit), state.unit)} live`];
+    const near = data.head.marks.filter(({ time_ns: time }) => Math.abs(this.x(time) - x) <= 4).slice(0, 4);
+    near.forEach(({ name, kind }) => lines.push(`${data.text(name)} (${kind})`));
     if (this.selected) lines.push(`${amount(this.selected[boundary], state.unit)} of the selection`);
     fill(this.tip, lines.map((line) => el("div", {}, line)));
     this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
@@ -122,6 +124,7 @@ export class Timeline {
       top += track.height;
     }
     this.drawAxis(context, top);
+    this.drawMarks(context);
     this.drawPeak(context);
     this.drawCursor(context, "a");
     this.drawCursor(context, "b");
@@ -219,6 +222,25 @@ export class Timeline {
     context.textBaseline = "middle";
   }
 
+  /** Moments that the program named, with their names where there is room. */
+  drawMarks(context) {
+    const { data } = this.page;
+    let free = 0;
+    context.textAlign = "left";
+    for (const { name, time_ns: time } of data.head.marks) {
+      const x = Math.round(this.x(time)) + 0.5;
+      context.strokeStyle = themed("quiet");
+      context.setLineDash([2, 3]);
+      line(context, x, 12, x, this.height - AXIS);
+      context.setLineDash([]);
+      if (x < free || this.width - x < 60) continue;
+      const text = data.text(name).slice(0, 24);
+      context.fillStyle = themed("quiet");
+      context.fillText(text, x + 4, 20);
+      free = x + 10 + context.measureText(text).width;
+    }
+  }
+
   drawCursor(context, name) {
     const { data, state } = this.page;
     const x = Math.round(this.x(data.time(state[name]))) + 0.5;
@@ -274,6 +296,7 @@ function line(context, left, top, right, bottom) {
 /** The tracks of a capture. */
 function tracksOf(data) {
   const { columns } = data;
+  const resident = columns["slice.resident.bytes"];
   const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
   const unitOf = (unit) => (value) => amount(value, unit);
   const allocations = columns["slice.allocated.blocks"];
@@ -298,7 +321,15 @@ function tracksOf(data) {
       highest: () => highestRate,
       write: () => (rate) => `${short(rate)}/s`,
     },
-  ];
+    resident.length > 0 && {
+      name: "resident",
+      kind: "bars",
+      height: 38,
+      values: () => resident,
+      highest: () => resident.reduce((a, b) => Math.max(a, b), 0),
+      write: () => bytes,
+    },
+  ].filter(Boolean);
 }
 
 function short(rate) {

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 /// A change, with `+=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct Flow {
     /// Of what is live: allocated less what ended.
     pub live: Amount,
     /// Allocated.
@@ -15,7 +15,7 @@ pub struct Change {
     pub temporary: Amount,
 }
 
-impl Change {
+impl Flow {
     /// True when nothing happened, or as much came as went and none of it counts.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
@@ -40,7 +40,7 @@ impl Change {
     }
 }
 
-impl AddAssign for Change {
+impl AddAssign for Flow {
     fn add_assign(&mut self, other: Self) {
         self.live += other.live;
         self.allocated += other.allocated;
