@@ -56,7 +56,9 @@ export class Data {
     columns["row.changes"].forEach((length, row) => {
       this.firstChange[row + 1] = this.firstChange[row] + length;
     });
-    this.end = Math.max(head.info.duration_ns, columns["slice.end"][this.slices - 1] || 0, 1);
+    // When all programs have ended, what the recording still did is of no interest.
+    const isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
+    this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, isRunning ? head.info.duration_ns : 0, 1);
   }
 
   text(number) {

@@ -147,7 +147,8 @@ export class Timeline {
     context.lineWidth = 1;
     const marks = track.height > 60 ? ticks(highest, most, state.unit === "bytes" ? 1024 : 10) : [];
     for (const mark of marks) {
-      context.fillText(write(mark), GUTTER - 6, y(mark));
+      // The name of the track stands in its upper corner.
+      if (y(mark) > top + 22) context.fillText(write(mark), GUTTER - 6, y(mark));
       line(context, GUTTER, Math.round(y(mark)) + 0.5, this.width - RIGHT, Math.round(y(mark)) + 0.5);
     }
     line(context, GUTTER, bottom + 0.5, this.width - RIGHT, bottom + 0.5);
