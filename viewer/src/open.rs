@@ -129,6 +129,8 @@ pub fn dump_samples(
     written?;
     read.map_err(|error| Error::Capture { file: source.file, error })?;
     Ok(looked_up)
+}
+
 /// The events of a capture in a file, which is opened each time they are wanted.
 #[derive(Clone, Debug)]
 pub struct Recorded {

@@ -180,6 +180,7 @@ impl Desk {
             command: Vec::new(),
             socket: None,
             follow: true,
+            target: None,
             live: false,
             hears_commands: false,
             on_full: ON_FULL,
