@@ -3,7 +3,7 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "record",
     "report",
