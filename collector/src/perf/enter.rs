@@ -114,12 +114,18 @@ impl Entered {
             }
         }
         for (index, image) in self.images.iter().enumerate() {
-            // A fork that neither worked nor executed anything is only known to the kernel.
-            let is_worth_it = image.is_chosen && (image.is_sampled || (image.is_exec && image.started > 0));
-            if owners[index].is_none() && is_worth_it {
-                let parent = image.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());
-                owners[index] = Some(writer.process(process_of(image, parent, clock))?);
+            if owners[index].is_some() || !image.is_chosen {
+                continue;
             }
+            let parent = image.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());
+            owners[index] = match parent {
+                // A fork that no agent told of has executed nothing: it is still its parent's program.
+                Some(parent) if !image.is_exec => Some(parent),
+                parent if image.is_sampled || (image.is_exec && image.started > 0) => {
+                    Some(writer.process(process_of(image, parent, clock))?)
+                }
+                _ => None,
+            };
         }
         for (id, task) in &self.tasks {
             let process = owners.get(task.image as usize).copied().flatten();
