@@ -11,6 +11,7 @@
 mod harness;
 
 mod calls;
+mod check;
 mod counts;
 mod cpu;
 mod stacks;
@@ -19,6 +20,7 @@ mod processes;
 mod threads;
 
 mod leaks;
+mod lives;
 mod moments;
 mod sampling;
 

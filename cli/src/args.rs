@@ -1,8 +1,9 @@
 //! The command line.
 
 use crate::commands::{
-    attach, completions, daemon, detach, diff, doctor, dump, export, header, html, info, install_agent,
-    leaks, preload_path, ps, record, report, run, snapshot, timeline,
+    attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, info,
+    install_agent, leaks, lifetimes, lines, preload_path, ps, reallocs, record, report, run, sizes, snapshot,
+    temporary, threads, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -24,6 +25,7 @@ Examples:
   sysprof-memprof export --format pprof -o app.pb.gz app.memprof
                                                  … for other programs: go tool pprof, KCachegrind, browsers
   sysprof-memprof html app.memprof               a page with everything, for a browser
+  sysprof-memprof check app.memprof --max-leaked 0
   sysprof-memprof ./app                          short for run
   sysprof-memprof app.memprof                    short for report
 
@@ -37,7 +39,8 @@ Examples:
 Exit codes:
   of run: the target's own, or 128+N when signal N killed it
   0       success
-  1       something failed, or `diff` found more growth than --fail-over allows
+  1       something failed; `check` or `run --check` found a rule broken, or `diff` more growth than --fail-over
+          allows
   2       wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed
   126     the target cannot be executed
@@ -72,6 +75,14 @@ pub(crate) enum Command {
     Leaks(leaks::Arguments),
     Timeline(timeline::Arguments),
     Html(html::Arguments),
+    Temporary(temporary::Arguments),
+    Threads(threads::Arguments),
+    Sizes(sizes::Arguments),
+    Lifetimes(lifetimes::Arguments),
+    Reallocs(reallocs::Arguments),
+    Lines(lines::Arguments),
+    History(history::Arguments),
+    Check(check::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),

@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 mod cache;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod detach;
@@ -9,21 +10,33 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod export;
+mod gate;
 pub(crate) mod header;
+pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
+mod lens;
+pub(crate) mod lifetimes;
+pub(crate) mod lines;
+mod lives;
 pub(crate) mod open;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
 mod question;
+pub(crate) mod reallocs;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod report;
+mod rules;
 pub(crate) mod run;
+pub(crate) mod sizes;
 pub(crate) mod snapshot;
 mod supervise;
+mod suppression;
+pub(crate) mod temporary;
+pub(crate) mod threads;
 pub(crate) mod timeline;
 mod view;
 
@@ -47,6 +60,14 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Leaks(arguments) => leaks::execute(&arguments),
         Command::Timeline(arguments) => timeline::execute(&arguments),
         Command::Html(arguments) => html::execute(&arguments),
+        Command::Temporary(arguments) => temporary::execute(&arguments),
+        Command::Threads(arguments) => threads::execute(&arguments),
+        Command::Sizes(arguments) => sizes::execute(&arguments),
+        Command::Lifetimes(arguments) => lifetimes::execute(&arguments),
+        Command::Reallocs(arguments) => reallocs::execute(&arguments),
+        Command::History(arguments) => history::execute(&arguments),
+        Command::Lines(arguments) => lines::execute(&arguments),
+        Command::Check(arguments) => check::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Export(arguments) => export::execute(&arguments),

@@ -150,6 +150,21 @@ impl<'a> Elf<'a> {
         self.file.is_little_endian()
     }
 
+    /// True for code of x86-64 with its 64-bit addresses.
+    pub(crate) fn is_x86_64(&self) -> bool {
+        self.file.architecture() == object::Architecture::X86_64
+    }
+
+    /// What the file holds from this address to the end of its section; none where it holds nothing.
+    pub(crate) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
+        let mapped = self.sections.iter().filter(|section| section.address != 0);
+        let holding = mapped.filter_map(|section| {
+            let offset = address.checked_sub(section.address)?;
+            section.data.get(usize::try_from(offset).ok()?..)
+        });
+        holding.into_iter().find(|bytes| !bytes.is_empty())
+    }
+
     /// Every symbol that can name code, of `.symtab` and of `.dynsym`.
     pub(crate) fn symbols(&self) -> Vec<ElfSymbol<'a>> {
         let mut symbols = Vec::new();

@@ -34,6 +34,7 @@ mod reason;
 mod batch;
 mod binary;
 mod kernel;
+mod returned_text;
 
 mod debug_files;
 mod demangle;
@@ -57,4 +58,5 @@ pub use identity::ModuleFile;
 pub use kernel::{KernelFunction, KernelSymbols};
 pub use lookup::{Lookup, SourceFrame};
 pub use reason::Reason;
+pub use returned_text::{ReturnedText, returned_text};
 pub use symbolizer::{DebugFiles, ModuleSymbols, Options, Refusal, Symbolizer};

@@ -10,7 +10,7 @@
 //! - **Nothing is left out in silence**: what a limit hides stands in a row of its own with its sum, and losses of
 //!   the recording stand over every report.
 //!
-//! Only [`open`] and its siblings read files: the capture, and those that its names may come from; only views write, to the writer they are given.
+//! Only [`open`] and its siblings read files: the capture, and those that its names and rules may come from; only views write, to the writer they are given.
 //!
 //! ```no_run
 //! let loaded = viewer::open("app.1000.memprof".as_ref(), viewer::Naming::FromFiles)?;
@@ -20,11 +20,15 @@
 //! ```
 
 pub mod analysis;
+pub mod check;
+pub mod lives;
 pub mod query;
+pub mod suppression;
 
 pub mod export;
 pub mod format;
 pub mod json;
+pub mod junit;
 pub mod text;
 pub mod web;
 

@@ -1,6 +1,8 @@
 //! A capture, counted and named: what every view is made from.
 
 use crate::analysis::{Counters, Names, Profile};
+use crate::query::Seen;
+use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
 use capture::{Frame, Mark, Process, StringId, Tables, Thread};
 
@@ -32,6 +34,10 @@ pub struct Loaded {
     pub looked_up: LookedUp,
     /// The pool whose blocks were counted; none: the heap of the process.
     pub heap: Option<StringId>,
+    /// What of it is shown, and how; none when it is all of it, as it is.
+    pub seen: Option<Seen>,
+    /// What of the leaks is left out; none where no rule was asked for.
+    pub suppressed: Option<Suppressed>,
 }
 
 /// A mark with what its ids stand for.
@@ -52,7 +58,7 @@ impl Loaded {
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
         let (looked_up, counters) = (LookedUp::default(), Counters::default());
-        Self { tables, profile, names, counters, source, looked_up, heap: None }
+        Self { tables, profile, names, counters, source, looked_up, heap: None, seen: None, suppressed: None }
     }
 
     /// The moments that programs named, in the order in which they came.

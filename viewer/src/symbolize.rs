@@ -42,7 +42,12 @@ pub(crate) fn symbolize(tables: &mut Tables) -> LookedUp {
     let mut looked_up = LookedUp::default();
     let unresolved = |frame: &&FrameId| tables.symbol(**frame).is_none();
     looked_up.unresolved = missing.values().flatten().filter(unresolved).count() as u64;
-    let batches: Vec<Batch> = missing.iter().map(|(module, frames)| batch(tables, *module, frames)).collect();
+    let batches: Vec<Batch> = missing
+        .iter()
+        .filter_map(|(module, frames)| {
+            Some(batch(tables, module_file(&tables.modules[module.index()])?, frames))
+        })
+        .collect();
     let frames: Vec<Vec<FrameId>> = missing.into_values().collect();
     let mut found: Vec<(FrameId, Lookup)> = Vec::new();
     let mut text = 0;
@@ -95,15 +100,18 @@ fn has_identity(module: &Module) -> bool {
     is_known && module.path.starts_with('/')
 }
 
-fn batch(tables: &Tables, module: ModuleId, frames: &[FrameId]) -> Batch {
-    let module = &tables.modules[module.index()];
-    let file = ModuleFile {
+/// The file of a module, by what was recorded of it; none where that tells it from no other.
+pub(crate) fn module_file(module: &Module) -> Option<ModuleFile> {
+    has_identity(module).then(|| ModuleFile {
         path: PathBuf::from(&module.path),
         build_id: module.build_id.clone(),
         device: module.device,
         inode: module.inode,
         modified_ns: module.modified_ns,
-    };
+    })
+}
+
+fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Batch {
     let address = |frame: &FrameId| match tables.frames[frame.index()] {
         Frame::Code { address, exact: true, .. } => address,
         // The call may be the last instruction of its function.

@@ -1,25 +1,54 @@
 //! `leaks`: what was still allocated at the end.
 
+use super::lens::LensArguments;
 use super::question::Question;
+use super::suppression::SuppressionArguments;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use viewer::text;
+use viewer::{json, text};
+
+/// Rows of text when nobody says how many.
+const LIMIT: usize = 20;
 
 /// Show what was still allocated at the end, stack by stack
+///
+/// That a block was never freed does not say that it was lost: the program may have kept a pointer to it until the
+/// end. What libc, the loader and libstdc++ keep by design is left out, and so is what the program itself lists in
+/// `__lsan_default_suppressions`; what each rule has hidden is shown at the end.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof leaks app.memprof
+  sysprof-memprof leaks app.memprof --suppressions app.supp --older-than 1s
+  sysprof-memprof leaks app.memprof --filter 'module:libparse*' --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Sum up what is beyond this number of stacks
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    #[command(flatten)]
+    stacks: LensArguments,
+    #[command(flatten)]
+    suppressions: SuppressionArguments,
     #[command(flatten)]
     question: Question,
+    /// Sum up what is beyond this number of stacks [default: 20; none in JSON]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the leaks.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = arguments.capture.ask(&arguments.question.query())?;
-    view::print(|out, style| Ok(text::leaks(out, &loaded, arguments.limit, style)?))
+    let suppressions = arguments.suppressions.read()?;
+    let loaded =
+        arguments.capture.leaks(&arguments.question.query(), &arguments.stacks.lens(), &suppressions)?;
+    view::print(|out, style| {
+        match arguments.json {
+            true => json::leaks(out, &loaded, arguments.limit.unwrap_or(usize::MAX))?,
+            false => text::leaks(out, &loaded, arguments.limit.unwrap_or(LIMIT), style)?,
+        }
+        Ok(())
+    })
 }

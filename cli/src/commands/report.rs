@@ -1,5 +1,6 @@
 //! `report`: who allocates, and who holds the memory.
 
+use super::lens::LensArguments;
 use super::question::Question;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
@@ -19,12 +20,17 @@ Examples:
   sysprof-memprof report app.memprof --functions                self and total of each function
   sysprof-memprof report app.memprof --at 12.5s                 what was live then
   sysprof-memprof report app.memprof --from 10s --to peak       what was allocated and held in between
+  sysprof-memprof report app.memprof --callers parse            who calls parse
+  sysprof-memprof report app.memprof --functions --group-by module
+  sysprof-memprof report app.memprof --filter 'parse* and not module:libssl*'
   sysprof-memprof report app.memprof --cpu --inverted           where the processor was, from the inside out
   sysprof-memprof report app.memprof --allocator                who spends time in malloc and free
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    #[command(flatten)]
+    stacks: LensArguments,
     /// What to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
@@ -62,13 +68,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Arguments { tree: true, .. } => Shape::Tree,
         Arguments { inverted: true, .. } => Shape::Inverted,
         Arguments { functions: true, .. } => Shape::Functions,
-        _ => Shape::Stacks,
+        _ => arguments.stacks.shape().unwrap_or(Shape::Stacks),
     };
     let query = arguments.question.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
-    let loaded = arguments.capture.ask(&query)?;
+    let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
     view::print(|out, style| {
         match arguments.json {
             true if arguments.allocator => json::allocator(out, &loaded)?,

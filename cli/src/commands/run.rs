@@ -10,6 +10,7 @@
 //!     ─► finish the capture ─► summary ─► the target's exit code
 //! ```
 
+use super::gate::Gate;
 use super::recording::{Kind, Recording};
 use super::supervise::{self, Supervised};
 use super::view;
@@ -23,7 +24,7 @@ use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_file_l
 use collector::{OnFull, Session, target};
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,6 +44,7 @@ Examples:
   sysprof-memprof run -o build.memprof -- make -j4
   sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
   sysprof-memprof run --sample 512K -- ./app            cost a few nanoseconds a call, and estimate
+  sysprof-memprof run --check memprof.toml -- ./test    fail when it leaks more than the rules allow
   sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -56,6 +58,11 @@ pub(crate) struct Arguments {
     /// Go on until all processes that the target started have ended
     #[arg(long)]
     wait_children: bool,
+    /// Check the recording against these rules: exit code 1 when the program succeeds and one is broken
+    ///
+    /// The rules are those of `check --rules`. When all are kept and no --output was given, the capture is removed.
+    #[arg(long, value_name = "RULES")]
+    check: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -72,6 +79,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => output::check(path, arguments.recording.force)?,
         None => output::check_default()?,
     }
+    let has_output = arguments.recording.output.is_some();
+    let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, has_output)).transpose()?;
     lift_file_limit();
     let agent = agent::provide().map_err(Failure::usage)?;
     for remark in &target.remarks {
@@ -115,10 +124,13 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         supervise::until_end(child, &session, &signals, progress, &supervision)?;
     let code = exit::of_target(status);
     match supervise::finish(session, signals, unrecorded, code) {
-        Ok(finished) => {
-            view::after_recording(&finished, arguments.recording.quiet);
-            Ok(ExitCode::from(code))
-        }
+        Ok(finished) => match gate {
+            Some(gate) => gate.pass(&finished, code, arguments.recording.quiet),
+            None => {
+                view::after_recording(&finished, arguments.recording.quiet);
+                Ok(ExitCode::from(code))
+            }
+        },
         Err(error) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
         Err(error) => Err(Failure::new(code, error)),
     }

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::History;
 use viewer::format::counted;
-use viewer::query::Query;
+use viewer::query::{Lens, Query};
+use viewer::suppression::Suppressions;
 use viewer::text::{self, Style};
 use viewer::{Cache, Error, Loaded, LookedUp, Moments, Naming};
 
@@ -37,9 +38,24 @@ impl Capture {
 
     /// Reads it and counts what was asked for.
     pub(super) fn ask(&self, query: &Query) -> Result<Loaded, Failure> {
-        let mut moments = self.moments()?;
-        let profile = moments.profile(query).map_err(failure)?;
-        let loaded = moments.show(profile, self.naming());
+        self.seen(query, &Lens::default())
+    }
+
+    /// The same, as it is seen through a lens.
+    pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
+        let loaded = self.moments()?.seen(query, lens, self.naming()).map_err(failure)?;
+        tell(loaded.looked_up);
+        Ok(loaded)
+    }
+
+    /// The same without the leaks that rules leave out.
+    pub(super) fn leaks(
+        &self,
+        query: &Query,
+        lens: &Lens,
+        suppressions: &Suppressions,
+    ) -> Result<Loaded, Failure> {
+        let loaded = self.moments()?.leaks(query, lens, suppressions, self.naming()).map_err(failure)?;
         tell(loaded.looked_up);
         Ok(loaded)
     }

@@ -160,8 +160,8 @@ mod tests {
     }
 
     fn cost() -> impl Strategy<Value = Cost> {
-        (amount(), amount(), amount(), amount(), amount(), amount(), amount(), amount()).prop_map(
-            |(allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu)| Cost {
+        prop::array::uniform8(amount()).prop_map(
+            |[allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu]| Cost {
                 allocated,
                 freed,
                 temporary,

@@ -48,7 +48,15 @@ impl Estimator {
     pub(super) fn count(&self, size: u64) -> Counted {
         match self.sampling {
             None => Counted { amount: Amount::block(size), spread: Spread::ZERO },
-            Some(sampling) => sample(sampling, size),
+            Some(sampling) => sample(sampling, size, size),
+        }
+    }
+
+    /// What so many bytes of a block of this size count.
+    pub(super) fn count_part(&self, size: u64, bytes: u64) -> Counted {
+        match self.sampling {
+            None => Counted { amount: Amount::block(bytes), spread: Spread::ZERO },
+            Some(sampling) => sample(sampling, size, bytes),
         }
     }
 
@@ -58,9 +66,9 @@ impl Estimator {
     }
 }
 
-fn sample(sampling: Sampling, size: u64) -> Counted {
+fn sample(sampling: Sampling, size: u64, bytes: u64) -> Counted {
     let weight = sampling.weight(size);
-    let bytes = size as f64;
+    let bytes = bytes as f64;
     let units = f64::from(1 << UNIT);
     Counted {
         // Sizes of a file that no recording made may be too large for both: then they are cut.
@@ -106,7 +114,7 @@ impl Rounding {
         rounded
     }
 
-    fn amount(&self, amount: Amount, rest: &mut i64) -> Amount {
+    pub(super) fn amount(&self, amount: Amount, rest: &mut i64) -> Amount {
         // A row without any has none, whatever the others left.
         if !self.is_sampled || amount.blocks == 0 {
             return amount;

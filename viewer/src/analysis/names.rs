@@ -47,6 +47,19 @@ pub struct Label {
 }
 
 impl Label {
+    /// The name as it was recorded, without the suffix that tells namesakes apart.
+    pub fn base(&self) -> &str {
+        &self.name[..self.name.len() - self.suffix]
+    }
+
+    /// The same without parameters and generic arguments: see [`short_name`].
+    pub fn short_base(&self) -> Cow<'_, str> {
+        match self.kind {
+            Kind::Function(..) => short_name(self.base()),
+            _ => Cow::Borrowed(self.base()),
+        }
+    }
+
     /// The name for a narrow column: see [`short_name`]. The suffix stays.
     pub fn short(&self) -> Cow<'_, str> {
         let Kind::Function(..) = self.kind else { return Cow::Borrowed(&self.name) };
@@ -73,6 +86,8 @@ pub enum Kind {
     Unknown(Option<StringId>),
     /// Not code: why the stack ends here.
     Marker(Pseudo),
+    /// Several functions that a view shows as one: those of a file, or a way that was folded.
+    Group,
 }
 
 /// One function of a frame: a frame has several where the compiler inlined.
@@ -131,10 +146,43 @@ impl Names {
         self.labels.is_empty()
     }
 
+    /// All labels, in the order of their ids.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = &Label> {
+        self.labels.iter()
+    }
+
     /// The functions of a frame, innermost first. None for kinds of calls, which views hide.
     pub fn steps(&self, frame: FrameId) -> &[Step] {
         let range = self.frames.get(frame.index()).cloned().unwrap_or(0..0);
         &self.steps[range.start as usize..range.end as usize]
+    }
+
+    /// Where the functions of a frame stand among those of all frames.
+    pub(crate) fn places(&self, frame: FrameId) -> Range<u32> {
+        self.frames.get(frame.index()).cloned().unwrap_or(0..0)
+    }
+
+    /// The function at a place.
+    pub(crate) fn step_at(&self, place: u32) -> &Step {
+        &self.steps[place as usize]
+    }
+
+    /// How many places there are.
+    pub(crate) fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Adds a function that stands for others, and gives its place.
+    pub(crate) fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
+        let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
+        self.labels.push(Label { name, suffix: 0, kind: Kind::Group, noise: false });
+        self.steps.push(Step { label, file, line, inlined: false });
+        u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
+    }
+
+    /// Gives frames other functions: by frame, the places of its own.
+    pub(crate) fn set_frames(&mut self, frames: Vec<Range<u32>>) {
+        self.frames = frames;
     }
 
     /// The label of a process: processes of one name share it.

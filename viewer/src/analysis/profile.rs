@@ -5,7 +5,7 @@ use super::mappings::Mappings;
 use super::peak::Moment;
 use super::spread::Spread;
 use super::watch::Instant;
-use capture::{Ended, NodeId, ProcessId, Sampling, StringId};
+use capture::{Ended, NodeId, ProcessId, Sampling, StringId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// The numbers of a whole capture.
@@ -73,6 +73,9 @@ pub struct PagesPeak {
 pub struct Site {
     /// Where it happened.
     pub process: ProcessId,
+    /// In which thread, where rows are told apart by threads: see [`Load::by_threads`](super::Load::by_threads).
+    #[serde(skip)]
+    pub thread: Option<ThreadId>,
     /// The stack.
     pub node: NodeId,
     /// What it cost.
@@ -185,23 +188,28 @@ impl Profile {
 
     /// Keeps the rows that pass a test, and takes all sums anew. When the peak was stays.
     pub fn retain(&mut self, mut takes: impl FnMut(ProcessId, NodeId) -> bool) {
-        self.spreads.resize(if self.sampling.is_some() { self.sites.len() } else { 0 }, Cost::default());
-        let kept: Vec<bool> = self.sites.iter().map(|site| takes(site.process, site.node)).collect();
-        let mut places = kept.iter();
-        self.sites.retain(|_| places.next() == Some(&true));
-        let mut places = kept.iter();
-        self.spreads.retain(|_| places.next() == Some(&true));
+        self.keep(|site| takes(site.process, site.node).then_some(site.node));
+    }
+
+    /// Keeps the rows that are given a stack, under that stack, and sums up anew what is left. What is known of whole
+    /// processes alone, their own peaks and what did not fit together, stays.
+    pub(crate) fn keep(&mut self, mut stack: impl FnMut(&Site) -> Option<NodeId>) {
+        let sites = std::mem::take(&mut self.sites);
+        let spreads = std::mem::take(&mut self.spreads);
+        let mut kept = Vec::new();
         (self.total, self.total_spread) = Default::default();
         for process in &mut self.processes {
             (process.cost, process.spread) = Default::default();
         }
-        for site in &self.sites {
+        for (index, site) in sites.into_iter().enumerate() {
+            let Some(node) = stack(&site) else { continue };
             self.total += site.cost;
             self.processes[site.process.index()].cost += site.cost;
+            kept.extend(spreads.get(index));
+            self.sites.push(Site { node, ..site });
         }
         self.peak.held = self.total.peak;
-        let spreads = std::mem::take(&mut self.spreads);
-        self.set_spreads(spreads);
+        self.set_spreads(kept);
     }
 
     /// Takes the variances of the rows, and sums them up.

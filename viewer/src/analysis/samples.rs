@@ -47,7 +47,7 @@ impl<'a> SampleSites<'a> {
             if profile.sampling.is_some() {
                 profile.spreads.push(Cost::<Spread>::default());
             }
-            profile.sites.push(Site { process, node: sample.stack, cost: Cost::default() });
+            profile.sites.push(Site { process, thread: None, node: sample.stack, cost: Cost::default() });
             profile.sites.len() - 1
         });
         let amount = Amount::block(sample.weight);
@@ -75,7 +75,7 @@ mod tests {
         };
         let cost = Cost { allocated: Amount::block(100), ..Cost::default() };
         let mut profile = Profile {
-            sites: vec![Site { process: ProcessId(0), node: NodeId(3), cost }],
+            sites: vec![Site { process: ProcessId(0), thread: None, node: NodeId(3), cost }],
             processes: vec![ProcessProfile::default()],
             ..Profile::default()
         };

@@ -4,7 +4,7 @@ use super::cost::{Amount, Cost, Part};
 use super::estimate::Counted;
 use super::hash::Seed;
 use super::spread::Spread;
-use capture::{NodeId, ProcessId, Tables};
+use capture::{NodeId, ProcessId, Tables, ThreadId};
 use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SiteState {
     pub(super) process: ProcessId,
+    /// None unless rows are told apart by threads, which those that are kept never are.
+    #[serde(skip)]
+    pub(super) thread: Option<ThreadId>,
     /// Stands in the list of [`super::peak::Peak`].
     pub(super) dirty: bool,
     /// Blocks that nobody asked for: see [`Sites::rest`].
@@ -60,6 +63,8 @@ pub(super) struct Sites {
     rows: Vec<SiteState>,
     /// Rows before this one belong to blocks from before the range.
     since: usize,
+    #[serde(skip)]
+    by_threads: bool,
     is_sampled: bool,
     /// By row in a sampled capture, else empty.
     spreads: Vec<SiteSpread>,
@@ -74,27 +79,37 @@ impl Sites {
             index: HashTable::new(),
             rows: Vec::new(),
             since: 0,
+            by_threads: false,
             is_sampled,
             spreads: Vec::new(),
         }
     }
 
+    /// From now on each thread has rows of its own.
+    pub(super) fn tell_threads_apart(&mut self) {
+        self.by_threads = true;
+    }
+
     /// The row of a stack in a process. A stack that the capture does not define counts as the empty stack.
     // Cost: two loads when the same process used the stack last.
-    pub(super) fn of(&mut self, process: ProcessId, node: NodeId) -> SiteId {
+    pub(super) fn of(&mut self, process: ProcessId, thread: ThreadId, node: NodeId) -> SiteId {
+        let thread = Some(thread).filter(|_| self.by_threads);
         let node = if node.index() < self.recent.len() { node } else { NodeId::ROOT };
         let recent = self.recent[node.index()];
-        if recent != NONE && self.rows[recent as usize].process == process {
-            return SiteId(recent);
+        if recent != NONE {
+            let row = &self.rows[recent as usize];
+            if row.process == process && row.thread == thread {
+                return SiteId(recent);
+            }
         }
-        let row = self.find_or_add(process, node, false);
+        let row = self.find_or_add(process, thread, node, false);
         self.recent[node.index()] = row;
         SiteId(row)
     }
 
     /// The row for blocks of a process that are followed and not counted.
     pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
-        SiteId(self.find_or_add(process, NodeId::ROOT, true))
+        SiteId(self.find_or_add(process, None, NodeId::ROOT, true))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -113,7 +128,7 @@ impl Sites {
     pub(super) fn resume(self, tables: &Tables, is_sampled: bool) -> Self {
         let mut sites = Self::new(Seed::random(), tables.nodes.len(), is_sampled);
         for (place, row) in self.rows.iter().enumerate() {
-            sites.find_or_add(row.process, row.node, row.is_rest);
+            sites.find_or_add(row.process, None, row.node, row.is_rest);
             debug_assert_eq!(sites.rows.len(), place + 1);
         }
         for (mut row, place) in self.rows.into_iter().zip(0..) {
@@ -150,12 +165,21 @@ impl Sites {
     }
 
     #[cold]
-    fn find_or_add(&mut self, process: ProcessId, node: NodeId, is_rest: bool) -> u32 {
+    fn find_or_add(
+        &mut self,
+        process: ProcessId,
+        thread: Option<ThreadId>,
+        node: NodeId,
+        is_rest: bool,
+    ) -> u32 {
         let Self { seed, index, rows, is_sampled, spreads, .. } = self;
-        let hash = seed.pair(process.0, node.0);
+        // A thread has one process.
+        let owner =
+            |process: ProcessId, thread: Option<ThreadId>| thread.map_or(process.0, |thread| thread.0);
+        let hash = seed.pair(owner(process, thread), node.0);
         let found = index.find(hash, |&row| {
             let row = &rows[row as usize];
-            row.process == process && row.node == node && row.is_rest == is_rest
+            row.process == process && row.thread == thread && row.node == node && row.is_rest == is_rest
         });
         if let Some(&row) = found {
             return row;
@@ -163,6 +187,7 @@ impl Sites {
         let row = u32::try_from(rows.len()).expect("fewer rows than events of one file");
         rows.push(SiteState {
             process,
+            thread,
             node,
             dirty: false,
             is_rest,
@@ -174,7 +199,7 @@ impl Sites {
         }
         index.insert_unique(hash, row, |&row| {
             let row = &rows[row as usize];
-            seed.pair(row.process.0, row.node.0)
+            seed.pair(owner(row.process, row.thread), row.node.0)
         });
         row
     }
@@ -231,7 +256,7 @@ impl Sites {
 
     /// Adds what happened to blocks from before the range to the row of their stack.
     fn join(&mut self, before: usize) {
-        let SiteState { process, node, is_rest, cost, .. } = self.rows[before];
+        let SiteState { process, thread, node, is_rest, cost, .. } = self.rows[before];
         let parts = |cost: Cost| Cost {
             leaked: Amount::ZERO,
             uncertain: Amount::ZERO,
@@ -241,7 +266,7 @@ impl Sites {
         if parts(cost) == Cost::default() {
             return;
         }
-        let row = self.find_or_add(process, node, is_rest) as usize;
+        let row = self.find_or_add(process, thread, node, is_rest) as usize;
         self.rows[row].cost += parts(cost);
         if let Some(SiteSpread { cost, .. }) = self.spreads.get(before).copied() {
             let (leaked, uncertain, at_exec) = Default::default();
@@ -258,12 +283,12 @@ mod tests {
     #[test]
     fn shared_stacks_have_a_row_per_process() {
         let mut sites = Sites::new(Seed::random(), 3, false);
-        let first = sites.of(ProcessId(0), NodeId(2));
-        let second = sites.of(ProcessId(1), NodeId(2));
+        let first = sites.of(ProcessId(0), ThreadId(0), NodeId(2));
+        let second = sites.of(ProcessId(1), ThreadId(0), NodeId(2));
         assert_ne!(first, second);
         for _ in 0..2 {
-            assert_eq!(sites.of(ProcessId(0), NodeId(2)), first);
-            assert_eq!(sites.of(ProcessId(1), NodeId(2)), second);
+            assert_eq!(sites.of(ProcessId(0), ThreadId(0), NodeId(2)), first);
+            assert_eq!(sites.of(ProcessId(1), ThreadId(0), NodeId(2)), second);
         }
     }
 
@@ -271,6 +296,21 @@ mod tests {
     #[test]
     fn undefined_stack_is_the_empty_one() {
         let mut sites = Sites::new(Seed::random(), 3, false);
-        assert_eq!(sites.of(ProcessId(0), NodeId(3)), sites.of(ProcessId(0), NodeId::ROOT));
+        assert_eq!(
+            sites.of(ProcessId(0), ThreadId(0), NodeId(3)),
+            sites.of(ProcessId(0), ThreadId(0), NodeId::ROOT)
+        );
+    }
+
+    /// Check that threads have rows of their own only when that was asked for.
+    #[test]
+    fn threads_are_told_apart_on_demand() {
+        let of = |sites: &mut Sites, thread| sites.of(ProcessId(0), ThreadId(thread), NodeId(1)).0;
+        let mut sites = Sites::new(Seed::random(), 3, false);
+        assert_eq!([0, 1, 0].map(|thread| of(&mut sites, thread)), [0, 0, 0]);
+        let mut sites = Sites::new(Seed::random(), 3, false);
+        sites.tell_threads_apart();
+        assert_eq!([0, 1, 0, 1].map(|thread| of(&mut sites, thread)), [0, 1, 0, 1]);
+        assert_eq!(sites.get_mut(SiteId(1)).thread, Some(ThreadId(1)));
     }
 }

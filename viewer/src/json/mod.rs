@@ -4,11 +4,14 @@
 //! since the start of the recording, unknown names are null with a `reason`.
 
 mod allocator;
+mod check;
 mod cost;
 mod cpu;
 mod diff;
 mod dump;
 mod info;
+mod leaks;
+mod lives;
 mod nameless;
 mod report;
 mod span;
@@ -17,11 +20,15 @@ mod tables;
 mod timeline;
 mod told;
 mod tree;
+mod unseen;
 
 pub use allocator::allocator;
+pub use check::check;
 pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
+pub use leaks::leaks;
+pub use lives::{history, lifetimes, lines, reallocs, sizes, temporary, threads};
 pub use report::report;
 pub(crate) use tables::tables;
 pub use timeline::timeline;

@@ -4,6 +4,7 @@ use super::cost::CostFields;
 use super::span::SpanFields;
 use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
+use super::unseen::UnseenFields;
 use super::{SCHEMA, write_document};
 use crate::analysis::{
     Cost, Cutoff, FunctionCost, Metric, Row, Spread, StackState, Tree, call_of, functions as costs_of,
@@ -30,6 +31,8 @@ struct Document<'a> {
     span: SpanFields,
     peak_time_ns: u64,
     total: CostFields,
+    /// What a filter left out, none where there is no choice.
+    unseen: Option<UnseenFields<'a>>,
     #[serde(flatten)]
     body: Body<'a>,
 }
@@ -110,6 +113,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         span: SpanFields::from(loaded.profile.span),
         peak_time_ns: loaded.profile.peak.time,
         total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
+        unseen: UnseenFields::new(loaded),
         body: body(loaded, options, cutoff),
     };
     write_document(out, &document)

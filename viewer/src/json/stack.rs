@@ -54,6 +54,7 @@ pub(super) fn frame_fields<'a>(
     let Who { function, .. } = who(tables, names, step.label);
     let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
     let (module, address) = match tables.frames.get(frame.index()) {
+        _ if names.label(step.label).kind == Kind::Group => (None, None),
         Some(Frame::Code { module, address, .. }) => (*module, Some(format!("{address:#x}"))),
         _ => (None, None),
     };
@@ -93,6 +94,7 @@ pub(super) fn who<'a>(tables: &'a Tables, names: &'a Names, label: crate::analys
             ("unknown", None, None, Some(reason.map_or(NOT_STORED, |reason| tables.string(reason))))
         }
         Kind::Marker(pseudo) => ("marker", None, None, Some(pseudo.label())),
+        Kind::Group => ("group", Some(label.name.as_str()), None, None),
     };
     Who { name: &label.name, kind, function, module, reason }
 }

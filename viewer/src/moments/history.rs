@@ -13,7 +13,7 @@ impl Moments {
     pub(super) fn whole(&mut self) -> Result<&Profile, Error> {
         if self.whole.is_none() {
             self.prepare()?;
-            let profile = match self.indexed() {
+            let profile = match self.indexed().filter(|_| !self.by_threads) {
                 Some(index) => {
                     let sampling = Sampling::new(self.reader.tables().metadata.sample_interval);
                     Profile { sampling, ..index.whole().clone() }

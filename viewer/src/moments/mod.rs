@@ -6,8 +6,10 @@
 //!                         or from the nearest state of a side index
 //! ```
 
+mod chosen;
 mod history;
 mod instants;
+mod lives;
 mod pass;
 mod recorded;
 mod replay;
@@ -36,6 +38,7 @@ pub struct Moments {
     /// Of the allocators' heaps, once it was asked for.
     index: Option<SideIndex>,
     is_prepared: bool,
+    by_threads: bool,
 }
 
 impl Moments {
@@ -65,6 +68,7 @@ impl Moments {
             cache,
             index: None,
             is_prepared: false,
+            by_threads: false,
         })
     }
 

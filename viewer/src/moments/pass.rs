@@ -30,6 +30,15 @@ impl<'a, W: Watch> Pass<'a, W> {
     }
 }
 
+impl<W: Watch> Pass<'_, W> {
+    /// Of a moment, its peak is what is held then.
+    pub(super) fn hold_peak_at(&mut self, span: Span) {
+        if let Span::At(_) = span {
+            self.load.hold_peak();
+        }
+    }
+}
+
 impl Moments {
     /// Counts a part, all blocks or only some.
     pub(super) fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
@@ -38,17 +47,18 @@ impl Moments {
             None => None,
         };
         let (mut load, begin) = match (&sieve, self.first_of(span)) {
-            (None, Some(first)) => self.load_before(first, |_| ()),
+            (None, Some(first)) if !self.by_threads => self.load_before(first, |_| ()),
             _ => (Load::new(self.reader.tables()), 0),
         };
+        if self.by_threads {
+            load = load.by_threads();
+        }
         if let Some(sieve) = &sieve {
             load = load.only(|birth| sieve.takes(birth));
         }
         let mut pass = Pass::new(load, self.heap);
         let read = self.run(&mut pass, begin, span);
-        if let Span::At(_) = span {
-            pass.load.hold_peak();
-        }
+        pass.hold_peak_at(span);
         let (profile, ()) = self.end_pass(pass, span);
         drop(sieve);
         self.note_damage(read)?;

@@ -78,7 +78,8 @@ impl FromStr for Sizes {
     }
 }
 
-fn bytes(text: &str) -> Option<u64> {
+/// A number of bytes like `64`, `4K` or `1 MiB`; units are powers of 1024.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {

@@ -32,13 +32,26 @@
 //! A heap of the programs' own (a pool) is counted instead of their allocators' when it is named: with the same events of
 //! processes, threads and pauses, so moments and ranges are the same, and with a peak of its own.
 //!
+//! # How stacks are seen
+//!
+//! A [`Lens`] says which stacks a view shows, by an [`Expression`] over them, and what of each. Views know nothing of it:
+//! they get a [`Loaded`](crate::Loaded) whose rows and stacks have changed, so an option has one meaning in all of them.
+//!
 //! Which number a view shows and sorts by is the view's own question: [`crate::analysis::Metric`].
 
 mod filter;
 mod select;
 mod when;
 
+pub mod expression;
+pub mod lens;
+mod pattern;
+
+pub use expression::{Expression, Selection, SyntaxError};
+pub(crate) use filter::bytes as bytes_of;
 pub use filter::{Filter, Module, Selected, Sizes, SizesError, StackTest, Unknown};
+pub use lens::{Grouping, Lens, Seen};
+pub use pattern::Pattern;
 pub(crate) use select::Sieve;
 pub use when::{Anchor, When, WhenError};
 

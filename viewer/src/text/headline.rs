@@ -7,6 +7,7 @@ use super::style::{Role, Style};
 use crate::analysis::{Instant, Metric, Profile, Span};
 use crate::format::{counted, counted as plain, duration};
 use crate::loaded::Loaded;
+use crate::query::Seen;
 use std::io::{self, Write};
 
 /// `app.memprof: 12.3 MiB in 4 blocks, held at the peak after 1.20 s`, and warnings.
@@ -37,6 +38,9 @@ pub(super) fn headline(
     let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
     let span = span(profile.span);
     writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{heap}{span}: {numbers}")))?;
+    if let Some(seen) = &loaded.seen {
+        hidden(out, seen, metric, style)?;
+    }
     warnings(out, loaded, style)
 }
 
@@ -72,6 +76,20 @@ pub(super) fn interruption(profile: &Profile) -> &'static str {
         (0, _) => "a pause",
         _ => "a gap or a pause",
     }
+}
+
+/// What a filter, or the choice of functions, leaves out.
+fn hidden(out: &mut dyn Write, seen: &Seen, metric: Metric, style: &Style) -> io::Result<()> {
+    let (amount, spread) = (metric.of(&seen.hidden), metric.of(&seen.hidden_spread));
+    let noun = if metric.counts_blocks() || metric == Metric::Bytes { "allocation" } else { "block" };
+    let numbers =
+        format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
+    let text = match &seen.filter {
+        Some(filter) => format!("  only: {}; not shown: {numbers}", escape(filter)),
+        None if amount.is_zero() => return Ok(()),
+        None => format!("  not shown: {numbers}"),
+    };
+    writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
 /// One line for each thing that makes the numbers less than the truth, after one that says when they are estimates.

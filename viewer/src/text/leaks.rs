@@ -7,9 +7,11 @@ use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows};
-use crate::format::{counted, percent};
+use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
+use crate::suppression::{Suppressed, Use};
 use capture::{Ended, NodeId};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 /// Functions shown of one stack; one that calls itself from the same place counts once.
@@ -49,6 +51,9 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
             percent(rest.bytes, total.bytes)
         )?;
     }
+    if let Some(suppressed) = &loaded.suppressed {
+        suppressions(out, suppressed, style)?;
+    }
     footnote(out, loaded, metric, style)
 }
 
@@ -79,6 +84,13 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         let at_exec = estimate::held(profile.total.at_exec, profile.total_spread.at_exec);
         writeln!(out, "  beside it {at_exec} alive when exec replaced {}", replaced(loaded))?;
     }
+    if let Some(suppressed) = &loaded.suppressed {
+        left_out(out, suppressed)?;
+    }
+    if loaded.seen.is_some() || loaded.suppressed.is_some() {
+        // It is known of whole processes alone, not of stacks.
+        return Ok(());
+    }
     let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
     if !in_realloc.is_zero() {
         writeln!(
@@ -86,6 +98,53 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             "  {} had a realloc begun that did not return",
             estimate::held(in_realloc, Spread::ZERO)
         )?;
+    }
+    Ok(())
+}
+
+/// What rules keep out of the number.
+fn left_out(out: &mut dyn Write, suppressed: &Suppressed) -> io::Result<()> {
+    if !suppressed.total.is_zero() {
+        let hidden = estimate::held(suppressed.total, suppressed.spread);
+        writeln!(out, "  beside it {hidden} suppressed, by the rules at the end")?;
+    }
+    if let Some(age) = suppressed.older_than_ns {
+        let young = estimate::held(suppressed.young, Spread::ZERO);
+        writeln!(out, "  beside it {young} younger than {} at the end", duration(age))?;
+    }
+    Ok(())
+}
+
+/// A row for each rule, the ones that hid most first, those that hid nothing last.
+///
+/// ```text
+/// Suppressions
+///     bytes      blocks      stacks  rule
+///  71.0 KiB           1           1  cache_init  (app.supp:3)
+///       0 B           0           0  old_cache  (app.supp:4, hid nothing)
+/// ```
+fn suppressions(out: &mut dyn Write, suppressed: &Suppressed, style: &Style) -> io::Result<()> {
+    for program in &suppressed.unread {
+        let text =
+            format!("note: {} computes its own suppressions, so they could not be read", escape(program));
+        writeln!(out, "{}", style.paint(Role::Warning, text))?;
+    }
+    if suppressed.uses.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, "Suppressions"))?;
+    let header = format!("{:>10}  {:>10}  {:>10}  rule", "bytes", "blocks", "stacks");
+    writeln!(out, "{}", style.paint(Role::Detail, header))?;
+    let mut uses: Vec<&Use> = suppressed.uses.iter().collect();
+    uses.sort_by_key(|used| Reverse((used.amount.bytes, used.amount.blocks)));
+    for used in uses {
+        let size = estimate::marked(bytes(used.amount.bytes), used.spread.bytes_error());
+        let blocks = estimate::marked(count(used.amount.blocks), used.spread.blocks_error());
+        let unused = if used.stacks == 0 { ", hid nothing" } else { "" };
+        let from = escape(&format!("({}{unused})", used.rule.origin)).into_owned();
+        let rule = escape(&used.rule.text).into_owned();
+        let from = style.paint(Role::Detail, from);
+        writeln!(out, "{size:>10}  {blocks:>10}  {:>10}  {rule}  {from}", count(used.stacks))?;
     }
     Ok(())
 }

@@ -23,7 +23,8 @@ pub fn report(
     headline::headline(out, loaded, metric, style)?;
     let total = metric.of(&loaded.profile.total);
     if total.is_zero() {
-        return writeln!(out, "Nothing to show: this capture has no {}.", metric.what());
+        let whole = if loaded.seen.is_some() { "what was chosen" } else { "this capture" };
+        return writeln!(out, "Nothing to show: {whole} has no {}.", metric.what());
     }
     // Rows of a sampled capture have one more column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };

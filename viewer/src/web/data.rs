@@ -302,7 +302,7 @@ fn kind(kind: &Kind) -> i64 {
     match kind {
         Kind::Everything => 0,
         Kind::Process => 1,
-        Kind::Function(..) => 2,
+        Kind::Function(..) | Kind::Group => 2,
         Kind::InModule(_) => 3,
         Kind::Unknown(_) => 4,
         Kind::Marker(_) => 5,

@@ -195,7 +195,12 @@ impl Diff {
         let tree = |of: fn(Amount) -> Amount| {
             let site = |row: &DiffRow| {
                 let peak = of(metric.of(&row.delta()));
-                Site { process: row.process, node: row.node, cost: Cost { peak, ..Cost::default() } }
+                Site {
+                    process: row.process,
+                    thread: None,
+                    node: row.node,
+                    cost: Cost { peak, ..Cost::default() },
+                }
             };
             let profile = Profile { sites: self.rows.iter().map(site).collect(), ..Profile::default() };
             Tree::top_down(&profile, tables, names, Metric::Peak)

@@ -10,7 +10,7 @@ use crate::analysis::estimate::Estimator;
 use crate::analysis::hash::Seed;
 use crate::analysis::sites::{SiteId, Sites};
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
-use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
+use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables, ThreadId};
 
 /// Writes the history of the pass that it observes.
 #[derive(Debug)]
@@ -58,7 +58,8 @@ impl Recorder {
     }
 
     fn change(&mut self, process: ProcessId, node: NodeId, change: Flow) {
-        let site = self.sites.of(process, node);
+        // Its rows are not told apart by threads.
+        let site = self.sites.of(process, ThreadId(0), node);
         let place = site.0 as usize;
         if place >= self.open.len() {
             self.open.resize(place + 1, Flow::default());

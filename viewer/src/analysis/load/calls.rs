@@ -69,7 +69,7 @@ impl<W: Watch> Load<'_, W> {
     fn site_of(&mut self, call: &Allocation) -> SiteId {
         match &self.only {
             Some(only) if !only(&call.birth(self.instant())) => self.sites.rest(call.process),
-            _ => self.sites.of(call.process, call.stack),
+            _ => self.sites.of(call.process, call.thread, call.stack),
         }
     }
 

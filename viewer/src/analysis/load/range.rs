@@ -10,7 +10,7 @@ use crate::analysis::profile::{PagesPeak, Profile};
 use crate::analysis::watch::{Birth, Watch};
 use capture::Ended;
 
-impl<'a> Load<'a> {
+impl<'a, W: Watch> Load<'a, W> {
     /// Counts only the blocks that pass a test when they are born. The others are followed, so that what depends on
     /// them, such as when most was held, is as ever.
     #[must_use]

@@ -110,7 +110,7 @@ impl Writer<'_, '_> {
 
     fn stack_of(&mut self, process: ProcessId, node: NodeId) {
         self.stack.clear();
-        let site = Site { process, node, cost: Default::default() };
+        let site = Site { process, thread: None, node, cost: Default::default() };
         let functions = places(self.loaded, &site).map(|place| symbols::address(place.label));
         self.stack.extend(functions.take(MOST_ADDRESSES));
         // Sysprof shows the process itself; a stack of nothing else must not be empty.

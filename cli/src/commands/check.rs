@@ -1,0 +1,116 @@
+//! `check`: whether a capture keeps to rules, for build servers.
+
+use super::rules;
+use super::suppression::SuppressionArguments;
+use super::view::{self, Capture};
+use crate::exit::{self, Failure, Outcome};
+use crate::values;
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use viewer::analysis::Share;
+use viewer::check::{Baseline, Limits, Measure, Rules, Section};
+use viewer::query::Expression;
+use viewer::{json, junit, text};
+
+/// Check a capture against rules: exit code 0 when all are kept, 1 when not, 2 when that cannot be told
+///
+/// Rules come from options, from a file in TOML, or both. README.md describes the file and has examples for build
+/// servers. `run --check RULES` records and checks in one.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof check app.memprof --max-peak 512M --max-leaked 0
+  sysprof-memprof check app.memprof --max-allocs 1000 --filter 'render*'
+  sysprof-memprof check new.memprof --baseline old.memprof --tolerance 5%
+  sysprof-memprof check app.memprof --rules memprof.toml --format junit > memprof.xml")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Most bytes held at the peak
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    max_peak: Option<usize>,
+    /// Most bytes still allocated at the end
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    max_leaked: Option<usize>,
+    /// Most allocations
+    #[arg(long, value_name = "N")]
+    max_allocs: Option<u64>,
+    /// Most temporary allocations
+    #[arg(long, value_name = "N")]
+    max_temporary: Option<u64>,
+    /// Only stacks that this selects, for the four limits above
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<Expression>,
+    /// An earlier capture: peak, leaked bytes, allocations and temporary ones must not exceed it
+    #[arg(long, value_name = "CAPTURE")]
+    baseline: Option<PathBuf>,
+    /// How far they may exceed it all the same
+    #[arg(long, value_name = "SHARE", requires = "baseline")]
+    tolerance: Option<Share>,
+    /// Rules in TOML
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    #[command(flatten)]
+    suppressions: SuppressionArguments,
+    /// How to write the result
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// How a result is written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// One line per rule
+    Text,
+    /// One document
+    Json,
+    /// XML as build servers read it
+    Junit,
+}
+
+/// Checks and prints.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let rules = arguments.rules()?;
+    rules::require(&rules)?;
+    let report = rules.check(&arguments.capture.file, arguments.capture.naming()).map_err(Failure::usage)?;
+    view::print(|out, style| {
+        match arguments.format {
+            Format::Text => text::check(out, &report, style)?,
+            Format::Json => json::check(out, &report)?,
+            Format::Junit => junit::check(out, &report)?,
+        }
+        Ok(())
+    })?;
+    Ok(ExitCode::from(if report.is_kept() { 0 } else { exit::FAILED }))
+}
+
+impl Arguments {
+    fn rules(&self) -> Result<Rules, Failure> {
+        let suppressions = self.suppressions.read()?;
+        let mut rules = match &self.rules {
+            Some(file) => rules::read(file)?,
+            None => Rules { suppressions: suppressions.clone(), ..Rules::default() },
+        };
+        if self.rules.is_some() {
+            rules.suppressions.add(suppressions);
+        }
+        let mut limits = Limits::default();
+        limits.set(Measure::Peak, self.max_peak.map(|size| size as u64));
+        limits.set(Measure::Leaked, self.max_leaked.map(|size| size as u64));
+        limits.set(Measure::Allocations, self.max_allocs);
+        limits.set(Measure::Temporary, self.max_temporary);
+        if limits.is_empty() && self.filter.is_some() {
+            return Err(Failure::usage(anyhow!(
+                "--filter needs one of the limits that it is for, such as --max-leaked"
+            )));
+        }
+        rules.sections.push(Section { filter: self.filter.clone(), limits, ..Section::default() });
+        if let Some(file) = &self.baseline {
+            let tolerance = self.tolerance.unwrap_or_default();
+            rules.baseline = Some(Baseline { file: file.clone(), tolerance });
+        }
+        Ok(rules)
+    }
+}

@@ -1,0 +1,66 @@
+//! What `run --check` does when the target has ended.
+
+use super::{rules, view};
+use crate::exit::{self, Failure, Outcome};
+use crate::log::debug;
+use crate::message;
+use crate::terminal;
+use anstream::{AutoStream, ColorChoice};
+use collector::Finished;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use viewer::Naming;
+use viewer::check::Rules;
+use viewer::text::{self, Style};
+
+/// Rules that are checked after a recording.
+#[derive(Debug)]
+pub(super) struct Gate {
+    rules: Rules,
+    /// The capture goes when all rules are kept: nobody asked for it by name.
+    removes: bool,
+}
+
+impl Gate {
+    /// Reads the rules, before anything is started.
+    pub(super) fn new(file: &Path, has_output: bool) -> Result<Self, Failure> {
+        let rules = rules::read(file)?;
+        rules::require(&rules)?;
+        Ok(Self { rules, removes: !has_output })
+    }
+
+    /// Checks the capture and tells what came out, on standard error: standard output is the target's. The target's
+    /// failure wins over a rule's, and the capture of a failure is kept.
+    pub(super) fn pass(&self, finished: &Finished, code: u8, quiet: bool) -> Outcome {
+        let report = match self.rules.check(&finished.path, Naming::Stored) {
+            Ok(report) => report,
+            Err(error) if code == 0 => return Err(Failure::usage(error)),
+            Err(error) => {
+                Failure::usage(error).report();
+                return Ok(ExitCode::from(code));
+            }
+        };
+        let is_fine = code == 0 && report.is_kept();
+        if is_fine && self.removes {
+            let removed = fs::remove_file(&finished.path);
+            debug!("all rules are kept, so nobody needs {}: {removed:?}", finished.path.display());
+        } else {
+            view::after_recording(finished, quiet);
+        }
+        if !quiet || !report.is_kept() {
+            let stderr = io::stderr();
+            let color = AutoStream::choice(&stderr) != ColorChoice::Never;
+            let style = Style { color, width: terminal::width(&stderr) };
+            let mut text = Vec::new();
+            text::check(&mut text, &report, &style)?;
+            // Nobody may read it.
+            let _ = stderr.lock().write_all(&text);
+        }
+        if quiet && !is_fine {
+            message::plain(&format!("Wrote {}", finished.path.display()));
+        }
+        Ok(ExitCode::from(if code == 0 && !report.is_kept() { exit::FAILED } else { code }))
+    }
+}

@@ -1,0 +1,61 @@
+//! `history`: all that happened at one address.
+
+use super::lives::{Form, LivesArguments};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::lives::History;
+use viewer::{json, text};
+
+/// Turns that are kept.
+const MOST_TURNS: usize = 100_000;
+
+/// Show all that happened at one address, over all blocks that ever held it
+///
+/// The address may lie within a block. Of very many turns the last are shown.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The address, as in 0x55d0c3a012a0
+    #[arg(value_parser = address)]
+    address: u64,
+    #[command(flatten)]
+    lives: LivesArguments,
+}
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let address = arguments.address;
+    let (loaded, watch) = arguments.lives.observe(|_| History::new(address, MOST_TURNS))?;
+    let (entries, mut earlier) = watch.finish();
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => {
+                let hidden = entries.len().saturating_sub(limit);
+                earlier += hidden as u64;
+                text::history(out, &loaded, address, (&entries[hidden..], earlier), style)?;
+            }
+            Form::Json => json::history(out, &loaded, address, (&entries, earlier))?,
+        }
+        Ok(())
+    })
+}
+
+/// A hexadecimal number, with or without 0x.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "an address is written like 0x55d0c3a012a0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that addresses are hexadecimal, with or without the sign of it.
+    #[test]
+    fn addresses_are_hexadecimal() {
+        for (text, expected) in
+            [("0x10", Some(16)), ("ff", Some(255)), ("", None), ("0x", None), ("x", None), ("-1", None)]
+        {
+            assert_eq!(address(text).ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Options that choose stacks, and how they are seen: the same for all views of stacks.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use viewer::query::{Expression, Grouping, Lens, Pattern};
+
+/// What of the stacks is shown.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Stacks")]
+pub(crate) struct LensArguments {
+    /// Only stacks that this selects, as in 'parse* and not (module:libssl* or thread:worker-?)'
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<Expression>,
+    /// Make this function the root of its stacks, and leave others out; of several on a stack, the outermost
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "callers")]
+    focus: Vec<Pattern>,
+    /// Show what this function calls: a tree with it as the root
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["focus", "callers"])]
+    callees: Option<Pattern>,
+    /// Show who calls this function: a tree from it outwards
+    #[arg(long, value_name = "FUNCTION")]
+    callers: Option<Pattern>,
+    /// Pull this function, and what it calls, out under `…`, whatever way leads to it
+    #[arg(long, value_name = "FUNCTION")]
+    fold: Vec<Pattern>,
+    /// Take this function out of stacks; its cost stays with its caller
+    #[arg(long, value_name = "FUNCTION")]
+    transparent: Vec<Pattern>,
+    /// Take well-known functions out that only pass calls on: signal emission, event loops, `std::function`
+    #[arg(long)]
+    no_marshallers: bool,
+    /// Put functions together with neighbours of the same module, namespace, file or line; or stacks by who allocates
+    #[arg(long, value_name = "GROUP", value_parser = grouping())]
+    group_by: Option<Grouping>,
+}
+
+impl LensArguments {
+    /// The form of a report that shows best what was asked for.
+    pub(super) fn shape(&self) -> Option<viewer::Shape> {
+        match (&self.callers, &self.callees) {
+            (Some(_), _) => Some(viewer::Shape::Inverted),
+            (_, Some(_)) => Some(viewer::Shape::Tree),
+            _ => None,
+        }
+    }
+
+    /// For the analysis.
+    pub(super) fn lens(&self) -> Lens {
+        Lens {
+            filter: self.filter.clone(),
+            transparent: self.transparent.clone(),
+            without_marshallers: self.no_marshallers,
+            focus: self.focus.iter().chain(&self.callees).cloned().collect(),
+            callers: self.callers.iter().cloned().collect(),
+            fold: self.fold.clone(),
+            group: self.group_by,
+        }
+    }
+}
+
+fn grouping() -> impl TypedValueParser<Value = Grouping> {
+    PossibleValuesParser::new(Grouping::ALL.map(Grouping::name)).try_map(|name| name.parse())
+}

@@ -1,0 +1,29 @@
+//! `lifetimes`: how long blocks live.
+
+use super::lives::{Form, LivesArguments};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::lives::Lifetimes;
+use viewer::{json, text};
+
+/// Show how long blocks live, by size and by stack
+///
+/// A block that was still there at the end lived at least until then; such blocks stand in a class of their own.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    lives: LivesArguments,
+}
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let (loaded, watch) = arguments.lives.observe(Lifetimes::new)?;
+    let found = watch.finish();
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => text::lifetimes(out, &loaded, &found, limit, style)?,
+            Form::Json => json::lifetimes(out, &loaded, &found)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,29 @@
+//! `reallocs`: blocks that are resized again and again.
+
+use super::lives::{Form, LivesArguments};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::lives::Reallocs;
+use viewer::{json, text};
+
+/// Show blocks that are resized again and again, what that copies, and how it could be better
+///
+/// A chain begins with an allocation, goes on with each realloc, and belongs to the stack of the last one.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    lives: LivesArguments,
+}
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let (loaded, watch) = arguments.lives.observe(|_| Reallocs::default())?;
+    let found = watch.finish();
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => text::reallocs(out, &loaded, &found, limit, style)?,
+            Form::Json => json::reallocs(out, &loaded, &found)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,29 @@
+//! `sizes`: which sizes are asked for, and by whom.
+
+use super::lives::{Form, LivesArguments};
+use crate::exit::Outcome;
+use clap::Args;
+use viewer::lives::Sizes;
+use viewer::{json, text};
+
+/// Show which sizes are asked for, by whom, and what the allocator adds
+///
+/// What it adds is computed for glibc's malloc with its default settings; other allocators differ.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    lives: LivesArguments,
+}
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let (loaded, watch) = arguments.lives.observe(Sizes::new)?;
+    let found = watch.finish();
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => text::sizes(out, &loaded, &found, limit, style)?,
+            Form::Json => json::sizes(out, &loaded, &found)?,
+        }
+        Ok(())
+    })
+}

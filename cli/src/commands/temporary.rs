@@ -1,0 +1,36 @@
+//! `temporary`: allocations that did not last.
+
+use super::lives::{Form, LivesArguments};
+use crate::exit::Outcome;
+use crate::values;
+use clap::Args;
+use std::time::Duration;
+use viewer::lives::Temporary;
+use viewer::{json, text};
+
+/// Show allocations that did not last, by stack
+///
+/// Temporary are those that are freed by the thread that allocated them before its next allocation: a buffer that could
+/// be kept. Brief are those that are freed within a time, whatever came between.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    lives: LivesArguments,
+    /// Lifetime below which an allocation is brief
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = values::duration)]
+    brief: Duration,
+}
+
+/// Prints it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let brief = u64::try_from(arguments.brief.as_nanos()).unwrap_or(u64::MAX);
+    let (loaded, watch) = arguments.lives.observe(|tables| Temporary::new(brief, tables))?;
+    let rows = watch.finish();
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => text::temporary(out, &loaded, &rows, brief, limit, style)?,
+            Form::Json => json::temporary(out, &loaded, &rows, brief)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,97 @@
+//! Views of the lives of blocks, on programs whose numbers are known.
+
+use crate::harness::{Capture, c, record};
+use serde_json::Value;
+
+fn document(capture: &Capture, command: &[&str]) -> Value {
+    let ran = capture.show(&[command, &["--json"]].concat());
+    assert_eq!(ran.code, 0, "{command:?}: {}", ran.stderr);
+    serde_json::from_str(ran.text()).unwrap()
+}
+
+/// The stack of a row begins with this function.
+fn is_of(stack: &Value, function: &str) -> bool {
+    stack[0]["function"] == function
+}
+
+fn row<'a>(rows: &'a Value, field: &str, function: &str) -> &'a Value {
+    let rows = rows.as_array().unwrap();
+    rows.iter()
+        .find(|row| is_of(&row[field], function))
+        .unwrap_or_else(|| panic!("no row of {function}: {rows:#?}"))
+}
+
+/// Check that each view shows what the program did, and that its sums are those of `info`.
+#[test]
+fn views_show_what_a_program_did() {
+    let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
+    let totals = capture.info()["totals"].clone();
+    let temporary = document(&capture, &["temporary"]);
+    assert_eq!(row(&temporary["rows"], "stack", "temporary")["immediate"]["blocks"], 20);
+    let sum: u64 = temporary["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["immediate"]["blocks"].as_u64().unwrap())
+        .sum();
+    assert_eq!(Value::from(sum), totals["temporary"]);
+
+    let sizes = document(&capture, &["sizes", "--filter", "leaky"]);
+    let classes = sizes["classes"].as_array().unwrap();
+    assert_eq!(
+        (classes.len(), &classes[0]["blocks"], &classes[0]["bytes"]),
+        (1, &Value::from(3), &Value::from(300))
+    );
+
+    let lifetimes = document(&capture, &["lifetimes"]);
+    let leaky = row(&lifetimes["rows"], "stack", "leaky");
+    assert_eq!(
+        (&leaky["lifetimes"][0]["ended"], &leaky["lifetimes"][0]["blocks"]),
+        (&Value::Bool(false), &Value::from(3))
+    );
+
+    let lines = document(&capture, &["lines", "--by", "leaked"]);
+    assert_eq!(
+        (&lines["rows"][0]["name"], &lines["rows"][0]["leaked_bytes"]),
+        (&Value::from("leaky"), &Value::from(300))
+    );
+    assert!(lines["rows"][0]["source"].as_str().unwrap().ends_with("keeps_some.c"), "{lines:#}");
+
+    let large = capture.events().into_iter().find(|event| event.size == 1 << 20).unwrap();
+    let address = format!("{:#x}", large.address + 5);
+    let history = document(&capture, &["history", &address]);
+    let turns: Vec<&str> =
+        history["turns"].as_array().unwrap().iter().filter_map(|turn| turn["turn"].as_str()).collect();
+    assert_eq!(turns, ["allocated", "freed"]);
+    for command in ["temporary", "threads", "sizes", "lifetimes", "reallocs", "lines"] {
+        let ran = capture.show(&[command]);
+        assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command}: {}{}", ran.text(), ran.stderr);
+    }
+}
+
+/// Check that blocks which one thread allocates and another frees are counted to the block.
+#[test]
+fn blocks_that_pass_between_threads_are_seen() {
+    let (_, capture) = record(c("passes_blocks").build()).with_names().succeed();
+    let threads = document(&capture, &["threads"]);
+    let crossing = row(&threads["crossing"], "allocated_by", "make");
+    assert_eq!(
+        (&crossing["blocks"], &crossing["bytes"]),
+        (&Value::from(100), &Value::from(4000)),
+        "{threads:#}"
+    );
+    assert_ne!(crossing["from"]["tid"], crossing["to"]["tid"]);
+}
+
+/// Check that a block that grows step by step is one chain, with advice.
+#[test]
+fn growing_step_by_step_is_seen() {
+    let (_, capture) = record(c("grows_a_block").build()).with_names().succeed();
+    let reallocs = document(&capture, &["reallocs"]);
+    let grow = row(&reallocs["rows"], "stack", "grow");
+    let number = |field: &str| grow[field].as_u64().unwrap();
+    assert_eq!((number("chains"), number("resizes"), number("longest")), (1, 32, 32), "{grow:#}");
+    assert_eq!((number("first_bytes"), number("last_bytes"), number("doublings")), (1000, 33_000, 6));
+    let text = capture.show(&["reallocs"]);
+    assert!(text.text().contains("or double, which takes 6 resizes instead of 32"), "{}", text.text());
+}

@@ -1,0 +1,61 @@
+//! What a rule is about.
+
+use crate::analysis::{Amount, Cost};
+
+/// One number of a capture, or of a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Bytes held at the peak.
+    Peak,
+    /// Bytes still allocated at the end, without those that suppressions leave out.
+    Leaked,
+    /// Number of allocations.
+    Allocations,
+    /// Bytes of all allocations.
+    Bytes,
+    /// Number of temporary allocations.
+    Temporary,
+    /// Bytes allocated less bytes freed between two moments.
+    Growth,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Measure; 6] = [
+        Measure::Peak,
+        Measure::Leaked,
+        Measure::Allocations,
+        Measure::Bytes,
+        Measure::Temporary,
+        Measure::Growth,
+    ];
+
+    /// The word that names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Peak => "peak",
+            Measure::Leaked => "leaked",
+            Measure::Allocations => "allocations",
+            Measure::Bytes => "bytes",
+            Measure::Temporary => "temporary",
+            Measure::Growth => "growth",
+        }
+    }
+
+    /// True for numbers of blocks, false for bytes.
+    pub fn counts_blocks(self) -> bool {
+        matches!(self, Measure::Allocations | Measure::Temporary)
+    }
+
+    /// The number.
+    pub fn of(self, cost: &Cost) -> i64 {
+        let Amount { blocks, bytes } = match self {
+            Measure::Peak => cost.peak,
+            Measure::Leaked => cost.leaked,
+            Measure::Allocations | Measure::Bytes => cost.allocated,
+            Measure::Temporary => cost.temporary,
+            Measure::Growth => cost.allocated - cost.freed,
+        };
+        if self.counts_blocks() { blocks } else { bytes }
+    }
+}

@@ -1,0 +1,71 @@
+//! `lifetimes --json`: how long blocks live.
+
+use super::start::{AmountFields, Start, stack};
+use crate::analysis::Amount;
+use crate::json::stack::Stack;
+use crate::json::write_document;
+use crate::lives::{Age, LifeTable};
+use crate::loaded::Loaded;
+use serde::Serialize;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct LifetimesDocument<'a> {
+    #[serde(flatten)]
+    start: Start<'a>,
+    rows: Vec<LifeFields<'a>>,
+    map: Vec<CellFields>,
+}
+
+#[derive(Serialize)]
+struct LifeFields<'a> {
+    stack: Stack<'a>,
+    #[serde(flatten)]
+    amount: AmountFields,
+    lifetimes: Vec<AgeFields>,
+}
+
+/// Blocks of one class of lifetimes.
+#[derive(Serialize)]
+struct AgeFields {
+    below_ns: Option<u64>,
+    ended: bool,
+    #[serde(flatten)]
+    amount: AmountFields,
+}
+
+#[derive(Serialize)]
+struct CellFields {
+    first: u64,
+    last: u64,
+    #[serde(flatten)]
+    age: AgeFields,
+}
+
+/// Writes `lifetimes --json`.
+///
+/// # Errors
+/// Those of the writer.
+pub fn lifetimes(out: &mut dyn Write, loaded: &Loaded, table: &LifeTable) -> io::Result<()> {
+    let age = |age: Age, amount: Amount| AgeFields {
+        below_ns: age.end_ns(),
+        ended: age != Age::LEFT,
+        amount: amount.into(),
+    };
+    let rows = table.stacks.iter().map(|row| LifeFields {
+        stack: stack(loaded, row.node),
+        amount: row.total.into(),
+        lifetimes: row.ages.iter().map(|&(of, amount)| age(of, amount)).collect(),
+    });
+    let map = table.map.iter().map(|cell| CellFields {
+        first: cell.size.first(),
+        last: cell.size.last(),
+        age: age(cell.age, cell.amount),
+    });
+    let document = LifetimesDocument {
+        start: Start::new(loaded, "lifetimes"),
+        rows: rows.collect(),
+        map: map.collect(),
+    };
+    write_document(out, &document)
+}

@@ -1,0 +1,18 @@
+//! Documents about the lives of blocks, and about lines.
+
+mod history;
+mod lifetimes;
+mod lines;
+mod reallocs;
+mod sizes;
+mod start;
+mod temporary;
+mod threads;
+
+pub use history::history;
+pub use lifetimes::lifetimes;
+pub use lines::lines;
+pub use reallocs::reallocs;
+pub use sizes::sizes;
+pub use temporary::temporary;
+pub use threads::threads;

@@ -1,0 +1,68 @@
+//! What these documents have in common.
+
+use crate::analysis::Amount;
+use crate::json::SCHEMA;
+use crate::json::cost::CostFields;
+use crate::json::stack::Stack;
+use crate::loaded::Loaded;
+use capture::{NodeId, Sampling, ThreadId};
+use serde::Serialize;
+
+/// The beginning of each document.
+#[derive(Serialize)]
+pub(super) struct Start<'a> {
+    schema: u32,
+    document: &'static str,
+    file: &'a str,
+    cut: Option<&'a str>,
+    sample_interval: Option<u64>,
+    filter: Option<&'a str>,
+    total: CostFields,
+}
+
+impl<'a> Start<'a> {
+    pub(super) fn new(loaded: &'a Loaded, document: &'static str) -> Self {
+        Self {
+            schema: SCHEMA,
+            document,
+            file: &loaded.source.file,
+            cut: loaded.source.cut.as_deref(),
+            sample_interval: loaded.profile.sampling.map(Sampling::interval),
+            filter: loaded.seen.as_ref().and_then(|seen| seen.filter.as_deref()),
+            total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
+        }
+    }
+}
+
+/// A number of blocks.
+#[derive(Serialize)]
+pub(super) struct AmountFields {
+    blocks: i64,
+    bytes: i64,
+}
+
+impl From<Amount> for AmountFields {
+    fn from(Amount { blocks, bytes }: Amount) -> Self {
+        Self { blocks, bytes }
+    }
+}
+
+/// A thread.
+#[derive(Serialize)]
+pub(super) struct ThreadFields<'a> {
+    pid: Option<u32>,
+    tid: u32,
+    name: &'a str,
+}
+
+/// A thread; none of an id that the capture does not have.
+pub(super) fn thread(loaded: &Loaded, id: ThreadId) -> Option<ThreadFields<'_>> {
+    let row = loaded.tables.threads.get(id.index())?;
+    let pid = loaded.tables.processes.get(row.process.index()).map(|process| process.pid);
+    Some(ThreadFields { pid, tid: row.tid, name: &row.name })
+}
+
+/// A stack, written as it is made.
+pub(super) fn stack(loaded: &Loaded, node: NodeId) -> Stack<'_> {
+    Stack { tables: &loaded.tables, names: &loaded.names, node }
+}

@@ -1,0 +1,136 @@
+//! What happened at one address, over all blocks that ever held it.
+
+use crate::analysis::{Birth, Death, End, Instant, Left, Life, Watch};
+use capture::{NodeId, ProcessId, ThreadId};
+use std::collections::VecDeque;
+
+/// Observes a pass for blocks that hold an address. Of very many turns, the last are kept.
+#[derive(Debug)]
+pub struct History {
+    address: u64,
+    limit: usize,
+    entries: VecDeque<Entry>,
+    forgotten: u64,
+}
+
+/// A turn in the life of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When.
+    pub at: Instant,
+    /// Whose block it is.
+    pub process: ProcessId,
+    /// Who did it; none where nobody was seen.
+    pub thread: Option<ThreadId>,
+    /// What.
+    pub turn: Turn,
+    /// Where the block begins.
+    pub address: u64,
+    /// Its size.
+    pub size: u64,
+    /// The stack of who did it; [`NodeId::ROOT`] where it was not recorded.
+    pub stack: NodeId,
+}
+
+/// What happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It was allocated.
+    Allocated,
+    /// `realloc` made it of another.
+    ResizedFrom {
+        /// Where that began.
+        address: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// `realloc` made another of it.
+    ResizedTo {
+        /// Where that begins.
+        address: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// It was freed.
+    Freed,
+    /// Its address was handed out again without a recorded free.
+    Displaced,
+    /// Its process ended, or the part of the capture that was asked for.
+    Left,
+    /// The same, after events had been lost: it may have been freed.
+    Uncertain,
+    /// Its process was replaced by another program.
+    AtExec,
+}
+
+impl Turn {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Turn::Allocated => "allocated",
+            Turn::ResizedFrom { .. } => "resized_from",
+            Turn::ResizedTo { .. } => "resized_to",
+            Turn::Freed => "freed",
+            Turn::Displaced => "displaced",
+            Turn::Left => "left",
+            Turn::Uncertain => "uncertain",
+            Turn::AtExec => "at_exec",
+        }
+    }
+}
+
+impl History {
+    /// Of this address, at most so many turns.
+    pub fn new(address: u64, limit: usize) -> Self {
+        Self { address, limit: limit.max(1), entries: VecDeque::new(), forgotten: 0 }
+    }
+
+    /// The turns in their order, and how many came before the first one.
+    pub fn finish(self) -> (Vec<Entry>, u64) {
+        (self.entries.into(), self.forgotten)
+    }
+
+    fn holds(&self, address: u64, size: u64) -> bool {
+        self.address.checked_sub(address).is_some_and(|offset| offset < size.max(1))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if self.entries.len() == self.limit {
+            self.entries.pop_front();
+            self.forgotten += 1;
+        }
+        self.entries.push_back(entry);
+    }
+}
+
+impl Watch for History {
+    type Kept = ();
+
+    fn born(&mut self, birth: &Birth, old: Option<&Life<()>>) {
+        let &Birth { at, process, thread, node, address, size, .. } = birth;
+        if !self.holds(address, size) {
+            return;
+        }
+        let turn =
+            old.map_or(Turn::Allocated, |old| Turn::ResizedFrom { address: old.address, size: old.size });
+        self.push(Entry { at, process, thread: Some(thread), turn, address, size, stack: node });
+    }
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        let &Life { process, address, size, .. } = life;
+        if !self.holds(address, size) {
+            return;
+        }
+        let (turn, thread, stack) = match death.end {
+            End::Freed { thread, stack, .. } => (Turn::Freed, Some(thread), stack),
+            End::Resized { thread, stack, address, size } => {
+                (Turn::ResizedTo { address, size }, Some(thread), stack)
+            }
+            End::Displaced { .. } => (Turn::Displaced, None, NodeId::ROOT),
+            End::Left { left: Left::Leaked, .. } => (Turn::Left, None, NodeId::ROOT),
+            End::Left { left: Left::Uncertain, .. } => (Turn::Uncertain, None, NodeId::ROOT),
+            End::Left { left: Left::AtExec, .. } => (Turn::AtExec, None, NodeId::ROOT),
+        };
+        self.push(Entry { at: death.at, process, thread, turn, address, size, stack });
+    }
+}

@@ -1,0 +1,25 @@
+//! What the lives of blocks tell beyond their sums: how long, how large, from whom to whom.
+//!
+//! Each view is an observer of a pass ([`Watch`](crate::analysis::Watch)), which is told of the blocks that were asked for:
+//! those allocated in the part of the capture, up to its end. So their sums are those of every other view, and an end that
+//! nobody saw is shown as what it is: a block still there has lived *at least* so long.
+//!
+//! Memory is bounded by live blocks and by what is different: stacks, threads, classes.
+
+mod age;
+mod history;
+mod lifetimes;
+mod reallocs;
+mod size;
+mod sizes;
+mod temporary;
+mod threads;
+
+pub use age::Age;
+pub use history::{Entry, History, Turn};
+pub use lifetimes::{Cell, LifeRow, LifeTable, Lifetimes};
+pub use reallocs::{ReallocRow, Reallocs};
+pub use size::{SizeClass, usable_by_glibc};
+pub use sizes::{SizeRow, SizeTable, Sizes};
+pub use temporary::{Temporary, TemporaryRow};
+pub use threads::{CrossRow, PairRow, ThreadRow, ThreadTable, Threads};

@@ -1,0 +1,86 @@
+//! Allocations that did not last.
+//!
+//! Two definitions, since each misses what the other sees:
+//!
+//! - *immediate*: freed by the thread that allocated it before that thread's next allocation. It needs no clock, and it is
+//!   what every view calls temporary.
+//! - *brief*: freed within a time, by whatever thread, whatever came between.
+//!
+//! The end that `realloc` makes counts as neither: the block goes on as another.
+
+use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
+use capture::{NodeId, Sampling, Tables};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Observes a pass for temporary allocations.
+#[derive(Debug)]
+pub struct Temporary {
+    limit_ns: u64,
+    sampling: Option<Sampling>,
+    rows: HashMap<NodeId, [Tally; 3]>,
+}
+
+/// What of a stack's allocations was temporary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemporaryRow {
+    /// The stack.
+    pub node: NodeId,
+    /// All its allocations.
+    pub allocated: Amount,
+    /// Those freed before the next allocation of their thread.
+    pub immediate: Amount,
+    /// Those freed within the time.
+    pub brief: Amount,
+}
+
+impl Temporary {
+    /// Blocks that were freed in less than `limit_ns` nanoseconds are brief.
+    pub fn new(limit_ns: u64, tables: &Tables) -> Self {
+        Self { limit_ns, sampling: Sampling::new(tables.metadata.sample_interval), rows: HashMap::new() }
+    }
+
+    fn row(&mut self, node: NodeId) -> &mut [Tally; 3] {
+        self.rows.entry(node).or_insert_with(|| [Tally::new(self.sampling); 3])
+    }
+
+    /// The stacks that made any, those with most immediate ones first.
+    pub fn finish(self) -> Vec<TemporaryRow> {
+        let mut rows: Vec<(NodeId, [Tally; 3])> = self.rows.into_iter().collect();
+        rows.sort_unstable_by_key(|(node, _)| *node);
+        let [allocated, immediate, brief] =
+            [0, 1, 2].map(|column: usize| Tally::amounts(rows.iter().map(|(_, tallies)| &tallies[column])));
+        let columns = allocated.into_iter().zip(immediate).zip(brief);
+        let rows = rows.iter().zip(columns).map(|((node, _), ((allocated, immediate), brief))| {
+            TemporaryRow { node: *node, allocated, immediate, brief }
+        });
+        let mut rows: Vec<TemporaryRow> = rows.collect();
+        let rank = |row: &TemporaryRow| {
+            (row.immediate.blocks, row.brief.blocks, row.immediate.bytes, row.brief.bytes)
+        };
+        rows.sort_by_key(|row| (Reverse(rank(row)), row.node));
+        rows
+    }
+}
+
+impl Watch for Temporary {
+    /// When the block was made.
+    type Kept = u64;
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
+        self.row(birth.node)[0].add(birth.size);
+        birth.at.time
+    }
+
+    fn died(&mut self, life: &Life<u64>, death: &Death) {
+        let End::Freed { is_temporary, .. } = death.end else { return };
+        let is_brief = death.at.time.saturating_sub(life.kept) < self.limit_ns;
+        let [_, immediate, brief] = self.row(life.node);
+        if is_temporary {
+            immediate.add(life.size);
+        }
+        if is_brief {
+            brief.add(life.size);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What is seen through a lens, left out by rules, or told of single blocks.
+
+use super::Moments;
+use super::chosen::Chosen;
+use super::pass::Pass;
+use crate::analysis::{Load, Names, Profile, Span, Watch};
+use crate::loaded::Loaded;
+use crate::open::{Error, named};
+use crate::query::{Expression, Lens, Query, Selection, Sieve};
+use crate::suppression::{Suppressions, Young, rules_of_targets};
+use crate::symbolize::Naming;
+use capture::Tables;
+
+impl Moments {
+    /// Gives each thread rows of its own from now on.
+    pub(crate) fn tell_threads_apart(&mut self) {
+        self.by_threads = true;
+        self.whole = None;
+    }
+
+    /// What was asked for, as it is seen through a lens.
+    ///
+    /// # Errors
+    /// Those of [`Self::profile`].
+    pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
+        if lens.asks_for_threads() {
+            self.tell_threads_apart();
+        }
+        let profile = self.profile(query)?;
+        Ok(lens.apply(self.show(profile, naming)))
+    }
+
+    /// The same without the leaks that rules leave out.
+    ///
+    /// # Errors
+    /// Those of [`Self::profile`].
+    pub fn leaks(
+        mut self,
+        query: &Query,
+        lens: &Lens,
+        suppressions: &Suppressions,
+        naming: Naming,
+    ) -> Result<Loaded, Error> {
+        let by_threads = lens.asks_for_threads();
+        if by_threads {
+            self.tell_threads_apart();
+        }
+        let (profile, young) = match suppressions.older_than_ns {
+            None => (self.profile(query)?, None),
+            Some(limit) => {
+                let (profile, young) =
+                    self.watched(query, None, |tables| Young::new(limit, by_threads, tables))?;
+                (profile, Some(young.finish()))
+            }
+        };
+        let loaded = self.show(profile, naming);
+        let of_programs = match suppressions.of_programs {
+            true => rules_of_targets(&loaded.tables),
+            false => Default::default(),
+        };
+        // Rules are about recorded stacks, so they come before stacks are changed.
+        let (filter, rest) = lens.clone().split();
+        Ok(rest.apply(suppressions.apply(filter.apply(loaded), of_programs, young.as_ref())))
+    }
+
+    /// What was asked for under the eyes of an observer, who is told of the blocks that were allocated in this part, pass
+    /// the filter and have a stack that the expression selects.
+    ///
+    /// # Errors
+    /// Those of [`Self::profile`].
+    pub fn lives<W: Watch>(
+        mut self,
+        query: &Query,
+        expression: Option<&Expression>,
+        naming: Naming,
+        watch: impl FnOnce(&Tables) -> W,
+    ) -> Result<(Loaded, W), Error> {
+        // Names come first: an expression is about them.
+        let mut tables = self.reader.tables().clone();
+        let looked_up = named(&mut tables, naming);
+        let names = Names::new(&tables);
+        let selection = expression.map(|expression| expression.select(&tables, &names));
+        if expression.is_some_and(Expression::asks_for_threads) {
+            self.tell_threads_apart();
+        }
+        let (profile, watch) = self.watched(query, selection, watch)?;
+        let loaded = Loaded { looked_up, heap: self.heap, ..Loaded::new(tables, profile, self.source) };
+        Ok((Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded), watch))
+    }
+
+    fn watched<'f, W: Watch>(
+        &mut self,
+        query: &'f Query,
+        selection: Option<Selection<'f>>,
+        watch: impl FnOnce(&Tables) -> W,
+    ) -> Result<(Profile, W), Error> {
+        self.choose(query.heap.as_deref())?;
+        let span = self.span(&query.part)?;
+        let tables = self.reader.tables();
+        let sieve = || Sieve::new(&query.filter, tables);
+        let (of_births, of_watch) = (sieve()?, sieve()?);
+        let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
+        // What an observer keeps with blocks is in no side index, so this pass begins at the start.
+        let mut load = Load::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
+        if self.by_threads {
+            load = load.by_threads();
+        }
+        if !query.filter.is_empty() {
+            load = load.only(|birth| of_births.takes(birth));
+        }
+        let mut pass = Pass::new(load, self.heap);
+        let read = self.run(&mut pass, 0, span);
+        pass.hold_peak_at(span);
+        let (profile, watch) = self.end_pass(pass, span);
+        drop(of_births);
+        self.note_damage(read)?;
+        Ok((profile, watch.into_inner()))
+    }
+}

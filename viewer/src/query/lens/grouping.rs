@@ -1,0 +1,173 @@
+//! What stands for a function when functions are shown in groups.
+
+use crate::analysis::{Names, Step, file_name, process_name};
+use capture::{Frame, FrameId, ModuleId, Process, StringId, Tables};
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+/// By what functions, or whole stacks, are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// The executable or library that a function is in.
+    Module,
+    /// What stands before the last `::` of its name.
+    Namespace,
+    /// Its source file.
+    File,
+    /// The line.
+    Line,
+    /// The process that allocates, by name and pid, instead of the stack.
+    Process,
+    /// The path of its executable.
+    Executable,
+    /// Its command line.
+    Command,
+    /// The thread that allocates.
+    Thread,
+}
+
+impl Grouping {
+    /// All of them.
+    pub const ALL: [Grouping; 8] = [
+        Grouping::Module,
+        Grouping::Namespace,
+        Grouping::File,
+        Grouping::Line,
+        Grouping::Process,
+        Grouping::Executable,
+        Grouping::Command,
+        Grouping::Thread,
+    ];
+
+    /// The word that names it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grouping::Module => "module",
+            Grouping::Namespace => "namespace",
+            Grouping::File => "file",
+            Grouping::Line => "line",
+            Grouping::Process => "process",
+            Grouping::Executable => "executable",
+            Grouping::Command => "command",
+            Grouping::Thread => "thread",
+        }
+    }
+
+    /// True when it says who allocates rather than where.
+    pub(super) fn is_of_owner(self) -> bool {
+        matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
+    }
+}
+
+impl FromStr for Grouping {
+    type Err = UnknownGrouping;
+
+    fn from_str(name: &str) -> Result<Self, UnknownGrouping> {
+        let known = Self::ALL.into_iter().find(|grouping| grouping.name() == name);
+        known.ok_or_else(|| UnknownGrouping(name.to_owned()))
+    }
+}
+
+/// A word that names no grouping.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
+pub struct UnknownGrouping(String);
+
+/// What makes two functions one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    Module(Option<ModuleId>),
+    File(Option<StringId>),
+    Line(StringId, u32),
+    Name(String),
+}
+
+impl Key {
+    /// The group of one function; none for those that stay alone.
+    pub(super) fn of(
+        grouping: Grouping,
+        tables: &Tables,
+        names: &Names,
+        frame: FrameId,
+        step: &Step,
+    ) -> Option<Self> {
+        match grouping {
+            Grouping::Module => match tables.frames.get(frame.index()) {
+                Some(&Frame::Code { module, .. }) => Some(Key::Module(module)),
+                _ => None,
+            },
+            Grouping::Namespace => {
+                let label = names.label(step.label);
+                let short = label.short_base();
+                short.rsplit_once("::").map(|(outer, _)| Key::Name(outer.to_owned()))
+            }
+            Grouping::File => Some(Key::File(step.file)),
+            Grouping::Line => Some(
+                step.file.zip(step.line).map_or(Key::File(step.file), |(file, line)| Key::Line(file, line)),
+            ),
+            _ => None,
+        }
+    }
+
+    /// The text and where it belongs.
+    pub(super) fn text(&self, tables: &Tables, paths: &Paths) -> (String, Option<StringId>, Option<u32>) {
+        let string = |id: StringId| paths.short(tables.string(id));
+        match self {
+            Key::Module(module) => {
+                let path = module
+                    .and_then(|module| tables.modules.get(module.index()))
+                    .map(|module| module.path.as_str());
+                (
+                    path.filter(|path| !path.is_empty())
+                        .map_or("[no module]".to_owned(), |path| paths.short(path)),
+                    None,
+                    None,
+                )
+            }
+            Key::File(Some(file)) => (string(*file), Some(*file), None),
+            Key::File(None) => ("[no source file]".to_owned(), None, None),
+            Key::Line(file, line) => (format!("{}:{line}", string(*file)), Some(*file), Some(*line)),
+            Key::Name(name) => (name.clone(), None, None),
+        }
+    }
+}
+
+/// Paths by their last part, where that is enough to tell them apart.
+pub(super) struct Paths {
+    ambiguous: BTreeSet<String>,
+}
+
+impl Paths {
+    pub(super) fn new(tables: &Tables) -> Self {
+        let mut full: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut ambiguous = BTreeSet::new();
+        let files =
+            tables.symbols.iter().flatten().flat_map(|symbol| &symbol.names).filter_map(|name| name.file);
+        let files = files.map(|file| tables.string(file));
+        for path in tables.modules.iter().map(|module| module.path.as_str()).chain(files) {
+            let known = full.entry(file_name(path)).or_insert(path);
+            if *known != path {
+                ambiguous.insert(file_name(path).to_owned());
+            }
+        }
+        Self { ambiguous }
+    }
+
+    fn short(&self, path: &str) -> String {
+        let name = file_name(path);
+        if self.ambiguous.contains(name) { path.to_owned() } else { name.to_owned() }
+    }
+}
+
+/// The name of a process as a group.
+pub(super) fn owner_text(grouping: Grouping, process: &Process) -> String {
+    match grouping {
+        Grouping::Executable if !process.executable.is_empty() => process.executable.clone(),
+        Grouping::Command if !process.command.is_empty() => process.command.join(" "),
+        Grouping::Executable | Grouping::Command => process_name(process),
+        _ if process.image > 0 => {
+            format!("{} ({}, image {})", process_name(process), process.pid, process.image)
+        }
+        _ => format!("{} ({})", process_name(process), process.pid),
+    }
+}

@@ -1,0 +1,76 @@
+//! What libc, the loader and libstdc++ keep as long as the process lives, by design.
+//!
+//! A rule counts only where nothing but these libraries stands between its function and the allocator, so that it
+//! never hides what a callback of the program leaks:
+//!
+//! ```text
+//!  hidden       malloc < _IO_file_doallocate [libc] < puts [libc] < main [app]
+//!  not hidden   malloc < make_table [app] < qsort [libc] < … < _dl_init [ld-linux]
+//! ```
+
+/// Libraries, and the loader, that the rules are about: beginnings of file names.
+const LIBRARIES: &[&str] = &[
+    "libc.so",
+    "libc-2",
+    "ld-linux",
+    "ld-2",
+    "libstdc++.so",
+    "libpthread.so",
+    "libpthread-2",
+    "libgcc_s.so",
+    "libm.so",
+];
+
+/// A rule of the list.
+#[derive(Debug)]
+pub(super) struct BuiltIn {
+    /// Beginning of the library's file name; empty for any file, since a library may be linked into a program.
+    pub(super) library: &'static str,
+    /// The function, with `*` and `?`.
+    pub(super) function: &'static str,
+    /// Why the block lives on.
+    pub(super) why: &'static str,
+}
+
+const fn rule(library: &'static str, function: &'static str, why: &'static str) -> BuiltIn {
+    BuiltIn { library, function, why }
+}
+
+const LOADER: &str = "tables of the loader, and what system libraries make when they are loaded";
+const STREAMS: &str = "buffers of open streams";
+const EXIT: &str = "the list of exit handlers";
+const LOCALE: &str = "locales are loaded once";
+const ZONE: &str = "time zones are loaded once";
+const CONVERSION: &str = "character conversions are loaded once";
+const NAMES: &str = "name services are loaded once";
+const ENVIRONMENT: &str = "the environment may be pointed to";
+const THREADS: &str = "stacks of threads are kept for the next one";
+const EXCEPTIONS: &str = "room for exceptions when memory is out";
+
+/// The list. Names are those of glibc 2.35 to 2.41 and of GCC 11 to 15.
+pub(super) const RULES: &[BuiltIn] = &[
+    rule("ld-linux", "*", LOADER),
+    rule("ld-2", "*", LOADER),
+    rule("libc", "_IO_*doallocate", STREAMS),
+    rule("libc", "__new_exitfn", EXIT),
+    rule("libc", "__cxa_atexit", EXIT),
+    rule("libc", "__cxa_at_quick_exit", EXIT),
+    rule("libc", "setlocale", LOCALE),
+    rule("libc", "_nl_*", LOCALE),
+    rule("libc", "tzset*", ZONE),
+    rule("libc", "__tz*", ZONE),
+    rule("libc", "__gconv*", CONVERSION),
+    rule("libc", "__nss*", NAMES),
+    rule("libc", "__add_to_environ", ENVIRONMENT),
+    rule("libc", "setenv", ENVIRONMENT),
+    rule("libc", "putenv", ENVIRONMENT),
+    rule("libc", "pthread_create*", THREADS),
+    rule("libpthread", "pthread_create*", THREADS),
+    rule("", "_GLOBAL__sub_I_eh_alloc.cc", EXCEPTIONS),
+    rule("", "__gnu_cxx::*::pool::pool*", EXCEPTIONS),
+];
+
+/// True for a file that the rules are about.
+pub(super) fn is_library(file_name: &str) -> bool {
+    LIBRARIES.iter().any(|library| file_name.starts_with(library))
+}

@@ -1,0 +1,57 @@
+//! Blocks that were made shortly before the end.
+
+use crate::analysis::{Amount, Birth, Death, End, Left, Life, Tally, Watch};
+use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
+use std::collections::HashMap;
+
+/// Observes a pass for blocks that were still allocated at the end, and younger than a limit.
+pub(crate) struct Young {
+    limit_ns: u64,
+    sampling: Option<Sampling>,
+    by_threads: bool,
+    leaks: HashMap<Site, Tally>,
+}
+
+/// Process, thread where rows are told apart by them, and stack.
+type Site = (ProcessId, Option<ThreadId>, NodeId);
+
+/// What was too young, by stack.
+pub(crate) struct YoungLeaks {
+    leaks: HashMap<Site, Amount>,
+}
+
+impl Young {
+    pub(crate) fn new(limit_ns: u64, by_threads: bool, tables: &Tables) -> Self {
+        let sampling = Sampling::new(tables.metadata.sample_interval);
+        Self { limit_ns, by_threads, sampling, leaks: HashMap::new() }
+    }
+
+    pub(crate) fn finish(self) -> YoungLeaks {
+        YoungLeaks { leaks: self.leaks.into_iter().map(|(site, tally)| (site, tally.amount())).collect() }
+    }
+}
+
+impl YoungLeaks {
+    /// What of this was too young: all of it, in a sampled capture, where rounding says more.
+    pub(super) fn of(&self, site: Site, leaked: Amount) -> Amount {
+        let young = self.leaks.get(&site).copied().unwrap_or(Amount::ZERO);
+        Amount { blocks: young.blocks.min(leaked.blocks), bytes: young.bytes.min(leaked.bytes) }
+    }
+}
+
+impl Watch for Young {
+    /// When the block was made.
+    type Kept = u64;
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
+        birth.at.time
+    }
+
+    fn died(&mut self, life: &Life<u64>, death: &Death) {
+        let is_young = death.at.time.saturating_sub(life.kept) < self.limit_ns;
+        if is_young && matches!(death.end, End::Left { left: Left::Leaked, .. }) {
+            let site = (life.process, Some(life.thread).filter(|_| self.by_threads), life.node);
+            self.leaks.entry(site).or_insert_with(|| Tally::new(self.sampling)).add(life.size);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `lines`: the cost of each source line.
+
+use super::columns::Columns;
+use super::escape::fit;
+use super::headline::headline;
+use super::place::{fit_name, place};
+use super::stacks::remainder;
+use super::style::{Role, Style};
+use crate::analysis::{LabelId, LineCost, Step, lines as costs_of};
+use crate::loaded::Loaded;
+use crate::options::ReportOptions;
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+/// Writes the lines that cost most; the form of a report in the options means nothing here.
+///
+/// # Errors
+/// Those of the writer.
+pub fn lines(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions, style: &Style) -> io::Result<()> {
+    let metric = options.metric;
+    let cutoff = options.cutoff_for_text(metric.of(&loaded.profile.total));
+    headline(out, loaded, metric, style)?;
+    let mut rows = costs_of(&loaded.profile, &loaded.tables, &loaded.names);
+    rows.retain(|row| !metric.of(&row.cost).is_zero());
+    if rows.is_empty() {
+        return writeln!(out, "Nothing to show: no {}.", metric.what());
+    }
+    rows.sort_by_key(|row| Reverse(metric.order(metric.of(&row.cost))));
+    let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);
+    writeln!(out, "\n{}", style.paint(Role::Detail, format!("{}line", columns.header())))?;
+    let is_shown = |row: &&LineCost| metric.rank(metric.of(&row.cost)) >= cutoff.least;
+    let shown = rows.iter().take_while(is_shown).take(cutoff.limit).count();
+    for row in &rows[..shown] {
+        let step = Step { label: row.label, file: row.file, line: row.line, inlined: false };
+        let room = style.room(columns.width());
+        let name = match row.label {
+            LabelId::EVERYTHING => "[no stack]".to_owned(),
+            label => fit_name(&loaded.names, label, room),
+        };
+        let text = place(loaded, &step).map_or(name.clone(), |place| format!("{place}  {name}"));
+        let numbers = columns.row(metric.of(&row.cost), metric.of(&row.spread));
+        writeln!(out, "{numbers}{}", style.paint(Role::Function, fit(&text, room)))?;
+    }
+    let hidden = rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
+    remainder(out, &columns, hidden, "smaller line", "")
+}

@@ -1,0 +1,82 @@
+//! `threads`: who allocates, who frees, and what passes from one to another.
+
+use super::escape::escape;
+use super::headline::headline;
+use super::stack_line::{header, heading, rest, stack_line};
+use super::style::Style;
+use crate::analysis::{Metric, process_name};
+use crate::format::{bytes, count};
+use crate::lives::ThreadTable;
+use crate::loaded::Loaded;
+use capture::{NodeId, ThreadId};
+use std::io::{self, Write};
+
+/// Writes totals, the matrix without its diagonal, and the stacks behind it, at most `limit` rows of each.
+///
+/// # Errors
+/// Those of the writer.
+pub fn threads(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    table: &ThreadTable,
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    headline(out, loaded, Metric::Bytes, style)?;
+    writeln!(out)?;
+    let titles = ["allocations", "bytes", "temporary", "frees", "of others", "not freed"];
+    header(out, style, &format!("{}  thread", titles.map(|title| format!("{title:>11}")).join("  ")))?;
+    for row in table.threads.iter().take(limit) {
+        let numbers = [
+            count(row.allocated.blocks),
+            bytes(row.allocated.bytes),
+            count(row.temporary.blocks),
+            count(row.freed.blocks),
+            count(row.foreign.blocks),
+            bytes(row.left.bytes),
+        ];
+        writeln!(
+            out,
+            "{}  {}",
+            numbers.map(|number| format!("{number:>11}")).join("  "),
+            name(loaded, row.thread)
+        )?;
+    }
+    rest(out, style, table.threads.len().saturating_sub(limit), "more thread")?;
+    if table.crossing.is_empty() {
+        return writeln!(out, "\nEvery block that was freed was freed by the thread that allocated it.");
+    }
+    heading(out, style, "Allocated by one thread, freed by another")?;
+    header(out, style, &format!("{:>11}  {:>11}  threads", "blocks", "bytes"))?;
+    let mut pairs: Vec<_> =
+        table.pairs.iter().filter(|pair| pair.to.is_some_and(|to| to != pair.from)).collect();
+    pairs.sort_by_key(|pair| std::cmp::Reverse((pair.amount.bytes, pair.amount.blocks)));
+    for pair in pairs.iter().take(limit) {
+        let to = pair.to.map_or(String::new(), |to| name(loaded, to));
+        let (blocks, size) = (count(pair.amount.blocks), bytes(pair.amount.bytes));
+        writeln!(out, "{blocks:>11}  {size:>11}  {} → {to}", name(loaded, pair.from))?;
+    }
+    rest(out, style, pairs.len().saturating_sub(limit), "more pair")?;
+    heading(out, style, "By stack")?;
+    header(out, style, &format!("{:>11}  {:>11}  allocated and freed by", "blocks", "bytes"))?;
+    for row in table.crossing.iter().take(limit) {
+        let (blocks, size) = (count(row.amount.blocks), bytes(row.amount.bytes));
+        writeln!(out, "{blocks:>11}  {size:>11}  {}", stack_line(loaded, row.allocated_by, style, 26))?;
+        let freed = match row.freed_by {
+            NodeId::ROOT => String::new(),
+            stack => format!(": {}", stack_line(loaded, stack, style, 40)),
+        };
+        writeln!(out, "{:26}{} → {}{freed}", "", name(loaded, row.from), name(loaded, row.to))?;
+    }
+    rest(out, style, table.crossing.len().saturating_sub(limit), "more way")
+}
+
+/// `worker (5001)`, with the process where there are several.
+pub(super) fn name(loaded: &Loaded, thread: ThreadId) -> String {
+    let Some(row) = loaded.tables.threads.get(thread.index()) else { return "?".to_owned() };
+    let process = loaded.tables.processes.get(row.process.index());
+    let of = process.filter(|_| loaded.tables.processes.len() > 1);
+    let of = of.map_or(String::new(), |process| format!(" of {}", process_name(process)));
+    let name = if row.name.is_empty() { "thread" } else { &row.name };
+    escape(&format!("{name} ({}{of})", row.tid)).into_owned()
+}

@@ -1,0 +1,394 @@
+//! Filters, and other ways to see stacks, on captures whose numbers were worked out by hand.
+
+mod support;
+
+use capture::{Ended, NodeId, Pseudo};
+use proptest::prelude::*;
+use support::Made;
+use support::fixtures::{rich, sampled};
+use viewer::analysis::{Cost, Load, Metric, Tree, functions};
+use viewer::query::{Expression, Grouping, Lens, Pattern};
+use viewer::text::{self, Style};
+use viewer::{Loaded, ReportOptions, Shape, Source, json};
+
+/// A capture of these stacks and sizes, each in a process.
+fn made_of(calls: &[(&str, &str, u64)]) -> Made {
+    let mut made = Made::new();
+    let mut known: Vec<(String, _, _)> = Vec::new();
+    for (number, &(process, stack, size)) in calls.iter().enumerate() {
+        if !known.iter().any(|(name, ..)| name == process) {
+            let (id, thread) = made.process(process);
+            known.push((process.to_owned(), id, thread));
+        }
+        let &(.., thread) = known.iter().find(|(name, ..)| name == process).unwrap();
+        let stack = made.stack(stack);
+        made.alloc(thread, 0x1000 * (number as u64 + 1), size, stack);
+    }
+    for (_, id, thread) in known {
+        made.end(id, thread, Ended::Exited(0));
+    }
+    made
+}
+
+fn patterns(names: &str) -> Vec<Pattern> {
+    names.split_whitespace().map(|name| name.parse().unwrap()).collect()
+}
+
+/// The tree, a line for each node: `foo 22 self 7`, indented.
+fn tree_of(loaded: &Loaded, inverted: bool) -> String {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let tree = match inverted {
+        true => Tree::inverted(profile, tables, names, Metric::Leaked, 0),
+        false => Tree::top_down(profile, tables, names, Metric::Leaked),
+    };
+    let mut lines = Vec::new();
+    let mut walk = vec![(Tree::ROOT, 0)];
+    while let Some((id, depth)) = walk.pop() {
+        let node = tree.node(id);
+        lines.push(format!("{}{} {}", "  ".repeat(depth), names.label(node.label).name, node.total.bytes));
+        let mut children: Vec<u32> = tree.children(id).collect();
+        children.sort_by_key(|&child| tree.node(child).total.bytes);
+        walk.extend(children.into_iter().map(|child| (child, depth + 1)));
+    }
+    lines.join("\n")
+}
+
+#[track_caller]
+fn check(calls: &[(&str, &str, u64)], lens: &Lens, inverted: bool, expected: &[&str]) {
+    let loaded = lens.apply(made_of(calls).loaded("app.memprof"));
+    assert_eq!(tree_of(&loaded, inverted).lines().collect::<Vec<_>>(), expected);
+}
+
+/// Check that an expression selects exactly the stacks that it describes, with names of functions, of the call, of
+/// files, modules and processes.
+#[test]
+fn expressions_select_stacks() {
+    let calls = [
+        ("app", "main > foo > malloc", 1),
+        ("app", "main > foo > bar > free", 2),
+        ("app", "main > malloc", 4),
+        ("app", "main > foo > other", 8),
+        ("tool", "start > foo > calloc", 16),
+        ("tool", "start > std::vector<int>::push", 32),
+    ];
+    for (text, expected) in [
+        ("\"foo\" and (\"malloc\" or \"free\")", 1 + 2 + 8),
+        ("foo and not bar", 1 + 8 + 16),
+        ("call:calloc", 16),
+        ("call:malloc", 1 + 2 + 4 + 8 + 32),
+        ("calloc or bar", 16 + 2),
+        ("process:tool", 48),
+        ("process:1000", 15),
+        ("module:app", 63),
+        ("module:/bin/app and not main", 48),
+        ("module:libc*", 0),
+        ("file:m.c", 15),
+        ("file:/src/f*", 1 + 2 + 8 + 16),
+        ("std::vector::push", 32),
+        ("\"std::vector<int>::push\"", 32),
+        ("std::*", 32),
+        ("fo", 0),
+        ("?oo or nothing", 27),
+    ] {
+        let filter: Expression = text.parse().unwrap();
+        let lens = Lens { filter: Some(filter), ..Lens::default() };
+        let loaded = lens.apply(made_of(&calls).loaded("app.memprof"));
+        assert_eq!(loaded.profile.total.allocated.bytes, expected, "{text}");
+        let hidden = loaded.seen.unwrap().hidden.allocated.bytes;
+        assert_eq!(hidden, 63 - expected, "{text}");
+    }
+}
+
+/// Check that threads are selected by name and by id, and shown as groups, in captures that were counted by them.
+#[test]
+fn threads_are_selected_and_grouped() {
+    let mut made = Made::new();
+    let (process, first) = made.process("app");
+    let second = made.thread(process);
+    made.tables.threads[second.index()].name = "worker 2".to_owned();
+    let stack = made.stack("main > f");
+    made.alloc(first, 0x10, 100, stack);
+    made.alloc(second, 0x20, 7, stack);
+    made.alloc(second, 0x30, 8, stack);
+    made.end(process, first, Ended::Exited(0));
+    let loaded = |lens: &Lens| {
+        assert!(lens.asks_for_threads());
+        let mut load = Load::new(&made.tables).by_threads();
+        made.events.iter().for_each(|event| load.event(event));
+        lens.apply(Loaded::new(made.tables.clone(), load.finish(), Source::default()))
+    };
+    for (text, expected) in [("thread:worker*", 15), ("thread:5000", 100), ("not thread:\"worker 2\"", 100)] {
+        let lens = Lens { filter: Some(text.parse().unwrap()), ..Lens::default() };
+        assert_eq!(loaded(&lens).profile.total.leaked.bytes, expected, "{text}");
+    }
+    let grouped = loaded(&Lens { group: Some(Grouping::Thread), ..Lens::default() });
+    assert_eq!(
+        tree_of(&grouped, false).lines().map(str::trim).collect::<Vec<_>>(),
+        [
+            "[Everything] 115",
+            "app 115",
+            "[no name] (5000 of app (1000)) 100",
+            "worker 2 (5001 of app (1000)) 15"
+        ]
+    );
+}
+
+/// Check the two functions of the mailing list's example: the outermost one of them is the root, and nothing is
+/// counted twice.
+#[test]
+fn outermost_chosen_function_is_the_root() {
+    let calls = [
+        ("app", "main > foo > bar > foo > malloc", 10),
+        ("app", "main > bar > free", 5),
+        ("app", "main > x", 1),
+    ];
+    let lens = Lens { focus: patterns("foo bar"), ..Lens::default() };
+    let expected = [
+        "[Everything] 15",
+        "  app 15",
+        "    foo 10",
+        "      bar 10",
+        "        foo 10",
+        "          malloc 10",
+        "    bar 5",
+        "      free 5",
+    ];
+    check(&calls, &lens, false, &expected);
+}
+
+/// Check that folding pulls chosen functions out from below the focus, whatever leads to them.
+#[test]
+fn folded_functions_stand_together() {
+    let calls = [
+        ("app", "main > foo > a > malloc", 10),
+        ("app", "main > foo > b > free", 5),
+        ("app", "main > foo > c", 7),
+    ];
+    let lens = Lens { focus: patterns("foo"), fold: patterns("malloc free"), ..Lens::default() };
+    let expected = [
+        "[Everything] 22",
+        "  app 22",
+        "    foo 22",
+        "      … 15",
+        "        malloc 10",
+        "        free 5",
+        "      c 7",
+    ];
+    check(&calls, &lens, false, &expected);
+    let all = Lens { fold: patterns("malloc"), ..Lens::default() };
+    let expected = [
+        "[Everything] 22",
+        "  app 22",
+        "    main 12",
+        "      foo 12",
+        "        c 7",
+        "        b 5",
+        "          free 5",
+        "    … 10",
+        "      malloc 10",
+    ];
+    check(&calls, &all, false, &expected);
+    check(
+        &calls,
+        &Lens::default(),
+        false,
+        &[
+            "[Everything] 22",
+            "  app 22",
+            "    main 22",
+            "      foo 22",
+            "        a 10",
+            "          malloc 10",
+            "        c 7",
+            "        b 5",
+            "          free 5",
+        ],
+    );
+}
+
+/// Check that callers of a function sum up to its total, also where it calls itself, and that they are told apart
+/// by process.
+#[test]
+fn callers_sum_up_to_the_total() {
+    let calls = [
+        ("a", "main > bar > foo", 80),
+        ("b", "main > baz > foo > x", 1),
+        ("b", "main > baz > foo > foo > y", 2),
+        ("b", "main > other", 50),
+    ];
+    let lens = Lens { callers: patterns("foo"), ..Lens::default() };
+    let expected = [
+        "[Everything] 83",
+        "  foo 83",
+        "    bar 80",
+        "      main 80",
+        "        a 80",
+        "    baz 3",
+        "      main 3",
+        "        b 3",
+    ];
+    check(&calls, &lens, true, &expected);
+}
+
+/// Check that transparent functions vanish and totals stay, for a list of one's own and the one that comes with us.
+#[test]
+fn transparent_functions_change_no_total() {
+    let calls = [
+        ("app", "main > g_signal_emit > g_closure_invoke > click > g_signal_emit > change", 10),
+        ("app", "main > click", 5),
+    ];
+    let own = Lens { transparent: patterns("g_*"), ..Lens::default() };
+    let list = Lens { without_marshallers: true, ..Lens::default() };
+    for lens in [own, list] {
+        let expected = ["[Everything] 15", "  app 15", "    main 15", "      click 15", "        change 10"];
+        check(&calls, &lens, false, &expected);
+    }
+}
+
+/// Check that functions are put together with neighbours of their group alone, and that a group's total is that of
+/// the stacks with it.
+#[test]
+fn neighbours_of_a_group_become_one() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = |made: &mut Made, functions: &[(&str, &str)]| {
+        functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
+            let frame = made.frame(Some(module), &[function]);
+            made.node(parent, frame)
+        })
+    };
+    let inner =
+        stack(&mut made, &[("/bin/app", "main"), ("/lib/x.so", "f"), ("/lib/x.so", "g"), ("/bin/app", "h")]);
+    let calloc = made.pseudo(Pseudo::Calloc);
+    let inner = made.node(inner, calloc);
+    let outer = stack(
+        &mut made,
+        &[("/bin/app", "a::b::main"), ("/bin/app", "a::b::f<int>"), ("/lib/y/x.so", "a::c::g")],
+    );
+    made.alloc(thread, 0x10, 10, inner);
+    made.alloc(thread, 0x20, 5, outer);
+    made.end(process, thread, Ended::Exited(0));
+    let grouped = |group| {
+        let made = Made { tables: made.tables.clone(), events: made.events.clone(), ..Made::default() };
+        Lens { group: Some(group), ..Lens::default() }.apply(made.loaded("app.memprof"))
+    };
+    let lines = |group| tree_of(&grouped(group), false).lines().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(
+        lines(Grouping::Module),
+        [
+            "[Everything] 15",
+            "  app 15",
+            "    app 15",
+            "      /lib/x.so 10",
+            "        app 10",
+            "      /lib/y/x.so 5"
+        ]
+    );
+    let loaded = grouped(Grouping::Module);
+    let tree = Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, Metric::Leaked);
+    let table: Vec<(String, i64, i64)> = functions(&tree, &loaded.names)
+        .iter()
+        .map(|cost| (loaded.names.label(cost.label).name.clone(), cost.own.bytes, cost.total.bytes))
+        .collect();
+    let row = |name: &str| table.iter().find(|(of, ..)| of == name).cloned().unwrap();
+    assert_eq!((row("app").1, row("app").2), (10, 15), "{table:?}");
+    assert_eq!(
+        lines(Grouping::Namespace)[2..],
+        ["    main 10", "      f 10", "        g 10", "          h 10", "    a::b 5", "      a::c 5"]
+    );
+    assert!(lines(Grouping::File).contains(&"    m.c 10".to_owned()), "{:?}", lines(Grouping::File));
+    assert!(lines(Grouping::Line).contains(&"    m.c:14 10".to_owned()), "{:?}", lines(Grouping::Line));
+    assert_eq!(lines(Grouping::Process), ["[Everything] 15", "  app 15", "    app (1000) 15"]);
+    let mut out = Vec::new();
+    json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
+}
+
+/// Check that a view says what it leaves out, and that there may be nothing left.
+#[test]
+fn what_is_left_out_is_said() {
+    let report = |text: &str, metric| {
+        let lens = Lens { filter: Some(text.parse().unwrap()), ..Lens::default() };
+        let loaded =
+            lens.apply(made_of(&[("app", "main > f", 10), ("app", "main > g", 5)]).loaded("app.memprof"));
+        let mut out = Vec::new();
+        text::report(&mut out, &loaded, &ReportOptions { metric, ..Default::default() }, &Style::default())
+            .unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let shown = report("f", Metric::Leaked);
+    assert!(
+        shown.starts_with(
+            "app.memprof: 10 B in 1 block, still allocated at exit\n  only: f; not shown: 5 B in 1 block\n"
+        ),
+        "{shown}"
+    );
+    let shown = report("\"\u{1b}\"", Metric::Allocations);
+    assert!(shown.contains("only: \"\\u{1b}\"; not shown: 15 B in 2 allocations"), "{shown}");
+    assert!(shown.ends_with("Nothing to show: what was chosen has no allocations.\n"), "{shown}");
+}
+
+fn lenses() -> impl Strategy<Value = Lens> {
+    let names = || {
+        prop::collection::vec(
+            prop::sample::select(vec!["main", "f*", "parse", "init", "loop", "???", "<in *>", "*"]),
+            0..3,
+        )
+    };
+    let names = move || names().prop_map(|names| names.into_iter().map(Pattern::glob).collect::<Vec<_>>());
+    let filter = prop::sample::select(vec![
+        "",
+        "main",
+        "not init",
+        "module:lib*",
+        "process:server and main",
+        "calloc or file:/src/*",
+    ]);
+    let group = prop::option::of(prop::sample::select(&Grouping::ALL));
+    (filter, names(), any::<bool>(), names(), names(), names(), group).prop_map(
+        |(filter, transparent, without_marshallers, focus, callers, fold, group)| Lens {
+            filter: filter.parse().ok(),
+            transparent,
+            without_marshallers,
+            focus,
+            callers,
+            fold,
+            group,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Check that whatever the lens, what is shown and what is hidden add up to the whole, in sums, rows, processes,
+    /// trees and tables, and that views can be written.
+    #[test]
+    fn seen_and_hidden_add_up(lens in lenses(), is_sampled in any::<bool>()) {
+        let made = || if is_sampled { sampled() } else { rich() };
+        let whole = made().loaded("app.memprof").profile.total;
+        let loaded = lens.apply(made().loaded("app.memprof"));
+        let profile = &loaded.profile;
+        let mut sum = loaded.seen.as_ref().map(|seen| seen.hidden).unwrap_or_default();
+        sum += profile.total;
+        prop_assert_eq!(sum, whole);
+        let (mut sites, mut processes) = (Cost::default(), Cost::default());
+        profile.sites.iter().for_each(|site| sites += site.cost);
+        profile.processes.iter().for_each(|process| processes += process.cost);
+        prop_assert_eq!((sites, processes), (profile.total, profile.total));
+        for metric in Metric::ALL {
+            let tree = Tree::top_down(profile, &loaded.tables, &loaded.names, metric);
+            prop_assert_eq!(tree.node(Tree::ROOT).total, metric.of(&profile.total));
+            for shape in [Shape::Stacks, Shape::Functions, Shape::Tree, Shape::Inverted] {
+                let options = ReportOptions { metric, shape, ..ReportOptions::default() };
+                text::report(&mut Vec::new(), &loaded, &options, &Style::default()).unwrap();
+                json::report(&mut Vec::new(), &loaded, &options).unwrap();
+            }
+        }
+        if lens.callers.is_empty() && lens.focus.is_empty() {
+            let kept = lens.filter.as_ref().map_or(whole, |_| profile.total);
+            prop_assert_eq!(profile.total, kept);
+        }
+    }
+}

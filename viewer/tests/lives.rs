@@ -1,0 +1,421 @@
+//! Views of block lives, on captures whose numbers were worked out by hand, and against the sums of the profile.
+
+mod support;
+
+use capture::{Action, Ended, NodeId, ReallocOutcome, Tables};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::Made;
+use support::fixtures::{rich, sampled, small};
+use viewer::analysis::{Amount, Load, Watch, lines};
+use viewer::lives::{History, Lifetimes, ReallocRow, Reallocs, Sizes, Temporary, Threads};
+use viewer::query::{Part, Query};
+use viewer::text::{self, Style};
+use viewer::{Loaded, Moments, Naming, ReportOptions, Source, json};
+
+fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
+    let mut load = Load::watched(&made.tables, watch(&made.tables));
+    made.events.iter().for_each(|event| load.event(event));
+    let (profile, watch) = load.finish_watched();
+    (
+        Loaded::new(
+            made.tables.clone(),
+            profile,
+            Source { file: "app.memprof".to_owned(), ..Source::default() },
+        ),
+        watch,
+    )
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Check the fixture of the definition: a thousand blocks freed at once and ten that last, and some that live briefly
+/// though other allocations come between.
+#[test]
+fn temporary_and_brief_are_told_apart() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (temporary, lasting, crossed) =
+        (made.stack("main > temporary"), made.stack("main > lasting"), made.stack("main > crossed"));
+    for _ in 0..1000 {
+        made.alloc(thread, 0x1000, 10, temporary);
+        made.free(thread, 0x1000);
+    }
+    for block in 0..10 {
+        made.alloc(thread, 0x2000 + block * 16, 16, lasting);
+    }
+    // Freed 2 ms after its birth, with another allocation between.
+    made.alloc(thread, 0x3000, 7, crossed);
+    made.alloc(thread, 0x4000, 7, lasting);
+    made.free(thread, 0x3000);
+    made.end(process, thread, Ended::Exited(0));
+    let table = |limit_ns| {
+        let (_, watch) = watched(&made, |tables| Temporary::new(limit_ns, tables));
+        let row = |row: &viewer::lives::TemporaryRow| {
+            (row.node, row.allocated.blocks, row.immediate.blocks, row.brief.blocks)
+        };
+        watch.finish().iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(table(2_000_001), [(temporary, 1000, 1000, 1000), (crossed, 1, 0, 1), (lasting, 11, 0, 0)]);
+    assert_eq!(table(2_000_000), [(temporary, 1000, 1000, 1000), (lasting, 11, 0, 0), (crossed, 1, 0, 0)]);
+}
+
+/// Check a producer and a consumer: who freed what of whom, with both stacks.
+#[test]
+fn blocks_that_pass_between_threads_are_counted() {
+    let mut made = Made::new();
+    let (process, producer) = made.process("app");
+    let consumer = made.thread(process);
+    made.tables.threads[consumer.index()].name = "consumer".to_owned();
+    let (make, take) = (made.stack("main > make"), made.stack("run > take"));
+    for block in 0..5 {
+        made.alloc(producer, 0x1000 + block * 0x100, 100, make);
+    }
+    for block in 0..3 {
+        let address = 0x1000 + block * 0x100;
+        made.event(consumer, Action::Free { address, stack: take });
+    }
+    made.free(producer, 0x1300);
+    made.alloc(consumer, 0x5000, 7, take);
+    made.end(process, producer, Ended::Exited(0));
+    let (loaded, watch) = watched(&made, Threads::new);
+    let table = watch.finish();
+    let pairs: Vec<_> =
+        table.pairs.iter().map(|pair| (pair.from, pair.to, pair.amount.blocks, pair.amount.bytes)).collect();
+    assert_eq!(
+        pairs,
+        [
+            (producer, None, 1, 100),
+            (producer, Some(producer), 1, 100),
+            (producer, Some(consumer), 3, 300),
+            (consumer, None, 1, 7)
+        ]
+    );
+    let [cross] = table.crossing[..] else { panic!("{:?}", table.crossing) };
+    assert_eq!(
+        (cross.allocated_by, cross.freed_by, cross.amount),
+        (make, take, Amount { blocks: 3, bytes: 300 })
+    );
+    let text = written(|out| text::threads(out, &loaded, &table, 20, &Style::default()));
+    let expected = "\
+app.memprof: 507 B in 6 allocations
+
+allocations        bytes    temporary        frees    of others    not freed  thread
+          5        500 B            0            1            0        100 B  thread (5000)
+          1          7 B            0            3            3          7 B  consumer (5001)
+
+Allocated by one thread, freed by another
+     blocks        bytes  threads
+          3        300 B  thread (5000) → consumer (5001)
+
+By stack
+     blocks        bytes  allocated and freed by
+          3        300 B  make (m.c:14) < main
+                          thread (5000) → consumer (5001): take (t.c:14) < run
+";
+    assert_eq!(text, expected);
+}
+
+/// Check classes, slack and stacks of some sizes.
+#[test]
+fn sizes_are_put_into_classes() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    for (number, (size, stack)) in (1_u64..).zip([(0, a), (1, a), (16, b), (16, b), (17, a), (1000, b)]) {
+        made.alloc(thread, number * 0x1000, size, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let (_, watch) = watched(&made, Sizes::new);
+    let table = watch.finish();
+    let rows: Vec<_> = table
+        .classes
+        .iter()
+        .map(|row| (row.class.last(), row.allocated.blocks, row.allocated.bytes, row.slack, row.stacks[0].0))
+        .collect();
+    assert_eq!(
+        rows,
+        [(0, 1, 0, 24, a), (16, 3, 33, 23 + 8 + 8, b), (32, 1, 17, 7, a), (1024, 1, 1000, 0, b)]
+    );
+}
+
+/// Check lifetimes: by class, with what was not seen to end apart.
+#[test]
+fn lifetimes_are_put_into_classes() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > f");
+    for block in 0..3 {
+        made.alloc(thread, 0x1000 + block * 0x100, 100, stack);
+    }
+    // 5 ms and 6 ms after their births; the third stays.
+    made.time += 2_000_000;
+    made.free(thread, 0x1000);
+    made.time += 1_000_000;
+    made.free(thread, 0x1100);
+    made.alloc(thread, 0x2000, 5000, stack);
+    made.time += 20_000_000;
+    made.free(thread, 0x2000);
+    made.end(process, thread, Ended::Exited(0));
+    let (loaded, watch) = watched(&made, Lifetimes::new);
+    let table = watch.finish();
+    let ages: Vec<(String, i64)> =
+        table.stacks[0].ages.iter().map(|(age, amount)| (age.to_string(), amount.blocks)).collect();
+    let expected =
+        [("< 10 ms", 2), ("< 100 ms", 1), ("to the end", 1)].map(|(age, blocks)| (age.to_owned(), blocks));
+    assert_eq!(ages, expected);
+    let map: Vec<(u64, String, i64)> =
+        table.map.iter().map(|cell| (cell.size.last(), cell.age.to_string(), cell.amount.blocks)).collect();
+    let expected = [(128, "< 10 ms", 2), (128, "to the end", 1), (8192, "< 100 ms", 1)];
+    assert_eq!(map, expected.map(|(size, age, blocks)| (size, age.to_owned(), blocks)));
+    let text = written(|out| text::lifetimes(out, &loaded, &table, 20, &Style::default()));
+    assert!(text.contains("     ≤ 128 B            2                         1\n"), "{text}");
+}
+
+/// Check chains of reallocs: steps, moves, copies, and who made the last one; and the advice for slow growth.
+#[test]
+fn chains_of_reallocs_are_followed() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (first, grow) = (made.stack("main > first"), made.stack("main > grow"));
+    let block = |address, size| ReallocOutcome::Block { address, size, stack: grow };
+    made.alloc(thread, 0x1000, 100, first);
+    made.realloc(thread, 1, 0x1000, block(0x2000, 200));
+    made.realloc(thread, 2, 0x2000, block(0x2000, 400));
+    made.realloc(thread, 3, 0x2000, ReallocOutcome::Failed);
+    made.free(thread, 0x2000);
+    made.alloc(thread, 0x3000, 10, first);
+    for step in 0..8 {
+        made.realloc(
+            thread,
+            4 + step,
+            0x3000 + u64::from(step) * 0x100,
+            block(0x3100 + u64::from(step) * 0x100, 20 + u64::from(step) * 10),
+        );
+    }
+    made.alloc(thread, 0x9000, 10, first);
+    made.end(process, thread, Ended::Exited(0));
+    let (loaded, watch) = watched(&made, |_| Reallocs::default());
+    let rows = watch.finish();
+    let copied = 100 + (10 + 20 + 30 + 40 + 50 + 60 + 70 + 80);
+    let expected = ReallocRow {
+        node: grow,
+        chains: 2,
+        steps: 10,
+        moves: 9,
+        longest: 8,
+        first_bytes: 110,
+        last_bytes: 490,
+        copied_bytes: copied,
+    };
+    assert_eq!(rows, [expected]);
+    let slow = ReallocRow { chains: 1, steps: 8, first_bytes: 10, last_bytes: 90, ..expected };
+    let advice = slow.advice().unwrap();
+    assert_eq!((advice.doublings, advice.steps, advice.last), (4, 8, 90));
+    assert!(ReallocRow { steps: 3, ..slow }.advice().is_none());
+    assert!(ReallocRow { last_bytes: 10, ..slow }.advice().is_none());
+    let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
+    assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, 460 B copied at most\n"), "{text}");
+}
+
+/// Check the turns of an address that is used again and again, also from within a block.
+#[test]
+fn turns_of_an_address_are_told() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > f");
+    made.alloc(thread, 0x1000, 16, stack);
+    made.free(thread, 0x1000);
+    made.alloc(thread, 0x0ff0, 64, stack);
+    made.realloc(thread, 1, 0x0ff0, ReallocOutcome::Block { address: 0x2000, size: 8, stack });
+    made.alloc(thread, 0x1000, 1, stack);
+    made.alloc(thread, 0x1001, 1, stack);
+    made.end(process, thread, Ended::Exited(0));
+    let turns = |address, limit| {
+        let (loaded, watch) = watched(&made, |_| History::new(address, limit));
+        let (entries, earlier) = watch.finish();
+        let text =
+            written(|out| text::history(out, &loaded, address, (&entries, earlier), &Style::default()));
+        written(|out| json::history(out, &loaded, address, (&entries, earlier)));
+        text.lines()
+            .map(|line| if line.starts_with(' ') { line[35..].to_owned() } else { line.to_owned() })
+            .skip(1)
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        "allocated 0x1000 16  f (f.c:11) < main",
+        "freed 0x1000 16",
+        "allocated 0xff0 64  f (f.c:11) < main",
+        "resized 0xff0 64 -> 0x2000 8  f (f.c:11) < main",
+        "allocated 0x1000 1  f (f.c:11) < main",
+        "never freed 0x1000 1",
+    ];
+    let shown: Vec<String> = turns(0x1000, 100).iter().map(|line| line.trim_start().to_owned()).collect();
+    assert_eq!(shown, all);
+    assert_eq!(turns(0x1000, 2)[0], "4 earlier turns not shown");
+    assert_eq!(turns(0x9000, 2), ["Nothing to show: no recorded block held this address."]);
+}
+
+/// Check that of a range the blocks are told that were allocated in it, as far as they ended in it.
+#[test]
+fn ranges_have_lives_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    small().write(&file);
+    let query = |from: &str, to: &str| Query::of(Part::Range(from.parse().unwrap(), to.parse().unwrap()));
+    // Events at 1 to 7 ms: start, b, b, b, c, free of the first, end.
+    let table = |query: &Query, filter: Option<&str>| {
+        let filter = filter.map(|text| text.parse().unwrap());
+        let moments = Moments::open(&file).unwrap();
+        let (loaded, watch) = moments.lives(query, filter.as_ref(), Naming::Stored, Lifetimes::new).unwrap();
+        let rows = watch.finish().stacks;
+        let total = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.total);
+        assert_eq!(total, loaded.profile.total.allocated);
+        total
+    };
+    assert_eq!(table(&Query::default(), None), Amount { blocks: 4, bytes: 350 });
+    assert_eq!(table(&query("2ms", "4ms"), None), Amount { blocks: 2, bytes: 200 });
+    assert_eq!(table(&query("2ms", "end"), Some("not b")), Amount { blocks: 1, bytes: 50 });
+    assert_eq!(table(&Query::default(), Some("thread:5000 and b")), Amount { blocks: 3, bytes: 300 });
+    assert_eq!(table(&Query::default(), Some("thread:1")), Amount::ZERO);
+}
+
+/// Check that every field of every document is described.
+#[test]
+fn every_field_is_documented() {
+    let described = include_str!("../JSON.md");
+    for made in [rich(), small(), sampled()] {
+        for (name, document) in documents(&made) {
+            let value: serde_json::Value = serde_json::from_str(&document).unwrap();
+            assert_eq!(value["document"], *name);
+            walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{name}: {key}"));
+        }
+    }
+}
+
+fn walk(value: &serde_json::Value, visit: &mut impl FnMut(&str)) {
+    match value {
+        serde_json::Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            visit(key);
+            walk(value, visit);
+        }),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, visit)),
+        _ => {}
+    }
+}
+
+fn documents(made: &Made) -> Vec<(&'static str, String)> {
+    let style = Style { color: false, width: Some(100) };
+    let mut documents = Vec::new();
+    macro_rules! view {
+        ($name:ident, $watch:expr) => {
+            let (loaded, watch) = watched(made, $watch);
+            let found = watch.finish();
+            let text = written(|out| text::$name(out, &loaded, &found, 2, &style));
+            assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text}");
+            documents.push((stringify!($name), written(|out| json::$name(out, &loaded, &found))));
+        };
+    }
+    view!(threads, Threads::new);
+    view!(sizes, Sizes::new);
+    view!(lifetimes, Lifetimes::new);
+    view!(reallocs, |_| Reallocs::default());
+    let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
+    let rows = watch.finish();
+    written(|out| text::temporary(out, &loaded, &rows, 1_000_000, 2, &style));
+    documents.push(("temporary", written(|out| json::temporary(out, &loaded, &rows, 1_000_000))));
+    let (loaded, watch) = watched(made, |_| History::new(0x3000, 10));
+    let (entries, earlier) = watch.finish();
+    written(|out| text::history(out, &loaded, 0x3000, (&entries, earlier), &style));
+    documents.push(("history", written(|out| json::history(out, &loaded, 0x3000, (&entries, earlier)))));
+    let options = ReportOptions { limit: Some(2), ..ReportOptions::default() };
+    written(|out| text::lines(out, &loaded, &options, &style));
+    documents.push(("lines", written(|out| json::lines(out, &loaded, &options))));
+    documents
+}
+
+/// A program of random calls by two threads.
+fn random(calls: &[(u8, u8, u64)]) -> Made {
+    let mut made = Made::new();
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let stacks = ["main > a", "main > b", "run > c"].map(|stack| made.stack(stack));
+    let mut live: BTreeMap<u64, ()> = BTreeMap::new();
+    let mut serial = 0_u16;
+    for &(kind, place, size) in calls {
+        let thread = if place % 2 == 0 { one } else { two };
+        let address = 0x1000 + u64::from(place) * 0x100;
+        match (kind, live.contains_key(&address)) {
+            (0 | 1, false) => {
+                made.alloc(thread, address, size, stacks[usize::from(place % 3)]);
+                live.insert(address, ());
+            }
+            (2, true) => {
+                let thread = if size % 2 == 0 { one } else { two };
+                made.free(thread, address);
+                live.remove(&address);
+            }
+            (3, true) => {
+                serial += 1;
+                made.realloc(
+                    thread,
+                    serial,
+                    address,
+                    ReallocOutcome::Block { address, size, stack: stacks[2] },
+                );
+            }
+            _ => made.time += size * 1000,
+        }
+    }
+    made.end(process, one, Ended::Exited(0));
+    made
+}
+
+proptest! {
+    /// Check that the sums of every view are those of the profile.
+    #[test]
+    fn sums_are_those_of_every_view(calls in prop::collection::vec((0..5_u8, 0..12_u8, 0..100_000_u64), 0..200)) {
+        let made = random(&calls);
+        let sum = |amounts: &mut dyn Iterator<Item = Amount>| amounts.fold(Amount::ZERO, |sum, amount| sum + amount);
+        let (loaded, watch) = watched(&made, |tables| Temporary::new(1_000_000, tables));
+        let total = loaded.profile.total;
+        let rows = watch.finish();
+        prop_assert_eq!(sum(&mut rows.iter().map(|row| row.allocated)), total.allocated);
+        prop_assert_eq!(sum(&mut rows.iter().map(|row| row.immediate)), total.temporary);
+        prop_assert!(rows.iter().all(|row| row.brief.blocks <= row.allocated.blocks));
+
+        let table = watched(&made, Threads::new).1.finish();
+        prop_assert_eq!(sum(&mut table.threads.iter().map(|row| row.allocated)), total.allocated);
+        prop_assert_eq!(sum(&mut table.threads.iter().map(|row| row.temporary)), total.temporary);
+        prop_assert_eq!(sum(&mut table.threads.iter().map(|row| row.freed)), total.freed);
+        prop_assert_eq!(sum(&mut table.threads.iter().map(|row| row.left)), total.leaked);
+        prop_assert_eq!(sum(&mut table.pairs.iter().map(|row| row.amount)), total.allocated);
+        prop_assert_eq!(
+            sum(&mut table.crossing.iter().map(|row| row.amount)),
+            sum(&mut table.threads.iter().map(|row| row.foreign))
+        );
+
+        let table = watched(&made, Sizes::new).1.finish();
+        prop_assert_eq!(sum(&mut table.classes.iter().map(|row| row.allocated)), total.allocated);
+        prop_assert!(table.classes.iter().all(|row| row.slack >= 0));
+
+        let table = watched(&made, Lifetimes::new).1.finish();
+        prop_assert_eq!(sum(&mut table.stacks.iter().map(|row| row.total)), total.allocated);
+        prop_assert_eq!(sum(&mut table.map.iter().map(|cell| cell.amount)), total.allocated);
+        let left = table.map.iter().filter(|cell| cell.age == viewer::lives::Age::LEFT);
+        prop_assert_eq!(sum(&mut left.map(|cell| cell.amount)), total.leaked);
+
+        let rows = lines(&loaded.profile, &loaded.tables, &loaded.names);
+        prop_assert_eq!(sum(&mut rows.iter().map(|row| row.cost.allocated)), total.allocated);
+        prop_assert_eq!(sum(&mut rows.iter().map(|row| row.cost.peak)), total.peak);
+
+        let steps = made.events.iter().filter(|event| matches!(event.action, Action::ReallocEnd { .. })).count();
+        let rows = watched(&made, |_| Reallocs::default()).1.finish();
+        prop_assert_eq!(rows.iter().map(|row| row.steps).sum::<u64>(), steps as u64);
+        prop_assert!(rows.iter().all(|row| row.node != NodeId::ROOT && row.copied_bytes == 0));
+    }
+}
