@@ -27,7 +27,7 @@ use std::io::{self, Write};
 /// Name, description, and the number.
 type Event = (&'static str, &'static str, fn(&Cost) -> i64);
 
-const EVENTS: [Event; 10] = [
+const EVENTS: [Event; 11] = [
     ("PeakBytes", "bytes held at the peak", |cost| cost.peak.bytes),
     ("PeakBlocks", "blocks held at the peak", |cost| cost.peak.blocks),
     ("LeakedBytes", "bytes still allocated at the end", |cost| cost.leaked.bytes),
@@ -38,6 +38,7 @@ const EVENTS: [Event; 10] = [
     ("Allocations", "allocations", |cost| cost.allocated.blocks),
     ("TemporaryBytes", "bytes of temporary allocations", |cost| cost.temporary.bytes),
     ("Temporary", "temporary allocations", |cost| cost.temporary.blocks),
+    ("Cpu", "samples of the processors", |cost| cost.cpu.blocks),
 ];
 
 /// Writes all metrics of all functions.

@@ -87,6 +87,7 @@ fn pprof(document: &[u8]) -> Vec<(Metric, i64)> {
         (Metric::Bytes, "alloc_space", "bytes"),
         (Metric::Peak, "peak_space", "bytes"),
         (Metric::Temporary, "temporary_objects", "count"),
+        (Metric::Cpu, "samples", "count"),
         (Metric::Leaked, "leaked_space", "bytes"),
         (Metric::Live, "inuse_space", "bytes"),
     ];
@@ -125,6 +126,7 @@ fn callgrind(text: &str) -> Vec<(Metric, i64)> {
         (Metric::Allocations, of("Allocations")),
         (Metric::Bytes, of("AllocatedBytes")),
         (Metric::Temporary, of("Temporary")),
+        (Metric::Cpu, of("Cpu")),
     ]
 }
 

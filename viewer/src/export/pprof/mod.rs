@@ -27,8 +27,11 @@ use locations::Locations;
 use std::io::{self, Write};
 use strings::Strings;
 
-/// What each stack has: the name and the part of its cost. Those of Go come first.
-const VALUES: [(&str, fn(&Cost) -> Amount); 5] = [
+/// A name, and the amount that has it.
+type Value = (&'static str, fn(&Cost) -> Amount);
+
+/// What each stack has: the name and the part of its cost. Those of Go come first. Samples of the processors follow.
+const VALUES: [Value; 5] = [
     ("alloc", |cost| cost.allocated),
     ("inuse", Cost::live),
     ("peak", |cost| cost.peak),
@@ -87,14 +90,18 @@ impl<W: Write> Writer<'_, W> {
                 self.message.message(field::SAMPLE_TYPE, &value);
             }
         }
+        for (name, unit) in [("samples", "count"), cpu_unit(self.loaded)] {
+            let value = self.value_type(name, unit);
+            self.message.message(field::SAMPLE_TYPE, &value);
+        }
         let default = match first {
-            // Samples of processors are no value of a block.
-            Metric::Peak | Metric::Cpu => "peak_space",
+            Metric::Peak => "peak_space",
             Metric::Leaked => "leaked_space",
             Metric::Live => "inuse_space",
             Metric::Allocations => "alloc_objects",
             Metric::Bytes => "alloc_space",
             Metric::Temporary => "temporary_objects",
+            Metric::Cpu => "samples",
         };
         let default = self.string(default);
         let period = self.value_type("space", "bytes");
@@ -124,10 +131,8 @@ impl<W: Write> Writer<'_, W> {
             let Self { loaded, strings, locations: known, message, .. } = self;
             locations.extend(known.of(loaded, frame, strings, message));
         }
-        let values = VALUES.iter().flat_map(|(_, part)| {
-            let Amount { blocks, bytes } = part(&site.cost);
-            [blocks, bytes]
-        });
+        let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
+        let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
         let mut sample = Message::new();
         sample.ints(1, locations).ints(2, values);
         let process = loaded.names.process(site.process);
@@ -159,4 +164,10 @@ impl<W: Write> Writer<'_, W> {
         self.message.clear();
         Ok(())
     }
+}
+
+/// What samples of the processors weigh.
+fn cpu_unit(loaded: &Loaded) -> (&'static str, &'static str) {
+    let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
+    if of_cycles { ("cycles", "count") } else { ("cpu", "nanoseconds") }
 }
