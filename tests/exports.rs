@@ -128,7 +128,7 @@ fn ms_print_finds_our_peak() {
 fn viewed(number: i64) -> String {
     let digits = number.to_string();
     let place = |(place, digit): (usize, char)| {
-        let comma = (place > 0 && (digits.len() - place) % 3 == 0).then_some(',');
+        let comma = (place > 0 && (digits.len() - place).is_multiple_of(3)).then_some(',');
         comma.into_iter().chain([digit])
     };
     digits.chars().enumerate().flat_map(place).collect()

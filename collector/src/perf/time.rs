@@ -88,7 +88,7 @@ mod tests {
         #[test]
         fn conversion_is_turned_round(ticks in 0u64..1 << 52, zero: u32, mult in 1u32 << 28..1 << 31) {
             let conversion = Conversion { zero: zero.into(), mult, shift: 31 };
-            let time = u64::from(zero) + (u128::from(ticks) * u128::from(mult) >> 31) as u64;
+            let time = u64::from(zero) + ((u128::from(ticks) * u128::from(mult)) >> 31) as u64;
             let times = Times::new(RecordClock::Native, Some(conversion));
             let found = times.ticks(time);
             prop_assert!(found <= ticks && ticks - found <= times.error(), "{} for {}", found, ticks);

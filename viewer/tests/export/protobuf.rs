@@ -15,6 +15,9 @@ enum Value {
 /// A message: numbers of fields and what they hold, in order.
 struct Message(Vec<(u64, Value)>);
 
+/// Mapping, address, and lines: function and number.
+type Location = (i64, i64, Vec<(i64, i64)>);
+
 /// A profile.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
@@ -23,7 +26,7 @@ pub(crate) struct Profile {
     /// Start, limit, file and build id by id.
     mappings: HashMap<i64, (i64, i64, String, String)>,
     /// Mapping, address and lines of function and line by id.
-    locations: HashMap<i64, (i64, i64, Vec<(i64, i64)>)>,
+    locations: HashMap<i64, Location>,
     /// Name, system name and file by id.
     functions: HashMap<i64, (String, String, String)>,
     head: Vec<String>,
