@@ -162,7 +162,7 @@ needs_gdb="gdb cc"
 real_gdb() { # starts a program by a shell, and traces it
     printf 'int f(int n) { return n * 2; }\nint main(void) { return f(21) != 42; }\n' >it.c && cc -g -o it it.c || return
     gdb --batch -nx -ex 'set debuginfod enabled off' -ex 'break f' -ex run -ex 'print n' -ex finish -ex continue ./it 2>/dev/null |
-        grep -E 'n = |\$|exited'
+        sed -nE 's/process [0-9]+/process N/; /exited|= /p'
 }
 
 needs_bash="bash"
