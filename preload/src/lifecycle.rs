@@ -148,3 +148,19 @@ pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
     let malloc = base(real::malloc_address());
     malloc.is_some() && malloc == base(function)
 }
+
+/// True when a function lies in a library of the C++ run time, and not in a program that was linked with one.
+#[cold]
+pub(crate) fn is_of_cxx_library(function: *const c_void) -> bool {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and `info` is large enough.
+    let found = !function.is_null() && unsafe { libc::dladdr(function, info.as_mut_ptr()) } != 0;
+    // SAFETY: zeroed, which is valid, or filled in.
+    let path = unsafe { info.assume_init() }.dli_fname;
+    if !found || path.is_null() {
+        return false;
+    }
+    // SAFETY: the loader's own string, which lives as long as the library.
+    let path = unsafe { core::ffi::CStr::from_ptr(path) }.to_bytes();
+    [&b"libstdc++.so"[..], b"libc++.so"].iter().any(|name| path.windows(name.len()).any(|part| part == *name))
+}

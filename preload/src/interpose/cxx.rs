@@ -231,8 +231,8 @@ fn wrapper(index: usize) -> *mut c_void {
 /// Looks all forms up, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may belong
 /// to a thread that a fork has left behind.
 pub(crate) fn find_all() {
-    // A look-up that fails would allocate.
-    if !crate::arch::weak!("__cxa_allocate_exception").is_null() {
+    // A look-up that fails would allocate; a program with its C++ library inside need not have all forms.
+    if crate::lifecycle::is_of_cxx_library(crate::arch::weak!("__cxa_allocate_exception")) {
         (0..FORMS).for_each(|index| {
             find(index);
         });
