@@ -385,6 +385,10 @@ impl ThreadState {
         // The longest record and a time before it.
         let need = record::MAX_WORDS + 2;
         if self.producer.reserve(need, SPARE).is_none() && !self.wait(need) {
+            if !self.session.control.is_recording() {
+                // The recording has ended meanwhile: what comes after its end is not lost.
+                return;
+            }
             self.lost_allocations += allocations;
             self.lost_frees += frees;
             process::lose(Loss::RingFull, allocations + frees);
