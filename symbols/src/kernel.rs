@@ -74,8 +74,8 @@ impl KernelSymbols {
             if name == "_stext" {
                 symbols.start = address;
             }
-            let module = words.next().unwrap_or("").trim_matches(['[', ']']);
-            symbols.functions.push(Function { address, name: place(name), module: place(module) });
+            let module = words.next().map_or(0..0, |module| place(module.trim_matches(['[', ']'])));
+            symbols.functions.push(Function { address, name: place(name), module });
         }
         // Of several names for one address the first is kept, which is the kernel's own order.
         symbols.functions.sort_by_key(|function| function.address);
