@@ -10,8 +10,8 @@ fn programs_started_by_hand_are_recorded() {
     let (socket, file) = (world.path("socket"), world.path("all.memprof"));
     let mut record = world.tool(["record", "--listen"]);
     record.arg(&socket).arg("--output").arg(&file);
-    let recorder = start(&world, record);
-    wait_for("the recorder", || recorder.stderr().contains("COMMAND\n"));
+    let collector = start(&world, record);
+    wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
 
     let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
     let by_hand = |program: &str, arguments: &[&str]| {
@@ -22,10 +22,10 @@ fn programs_started_by_hand_are_recorded() {
     assert_eq!(by_hand("allocates_once", &[]), 0);
     assert_eq!(by_hand("forks_once", &[]), 0);
     assert_eq!(by_hand("ends", &["exit", "3"]), 3);
-    recorder.signal(Signal::INT);
-    let ran = recorder.wait();
+    collector.signal(Signal::INT);
+    let ran = collector.wait();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(!socket.exists(), "the socket is gone with its recorder");
+    assert!(!socket.exists(), "the socket is gone with its collector");
     assert_eq!(by_hand("ends", &["exit", "4"]), 4);
 
     let capture = Capture::new(world, file);
@@ -39,15 +39,15 @@ fn programs_started_by_hand_are_recorded() {
     }
 }
 
-/// Check that a process which still runs when the recorder ends goes on, and what it has done until then is there.
+/// Check that a process which still runs when the collector ends goes on, and what it has done until then is there.
 #[test]
-fn process_goes_on_when_the_recorder_ends() {
+fn process_goes_on_when_the_collector_ends() {
     let world = World::new();
     let (socket, file) = (world.path("socket"), world.path("part.memprof"));
     let mut record = world.tool(["record", "--no-symbolize", "--listen"]);
     record.arg(&socket).arg("--output").arg(&file);
-    let recorder = start(&world, record);
-    wait_for("the recorder", || recorder.stderr().contains("COMMAND\n"));
+    let collector = start(&world, record);
+    wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
 
     let page = crate::harness::Page::new(&world);
     let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
@@ -55,8 +55,8 @@ fn process_goes_on_when_the_recorder_ends() {
     command.arg(&page.path).arg("1").env("LD_PRELOAD", agent).env("SYSPROF_MEMPROF_SOCKET", &socket);
     let running = start(&world, command);
     page.wait_for_calls(1, 1000);
-    recorder.signal(Signal::TERM);
-    assert_eq!(recorder.wait().code, 0);
+    collector.signal(Signal::TERM);
+    assert_eq!(collector.wait().code, 0);
     let seen = page.calls(0);
     page.wait_for_calls(1, seen.mallocs_done + 100_000);
     page.stop();

@@ -63,11 +63,11 @@ fn calls_by_size(events: &[Event]) -> HashMap<u64, (u64, u64)> {
     calls
 }
 
-/// Check that a target whose recorder is killed goes on after a moment, unrecorded, and ends as it would have; and
+/// Check that a target whose collector is killed goes on after a moment, unrecorded, and ends as it would have; and
 /// that the capture opens and says that it was cut.
 #[test]
-fn target_survives_its_recorder() {
-    // The target becomes our child when the recorder is gone, so that we can see how it ends.
+fn target_survives_its_collector() {
+    // The target becomes our child when the collector is gone, so that we can see how it ends.
     set_child_subreaper(Some(getpid())).expect("every process may ask for that");
     for policy in ["block", "drop"] {
         let (recording, page) = counting(2);
@@ -85,7 +85,7 @@ fn target_survives_its_recorder() {
         let longest = Duration::from_nanos(page.longest_ns());
         assert!(
             longest < Duration::from_secs(5),
-            "{policy}: waited {longest:?} for a recorder that was dead"
+            "{policy}: waited {longest:?} for a collector that was dead"
         );
 
         let capture = recording.capture();
@@ -114,9 +114,9 @@ fn end_of(pid: Pid) -> Option<i32> {
     status.exit_status()
 }
 
-/// Check that a recorder which was stopped takes up where it was: the target waits, and nothing is lost.
+/// Check that a collector which was stopped takes up where it was: the target waits, and nothing is lost.
 #[test]
-fn stopped_recorder_resumes() {
+fn stopped_collector_resumes() {
     for (size, times) in [("4K", 20_000), ("16M", 300_000)] {
         let world = World::new();
         let page = Page::new(&world);

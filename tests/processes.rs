@@ -169,7 +169,7 @@ fn processes_with_the_same_pid_are_told_apart() {
     if installed("unshare").is_none() || wait(&world, probe).code != 0 {
         return skip("processes with the same pid", "pid namespaces cannot be made here");
     }
-    // The recorder is inside, too, so that it sees the pid twice.
+    // The collector is inside, too, so that it sees the pid twice.
     let file = world.path("it.memprof");
     let mut command = world.command("unshare");
     command.args(inside).arg(product()).args(["run", "--quiet", "--no-symbolize", "--output"]);

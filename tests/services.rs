@@ -51,17 +51,17 @@ impl Server {
         wait(&self.world, self.tool(command, more))
     }
 
-    /// A recorder that has attached and loses nothing, however slow it is.
+    /// A collector that has attached and loses nothing, however slow it is.
     fn attach(&self, file: &str) -> Running {
         let mut tool = self.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
         tool.arg("--output").arg(self.world.path(file));
-        let recorder = start(&self.world, tool);
-        wait_for("the recorder", || {
-            let said = recorder.stderr();
+        let collector = start(&self.world, tool);
+        wait_for("the collector", || {
+            let said = collector.stderr();
             assert!(!said.contains("error:"), "{said}");
             said.contains("until ^C")
         });
-        recorder
+        collector
     }
 
     /// Lets every thread go on for a while.
@@ -147,14 +147,14 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!(server.row()["state"], "dormant");
     let descriptors = server.descriptors();
     let before = server.page.calls(0).mallocs_done;
-    let recorder = server.attach("it.memprof");
+    let collector = server.attach("it.memprof");
     let row = server.row();
-    let recorder_pid = recorder.pid().as_raw_nonzero().get();
-    assert_eq!((&row["state"], &row["recorder"]), (&"recorded".into(), &recorder_pid.into()));
+    let collector_pid = collector.pid().as_raw_nonzero().get();
+    assert_eq!((&row["state"], &row["collector"]), (&"recorded".into(), &collector_pid.into()));
     server.work();
     let ran = server.run("detach", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(recorder.wait().code, 0);
+    assert_eq!(collector.wait().code, 0);
     server.work();
     server.wait_until_it_has_left();
     assert_eq!(server.descriptors(), descriptors);
@@ -179,10 +179,10 @@ fn cycles_of_attach_and_detach_leave_nothing() {
     let files = || fs::read_dir(server.world.path("agent")).expect("it is ours").count();
     let files_before = files();
     for cycle in 0..20 {
-        let recorder = server.attach("it.memprof");
+        let collector = server.attach("it.memprof");
         server.work();
-        recorder.signal(Signal::INT);
-        let ran = recorder.wait();
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
         assert_eq!(ran.code, 0, "cycle {cycle}: {}", ran.stderr);
         server.work();
         server.wait_until_it_has_left();
@@ -202,23 +202,23 @@ fn cycles_of_attach_and_detach_leave_nothing() {
     server.stop();
 }
 
-/// Check that a service whose recorder is killed goes on, and can be recorded by another one.
+/// Check that a service whose collector is killed goes on, and can be recorded by another one.
 #[test]
-fn killed_recorder_is_replaced() {
+fn killed_collector_is_replaced() {
     for threads in [1, 3] {
         let server = Server::new(threads);
         for _ in 0..2 {
-            let recorder = server.attach("killed.memprof");
+            let collector = server.attach("killed.memprof");
             server.work();
-            recorder.signal(Signal::KILL);
-            assert_eq!(recorder.wait().code, 128 + 9);
+            collector.signal(Signal::KILL);
+            assert_eq!(collector.wait().code, 128 + 9);
             server.work();
             fs::remove_file(server.world.path("killed.memprof")).expect("it was made");
         }
-        let recorder = server.attach("second.memprof");
+        let collector = server.attach("second.memprof");
         server.work();
-        recorder.signal(Signal::TERM);
-        assert_eq!(recorder.wait().code, 0);
+        collector.signal(Signal::TERM);
+        assert_eq!(collector.wait().code, 0);
         let world = server.stop();
         assert_exact(&info(&world, "second.memprof"), threads as u64);
     }
@@ -233,25 +233,25 @@ fn recording_ends_by_itself() {
     let ran = server.run("attach", &arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_exact(&info(&server.world, "short.memprof"), 1);
-    let recorder = server.attach("whole.memprof");
+    let collector = server.attach("whole.memprof");
     let world = server.stop();
-    assert_eq!(recorder.wait().code, 0);
+    assert_eq!(collector.wait().code, 0);
     let process = &info(&world, "whole.memprof")["processes"][0];
     assert_eq!((&process["ended"], &process["exit"]), (&"exited".into(), &5.into()), "{process:#}");
 }
 
 /// Check that a process is recorded by one at a time, and that the second is told who the first is.
 #[test]
-fn second_recorder_is_told_of_the_first() {
+fn second_collector_is_told_of_the_first() {
     let server = Server::new(1);
-    let recorder = server.attach("first.memprof");
+    let collector = server.attach("first.memprof");
     let ran = server.run("attach", &["-o", "second.memprof"]);
-    let expected = format!("already recorded by process {}", recorder.pid().as_raw_nonzero());
+    let expected = format!("already recorded by process {}", collector.pid().as_raw_nonzero());
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
     assert!(!server.world.path("second.memprof").exists());
-    recorder.signal(Signal::INT);
-    assert_eq!(recorder.wait().code, 0);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
     server.stop();
 }
 
@@ -312,7 +312,7 @@ fn strange_doorbells_are_not_heard() {
     }
 }
 
-/// Check that another user sees nothing of a process, and can neither attach to it nor command its recorder.
+/// Check that another user sees nothing of a process, and can neither attach to it nor command its collector.
 #[test]
 fn other_users_are_kept_out() {
     let Some(setpriv) = installed("setpriv").filter(|_| geteuid().is_root()) else {
@@ -333,14 +333,14 @@ fn other_users_are_kept_out() {
     assert!(!other(&["ps"]).text().contains(&pid));
     let ran = other(&["attach", &pid, "-o", "no.memprof"]);
     assert!(ran.code == 2 && ran.stderr.contains("belongs to another user"), "{}", ran.stderr);
-    let recorder = server.attach("it.memprof");
+    let collector = server.attach("it.memprof");
     for command in [&["detach", &pid][..], &["snapshot", &pid, "no.memprof"]] {
         let ran = other(command);
         assert!(ran.code == 2 && ran.stderr.contains("belongs to another user"), "{}", ran.stderr);
     }
     assert_eq!(fs::metadata(server.world.path("it.memprof")).unwrap().mode() & 0o777, 0o600);
-    recorder.signal(Signal::INT);
-    assert_eq!(recorder.wait().code, 0);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
     server.stop();
 }
 
@@ -349,7 +349,7 @@ fn other_users_are_kept_out() {
 #[test]
 fn snapshots_are_captures() {
     let server = Server::new(2);
-    let recorder = server.attach("it.memprof");
+    let collector = server.attach("it.memprof");
     server.work();
     let ran = server.run("snapshot", &["first"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -361,14 +361,14 @@ fn snapshots_are_captures() {
             .filter(|name| name.starts_with("it.2"))
             .collect::<Vec<_>>()
     };
-    recorder.signal(Signal::USR1);
-    wait_for("a snapshot", || recorder.stderr().contains("wrote"));
+    collector.signal(Signal::USR1);
+    wait_for("a snapshot", || collector.stderr().contains("wrote"));
     for _ in 0..10_000 {
-        recorder.signal(Signal::USR1);
+        collector.signal(Signal::USR1);
     }
     let by_signal = snapshots();
-    recorder.signal(Signal::INT);
-    assert_eq!(recorder.wait().code, 0);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
     let (first, whole) = (info(&server.world, "first.memprof"), info(&server.world, "it.memprof"));
     let second = info(&server.world, &by_signal[0]);
     let events = |info: &Value| number(info, "/events");
@@ -403,7 +403,7 @@ fn daemon_records_when_asked() {
         asked("start", 0, "recording process");
         asked("start", 1, "is recorded already");
         server.work();
-        assert_eq!(server.row()["recorder"], daemon.pid().as_raw_nonzero().get());
+        assert_eq!(server.row()["collector"], daemon.pid().as_raw_nonzero().get());
         let ran = server.run("snapshot", &["now"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         fs::remove_file(server.world.path("now.memprof")).unwrap();
@@ -442,15 +442,15 @@ fn redis_is_recorded_at_work() {
     };
     wait_for("redis", || load("1").code == 0);
     let pid = server.pid().as_raw_nonzero().to_string();
-    let mut recorder = world.tool(["attach", &pid, "-o"]);
-    recorder.arg(world.path("redis.memprof"));
-    let recorder = start(&world, recorder);
+    let mut collector = world.tool(["attach", &pid, "-o"]);
+    collector.arg(world.path("redis.memprof"));
+    let collector = start(&world, collector);
     // It is called at its next allocation: its clock ticks ten times a second.
-    wait_for("the recorder", || recorder.stderr().contains("until ^C"));
+    wait_for("the collector", || collector.stderr().contains("until ^C"));
     assert_eq!(load("20000").code, 0);
     let detached = wait(&world, world.tool(["detach", &pid]));
     assert_eq!(detached.code, 0, "{}", detached.stderr);
-    assert_eq!(recorder.wait().code, 0);
+    assert_eq!(collector.wait().code, 0);
     assert_eq!(load("1000").code, 0, "it works on");
     let info = info(&world, "redis.memprof");
     assert_eq!(number(&info, "/totals/unmatched_frees") + number(&info, "/totals/conflicts"), 0);

@@ -19,15 +19,15 @@ fn sleeps_and_work(pid: Pid) -> (u64, Duration) {
     (sleeps, work)
 }
 
-/// Check that the recorder of an idle program is hardly ever awake, in all of its threads.
+/// Check that the collector of an idle program is hardly ever awake, in all of its threads.
 #[test]
-fn recorder_of_an_idle_program_sleeps() {
+fn collector_of_an_idle_program_sleeps() {
     let burst = Burst::of(10, &[]);
-    let (sleeps, work) = sleeps_and_work(burst.recorder());
+    let (sleeps, work) = sleeps_and_work(burst.collector());
     let started = Instant::now();
     wait_for("two seconds", || started.elapsed() > Duration::from_secs(2));
     let passed = started.elapsed();
-    let (sleeps_after, work_after) = sleeps_and_work(burst.recorder());
+    let (sleeps_after, work_after) = sleeps_and_work(burst.collector());
     burst.happen().assert_sound();
     let each_second = (sleeps_after - sleeps) as f64 / passed.as_secs_f64();
     // Ten for rings with little in them, one for the capture.
@@ -36,9 +36,9 @@ fn recorder_of_an_idle_program_sleeps() {
     assert!(share < 0.01, "took {share} of a processor");
 }
 
-/// Check that a busy program wakes the recorder when rings are well filled, and not for a few events each time.
+/// Check that a busy program wakes the collector when rings are well filled, and not for a few events each time.
 #[test]
-fn busy_program_wakes_its_recorder_for_well_filled_rings() {
+fn busy_program_wakes_its_collector_for_well_filled_rings() {
     const TIMES: u64 = 1_000_000;
     let capture = Burst::of(TIMES, &[]).happen();
     assert_eq!(capture.number("/totals/allocations"), TIMES + 1);
@@ -49,7 +49,7 @@ fn busy_program_wakes_its_recorder_for_well_filled_rings() {
     assert!(wake_ups <= by_rings + by_clock + 20, "{wake_ups} wake-ups, {by_rings} + {by_clock} expected");
 }
 
-/// Check that a burst of more than half a ring is kept while the recorder does not run at all.
+/// Check that a burst of more than half a ring is kept while the collector does not run at all.
 #[test]
 fn burst_of_more_than_half_a_ring_is_kept() {
     const TIMES: u64 = 26_300;

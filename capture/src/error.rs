@@ -71,7 +71,7 @@ pub enum Error {
     },
     /// The caller of the writer used an id that it was never given.
     #[error(
-        "{what} refers to {to} {id}, which was not written before it: a defect of the recorder, please report it"
+        "{what} refers to {to} {id}, which was not written before it: a defect of the collector, please report it"
     )]
     UnknownId {
         /// The record that refers.

@@ -50,7 +50,7 @@ pub struct Module {
 /// One image of a process. A later record of the same id replaces the earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Pid in the recorder's namespace.
+    /// Pid in the collector's namespace.
     pub pid: u32,
     /// Pid of the parent.
     pub parent_pid: u32,
@@ -104,7 +104,7 @@ pub enum Ended {
 pub struct Thread {
     /// The image it belongs to.
     pub process: ProcessId,
-    /// Thread id in the recorder's namespace.
+    /// Thread id in the collector's namespace.
     pub tid: u32,
     /// Name (`comm`), empty where it could not be read. A later record of the same id replaces the earlier one.
     pub name: String,
@@ -149,7 +149,7 @@ impl MarkKind {
 /// A thread as samples know it, recorded by an agent or not. A later record of the same id replaces the earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Process id in the recorder's namespace.
+    /// Process id in the collector's namespace.
     pub pid: u32,
     /// Thread id there.
     pub tid: u32,

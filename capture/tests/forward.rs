@@ -36,7 +36,7 @@ fn shorter_records_have_defaults() {
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 10) {
         hand::map_records(chunk, |record| record.truncate(8));
     }
-    // The interval of samples, which recorders that knew none did not write.
+    // The interval of samples, which collectors that knew none did not write.
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 1) {
         hand::map_records(chunk, |record| record.truncate(record.len() - 8));
     }

@@ -43,7 +43,7 @@ fn reused_pid_is_two_processes() {
     assert_eq!((tables.process_of(early), tables.process_of(late)), (Some(first), Some(second)));
 }
 
-/// Check that stacks which do not reach the root say why, in the capture as in the recorder.
+/// Check that stacks which do not reach the root say why, in the capture as in the collector.
 #[test]
 fn end_states_of_stacks_come_back() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();

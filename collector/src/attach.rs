@@ -59,7 +59,7 @@ pub enum Refusal {
     Recorded {
         /// Its pid.
         pid: u32,
-        /// The recorder's.
+        /// The collector's.
         by: u32,
     },
     /// Its doorbell is not what it has to be.

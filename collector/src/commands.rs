@@ -1,6 +1,6 @@
-//! Commands to a recorder that runs: asked for by others of the same user, or by root.
+//! Commands to a collector that runs: asked for by others of the same user, or by root.
 //!
-//! Each recorder listens on a name in the abstract namespace that its pid is part of. Nothing is left behind when it
+//! Each collector listens on a name in the abstract namespace that its pid is part of. Nothing is left behind when it
 //! is killed, and nobody can pose as it, since whoever asks compares the pid of the one that answers. A command is one
 //! packet of words, each ended by a zero byte; the answer is one packet, whose first byte says whether it went well:
 //!
@@ -27,19 +27,19 @@ const LONGEST: usize = 64 << 10;
 /// A client says what it wants within this time.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// What a recorder answers: what it did, or why not.
+/// What a collector answers: what it did, or why not.
 pub type Answer = Result<String, String>;
 
 /// What obeys.
 type Obey = Box<dyn Fn(&[OsString]) -> Answer + Send>;
 
-/// Why a recorder could not be asked, or what it said.
+/// Why a collector could not be asked, or what it said.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDone {
     /// It takes no commands.
     #[error("process {pid} takes no commands: {source}")]
     NoAnswer {
-        /// The recorder.
+        /// The collector.
         pid: u32,
         /// What the system said.
         source: io::Error,
@@ -55,7 +55,7 @@ pub enum NotDone {
     Refused(String),
 }
 
-/// A recorder's ear. Commands are answered one after the other, in a thread that ends with this.
+/// A collector's ear. Commands are answered one after the other, in a thread that ends with this.
 #[derive(Debug)]
 pub struct Ear {
     over: Arc<Alarm>,
@@ -68,7 +68,7 @@ impl Ear {
     /// # Errors
     /// What the system says.
     pub fn open(obey: Obey) -> io::Result<Ear> {
-        Ear::open_at(&recorder(std::process::id())?, obey)
+        Ear::open_at(&address_of(std::process::id())?, obey)
     }
 
     /// Listens for commands to the daemon of this user, of which there is one.
@@ -118,7 +118,7 @@ fn serve(socket: &OwnedFd, obey: &Obey) -> io::Result<()> {
     let answer = if peer.is_root() || peer == rustix::process::geteuid() {
         obey(&words(&receive(&client)?))
     } else {
-        Err("this recorder belongs to another user".to_string())
+        Err("this collector belongs to another user".to_string())
     };
     let packet = match answer {
         Ok(text) => format!("+{text}"),
@@ -143,8 +143,8 @@ fn words(packet: &[u8]) -> Vec<OsString> {
     packet.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-fn recorder(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
-    SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-recorder-{pid}").as_bytes())
+fn address_of(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
+    SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-collector-{pid}").as_bytes())
 }
 
 /// There is one daemon for a doorbell: who has another `SYSPROF_MEMPROF_DIR` can have another.
@@ -155,14 +155,15 @@ fn daemon() -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-daemon-{uid}-{folders:016x}").as_bytes())
 }
 
-/// Has a recorder do something, and gives its answer.
+/// Has a collector do something, and gives its answer.
 ///
 /// # Errors
 /// When it cannot be asked, or says no.
 pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
     let failed = |source: io::Error| NotDone::NoAnswer { pid, source };
     let is_it = |peer: UCred| peer.pid.as_raw_nonzero().get().cast_unsigned() == pid;
-    let answer = recorder(pid).map_err(io::Error::from).and_then(|address| converse(&address, is_it, words));
+    let answer =
+        address_of(pid).map_err(io::Error::from).and_then(|address| converse(&address, is_it, words));
     understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
 }
 

@@ -12,13 +12,13 @@
 
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
-use crate::doorbell::{Doorbell, Sleeper};
 use crate::drained::{Counts, Drained, EPSILON, Sweep};
 use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
 use crate::merge::Merger;
 use crate::queue::Sender;
+use crate::sleeper::{Bell, Sleeper};
 use crate::watcher::Watcher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -41,7 +41,7 @@ pub(crate) struct Drain {
     pub(crate) images: mpsc::Receiver<Arc<Image>>,
     pub(crate) watcher: Watcher,
     pub(crate) batches: Sender,
-    pub(crate) doorbell: Arc<Doorbell>,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
 }
@@ -72,7 +72,7 @@ struct Round {
 impl Drain {
     /// Drains until the session stops, then once more to the end.
     pub(crate) fn run(self) -> Work {
-        let sleeper = Sleeper::new(self.doorbell.clone());
+        let sleeper = Sleeper::new(self.bell.clone());
         let mut round = Round {
             drain: self,
             drained: Vec::new(),

@@ -1,9 +1,9 @@
 //! One executed image of a process, with the children it forked: one segment.
 
-use crate::doorbell::Doorbell;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::process::Info;
+use crate::sleeper::Bell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,7 +37,7 @@ pub(crate) struct Image {
     pub(crate) info: Info,
     keeper: Arc<Keeper>,
     /// Of the drain thread.
-    doorbell: Arc<Doorbell>,
+    bell: Arc<Bell>,
     /// Ends of the processes, by slot: written by watcher and listener, taken by the drain thread.
     ends: Vec<AtomicU64>,
     /// The process that connected is gone: what its children do is still recorded.
@@ -50,13 +50,13 @@ impl Image {
         memory: Memory,
         info: Info,
         keeper: Arc<Keeper>,
-        doorbell: Arc<Doorbell>,
+        bell: Arc<Bell>,
     ) -> Arc<Image> {
         let slots = memory.geometry().slot_count();
         keeper.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let is_over = AtomicBool::new(false);
-        Arc::new(Image { id, memory, info, keeper, doorbell, ends, is_over })
+        Arc::new(Image { id, memory, info, keeper, bell, ends, is_over })
     }
 
     /// Tells that the process `pid` in a slot is gone.
@@ -86,7 +86,7 @@ impl Image {
         let _ = end.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
             (known >> 32 != word >> 32).then_some(word)
         });
-        self.doorbell.ring();
+        self.bell.ring();
     }
 
     /// Tells the agents that it is over.

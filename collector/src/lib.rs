@@ -44,10 +44,10 @@ mod memory;
 mod silent;
 mod watcher;
 
-mod doorbell;
 mod drain;
 mod drained;
 mod key;
+mod sleeper;
 mod stream;
 
 mod counters;

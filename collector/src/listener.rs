@@ -1,7 +1,6 @@
 //! The thread that answers agents: looks who asks, makes the memory of the image, hands it over.
 
 use crate::alarm::Alarm;
-use crate::doorbell::Doorbell;
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
@@ -10,6 +9,7 @@ use crate::log::debug;
 use crate::memory::{Memory, Policy};
 use crate::process::Info;
 use crate::silent::{Silent, ready};
+use crate::sleeper::Bell;
 use crate::watcher::{Request, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
@@ -77,7 +77,7 @@ impl Listener {
         rules: Rules,
         keeper: Arc<Keeper>,
         images: mpsc::Sender<Arc<Image>>,
-        doorbell: Arc<Doorbell>,
+        bell: Arc<Bell>,
         watcher: Watcher,
     ) -> Result<Listener, Error> {
         let (socket, name) = open(path)?;
@@ -87,7 +87,7 @@ impl Listener {
             rules,
             keeper,
             images,
-            doorbell,
+            bell,
             watcher,
             known: Mutex::new(Vec::new()),
             next: AtomicU32::new(0),
@@ -183,7 +183,7 @@ pub(crate) struct Host {
     rules: Rules,
     keeper: Arc<Keeper>,
     images: mpsc::Sender<Arc<Image>>,
-    doorbell: Arc<Doorbell>,
+    bell: Arc<Bell>,
     watcher: Watcher,
     /// Images that may still live, to notice an exec.
     known: Mutex<Vec<std::sync::Weak<Image>>>,
@@ -259,7 +259,7 @@ impl Host {
         let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
         let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
-        Ok((Image::new(id, memory, info, self.keeper.clone(), self.doorbell.clone()), descriptors))
+        Ok((Image::new(id, memory, info, self.keeper.clone(), self.bell.clone()), descriptors))
     }
 
     /// Has an image watched, drained and written.
@@ -269,7 +269,7 @@ impl Host {
         }
         self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
         let _ = self.images.send(image);
-        self.doorbell.ring();
+        self.bell.ring();
     }
 
     /// Tells the images of a process that their recording is over; false when there are none.

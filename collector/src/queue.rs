@@ -6,7 +6,7 @@
 //! one to memory would grow without end where the processor is.
 
 use crate::batch::Batch;
-use crate::doorbell::Doorbell;
+use crate::sleeper::Bell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,7 +33,7 @@ struct Queue {
     state: Mutex<State>,
     filled: Condvar,
     /// Of the drain thread, which is told when there is room again.
-    doorbell: Arc<Doorbell>,
+    bell: Arc<Bell>,
 }
 
 impl Queue {
@@ -62,9 +62,9 @@ pub(crate) enum Received {
     Over,
 }
 
-/// A queue whose sender is called by `doorbell` when there is room again.
-pub(crate) fn queue(doorbell: Arc<Doorbell>) -> (Sender, Receiver) {
-    let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), doorbell });
+/// A queue whose sender is called by `bell` when there is room again.
+pub(crate) fn queue(bell: Arc<Bell>) -> (Sender, Receiver) {
+    let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new(), bell });
     (Sender(queue.clone()), Receiver(queue))
 }
 
@@ -124,7 +124,7 @@ impl Receiver {
         }
         drop(state);
         if has_room {
-            self.0.doorbell.ring();
+            self.0.bell.ring();
         }
     }
 }
@@ -135,7 +135,7 @@ impl Drop for Receiver {
         state.is_given_up = true;
         state.batches.clear();
         drop(state);
-        self.0.doorbell.ring();
+        self.0.bell.ring();
     }
 }
 

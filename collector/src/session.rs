@@ -4,7 +4,6 @@ use crate::attach::{self, Refusal};
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::commands::{Answer, Ear};
 use crate::counters::Counters;
-use crate::doorbell::Doorbell;
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
 use crate::listener::{Host, Listener, Rules};
@@ -13,6 +12,7 @@ use crate::memory::Policy;
 use crate::perf::{Sampler, Samples};
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
+use crate::sleeper::Bell;
 use crate::snapshot::{self, Asked, SoFar};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
@@ -39,7 +39,7 @@ pub struct Session {
     listener: Listener,
     shared: Arc<Shared>,
     /// Wakes the drain thread.
-    doorbell: Arc<Doorbell>,
+    bell: Arc<Bell>,
     written: Arc<Written>,
     drain: JoinHandle<Work>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
@@ -102,8 +102,8 @@ impl Session {
         let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
         let (to_watcher, watcher) = Watcher::start().map_err(system("start a thread"))?;
         let (to_drain, images) = mpsc::channel();
-        let doorbell = Arc::new(Doorbell::default());
-        let (batches, queue) = queue(doorbell.clone());
+        let bell = Arc::new(Bell::default());
+        let (batches, queue) = queue(bell.clone());
         let shared = Arc::new(Shared::default());
         let chosen = (options.only.clone(), options.skip.clone());
         let (sampler, samples) = match options.cpu {
@@ -132,17 +132,11 @@ impl Session {
             rules,
             keeper,
             to_drain,
-            doorbell.clone(),
+            bell.clone(),
             to_watcher.clone(),
         )?;
-        let drain = Drain {
-            images,
-            watcher: to_watcher,
-            batches,
-            doorbell: doorbell.clone(),
-            shared: shared.clone(),
-            clock,
-        };
+        let drain =
+            Drain { images, watcher: to_watcher, batches, bell: bell.clone(), shared: shared.clone(), clock };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
         let live = options.live.then(|| Live::new(options.sample_interval));
@@ -168,7 +162,7 @@ impl Session {
             symbolize: options.symbolize,
             listener,
             shared,
-            doorbell,
+            bell,
             written,
             drain,
             writer,
@@ -252,7 +246,7 @@ impl Session {
             symbolize,
             listener,
             shared,
-            doorbell,
+            bell,
             written: _,
             drain,
             writer,
@@ -272,7 +266,7 @@ impl Session {
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
-        doorbell.ring();
+        bell.ring();
         let work = drain.join().unwrap_or_default();
         let ended = clock.now();
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
@@ -380,14 +374,14 @@ impl Desk {
                 Ok(format!("process {pid} goes on unrecorded"))
             }
             ["snapshot", pid, _] | ["detach", pid] if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) => {
-                Err(format!("process {pid} is not recorded by this recorder"))
+                Err(format!("process {pid} is not recorded by this collector"))
             }
             ["snapshot", _, output] => {
                 snapshot(&self.snapshots, &self.path, Path::new(output))
                     .map_err(|error| error.to_string())?;
                 Ok(format!("wrote {output}"))
             }
-            _ => Err("this recorder does not know that command".to_string()),
+            _ => Err("this collector does not know that command".to_string()),
         }
     }
 }

@@ -89,7 +89,7 @@ const CASES: &[(&str, Answer)] = &[
     ("pid namespaces", Tests(&["processes_with_the_same_pid_are_told_apart"])),
     ("programs that close all descriptors", Tests(&["programs_that_close_everything_are_recorded"])),
     ("limits on memory, files, stacks", Tests(&["limits_that_a_program_sets_are_its_own"])),
-    ("limits on files from outside", Tests(&["limit_on_files_is_not_the_recorders"])),
+    ("limits on files from outside", Tests(&["limit_on_files_is_not_the_collectors"])),
     ("several writers, and debuggers", Tests(&["gdb", "hundreds_of_forks_are_exact"])),
     (
         "coroutines, signal stacks",
@@ -133,10 +133,13 @@ const CASES: &[(&str, Answer)] = &[
         "addresses that are used again at once",
         Tests(&["threads_of_one_arena_leak_nothing", "random_programs_keep_the_same_books"]),
     ),
-    ("full disks", Tests(&["limit_on_files_is_not_the_recorders", "capture_cut_anywhere_opens_and_says_so"])),
     (
-        "a recorder that is too slow, or gone",
-        Tests(&["waiting_loses_nothing", "target_survives_its_recorder"]),
+        "full disks",
+        Tests(&["limit_on_files_is_not_the_collectors", "capture_cut_anywhere_opens_and_says_so"]),
+    ),
+    (
+        "a collector that is too slow, or gone",
+        Tests(&["waiting_loses_nothing", "target_survives_its_collector"]),
     ),
 ];
 

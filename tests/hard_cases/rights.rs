@@ -99,7 +99,7 @@ fn limits_that_a_program_sets_are_its_own() {
 /// Check that a limit on the size of files does not end a recording as long as it may be lifted, that the program has it
 /// all the same, and that a recording which cannot be made says why.
 #[test]
-fn limit_on_files_is_not_the_recorders() {
+fn limit_on_files_is_not_the_collectors() {
     let program = c("allocates_once").build();
     // Streams must not be files that the limit is for.
     let script = |limit: &str| {

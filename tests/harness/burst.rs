@@ -25,7 +25,7 @@ impl Burst {
     }
 
     /// Who records it.
-    pub(crate) fn recorder(&self) -> Pid {
+    pub(crate) fn collector(&self) -> Pid {
         self.running.pid()
     }
 

@@ -57,24 +57,7 @@ impl<W: Sink> Writer<W> {
     /// # Errors
     /// When the sink does not take it.
     pub fn new(sink: W, metadata: &Metadata) -> Result<Self, Error> {
-        let mut writer = Writer {
-            sink,
-            offset: 0,
-            given_up: false,
-            packer: Packer::new()?,
-            payload: Vec::new(),
-            interner: Interner::new(),
-            processes: 0,
-            threads: 0,
-            marks: 0,
-            tasks: 0,
-            pending: Pending::default(),
-            samples: Vec::new(),
-            counters: Vec::new(),
-            encoder: Encoder::new(),
-            chunks: Vec::new(),
-            index_before: 0,
-        };
+        let mut writer = Writer::empty(sink)?;
         let header = Header { version: VERSION, written_by: metadata.tool_version.clone() };
         writer.write(&header.encode())?;
         writer.write_record(ChunkKind::Metadata, "the recording's options", metadata)?;
@@ -151,9 +134,22 @@ impl<W: Sink> Writer<W> {
     /// As [`Writer::flush`].
     pub fn end_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error> {
         self.flush()?;
-        let end = Writer {
-            sink: Vec::new(),
-            offset: self.offset,
+        let mut end = Writer::empty(Vec::new())?;
+        (end.offset, end.index_before) = (self.offset, self.index_before);
+        end.chunks.clone_from(&self.chunks);
+        end.finish(summary)
+    }
+
+    /// Bytes written so far.
+    pub fn length(&self) -> u64 {
+        self.offset
+    }
+
+    /// A writer that has written nothing.
+    fn empty(sink: W) -> Result<Self, Error> {
+        Ok(Writer {
+            sink,
+            offset: 0,
             given_up: false,
             packer: Packer::new()?,
             payload: Vec::new(),
@@ -166,15 +162,9 @@ impl<W: Sink> Writer<W> {
             samples: Vec::new(),
             counters: Vec::new(),
             encoder: Encoder::new(),
-            chunks: self.chunks.clone(),
-            index_before: self.index_before,
-        };
-        end.finish(summary)
-    }
-
-    /// Bytes written so far.
-    pub fn length(&self) -> u64 {
-        self.offset
+            chunks: Vec::new(),
+            index_before: 0,
+        })
     }
 
     fn write_record<T: serde::Serialize>(

@@ -115,8 +115,8 @@ pub(super) fn discard(session: Session, capture: &Path) {
     debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
 }
 
-/// Who records a process, for commands to the recorder.
-pub(super) fn recorder_of(pid: u32) -> Result<u32, Failure> {
+/// Who records a process, for commands to the collector.
+pub(super) fn collector_of(pid: u32) -> Result<u32, Failure> {
     use collector::attach::State;
     let found = preloaded().into_iter().find(|process| process.pid == pid).map(|process| process.state);
     match found {

@@ -1,6 +1,6 @@
 //! `detach`: ends the recording of a process, which goes on.
 
-use super::attach::recorder_of;
+use super::attach::collector_of;
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::message;
 use clap::Args;
@@ -17,11 +17,11 @@ pub(crate) struct Arguments {
     pids: Vec<u32>,
 }
 
-/// Tells their recorders.
+/// Tells their collectors.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     for pid in &arguments.pids {
-        let recorder = recorder_of(*pid)?;
-        let answer = ask(recorder, ["detach", &pid.to_string()]);
+        let collector = collector_of(*pid)?;
+        let answer = ask(collector, ["detach", &pid.to_string()]);
         message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     }
     Ok(ExitCode::SUCCESS)

@@ -35,7 +35,7 @@ struct Row<'p> {
     uid: u32,
     state: &'static str,
     /// Who records it.
-    recorder: Option<u32>,
+    collector: Option<u32>,
     since_seconds: f64,
     command: &'p str,
 }
@@ -63,12 +63,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 impl Row<'_> {
     fn of(process: &Preloaded) -> Row<'_> {
         let Preloaded { pid, uid, state, since, command, .. } = process;
-        let (state, recorder) = match state {
+        let (state, collector) = match state {
             State::Dormant => ("dormant", None),
             State::Recorded(by) => ("recorded", Some(*by)),
             State::Deaf => ("not attachable", None),
         };
-        Row { pid: *pid, uid: *uid, state, recorder, since_seconds: since.as_secs_f64(), command }
+        Row { pid: *pid, uid: *uid, state, collector, since_seconds: since.as_secs_f64(), command }
     }
 }
 
@@ -79,7 +79,7 @@ fn table(processes: &[Preloaded], width: usize) -> String {
     let mut text = format!("{:>8}  {:<22} {:>10}  COMMAND\n", "PID", "STATE", "SINCE");
     for process in processes {
         let row = Row::of(process);
-        let state = match row.recorder {
+        let state = match row.collector {
             Some(by) => format!("{} by {by}", row.state),
             None => row.state.to_string(),
         };

@@ -1,6 +1,6 @@
 //! `snapshot`: keeps what was recorded so far as a capture of its own, while the recording goes on.
 
-use super::attach::recorder_of;
+use super::attach::collector_of;
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::{message, output};
 use anyhow::{Context, anyhow};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// Write a capture of what was recorded so far, while the recording goes on
 ///
-/// It can be shown as any other. SIGUSR1 to the recorder does the same, into a file named by capture and time.
+/// It can be shown as any other. SIGUSR1 to the collector does the same, into a file named by capture and time.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// A recorded process
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     name: Option<PathBuf>,
 }
 
-/// Has the recorder write it.
+/// Has the collector write it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Arguments { pid, name } = arguments;
     let file = match name {
@@ -33,11 +33,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         None => by_time(Path::new(&format!("{pid}.memprof")), Timestamp::now()),
     };
     output::check(&file, false)?;
-    let recorder = recorder_of(*pid)?;
-    // The recorder runs in another folder.
+    let collector = collector_of(*pid)?;
+    // The collector runs in another folder.
     let file = std::path::absolute(file).context("cannot name the file")?;
     let file = file.to_str().ok_or_else(|| Failure::usage(anyhow!("the name of the file is no text")))?;
-    let answer = ask(recorder, ["snapshot", &pid.to_string(), file]);
+    let answer = ask(collector, ["snapshot", &pid.to_string(), file]);
     message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
     Ok(ExitCode::SUCCESS)
 }

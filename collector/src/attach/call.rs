@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A call that is not answered is made again after so long: by then the process may call the allocator again, or have
-/// found out that its last recorder is gone.
+/// found out that its last collector is gone.
 const AGAIN: Duration = Duration::from_millis(20);
 /// An agent that has connected says hello and takes its memory within milliseconds, or was stopped.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 //!
 //! A process shows by what it has mapped where it stands:
 //!
-//! | mapping | of a process with the agent | of a recorder |
+//! | mapping | of a process with the agent | of a collector |
 //! |---|---|---|
 //! | `libsysprof_memprof_preload….so` | always | |
 //! | `…/doorbell`, shared, read-only | when it can be called | |
@@ -71,26 +71,26 @@ pub fn preloaded() -> Vec<Preloaded> {
         let maps = pid.and_then(|pid| Some((pid, maps_of(pid).ok()?)));
         found.extend(maps.filter(|(_, maps)| maps.has_agent || !maps.written.is_empty()));
     }
-    let recorders: HashMap<u64, u32> =
+    let collectors: HashMap<u64, u32> =
         found.iter().flat_map(|(pid, maps)| maps.written.iter().map(|inode| (*inode, *pid))).collect();
     let mut all: Vec<Preloaded> = found
         .into_iter()
         .filter(|(_, maps)| maps.has_agent)
-        .filter_map(|(pid, maps)| describe(pid, maps, &recorders))
+        .filter_map(|(pid, maps)| describe(pid, maps, &collectors))
         .collect();
     all.sort_by_key(|process| process.pid);
     all
 }
 
-fn describe(pid: u32, maps: Maps, recorders: &HashMap<u64, u32>) -> Option<Preloaded> {
-    let recorder = maps.read.and_then(|inode| recorders.get(&inode)).copied();
-    let state = match (recorder, &maps.doorbell) {
+fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Preloaded> {
+    let collector = maps.read.and_then(|inode| collectors.get(&inode)).copied();
+    let state = match (collector, &maps.doorbell) {
         (Some(by), _) => State::Recorded(by),
         // Whoever recorded it is gone: it finds out by itself.
         (None, Some(_)) => State::Dormant,
         (None, None) => State::Deaf,
     };
-    let recorded = recorder.and_then(|by| age_of_segment(by, &maps.segments));
+    let recorded = collector.and_then(|by| age_of_segment(by, &maps.segments));
     let process = procfs::process::Process::new(pid.cast_signed()).ok()?;
     let words = process.cmdline().unwrap_or_default();
     let name = || process.stat().map(|stat| format!("[{}]", stat.comm)).unwrap_or_default();
@@ -146,9 +146,9 @@ fn age(process: &procfs::process::Process) -> Option<Duration> {
     Duration::try_from_secs_f64(now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 - start).ok()
 }
 
-/// How long ago a recorder made the segment that is one of these: the one time of a memory that nobody changes.
-fn age_of_segment(recorder: u32, segments: &[u64]) -> Option<Duration> {
-    let folder = fs::read_dir(Path::new("/proc").join(recorder.to_string()).join("fd")).ok()?;
+/// How long ago a collector made the segment that is one of these: the one time of a memory that nobody changes.
+fn age_of_segment(collector: u32, segments: &[u64]) -> Option<Duration> {
+    let folder = fs::read_dir(Path::new("/proc").join(collector.to_string()).join("fd")).ok()?;
     let made = folder.flatten().find_map(|entry| {
         let is_ours = fs::read_link(entry.path()).ok()?.to_str()?.starts_with("/memfd:sysprof-memprof ");
         let metadata = is_ours.then(|| fs::metadata(entry.path()).ok()).flatten()?;
@@ -175,8 +175,8 @@ mod tests {
         assert!(maps.has_agent && maps.written.is_empty());
         assert_eq!(maps.doorbell, Some(Mapped { path: "/run/sys prof/doorbell".into(), inode: 79 }));
         assert_eq!((maps.read, maps.segments), (Some(81), vec![80]));
-        let recorder = parse("7f50-7f51 rw-s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)");
-        assert_eq!((recorder.has_agent, recorder.written), (false, vec![81]));
+        let collector = parse("7f50-7f51 rw-s 00000000 00:01 81   /memfd:sysprof-memprof-control (deleted)");
+        assert_eq!((collector.has_agent, collector.written), (false, vec![81]));
         // A private or writable mapping of some other doorbell is none.
         assert_eq!(parse("7f10-7f11 rw-s 00000000 00:19 79   /home/doorbell").doorbell, None);
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use symbols::{ModuleFile, Reason};
 
-/// What a recorder writes down when it sees a file mapped.
+/// What a collector writes down when it sees a file mapped.
 fn record(path: &Path) -> ModuleFile {
     let metadata: Metadata = fs::metadata(path).unwrap();
     ModuleFile {

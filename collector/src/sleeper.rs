@@ -3,7 +3,7 @@
 //! - A recorded thread whose ring is past its mark, or that begins: it counts in its segment, see
 //!   [`shared_ring::bell`].
 //! - Other threads of ours, when an image is connected, a process is gone, the writer has room again, or the
-//!   recording ends: they ring the *doorbell*, which is such a count of our own.
+//!   recording ends: they ring the *bell*, which is such a count of our own.
 //! - The clock, ten times a second while somebody is recorded.
 //!
 //! All counts are waited on at once (`futex_waitv`). Where the kernel cannot, or has not room for all of them, the
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Longest sleep while somebody is recorded, so that what few events there are reach the file.
 const LONGEST: Duration = Duration::from_millis(100);
-/// The same while nobody is: only the doorbell can tell news.
+/// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
 /// The same where the kernel cannot wait for all counts at once.
 const POLLING: Duration = Duration::from_millis(8);
@@ -37,9 +37,9 @@ const MOST: usize = 128;
 
 /// The drain thread's own count.
 #[derive(Debug, Default)]
-pub(crate) struct Doorbell(AtomicU32);
+pub(crate) struct Bell(AtomicU32);
 
-impl Doorbell {
+impl Bell {
     /// Wakes the drain thread, now or when it would fall asleep next.
     pub(crate) fn ring(&self) {
         // Release pairs with the Acquire load in `Sleeper::listen`: the round that follows sees what this is about.
@@ -59,8 +59,8 @@ enum Woken {
 /// The drain thread's sleep.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
-    doorbell: Arc<Doorbell>,
-    /// The doorbell's count before the present round.
+    bell: Arc<Bell>,
+    /// The bell's count before the present round.
     heard: u32,
     waits: Vec<Wait>,
     woken: Woken,
@@ -71,9 +71,9 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    pub(crate) fn new(doorbell: Arc<Doorbell>) -> Sleeper {
+    pub(crate) fn new(bell: Arc<Bell>) -> Sleeper {
         Sleeper {
-            doorbell,
+            bell,
             heard: 0,
             waits: Vec::new(),
             woken: Woken::Us,
@@ -85,8 +85,8 @@ impl Sleeper {
 
     /// A round begins: what is told from now on will end the next sleep.
     pub(crate) fn listen(&mut self) {
-        // Acquire pairs with the Release addition in `Doorbell::ring`.
-        self.heard = self.doorbell.0.load(Ordering::Acquire);
+        // Acquire pairs with the Release addition in `Bell::ring`.
+        self.heard = self.bell.0.load(Ordering::Acquire);
     }
 
     /// The round has moved so many words.
@@ -103,7 +103,7 @@ impl Sleeper {
         is_due: impl FnOnce() -> bool,
     ) {
         self.waits.clear();
-        self.add(&self.doorbell.clone().0, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.bell.clone().0, self.heard, WaitFlags::PRIVATE);
         if !self.deaf.is_zero() {
             let deaf = self.deaf;
             if self.wait(deaf) == Woken::Us {
@@ -133,10 +133,10 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until the doorbell rings or the time is over, deaf to agents.
+    /// Sleeps until the bell rings or the time is over, deaf to agents.
     pub(crate) fn sleep_deaf(&mut self, time: Duration) {
         self.waits.clear();
-        self.add(&self.doorbell.clone().0, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.bell.clone().0, self.heard, WaitFlags::PRIVATE);
         self.woken = self.wait(time);
     }
 
@@ -161,12 +161,12 @@ impl Sleeper {
                 Err(Errno::TIMEDOUT) => return Woken::Clock,
                 // Of several that differed already only the first is told, so others may be agents.
                 Ok(0) | Err(Errno::INTR) => return Woken::Us,
-                Err(_) if self.doorbell.0.load(Ordering::Relaxed) != self.heard => return Woken::Us,
+                Err(_) if self.bell.0.load(Ordering::Relaxed) != self.heard => return Woken::Us,
                 Ok(_) | Err(_) => return Woken::Agent,
             }
         }
         let time = later(Timespec::default(), longest);
-        match futex::wait(&self.doorbell.0, futex::Flags::PRIVATE, self.heard, Some(&time)) {
+        match futex::wait(&self.bell.0, futex::Flags::PRIVATE, self.heard, Some(&time)) {
             Err(Errno::TIMEDOUT) => Woken::Clock,
             _ => Woken::Us,
         }
@@ -186,24 +186,24 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    fn sleeper(can_wait_for_many: bool) -> (Arc<Doorbell>, Sleeper) {
-        let doorbell = Arc::new(Doorbell::default());
-        (doorbell.clone(), Sleeper { can_wait_for_many, ..Sleeper::new(doorbell) })
+    fn sleeper(can_wait_for_many: bool) -> (Arc<Bell>, Sleeper) {
+        let bell = Arc::new(Bell::default());
+        (bell.clone(), Sleeper { can_wait_for_many, ..Sleeper::new(bell) })
     }
 
     /// Check that a ring before the sleep, and one during it, ends it, whatever the kernel can.
     #[test]
-    fn doorbell_ends_a_sleep() {
+    fn bell_ends_a_sleep() {
         for can_wait_for_many in [true, false] {
-            let (doorbell, mut sleeper) = sleeper(can_wait_for_many);
+            let (bell, mut sleeper) = sleeper(can_wait_for_many);
             sleeper.listen();
-            doorbell.ring();
+            bell.ring();
             let started = Instant::now();
             sleeper.sleep(std::iter::empty(), || false);
             sleeper.listen();
             let ringer = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(5));
-                doorbell.ring();
+                bell.ring();
             });
             let heard = sleeper.heard;
             while sleeper.heard == heard {
@@ -218,7 +218,7 @@ mod tests {
     /// Check that calls for nothing make deaf, longer and longer up to a limit, and one for something makes hear again.
     #[test]
     fn calls_for_nothing_make_deaf() {
-        let (_doorbell, mut sleeper) = sleeper(true);
+        let (_bell, mut sleeper) = sleeper(true);
         sleeper.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
             sleeper.moved(WORTH - 1);
