@@ -32,15 +32,7 @@ struct Bench {
 impl Bench {
     fn new() -> Bench {
         let keeper = Arc::new(Keeper::start().unwrap());
-        let policy = Policy {
-            block: true,
-            max_wait_ms: 10,
-            max_depth: 10,
-            sample_interval: 0,
-            paused: false,
-            follow: true,
-            tsc: true,
-        };
+        let policy = Policy::default();
         let mut memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
         // As of a process that has mapped it and is gone.
         drop(memory.take_descriptors());

@@ -160,15 +160,7 @@ mod tests {
     fn memory(owner: u32) -> Memory {
         let geometry =
             shared_ring::Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
-        let policy = Policy {
-            block: true,
-            max_wait_ms: 10,
-            max_depth: 10,
-            sample_interval: 0,
-            paused: false,
-            follow: true,
-            tsc: true,
-        };
+        let policy = Policy::default();
         Memory::new(geometry, policy, owner).unwrap()
     }
 

@@ -335,15 +335,7 @@ mod tests {
     fn silent_agents_delay_nobody() {
         let rules = Rules {
             geometry: Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 },
-            policy: Policy {
-                block: true,
-                max_wait_ms: 10,
-                max_depth: 10,
-                sample_interval: 0,
-                paused: false,
-                follow: true,
-                tsc: true,
-            },
+            policy: Policy::default(),
             only: Vec::new(),
             skip: Vec::new(),
         };

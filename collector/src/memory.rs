@@ -28,6 +28,21 @@ pub(crate) struct Policy {
     pub(crate) paused: bool,
 }
 
+impl Default for Policy {
+    /// Everything is recorded, and hooks wait only shortly.
+    fn default() -> Policy {
+        Policy {
+            block: true,
+            max_wait_ms: 10,
+            max_depth: 10,
+            sample_interval: 0,
+            follow: true,
+            tsc: true,
+            paused: false,
+        }
+    }
+}
+
 /// Mapped memory of one image. Views of it are valid as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Memory {

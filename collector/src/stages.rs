@@ -43,15 +43,7 @@ impl Stages {
     /// When the system refuses memory, threads or the file.
     pub fn new(threads: u32, capture: &Path) -> Stages {
         let keeper = Arc::new(Keeper::start().expect("a thread starts"));
-        let policy = Policy {
-            block: true,
-            max_wait_ms: 10,
-            max_depth: 10,
-            sample_interval: 0,
-            paused: false,
-            follow: true,
-            tsc: true,
-        };
+        let policy = Policy::default();
         let memory = Memory::new(Geometry::default(), policy, keeper.thread_id()).expect("there is memory");
         let info = Info { pid: std::process::id(), ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());

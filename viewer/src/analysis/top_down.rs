@@ -1,7 +1,6 @@
 //! Builds the tree from the root to the allocations.
 //!
-//! The stacks of a capture are a tree already, of addresses. Each of its nodes is mapped once per process name, to
-//! the tree node of its functions; so the work is linear in the different stacks' nodes, not in traces × depth.
+//! Processes of one name are one: [`StackMap`] is made anew for each name.
 
 use super::cost::Amount;
 use super::hash::Seed;
@@ -9,22 +8,20 @@ use super::metric::Metric;
 use super::names::{LabelId, Names};
 use super::profile::{Profile, Site};
 use super::spread::Spread;
+use super::stack_map::StackMap;
 use super::tree::{NONE, Tree};
-use capture::{Node, NodeId, Tables};
+use capture::{NodeId, Tables};
 use hashbrown::HashTable;
 
 pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Tree {
     let mut builder = Builder {
-        tables,
         names,
         tree: Tree::new(),
         own: vec![Own::default()],
         seed: Seed::random(),
         many: HashTable::new(),
-        mapped: vec![NONE; tables.nodes.len().max(1)],
-        touched: Vec::new(),
-        path: Vec::new(),
     };
+    let mut stacks = StackMap::new(tables);
     let own = |(site, spread)| {
         let site: &Site = site;
         (site, Own { amount: metric.of(&site.cost), spread: metric.of(&spread) })
@@ -34,7 +31,7 @@ pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: M
     sites.sort_by_key(|(site, _)| (names.process(site.process), site.node));
     let process = |(site, _): &(&Site, Own)| names.process(site.process);
     for of_process in sites.chunk_by(|a, b| process(a) == process(b)) {
-        builder.process(of_process);
+        builder.process(of_process, &mut stacks);
     }
     builder.sum(profile.sampling.is_some())
 }
@@ -50,59 +47,30 @@ struct Own {
 const LIST: usize = 8;
 
 struct Builder<'a> {
-    tables: &'a Tables,
     names: &'a Names,
     tree: Tree,
     own: Vec<Own>,
     seed: Seed,
     /// Nodes by parent and label, of parents with more than [`LIST`] children.
     many: HashTable<u32>,
-    /// Tree node of each stack within the present process, or [`NONE`].
-    mapped: Vec<u32>,
-    touched: Vec<NodeId>,
-    path: Vec<(NodeId, Node)>,
 }
 
 impl Builder<'_> {
-    fn process(&mut self, sites: &[(&Site, Own)]) {
+    fn process(&mut self, sites: &[(&Site, Own)], stacks: &mut StackMap<'_>) {
         let Some((first, _)) = sites.first() else { return };
-        let process = self.child(Tree::ROOT, self.names.process(first.process));
-        self.map(NodeId::ROOT, process);
+        stacks.restart(self.child(Tree::ROOT, self.names.process(first.process)));
         for (site, own) in sites {
-            let node = self.place(site.node) as usize;
+            let node = self.place(site.node, stacks) as usize;
             self.own[node].amount += own.amount;
             self.own[node].spread += own.spread;
         }
-        for node in self.touched.drain(..) {
-            self.mapped[node.index()] = NONE;
-        }
     }
 
-    /// The tree node of a stack: outwards to the nearest caller that has one, and back in.
-    fn place(&mut self, stack: NodeId) -> u32 {
-        let mut path = std::mem::take(&mut self.path);
-        path.extend(self.tables.stack(stack).take_while(|(id, _)| self.mapped[id.index()] == NONE));
-        // The last caller's caller is mapped: the path ended there, or at the root of all stacks.
-        let outer = match path.last() {
-            Some(&(id, node)) if node.parent < id => node.parent,
-            Some(_) => NodeId::ROOT,
-            None => stack,
-        };
-        let mut at = self.mapped[outer.index()];
-        while let Some((id, node)) = path.pop() {
-            let names = self.names;
-            for step in names.steps(node.frame).iter().rev() {
-                at = self.child(at, step.label);
-            }
-            self.map(id, at);
-        }
-        self.path = path;
-        at
-    }
-
-    fn map(&mut self, stack: NodeId, node: u32) {
-        self.mapped[stack.index()] = node;
-        self.touched.push(stack);
+    fn place(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> u32 {
+        let names = self.names;
+        stacks.place(stack, |caller, frame| {
+            names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, step.label))
+        })
     }
 
     /// The child of a node that has this label, made if there is none.

@@ -69,8 +69,8 @@ struct Totals {
     exec_bytes: i64,
     #[serde(flatten)]
     errors: Option<TotalErrors>,
-    #[serde(flatten)]
-    anomalies: AnomalyFields,
+    #[serde(flatten, with = "AnomalyFields")]
+    anomalies: Anomalies,
     stray_events: u64,
 }
 
@@ -96,6 +96,7 @@ struct TotalErrors {
 }
 
 #[derive(Serialize)]
+#[serde(remote = "Anomalies")]
 struct AnomalyFields {
     unmatched_frees: u64,
     frees_from_before: u64,
@@ -200,8 +201,8 @@ struct ProcessFields<'a> {
     exec_bytes: i64,
     #[serde(flatten)]
     errors: Option<ProcessErrors>,
-    #[serde(flatten)]
-    anomalies: AnomalyFields,
+    #[serde(flatten, with = "AnomalyFields")]
+    anomalies: Anomalies,
     #[serde(flatten)]
     gaps: GapFields,
     #[serde(flatten)]
@@ -310,7 +311,7 @@ fn totals(loaded: &Loaded) -> Totals {
         exec_blocks: total.at_exec.blocks,
         exec_bytes: total.at_exec.bytes,
         errors: profile.sampling.map(|_| total_errors(profile)),
-        anomalies: profile.anomalies().into(),
+        anomalies: profile.anomalies(),
         stray_events: profile.stray_events,
     }
 }
@@ -415,34 +416,9 @@ fn process<'a>(row: &'a Process, profile: &ProcessProfile, is_sampled: bool) -> 
         exec_blocks: cost.at_exec.blocks,
         exec_bytes: cost.at_exec.bytes,
         errors: is_sampled.then(|| ProcessErrors::from(&profile.spread)),
-        anomalies: profile.anomalies.into(),
+        anomalies: profile.anomalies,
         gaps: profile.gaps.into(),
         pauses: profile.pauses.into(),
-    }
-}
-
-impl From<Anomalies> for AnomalyFields {
-    fn from(anomalies: Anomalies) -> Self {
-        let Anomalies {
-            unmatched_frees,
-            frees_from_before,
-            inherited_frees,
-            lost_allocations,
-            lost_frees,
-            paused_allocations,
-            paused_frees,
-            conflicts,
-        } = anomalies;
-        Self {
-            unmatched_frees,
-            frees_from_before,
-            inherited_frees,
-            lost_allocations,
-            lost_frees,
-            paused_allocations,
-            paused_frees,
-            conflicts,
-        }
     }
 }
 

@@ -6,11 +6,11 @@ use super::estimate;
 use super::headline::warnings;
 use super::nameless::footnote;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, ProcessProfile, process_name, stack_states, state_share};
+use crate::analysis::{Amount, Metric, process_name, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
-use capture::{Clock, CounterKind, Process, ProcessId};
+use capture::{Clock, CounterKind, ProcessId};
 use std::io::{self, Write};
 
 /// Writes everything but the stacks.
@@ -58,6 +58,32 @@ fn section(out: &mut dyn Write, title: &str, facts: Facts, style: &Style) -> io:
         writeln!(out, "  {name}{blank}  {value}")?;
     }
     Ok(())
+}
+
+/// Writes a table under a title, nothing if it has no rows. Numbers stand to the right of their columns, whose widths are
+/// given; what comes last in a row has no width.
+fn table<const COLUMNS: usize>(
+    out: &mut dyn Write,
+    title: &str,
+    columns: [(&str, isize); COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+    style: &Style,
+) -> io::Result<()> {
+    let line = |cells: [&str; COLUMNS]| {
+        let cells = cells.iter().zip(columns).map(|(cell, (_, width))| match width {
+            0 => (*cell).to_owned(),
+            width if width < 0 => format!("{cell:<width$}", width = width.unsigned_abs()),
+            width => format!("{cell:>width$}", width = width.unsigned_abs()),
+        });
+        format!("  {}", cells.collect::<Vec<_>>().join("  "))
+    };
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.paint(Role::Heading, title))?;
+    writeln!(out, "{}", style.paint(Role::Detail, line(columns.map(|(name, _)| name))))?;
+    rows.try_for_each(|row| writeln!(out, "{}", line(row.each_ref().map(String::as_str))))
 }
 
 fn recording(loaded: &Loaded) -> Facts {
@@ -215,45 +241,31 @@ fn cost(loaded: &Loaded) -> Facts {
 
 /// The heaps of the programs' own.
 fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    if loaded.profile.pools.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", style.paint(Role::Heading, "Heaps of the program's own"))?;
-    let header = format!(
-        "  {:>12}  {:>12}  {:>10}  {:>10}  {:>10}  name",
-        "allocations", "frees", "peak", "leaked", "uncertain"
-    );
-    writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    for pool in &loaded.profile.pools {
-        writeln!(
-            out,
-            "  {:>12}  {:>12}  {:>10}  {:>10}  {:>10}  {}",
+    let columns =
+        [("allocations", 12), ("frees", 12), ("peak", 10), ("leaked", 10), ("uncertain", 10), ("name", 0)];
+    let rows = loaded.profile.pools.iter().map(|pool| {
+        [
             count(pool.allocated.blocks),
             count(pool.freed.blocks),
             bytes(pool.peak.held.bytes),
             bytes(pool.leaked.bytes),
             bytes(pool.uncertain.bytes),
-            escape(loaded.tables.string(pool.name))
-        )?;
-    }
-    Ok(())
+            escape(loaded.tables.string(pool.name)).into_owned(),
+        ]
+    });
+    table(out, "Heaps of the program's own", columns, rows, style)
 }
 
 /// Marks shown. All of them are in JSON.
 const MARKS: usize = 50;
 
 fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    if loaded.tables.marks.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", style.paint(Role::Heading, "Marks"))?;
-    let header = format!("  {:>10}  {:>8}  {:<7}  name", "after", "pid", "kind");
-    writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    for MarkRow { name, mark, process, .. } in loaded.marks().take(MARKS) {
+    let columns = [("after", 10), ("pid", 8), ("kind", -7), ("name", 0)];
+    let rows = loaded.marks().take(MARKS).map(|MarkRow { name, mark, process, .. }| {
         let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());
-        let (time, kind) = (duration(mark.time), mark.kind.name());
-        writeln!(out, "  {time:>10}  {pid:>8}  {kind:<7}  {}", escape(name))?;
-    }
+        [duration(mark.time), pid, mark.kind.name().to_owned(), escape(name).into_owned()]
+    });
+    table(out, "Marks", columns, rows, style)?;
     let more = loaded.tables.marks.len().saturating_sub(MARKS);
     if more > 0 {
         writeln!(out, "  {} not shown", counted(more as u64, "more mark"))?;
@@ -262,31 +274,19 @@ fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
 }
 
 fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    if loaded.tables.processes.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", style.paint(Role::Heading, "Processes"))?;
-    let header = format!(
-        "  {:>8}  {:>12}  {:>10}  {:>10}  {:<18}  name",
-        "pid", "allocations", "peak", "leaked", "end"
-    );
-    writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    for (row, profile) in loaded.tables.processes.iter().zip(&loaded.profile.processes) {
-        writeln!(out, "{}", process(row, profile))?;
-    }
-    Ok(())
-}
-
-fn process(row: &Process, profile: &ProcessProfile) -> String {
-    format!(
-        "  {:>8}  {:>12}  {:>10}  {:>10}  {:<18}  {}",
-        row.pid,
-        count(profile.cost.allocated.blocks),
-        bytes(profile.peak.held.bytes),
-        bytes(profile.cost.leaked.bytes),
-        ended_text(profile.ended),
-        escape(&process_name(row))
-    )
+    let columns = [("pid", 8), ("allocations", 12), ("peak", 10), ("leaked", 10), ("end", -18), ("name", 0)];
+    let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
+    let rows = rows.map(|(row, profile)| {
+        [
+            row.pid.to_string(),
+            count(profile.cost.allocated.blocks),
+            bytes(profile.peak.held.bytes),
+            bytes(profile.cost.leaked.bytes),
+            ended_text(profile.ended),
+            escape(&process_name(row)).into_owned(),
+        ]
+    });
+    table(out, "Processes", columns, rows, style)
 }
 
 fn amount(amount: Amount) -> String {

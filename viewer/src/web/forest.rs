@@ -8,9 +8,9 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use crate::analysis::{Cost, Flow, History, LabelId, Names, Step, call_kind};
+use crate::analysis::{Cost, Flow, History, LabelId, Names, StackMap, Step, call_kind};
 use crate::loaded::Loaded;
-use capture::{Node, NodeId, StringId, Tables};
+use capture::{NodeId, StringId, Tables};
 use std::collections::HashMap;
 
 /// Everything below it.
@@ -49,6 +49,7 @@ impl Forest {
     /// Of all stacks that ever allocated.
     pub(super) fn new(loaded: &Loaded, history: &History) -> Self {
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
+        let mut stacks = StackMap::new(&loaded.tables);
         let names = &loaded.names;
         let costs = loaded.profile.sites.iter().map(|site| Item {
             process: names.process(site.process),
@@ -63,7 +64,7 @@ impl Forest {
         let mut items: Vec<Item<'_>> = costs.chain(changes).collect();
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
-            builder.process(of_process);
+            builder.process(of_process, &mut stacks);
         }
         builder.forest
     }
@@ -81,8 +82,6 @@ enum Adds<'a> {
     Changes(&'a [(u32, Flow)]),
 }
 
-const NONE: u32 = u32::MAX;
-
 struct Builder<'a> {
     tables: &'a Tables,
     names: &'a Names,
@@ -90,10 +89,6 @@ struct Builder<'a> {
     places: HashMap<Place, u32>,
     children: HashMap<(u32, u32), u32>,
     rows: HashMap<(u32, u8), usize>,
-    /// Node of each stack within the present process, or [`NONE`].
-    mapped: Vec<u32>,
-    touched: Vec<NodeId>,
-    path: Vec<(NodeId, Node)>,
 }
 
 impl<'a> Builder<'a> {
@@ -105,33 +100,29 @@ impl<'a> Builder<'a> {
             places: HashMap::new(),
             children: HashMap::new(),
             rows: HashMap::new(),
-            mapped: vec![NONE; tables.nodes.len().max(1)],
-            touched: Vec::new(),
-            path: Vec::new(),
         };
         let everything = builder.place(lone(LabelId::EVERYTHING));
         builder.forest.nodes.push((ROOT, everything));
         builder
     }
 
-    fn process(&mut self, items: &[Item<'_>]) {
+    fn process(&mut self, items: &[Item<'_>], stacks: &mut StackMap<'_>) {
         let Some(first) = items.first() else { return };
-        let process = self.child(ROOT, lone(first.process));
-        self.map(NodeId::ROOT, process);
+        stacks.restart(self.child(ROOT, lone(first.process)));
         for item in items {
-            let row = self.row(item.node);
+            let row = self.row(item.node, stacks);
             match item.adds {
                 Adds::Cost(cost) => row.cost += *cost,
                 Adds::Changes(changes) => add(&mut row.changes, changes),
             }
         }
-        for node in self.touched.drain(..) {
-            self.mapped[node.index()] = NONE;
-        }
     }
 
-    fn row(&mut self, stack: NodeId) -> &mut Row {
-        let node = self.node(stack);
+    fn row(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> &mut Row {
+        let names = self.names;
+        let node = stacks.place(stack, |caller, frame| {
+            names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, place_of(step)))
+        });
         let call = call_kind(self.tables, stack).map_or(0, |call| call as u8);
         let rows = &mut self.forest.rows;
         let place = *self.rows.entry((node, call)).or_insert_with(|| {
@@ -139,32 +130,6 @@ impl<'a> Builder<'a> {
             rows.len() - 1
         });
         &mut rows[place]
-    }
-
-    /// The node of a stack: outwards to the nearest caller that has one, and back in.
-    fn node(&mut self, stack: NodeId) -> u32 {
-        let mut path = std::mem::take(&mut self.path);
-        path.extend(self.tables.stack(stack).take_while(|(id, _)| self.mapped[id.index()] == NONE));
-        let outer = match path.last() {
-            Some(&(id, node)) if node.parent < id => node.parent,
-            Some(_) => NodeId::ROOT,
-            None => stack,
-        };
-        let mut at = self.mapped[outer.index()];
-        while let Some((id, node)) = path.pop() {
-            let names = self.names;
-            for step in names.steps(node.frame).iter().rev() {
-                at = self.child(at, place_of(step));
-            }
-            self.map(id, at);
-        }
-        self.path = path;
-        at
-    }
-
-    fn map(&mut self, stack: NodeId, node: u32) {
-        self.mapped[stack.index()] = node;
-        self.touched.push(stack);
     }
 
     fn child(&mut self, parent: u32, place: Place) -> u32 {
