@@ -1,8 +1,8 @@
-/* Allocates at 64 places in turn, each five functions away from where all meet. */
+/* Allocates at 64 places in turn, each five functions away from where all meet: four and the one that allocates. */
 #include "blocks.h"
 #include "frames.h"
 
-enum { PLACES = 64, OWN = 5 };
+enum { PLACES = 64, OWN = 4 };
 static struct blocks blocks;
 static frame *own[PLACES][OWN];
 
@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     prepare(&watch, argc, argv);
     static frame *functions[MAX_FRAMES];
     uint64_t state = SEED;
-    int depth = watch.depth > OWN ? watch.depth - OWN : 0;
+    int depth = watch.depth > OWN + 1 ? watch.depth - OWN - 1 : 0;
     choose_functions(functions, depth, &state);
     choose_functions(own[0], PLACES * OWN, &state);
     struct path path = {functions, depth, leaf, NULL};

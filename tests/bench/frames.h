@@ -25,6 +25,11 @@ static inline void descend(struct path *path, int level) {
         path->functions[level](path, level + 1);
 }
 
+/* What a function does in its frame. */
+#ifndef BODY
+#define BODY descend
+#endif
+
 /* A value that the compiler cannot compute again after a call, so it holds it in a register that must be saved. */
 static inline long opaque(long value) {
     __asm__ volatile("" : "+r"(value));
@@ -41,7 +46,7 @@ static inline long opaque(long value) {
         long first = opaque(level), second = 0, third = 0;                                                             \
         if (0##number & 1) second = opaque(first);                                                                     \
         if (0##number & 2) third = opaque(second);                                                                     \
-        descend(path, level);                                                                                          \
+        BODY(path, level);                                                                                             \
         LOOK_AT(room);                                                                                                 \
         opaque(first + second + third);                                                                                \
     }
@@ -49,7 +54,7 @@ static inline long opaque(long value) {
 #define DYNAMIC_FRAME(number)                                                                                          \
     static __attribute__((noinline)) void frame_##number(struct path *path, int level) {                               \
         char *room = (char *)__builtin_alloca((size_t)(16 + level % 4 * 16));                                          \
-        descend(path, level);                                                                                          \
+        BODY(path, level);                                                                                             \
         LOOK_AT(room);                                                                                                 \
     }
 #define SIXTEEN(kind_of_5, a, b)                                                                                       \
