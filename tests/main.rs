@@ -25,6 +25,7 @@ mod moments;
 mod sampling;
 
 mod deaths;
+mod long_recordings;
 mod overload;
 mod services;
 mod signals;

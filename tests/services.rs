@@ -12,8 +12,8 @@ use std::process::Command;
 const KEPT: u64 = 64;
 
 /// A program with the agent preloaded whose threads allocate and free until they are told to stop.
-struct Server {
-    world: World,
+pub(crate) struct Server {
+    pub(crate) world: World,
     page: Page,
     running: Running,
     threads: usize,
@@ -21,7 +21,7 @@ struct Server {
 
 impl Server {
     /// One that can be attached to.
-    fn new(threads: usize) -> Server {
+    pub(crate) fn new(threads: usize) -> Server {
         let world = World::new();
         let agent = agent(&world);
         Server::with(world, &agent, threads)
@@ -41,18 +41,18 @@ impl Server {
     }
 
     /// The product with a command about this server.
-    fn tool(&self, command: &str, more: &[&str]) -> Command {
+    pub(crate) fn tool(&self, command: &str, more: &[&str]) -> Command {
         let mut tool = self.world.tool([command, &self.pid()]);
         tool.args(more);
         tool
     }
 
-    fn run(&self, command: &str, more: &[&str]) -> Ran {
+    pub(crate) fn run(&self, command: &str, more: &[&str]) -> Ran {
         wait(&self.world, self.tool(command, more))
     }
 
     /// A collector that has attached and loses nothing, however slow it is.
-    fn attach(&self, file: &str) -> Running {
+    pub(crate) fn attach(&self, file: &str) -> Running {
         let mut tool = self.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
         tool.arg("--output").arg(self.world.path(file));
         let collector = start(&self.world, tool);
@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Lets every thread go on for a while.
-    fn work(&self) {
+    pub(crate) fn work(&self) {
         self.page.wait_for_calls(self.threads, self.page.calls(0).mallocs_done + 20_000);
     }
 
@@ -95,12 +95,12 @@ impl Server {
     }
 
     /// Waits until it has no memory of a recording any more.
-    fn wait_until_it_has_left(&self) {
+    pub(crate) fn wait_until_it_has_left(&self) {
         wait_for("the process to leave its recording", || !self.maps().contains("memfd:sysprof"));
     }
 
     /// Has it end, as it would have without us.
-    fn stop(self) -> World {
+    pub(crate) fn stop(self) -> World {
         self.page.stop();
         assert_eq!(self.running.wait().code, 5);
         self.world
@@ -114,7 +114,7 @@ fn agent(world: &World) -> String {
     ran.text().trim().to_string()
 }
 
-fn info(world: &World, file: &str) -> Value {
+pub(crate) fn info(world: &World, file: &str) -> Value {
     let mut tool = world.tool(["info", "--json"]);
     tool.arg(world.path(file));
     let ran = wait(world, tool);
@@ -122,12 +122,12 @@ fn info(world: &World, file: &str) -> Value {
     serde_json::from_str(ran.text()).expect("info prints JSON")
 }
 
-fn number(value: &Value, pointer: &str) -> u64 {
+pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} of {value:#}"))
 }
 
 /// Checks a capture of a server that was attached to: exact but for blocks of before, of which there are few.
-fn assert_exact(info: &Value, threads: u64) {
+pub(crate) fn assert_exact(info: &Value, threads: u64) {
     for field in ["unmatched_frees", "lost_allocations", "lost_frees", "conflicts", "stray_events"] {
         assert_eq!(number(info, &format!("/totals/{field}")), 0, "{field}: {:#}", info["totals"]);
     }

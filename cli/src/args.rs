@@ -2,8 +2,8 @@
 
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, info,
-    install_agent, leaks, lifetimes, lines, preload_path, ps, reallocs, record, report, run, sizes, snapshot,
-    temporary, threads, timeline,
+    install_agent, leaks, lifetimes, lines, mark, preload_path, ps, reallocs, record, report, run, sizes,
+    snapshot, temporary, threads, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -31,6 +31,7 @@ Examples:
 
   sysprof-memprof ps                             services with the agent preloaded
   sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
+  sysprof-memprof mark 4711 before               name a moment of its recording, for report --at and diff
   sysprof-memprof snapshot 4711 before           keep what was recorded so far, and go on
 
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Ps(ps::Arguments),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
+    Mark(mark::Arguments),
     Snapshot(snapshot::Arguments),
     Daemon(daemon::Arguments),
     Start(daemon::Start),

@@ -21,7 +21,9 @@ mod lens;
 pub(crate) mod lifetimes;
 pub(crate) mod lines;
 mod lives;
+pub(crate) mod mark;
 pub(crate) mod open;
+mod parts;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
 mod question;
@@ -54,6 +56,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Daemon(arguments) => daemon::execute(arguments),
         Command::Start(arguments) => daemon::start(&arguments),
         Command::Stop(arguments) => daemon::stop(&arguments),
+        Command::Mark(arguments) => mark::execute(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),

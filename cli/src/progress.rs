@@ -95,7 +95,7 @@ mod tests {
     /// Check what the line says, in units that suit.
     #[test]
     fn line_has_rate_live_bytes_and_loss() {
-        let state = State { events: 0, live_bytes: 3 << 20, lost: 0, processes: 1, threads: 1 };
+        let state = State { events: 0, live_bytes: 3 << 20, lost: 0, bytes: 0, processes: 1, threads: 1 };
         assert_eq!(line(&state, 1_234_567.0), "[recording] 1.2 M events/s, 3.0 MiB live, 0 lost");
         let state = State { live_bytes: 999, lost: 12, processes: 3, ..state };
         assert_eq!(line(&state, 12.0), "[recording] 12 events/s, 999 B live, 12 lost, 3 processes");

@@ -43,6 +43,13 @@ pub(crate) fn cpu_stack(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A share of something, as `20%` or `20`: 0.2.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number > 0.0);
+    number.map(|number| number / 100.0).ok_or_else(|| "a share is written like 20%".to_string())
+}
+
 /// A time: `10s`, `250ms`, `1.5s`, `2m`; a number alone means seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, suffix) = split(text);
@@ -107,6 +114,23 @@ mod tests {
                 && sample_interval("1025G").is_err()
         );
         assert!(ring_size("1K").is_err() && ring_size("2G").is_err() && ring_size("1M").is_ok());
+    }
+
+    /// Check that shares are written in percent, and that none is refused.
+    #[test]
+    fn shares_are_percent() {
+        for (text, expected) in [
+            ("20%", Some(0.2)),
+            ("20", Some(0.2)),
+            ("150 %", Some(1.5)),
+            ("0%", None),
+            ("-1%", None),
+            ("%", None),
+            ("inf%", None),
+            ("x", None),
+        ] {
+            assert_eq!(percent(text).ok(), expected, "{text:?}");
+        }
     }
 
     /// Check that times have units, and that what is no time is refused.

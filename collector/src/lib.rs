@@ -29,7 +29,9 @@ pub mod target;
 
 mod error;
 mod log;
+mod occasions;
 mod options;
+mod orders;
 mod session;
 mod snapshot;
 
@@ -76,6 +78,7 @@ pub mod stages;
 
 pub use error::Error;
 pub use log::{Sink, log_to};
+pub use occasions::Occasions;
 pub use options::{OnFull, Options};
 pub use perf::{CpuOptions, Probe, Scope, probe};
 pub use session::{Finished, Progress, Session};

@@ -279,6 +279,11 @@ impl Host {
         of_process.map(|image| image.close()).count() != 0
     }
 
+    /// Tells all images that their recording is over.
+    pub(crate) fn close_all(&self) {
+        self.recorded().iter().for_each(|image| image.close());
+    }
+
     /// True when this process connected here, and is recorded.
     pub(crate) fn knows(&self, pid: u32) -> bool {
         self.recorded().iter().any(|image| image.info.pid == pid)

@@ -1,6 +1,6 @@
 //! What a recording is asked to do.
 
-use crate::CpuOptions;
+use crate::{CpuOptions, Occasions};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.
     pub live: bool,
+    /// When snapshots are marked without anybody asking.
+    pub occasions: Occasions,
     /// Take commands from others of this user; one session of a process can.
     pub hears_commands: bool,
     /// Sample the processors, too.

@@ -111,6 +111,11 @@ impl Pipeline {
         Ok(summary)
     }
 
+    /// True when events of this time, in ticks, are written, and all before it.
+    pub(crate) fn has_passed(&self, time: u64) -> bool {
+        self.last >= self.clock.nanoseconds(time)
+    }
+
     /// The clock, to be measured again now and then.
     pub(crate) fn clock(&mut self) -> &mut Clock {
         &mut self.clock

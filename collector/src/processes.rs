@@ -55,6 +55,15 @@ impl Processes {
         self.threads.iter().rposition(|thread| thread.process == process).map(ThreadId::from_index)
     }
 
+    /// The thread that speaks for a process, or for all of them: the latest one, of a process that is alive.
+    pub(crate) fn speaker(&self, pid: Option<u32>) -> Option<ThreadId> {
+        let is_meant = |thread: &Thread| {
+            let process = self.all.get(thread.process.index());
+            process.is_some_and(|process| process.end.is_none() && pid.is_none_or(|pid| process.pid == pid))
+        };
+        self.threads.iter().rposition(is_meant).map(ThreadId::from_index)
+    }
+
     /// A process has a slot: its image, unless it is known already; whether it is new.
     pub(crate) fn start(
         &mut self,

@@ -3,17 +3,19 @@
 use crate::attach::{self, Refusal};
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::commands::{Answer, Ear};
-use crate::counters::Counters;
+use crate::counters::{Counters, Subjects};
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
 use crate::listener::{Host, Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
+use crate::occasions::Lookout;
+use crate::orders::{Mark, Order, Orders};
 use crate::perf::{Sampler, Samples};
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
 use crate::sleeper::Bell;
-use crate::snapshot::{self, Asked, SoFar};
+use crate::snapshot::{self, SoFar};
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
 use capture::{Counter, CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
@@ -23,7 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -48,10 +50,12 @@ pub struct Session {
     counters: Counters,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     clock: Clock,
-    /// Asks the writer what there is so far.
-    snapshots: mpsc::Sender<Asked>,
+    /// To the writer's thread.
+    orders: mpsc::Sender<Order>,
+    /// Processes that are alive.
+    subjects: Subjects,
     /// Hears commands, when it is to.
-    _ear: Option<Ear>,
+    ear: Option<Ear>,
 }
 
 /// What the writer tells about its progress.
@@ -59,6 +63,7 @@ pub struct Session {
 struct Written {
     live_bytes: AtomicU64,
     lost: AtomicU64,
+    bytes: AtomicU64,
     processes: AtomicU32,
 }
 
@@ -71,6 +76,8 @@ pub struct Progress {
     pub live_bytes: u64,
     /// Events lost so far.
     pub lost: u64,
+    /// Bytes of the capture so far.
+    pub bytes: u64,
     /// Process images seen.
     pub processes: u32,
     /// Threads seen.
@@ -139,17 +146,20 @@ impl Session {
             Drain { images, watcher: to_watcher, batches, bell: bell.clone(), shared: shared.clone(), clock };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
-        let live = options.live.then(|| Live::new(options.sample_interval));
+        let wants_live = options.live || options.occasions.need_live();
+        let live = wants_live.then(|| Live::new(options.sample_interval));
         let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
-        let (snapshots, asked) = mpsc::channel();
+        let (orders, given) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
-        let (counters, readings) = Counters::start(clock, subjects).map_err(system("start a thread"))?;
-        let inputs = Inputs { queue, samples, readings, asked };
-        let writer = spawn("writer", move || write(pipeline, &inputs, &out))?;
+        let (counters, readings) =
+            Counters::start(clock, subjects.clone()).map_err(system("start a thread"))?;
+        let lookout = Lookout::new(options.occasions);
+        let inputs = Inputs { queue, samples, readings, orders: given, lookout };
+        let writer = spawn("writer", move || write(pipeline, inputs, &out))?;
         let ear = if options.hears_commands {
             let desk =
-                Desk { path: options.output.clone(), snapshots: snapshots.clone(), host: listener.host() };
+                Desk { path: options.output.clone(), orders: orders.clone(), clock, host: listener.host() };
             Some(
                 Ear::open(Box::new(move |words: &[OsString]| desk.obey(words)))
                     .map_err(system("listen for commands"))?,
@@ -171,8 +181,9 @@ impl Session {
             counters,
             exits: Arc::default(),
             clock,
-            snapshots,
-            _ear: ear,
+            orders,
+            subjects,
+            ear,
         })
     }
 
@@ -199,17 +210,38 @@ impl Session {
         self.listener.host().close(pid)
     }
 
+    /// Ends the recording of all processes, which go on unrecorded, and takes no commands any more: another session may
+    /// begin, while this one is finished. Gives the processes that were recorded.
+    pub fn close(&mut self) -> Vec<u32> {
+        self.ear = None;
+        let subjects = self.subjects.lock().unwrap_or_else(PoisonError::into_inner);
+        let processes = subjects.iter().map(|subject| subject.pid).collect();
+        drop(subjects);
+        self.listener.host().close_all();
+        processes
+    }
+
     /// True while any process is recorded here.
     pub fn is_recording(&self) -> bool {
         self.listener.host().is_recording()
     }
 
-    /// Writes a whole capture of all up to now to `output`, while the recording goes on.
+    /// Writes a whole capture of all up to now to `output`, while the recording goes on, and marks the moment with that
+    /// name.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn snapshot(&self, output: &Path) -> Result<(), Error> {
-        snapshot(&self.snapshots, &self.path, output)
+        snapshot(&self.orders, &self.clock, None, &self.path, output)
+    }
+
+    /// Marks this moment with a name, for one process or the whole recording; false if there was no thread yet that could
+    /// have the mark.
+    ///
+    /// # Errors
+    /// When nothing is written any more.
+    pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
+        mark(&self.orders, &self.clock, pid, name)
     }
 
     /// The capture that is written.
@@ -223,6 +255,7 @@ impl Session {
             events: self.shared.counts.events.load(Ordering::Relaxed),
             live_bytes: self.written.live_bytes.load(Ordering::Relaxed),
             lost: self.written.lost.load(Ordering::Relaxed),
+            bytes: self.written.bytes.load(Ordering::Relaxed),
             processes: self.written.processes.load(Ordering::Relaxed),
             threads: self.shared.counts.threads.load(Ordering::Relaxed),
         }
@@ -255,8 +288,9 @@ impl Session {
             counters,
             exits,
             clock,
-            snapshots: _,
-            _ear: ear,
+            orders: _,
+            subjects: _,
+            ear,
         } = self;
         drop(ear);
         drop(counters);
@@ -351,10 +385,25 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
     })
 }
 
-fn snapshot(ask: &mpsc::Sender<Asked>, capture: &Path, output: &Path) -> Result<(), Error> {
+fn mark(orders: &mpsc::Sender<Order>, clock: &Clock, pid: Option<u32>, name: &str) -> Result<bool, Error> {
+    let (done, answer) = mpsc::channel();
+    let mark = Mark { pid, name: name.to_owned(), time: clock.now() };
+    orders.send(Order::Mark(mark, done)).map_err(|_| Error::Crashed)?;
+    answer.recv().map_err(|_| Error::Crashed)
+}
+
+fn snapshot(
+    orders: &mpsc::Sender<Order>,
+    clock: &Clock,
+    pid: Option<u32>,
+    capture: &Path,
+    output: &Path,
+) -> Result<(), Error> {
     let failed = |source| Error::Capture { path: output.to_owned(), source };
+    // One that comes before the first thread has nothing to be marked in.
+    mark(orders, clock, pid, &output.file_stem().unwrap_or_default().to_string_lossy())?;
     let (asked, answer) = mpsc::channel();
-    ask.send(asked).map_err(|_| Error::Crashed)?;
+    orders.send(Order::SoFar(asked)).map_err(|_| Error::Crashed)?;
     let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
     snapshot::write(capture, &so_far, output).map_err(failed)
 }
@@ -362,7 +411,8 @@ fn snapshot(ask: &mpsc::Sender<Asked>, capture: &Path, output: &Path) -> Result<
 /// Where commands are obeyed, in the thread that hears them.
 struct Desk {
     path: PathBuf,
-    snapshots: mpsc::Sender<Asked>,
+    orders: mpsc::Sender<Order>,
+    clock: Clock,
     host: Arc<Host>,
 }
 
@@ -373,14 +423,21 @@ impl Desk {
             ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
                 Ok(format!("process {pid} goes on unrecorded"))
             }
-            ["snapshot", pid, _] | ["detach", pid] if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) => {
+            ["snapshot" | "mark", pid, _] | ["detach", pid]
+                if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
+            {
                 Err(format!("process {pid} is not recorded by this collector"))
             }
-            ["snapshot", _, output] => {
-                snapshot(&self.snapshots, &self.path, Path::new(output))
+            ["snapshot", pid, output] => {
+                snapshot(&self.orders, &self.clock, pid.parse().ok(), &self.path, Path::new(output))
                     .map_err(|error| error.to_string())?;
                 Ok(format!("wrote {output}"))
             }
+            ["mark", pid, name] => match mark(&self.orders, &self.clock, pid.parse().ok(), name) {
+                Ok(true) => Ok(format!("marked {name}")),
+                Ok(false) => Err(format!("process {pid} has done nothing yet that could be marked")),
+                Err(error) => Err(error.to_string()),
+            },
             _ => Err("this collector does not know that command".to_string()),
         }
     }
@@ -391,8 +448,8 @@ struct Inputs {
     queue: Receiver,
     samples: Samples,
     readings: mpsc::Receiver<Vec<Counter>>,
-    /// Others ask what there is so far.
-    asked: mpsc::Receiver<Asked>,
+    orders: mpsc::Receiver<Order>,
+    lookout: Lookout,
 }
 
 impl Inputs {
@@ -406,52 +463,63 @@ impl Inputs {
 /// The writer's thread: takes batches until there are no more. Gives the processor time that it took, too.
 fn write(
     mut pipeline: Pipeline,
-    inputs: &Inputs,
+    mut inputs: Inputs,
     written: &Written,
 ) -> Result<(Pipeline, u64), capture::Error> {
-    let Inputs { queue, .. } = inputs;
     let mut flushed = Instant::now();
+    let mut orders = Orders::default();
     loop {
-        match queue.receive(FLUSH) {
-            Received::Batch(mut batch) => {
-                let bytes = batch.bytes();
-                pipeline.take(&mut batch)?;
-                queue.finish(batch, bytes);
-            }
-            Received::Nothing => {}
-            Received::Over => {
-                inputs.beside(&mut pipeline)?;
-                return Ok((pipeline, thread_cpu_ns()));
-            }
+        let received = inputs.queue.receive(FLUSH);
+        let is_over = matches!(received, Received::Over);
+        if let Received::Batch(mut batch) = received {
+            let bytes = batch.bytes();
+            pipeline.take(&mut batch)?;
+            inputs.queue.finish(batch, bytes);
         }
-        for asked in inputs.asked.try_iter() {
-            // Whoever asked may be gone.
-            let _ = asked.send(so_far(&mut pipeline));
-        }
+        inputs.orders.try_iter().for_each(|order| orders.push(order));
         inputs.beside(&mut pipeline)?;
+        if is_over {
+            orders.obey_all(&mut pipeline)?;
+            return Ok((pipeline, thread_cpu_ns()));
+        }
+        let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
+        if let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live) {
+            // Nobody waits for the answer.
+            let (done, _) = mpsc::channel();
+            orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));
+        }
+        orders.obey(&mut pipeline)?;
         if flushed.elapsed() >= FLUSH {
             pipeline.refresh()?;
             flushed = Instant::now();
         }
-        written.live_bytes.store(pipeline.live.as_ref().map_or(0, |live| live.bytes()), Ordering::Relaxed);
+        written.live_bytes.store(live, Ordering::Relaxed);
         written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
+        written.bytes.store(pipeline.writer.length(), Ordering::Relaxed);
         written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
     }
 }
 
-/// The capture as it would be if it ended now.
-fn so_far(pipeline: &mut Pipeline) -> Result<SoFar, capture::Error> {
-    pipeline.refresh()?;
-    let now = pipeline.clock().now();
-    let summary = Summary {
-        duration_ns: pipeline.clock().nanoseconds(now),
-        lost: pipeline.sums.losses(0),
-        overhead: overhead(pipeline),
-        remarks: vec!["This is a snapshot: the recording went on.".into()],
-        ..Summary::default()
-    };
-    let end = pipeline.writer.end_so_far(&summary)?;
-    Ok(SoFar { length: pipeline.writer.length(), end })
+impl Pipeline {
+    /// The capture as it would be if it ended now.
+    pub(crate) fn so_far(&mut self) -> Result<SoFar, capture::Error> {
+        self.refresh()?;
+        let summary = Summary {
+            duration_ns: self.now(),
+            lost: self.sums.losses(0),
+            overhead: overhead(self),
+            remarks: vec!["This is a snapshot: the recording went on.".into()],
+            ..Summary::default()
+        };
+        let end = self.writer.end_so_far(&summary)?;
+        Ok(SoFar { length: self.writer.length(), end })
+    }
+
+    /// Nanoseconds since the recording began.
+    fn now(&mut self) -> u64 {
+        let now = self.clock().now();
+        self.clock().nanoseconds(now)
+    }
 }
 
 fn overhead(pipeline: &mut Pipeline) -> Overhead {

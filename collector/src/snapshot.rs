@@ -7,7 +7,6 @@ use capture::{AtomicFile, Error};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::mpsc;
 
 /// What there is of a capture.
 #[derive(Debug)]
@@ -17,9 +16,6 @@ pub(crate) struct SoFar {
     /// What makes them a whole capture.
     pub(crate) end: Vec<u8>,
 }
-
-/// Where the writer's thread sends it.
-pub(crate) type Asked = mpsc::Sender<Result<SoFar, Error>>;
 
 /// Writes a capture of its own from what there is of another, which may grow meanwhile.
 pub(crate) fn write(capture: &Path, so_far: &SoFar, output: &Path) -> Result<(), Error> {

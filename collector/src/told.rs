@@ -4,10 +4,11 @@
 //! many different ones and no more.
 
 use crate::image::ImageId;
+use crate::orders;
 use crate::pipeline::Pipeline;
-use capture::{Action, Error, Mark, NodeId, StringId, ThreadId, Writer};
+use capture::{Action, Error, Mark, MarkKind, NodeId, StringId, ThreadId, Writer};
 use rustc_hash::FxHashMap;
-use shared_ring::name::{MAX_NAME, MAX_POOLS, MarkKind, Name, Named};
+use shared_ring::name::{self, MAX_NAME, MAX_POOLS, Name, Named};
 use shared_ring::record::Record;
 
 /// Most different names of a recording.
@@ -116,21 +117,31 @@ impl Pipeline {
                 self.sums.corrupt += 1;
                 Ok(())
             }
-            Named::Mark(kind) => {
-                let name = self.names.enter(name.bytes(), &mut self.writer)?;
-                let mark = Mark { time: self.last, thread, kind: of_wire(kind), name };
-                let mark = self.writer.mark(mark)?;
-                self.write(thread, Action::Mark { mark })
-            }
+            Named::Mark(kind) => self.set_mark(thread, of_wire(kind), name.bytes()),
         }
+    }
+
+    /// Sets a mark that somebody else wants; false if there is no thread yet that it could be set for.
+    pub(crate) fn mark(&mut self, mark: &orders::Mark) -> Result<bool, Error> {
+        let Some(thread) = self.processes.speaker(mark.pid) else { return Ok(false) };
+        self.last = self.clock().nanoseconds(mark.time).max(self.last);
+        self.set_mark(thread, MarkKind::Instant, mark.name.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Sets a mark after all events so far.
+    fn set_mark(&mut self, thread: ThreadId, kind: MarkKind, name: &[u8]) -> Result<(), Error> {
+        let name = self.names.enter(name, &mut self.writer)?;
+        let mark = self.writer.mark(Mark { time: self.last, thread, kind, name })?;
+        self.write(thread, Action::Mark { mark })
     }
 }
 
-fn of_wire(kind: MarkKind) -> capture::MarkKind {
+fn of_wire(kind: name::MarkKind) -> MarkKind {
     match kind {
-        MarkKind::Instant => capture::MarkKind::Instant,
-        MarkKind::Begin => capture::MarkKind::Begin,
-        MarkKind::End => capture::MarkKind::End,
+        name::MarkKind::Instant => MarkKind::Instant,
+        name::MarkKind::Begin => MarkKind::Begin,
+        name::MarkKind::End => MarkKind::End,
     }
 }
 

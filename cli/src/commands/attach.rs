@@ -1,5 +1,6 @@
 //! `attach`: records processes that run already.
 
+use super::parts::{Limits, Series};
 use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::{supervise, view};
@@ -32,7 +33,9 @@ Examples:
   sysprof-memprof attach 4711
   sysprof-memprof attach 4711 --duration 60s -o minute.memprof
   sysprof-memprof attach $(pidof nginx)                  all of them in one capture
-  sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate")]
+  sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
+  sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
+  sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
 pub(crate) struct Arguments {
     /// The processes
     #[arg(required = true, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -43,6 +46,8 @@ pub(crate) struct Arguments {
     /// How long a process is waited for that does not answer: it does so at its next allocation or free
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     recording: Recording,
 }
@@ -56,22 +61,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     output::check(&capture, arguments.recording.force)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
-    let progress = Progress::new(arguments.recording.quiet);
-    let session = arguments.recording.start(Kind {
-        target: None,
-        output: capture.clone(),
-        command: Vec::new(),
-        socket: None,
-        follow: true,
-        live: progress.is_wanted(),
-        hears_commands: true,
-        on_full: ON_FULL,
-    })?;
-    if let Err(failure) = attach_all(&session, &arguments.pids, arguments.patience) {
-        discard(session, &capture);
-        return Err(failure);
-    }
-    if !arguments.recording.quiet {
+    let quiet = arguments.recording.quiet;
+    let mut series = Series::new(arguments.limits, &capture);
+    let mut session = arguments.begin(capture.clone(), &arguments.pids)?;
+    if !quiet {
         message::plain(&format!(
             "Recording {} to {} until ^C.",
             counted(arguments.pids.len() as u64, "process"),
@@ -79,14 +72,53 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         ));
     }
     let started = Instant::now();
-    let is_over = || {
-        !session.is_recording() || arguments.duration.is_some_and(|duration| started.elapsed() >= duration)
-    };
-    supervise::until_interrupted(&session, &signals, progress, is_over).context("cannot wait for signals")?;
+    let is_time = || arguments.duration.is_some_and(|duration| started.elapsed() >= duration);
+    loop {
+        let is_over = || !session.is_recording() || is_time();
+        let is_interrupted = supervise::until_interrupted(&session, &signals, Progress::new(quiet), || {
+            is_over() || series.is_full(&session)
+        });
+        if is_interrupted.context("cannot wait for signals")? || is_over() {
+            break;
+        }
+        let (processes, next) = series.turn(session);
+        session = match arguments.begin(next, &processes) {
+            Ok(session) => session,
+            Err(failure) => {
+                series.wait();
+                let is_gone = |pid: &u32| !Path::new("/proc").join(pid.to_string()).exists();
+                return if processes.iter().all(is_gone) { Ok(ExitCode::SUCCESS) } else { Err(failure) };
+            }
+        };
+    }
     let finished =
         supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
-    view::after_recording(&finished, arguments.recording.quiet);
+    series.wait();
+    view::after_recording(&finished, quiet);
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// A recording of those processes that can be recorded.
+    fn begin(&self, capture: PathBuf, pids: &[u32]) -> Result<Session, Failure> {
+        let session = self.recording.start(Kind {
+            target: None,
+            output: capture.clone(),
+            command: Vec::new(),
+            socket: None,
+            follow: true,
+            live: Progress::new(self.recording.quiet).is_wanted(),
+            hears_commands: true,
+            on_full: ON_FULL,
+        })?;
+        match attach_all(&session, pids, self.patience) {
+            Ok(()) => Ok(session),
+            Err(failure) => {
+                discard(session, &capture);
+                Err(failure)
+            }
+        }
+    }
 }
 
 /// Attaches to all that can be recorded; a failure when that is none.

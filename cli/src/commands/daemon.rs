@@ -8,6 +8,7 @@
 //!
 //! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
 
+use super::parts::{self, Limits, Series};
 use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
 use super::snapshot::by_time;
@@ -16,17 +17,16 @@ use crate::log::debug;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use collector::Session;
 use collector::attach::make_doorbell;
 use collector::commands::{Answer, Ear, ask_daemon};
 use collector::launch::{Received, Signal, Signals};
-use collector::{Finished, Session};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Record processes when somebody asks, one capture each
 ///
-/// Takes commands of the same user and of root: start, stop, snapshot, detach. SIGUSR1 writes a snapshot of every recording,
+/// Takes commands of the same user and of root: start, stop, mark, snapshot, detach. SIGUSR1 writes a snapshot of every recording,
 /// SIGTERM and ^C finish them all. Processes go on whatever happens to the daemon.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -51,6 +51,8 @@ pub(crate) struct Arguments {
     /// Where captures go, named by program, process and time
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     recording: Recording,
 }
@@ -87,7 +89,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             "programs that start now cannot be attached to: there is no doorbell: {error}"
         ));
     }
-    let desk = Arc::new(Desk { folder, recording: arguments.recording, held: Mutex::default() });
+    let Arguments { limits, recording, .. } = arguments;
+    let desk = Arc::new(Desk { folder, limits, recording, held: Mutex::default() });
     let ears = [Ear::open_as_daemon, Ear::open].map(|open| {
         let desk = desk.clone();
         open(Box::new(move |words: &[OsString]| desk.obey(words)))
@@ -100,7 +103,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
             Some(Received { signal: Signal::Snapshot, .. }) => desk.snapshot_all(),
-            None | Some(Received { signal: Signal::Child, .. }) => desk.finish_those_that_ended(),
+            None | Some(Received { signal: Signal::Child, .. }) => desk.look_after_all(),
             Some(received) => {
                 debug!("ending: {received:?}");
                 break;
@@ -134,6 +137,7 @@ fn tell(command: &str, pids: &[u32]) -> Outcome {
 /// What the daemon has at hand, for the thread of commands and the main thread.
 struct Desk {
     folder: PathBuf,
+    limits: Limits,
     recording: Recording,
     held: Mutex<Held>,
 }
@@ -141,7 +145,7 @@ struct Desk {
 #[derive(Default)]
 struct Held {
     /// By the process that they record.
-    sessions: BTreeMap<u32, Session>,
+    sessions: BTreeMap<u32, (Session, Series)>,
     /// Captures that are being finished.
     finishing: Vec<JoinHandle<()>>,
 }
@@ -161,6 +165,7 @@ impl Desk {
             ("start", []) => self.start(pid),
             ("stop" | "detach", []) => self.stop(pid),
             ("snapshot", [file]) => self.snapshot(pid, Path::new(file)),
+            ("mark", [name]) => self.mark(pid, name),
             _ => Err(format!("the daemon does not know the command {command}")),
         }
     }
@@ -175,8 +180,15 @@ impl Desk {
         let name = executable.file_name().unwrap_or(OsStr::new("process")).to_string_lossy();
         let plain = self.folder.join(format!("{}.{pid}.memprof", name.trim_end_matches(" (deleted)")));
         let capture = output::unused(by_time(&plain, Timestamp::now()));
+        let session = self.begin(&capture, &[pid])?;
+        held.sessions.insert(pid, (session, Series::new(self.limits, &capture)));
+        Ok(format!("recording process {pid} to {}", capture.display()))
+    }
+
+    /// A recording of those processes that can be recorded; the reason of the last one when that is none.
+    fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
         let session = self.recording.start(Kind {
-            output: capture.clone(),
+            output: capture.to_owned(),
             command: Vec::new(),
             socket: None,
             follow: true,
@@ -186,48 +198,72 @@ impl Desk {
             on_full: ON_FULL,
         });
         let session = session.map_err(|failure| failure.to_text())?;
-        if let Err(refusal) = session.attach(pid, PATIENCE) {
-            super::attach::discard(session, &capture);
-            return Err(refusal.to_string());
+        let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, PATIENCE).err()).collect();
+        match refusals.last() {
+            Some(refusal) if refusals.len() == pids.len() => {
+                super::attach::discard(session, capture);
+                Err(refusal.to_string())
+            }
+            _ => Ok(session),
         }
-        held.sessions.insert(pid, session);
-        Ok(format!("recording process {pid} to {}", capture.display()))
     }
 
     fn stop(&self, pid: u32) -> Answer {
         let mut held = self.held();
-        let session = held.sessions.remove(&pid).ok_or_else(|| not_recorded(pid))?;
+        let (session, series) = held.sessions.remove(&pid).ok_or_else(|| not_recorded(pid))?;
         let capture = session.output().display().to_string();
-        held.finish(session);
+        held.finish(session, series);
         Ok(format!("process {pid} goes on unrecorded; {capture} will be complete in a moment"))
     }
 
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {
         let held = self.held();
-        let session = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
         session.snapshot(file).map_err(|error| error.to_string())?;
         Ok(format!("wrote {}", file.display()))
     }
 
-    fn snapshot_all(&self) {
-        self.held().sessions.values().for_each(super::snapshot::take);
+    fn mark(&self, pid: u32, name: &str) -> Answer {
+        let held = self.held();
+        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        match session.mark(Some(pid), name).map_err(|error| error.to_string())? {
+            true => Ok(format!("marked {name}")),
+            false => Err(format!("process {pid} has done nothing yet that could be marked")),
+        }
     }
 
-    fn finish_those_that_ended(&self) {
+    fn snapshot_all(&self) {
+        self.held().sessions.values().for_each(|(session, _)| super::snapshot::take(session));
+    }
+
+    /// Finishes captures whose processes are gone, and goes on in others where one is full.
+    fn look_after_all(&self) {
         let mut held = self.held();
-        let ended: Vec<Session> = held
-            .sessions
-            .extract_if(.., |_, session| !session.is_recording())
-            .map(|(_, session)| session)
-            .collect();
-        ended.into_iter().for_each(|session| held.finish(session));
+        let due = |_: &u32, (session, series): &mut (Session, Series)| {
+            !session.is_recording() || series.is_full(session)
+        };
+        let due: Vec<(u32, (Session, Series))> = held.sessions.extract_if(.., due).collect();
+        for (pid, (session, mut series)) in due {
+            if !session.is_recording() {
+                held.finish(session, series);
+                continue;
+            }
+            let (processes, next) = series.turn(session);
+            match self.begin(&next, &processes) {
+                Ok(session) => drop(held.sessions.insert(pid, (session, series))),
+                Err(why) => {
+                    message::warning(&format!("process {pid} is not recorded any more: {why}"));
+                    held.finishing.extend(series.into_threads());
+                }
+            }
+        }
         held.finishing.retain(|thread| !thread.is_finished());
     }
 
     fn finish_all(&self) {
         let mut held = self.held();
         let sessions = std::mem::take(&mut held.sessions);
-        sessions.into_values().for_each(|session| held.finish(session));
+        sessions.into_values().for_each(|(session, series)| held.finish(session, series));
         for thread in std::mem::take(&mut held.finishing) {
             // A thread that failed has said so.
             let _ = thread.join();
@@ -236,14 +272,10 @@ impl Desk {
 }
 
 impl Held {
-    /// Ends a recording; names are looked up in a thread of its own, which may take long.
-    fn finish(&mut self, session: Session) {
-        self.finishing.push(std::thread::spawn(move || {
-            match session.stop(Arc::new(AtomicBool::new(false)), Vec::new()) {
-                Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),
-                Err(error) => message::warning(&error.to_string()),
-            }
-        }));
+    /// Ends a recording.
+    fn finish(&mut self, session: Session, series: Series) {
+        self.finishing.extend(series.into_threads());
+        self.finishing.push(parts::finish(session));
     }
 }
 

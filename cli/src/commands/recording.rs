@@ -4,7 +4,7 @@ use crate::exit::{FAILED, Failure};
 use crate::values;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, OnFull, Options, Scope, Session};
+use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,6 +57,15 @@ pub(crate) struct Recording {
     /// Do not sample the CPU
     #[arg(long)]
     no_cpu: bool,
+    /// Mark a snapshot, a moment that views take by its name, each time that so much has passed
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    snapshot_every: Option<Duration>,
+    /// Mark a snapshot when so much memory is live
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    snapshot_over: Option<usize>,
+    /// Mark a snapshot when the live memory has grown so much since the last one
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    on_growth: Option<f64>,
     /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
@@ -128,6 +137,11 @@ impl Recording {
             symbolize: !self.no_symbolize,
             socket: kind.socket,
             live: kind.live,
+            occasions: Occasions {
+                every: self.snapshot_every,
+                over: self.snapshot_over.map(|bytes| bytes as u64),
+                growth: self.on_growth,
+            },
             hears_commands: kind.hears_commands,
             cpu,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),

@@ -109,17 +109,17 @@ fn name_left_behind(left: &[Descendant]) {
 }
 
 /// Waits until the user ends a recording that has no target of its own, or it `is_over`, which is asked twice a
-/// second.
+/// second; whether it was the user.
 pub(crate) fn until_interrupted(
     session: &Session,
     signals: &Signals,
     mut progress: Progress,
     is_over: impl Fn() -> bool,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     loop {
         if is_over() {
             progress.clear();
-            return Ok(());
+            return Ok(false);
         }
         match signals.next(PERIOD)? {
             Some(Received { signal: Signal::Child, .. }) => {
@@ -129,7 +129,7 @@ pub(crate) fn until_interrupted(
             Some(received) => {
                 debug!("ending: {received:?}");
                 progress.clear();
-                return Ok(());
+                return Ok(true);
             }
             None => {}
         }

@@ -1,0 +1,36 @@
+//! `mark`: names a moment of a recording.
+
+use super::attach::collector_of;
+use crate::exit::{FAILED, Failure, Outcome};
+use crate::message;
+use clap::Args;
+use collector::commands::ask;
+use std::process::ExitCode;
+
+/// Name this moment of a recording, for views to ask about
+///
+/// report --at NAME shows the heap of then, diff --from NAME --to OTHER what changed between two.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  sysprof-memprof mark 4711 before
+  curl http://localhost/the/slow/page
+  sysprof-memprof mark 4711 after
+  sysprof-memprof detach 4711
+  sysprof-memprof diff service.4711.memprof --from before --to after")]
+pub(crate) struct Arguments {
+    /// A recorded process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+    /// The name, as views are to be asked
+    #[arg(value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    name: String,
+}
+
+/// Has the collector set it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let collector = collector_of(arguments.pid)?;
+    let answer = ask(collector, ["mark", &arguments.pid.to_string(), &arguments.name]);
+    message::plain(&answer.map_err(|error| Failure::new(FAILED, error))?);
+    Ok(ExitCode::SUCCESS)
+}

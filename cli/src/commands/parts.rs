@@ -1,0 +1,100 @@
+//! Recordings without end: in captures of limited size, of which the last ones are kept.
+//!
+//! ```text
+//!  service.4711.memprof   service.4711.2.memprof   service.4711.3.memprof
+//!  ────────────────────►│ ──────────────────────►│ ───────────────►           each is whole, and is finished in a
+//!     removed, --keep 2 │    finished            │   being written            thread of its own
+//! ```
+//!
+//! Between two, its processes go unrecorded until their next call. What they had allocated before is not known to the next
+//! capture: frees of that are counted apart, as after every attach.
+
+use crate::{message, output, values};
+use clap::Args;
+use collector::{Finished, Session};
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+
+/// How large captures may become, and how many.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Go on in another capture when one is as large as this
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    max_size: Option<usize>,
+    /// Keep so many captures that are full, and remove older ones
+    #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+}
+
+/// The captures of one recording.
+#[derive(Debug)]
+pub(crate) struct Series {
+    limits: Limits,
+    first: PathBuf,
+    /// The number of the one that is written.
+    number: u64,
+    full: VecDeque<Full>,
+}
+
+/// A capture that is full, and the thread that finishes it.
+#[derive(Debug)]
+struct Full {
+    path: PathBuf,
+    thread: JoinHandle<()>,
+}
+
+impl Series {
+    /// A series that begins with this capture.
+    pub(crate) fn new(limits: Limits, first: &Path) -> Series {
+        Series { limits, first: first.to_owned(), number: 1, full: VecDeque::new() }
+    }
+
+    /// True when the capture is as large as it may become.
+    pub(crate) fn is_full(&self, session: &Session) -> bool {
+        self.limits.max_size.is_some_and(|most| session.progress().bytes >= most as u64)
+    }
+
+    /// Ends a capture; the processes that were recorded, and where the next one goes.
+    pub(crate) fn turn(&mut self, mut session: Session) -> (Vec<u32>, PathBuf) {
+        let processes = session.close();
+        let path = session.output().to_owned();
+        self.full.push_back(Full { path, thread: finish(session) });
+        self.number += 1;
+        let most = self.limits.keep.map_or(usize::MAX, |keep| keep as usize);
+        while self.full.len() > most
+            && let Some(Full { path, thread }) = self.full.pop_front()
+        {
+            // It is there when its thread has ended.
+            let _ = thread.join();
+            if let Err(error) = fs::remove_file(&path) {
+                message::warning(&format!("cannot remove {}: {error}", path.display()));
+            }
+        }
+        let stem = self.first.file_stem().unwrap_or_default().to_string_lossy();
+        let next = self.first.with_file_name(format!("{stem}.{}.memprof", self.number));
+        (processes, output::unused(next))
+    }
+
+    /// Waits until all full captures are finished.
+    pub(crate) fn wait(self) {
+        // A thread that failed has said so.
+        self.into_threads().for_each(|thread| drop(thread.join()));
+    }
+
+    /// The threads that finish the full captures.
+    pub(crate) fn into_threads(self) -> impl Iterator<Item = JoinHandle<()>> {
+        self.full.into_iter().map(|full| full.thread)
+    }
+}
+
+/// Finishes a capture in a thread of its own: names are looked up, which may take long.
+pub(crate) fn finish(session: Session) -> JoinHandle<()> {
+    std::thread::spawn(move || match session.stop(Arc::new(AtomicBool::new(false)), Vec::new()) {
+        Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),
+        Err(error) => message::warning(&error.to_string()),
+    })
+}
