@@ -19,21 +19,27 @@ fn sleeps_and_work(pid: Pid) -> (u64, Duration) {
     (sleeps, work)
 }
 
-/// Check that the collector of an idle program is hardly ever awake, in all of its threads.
+/// Check that the collector of an idle program comes to rest, in all of its threads: once it has taken the program's
+/// start in, which may take its time.
 #[test]
 fn collector_of_an_idle_program_sleeps() {
     let burst = Burst::of(10, &[]);
-    let (sleeps, work) = sleeps_and_work(burst.collector());
-    let started = Instant::now();
-    wait_for("two seconds", || started.elapsed() > Duration::from_secs(2));
-    let passed = started.elapsed();
-    let (sleeps_after, work_after) = sleeps_and_work(burst.collector());
+    let mut seen = Vec::new();
+    wait_for("the collector to come to rest", || {
+        let (sleeps, work) = sleeps_and_work(burst.collector());
+        let started = Instant::now();
+        std::thread::sleep(Duration::from_secs(2));
+        let passed = started.elapsed().as_secs_f64();
+        let (sleeps_after, work_after) = sleeps_and_work(burst.collector());
+        let each_second = (sleeps_after - sleeps) as f64 / passed;
+        let share = (work_after - work).as_secs_f64() / passed;
+        seen.push((each_second, share));
+        assert!(seen.len() < 8, "woke so often, and took so much of a processor: {seen:?}");
+        // Six or seven for rings with little in them, two for samples, and for capture and counters a few: the program looks
+        // now and then whether it is to begin.
+        each_second < 20.0 && share < 0.01
+    });
     burst.happen().assert_sound();
-    let each_second = (sleeps_after - sleeps) as f64 / passed.as_secs_f64();
-    // Ten for rings with little in them, one for the capture.
-    assert!(each_second < 16.0, "woke {each_second} times a second");
-    let share = (work_after - work).as_secs_f64() / passed.as_secs_f64();
-    assert!(share < 0.01, "took {share} of a processor");
 }
 
 /// Check that a busy program wakes the collector when rings are well filled, and not for a few events each time.

@@ -1,4 +1,4 @@
-//! Counters of the recorded processes, of the machine and of the collector, ten times a second.
+//! Counters of the recorded processes, of the machine and of the collector, ten times a second while they change.
 //!
 //! ```text
 //!  writer ── who is alive ──► counters thread ── readings ──► writer
@@ -8,16 +8,14 @@
 //! A thread of its own, because `/proc` may take its time.
 
 mod machine;
+mod pace;
 mod process;
 
 use crate::clock::Clock;
 use capture::{Counter, CounterKind, ProcessId};
+use pace::Pace;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// Time between two readings.
-const PERIOD: Duration = Duration::from_millis(100);
 
 /// Processes that are read in one round: so many take a few milliseconds.
 const MOST: usize = 512;
@@ -77,12 +75,18 @@ impl Counters {
 fn run(mut clock: Clock, subjects: &Subjects, is_over: &Receiver<()>, readings: &Sender<Vec<Counter>>) {
     let mut sources: [Box<dyn Source>; 3] =
         [Box::new(process::Stat::new()), Box::new(machine::Processors), Box::new(machine::Own)];
-    while is_over.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+    let (mut pace, mut before) = (Pace::default(), Vec::new());
+    while is_over.recv_timeout(pace.time()) == Err(RecvTimeoutError::Timeout) {
         clock.measure();
         let mut subjects = subjects.lock().unwrap_or_else(PoisonError::into_inner).clone();
         subjects.truncate(MOST);
         let mut reading = Reading { time: clock.nanoseconds_of(clock.ticks()), counters: Vec::new() };
         sources.iter_mut().for_each(|source| source.read(&subjects, &mut reading));
+        let of_subjects = |counter: &&Counter| counter.process.is_some();
+        let values: Vec<u64> =
+            reading.counters.iter().filter(of_subjects).map(|counter| counter.value).collect();
+        pace.looked(values != before);
+        before = values;
         if readings.send(reading.counters).is_err() {
             return;
         }

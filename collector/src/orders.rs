@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long events may take from a program to the writer: the drain thread looks ten times a second.
+/// How long events may take from a program to the writer: the drain thread looks six times a second.
 const ON_THE_WAY: Duration = Duration::from_millis(300);
 
 /// Something to do.

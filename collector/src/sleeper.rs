@@ -4,7 +4,7 @@
 //!   [`shared_ring::bell`].
 //! - Other threads of ours, when an image is connected, a process is gone, the writer has room again, or the
 //!   recording ends: they ring the *bell*, which is such a count of our own.
-//! - The clock, ten times a second while somebody is recorded.
+//! - The clock, six times a second while somebody is recorded.
 //!
 //! All counts are waited on at once (`futex_waitv`). Where the kernel cannot, or has not room for all of them, the
 //! thread looks more often instead.
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Longest sleep while somebody is recorded, so that what few events there are reach the file.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_millis(150);
 /// The same while nobody is: only the bell can tell news.
 const ALONE: Duration = Duration::from_secs(60);
 /// The same where the kernel cannot wait for all counts at once.

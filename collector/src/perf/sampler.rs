@@ -1,7 +1,7 @@
 //! The thread that reads the rings and finds out what samples mean.
 //!
 //! ```text
-//!  a round:  sleep until a ring is a quarter full, or a tenth of a second
+//!  a round:  sleep until a ring is a quarter full, or half a second
 //!            pair of clocks ─► rings copied, their room given back ─► sorted by time
 //!            all that is old enough: processes, mappings, samples ─► batch ─► writer
 //! ```
@@ -32,8 +32,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
 
-/// Longest time between two looks at the rings.
-const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Longest time between two looks at the rings: busy ones wake.
+const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// Batches that wait for the writer.
 const QUEUE: usize = 64;
 
