@@ -32,6 +32,7 @@ mod signals;
 mod torn;
 mod wake_ups;
 
+mod scripts;
 mod told;
 
 mod by_hand;

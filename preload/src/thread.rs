@@ -8,6 +8,7 @@ mod told;
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
 use crate::process::{self, Loss, Session};
+use crate::provider::{MOST_FRAMES, ScriptFrame};
 use crate::sampler::{Sampler, UNDRAWN};
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
@@ -63,6 +64,8 @@ pub(crate) struct ThreadState {
     pub(crate) shared_rules: SharedRules<'static>,
     pub(crate) scratch: &'static mut Scratch,
     pub(crate) memos: Memos<'static>,
+    /// What a stack provider says is written here.
+    pub(crate) script_frames: &'static mut [ScriptFrame],
 }
 
 /// What is mapped for one state.
@@ -77,6 +80,8 @@ struct Memory {
     depth: u32,
     rules: RuleTable,
     scratch: MaybeUninit<Scratch>,
+    /// Never touched, and so no memory, where there is no stack provider.
+    script_frames: [ScriptFrame; MOST_FRAMES],
 }
 
 /// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
@@ -151,6 +156,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment,
         // and the state is their only user.
         memos: unsafe { Memos::from_raw(behind, depth) },
+        script_frames: &mut memory.script_frames,
     });
     local.state.set(memory.state.as_mut_ptr());
     // The session's: the process may be leaving it at this moment.
