@@ -3,6 +3,7 @@
 //! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
+pub(crate) mod missed;
 mod told;
 
 use crate::arch::ThreadLocal;
@@ -80,6 +81,7 @@ struct Memory {
     depth: u32,
     rules: RuleTable,
     scratch: MaybeUninit<Scratch>,
+    missed: missed::Notes,
     /// Never touched, and so no memory, where there is no stack provider.
     script_frames: [ScriptFrame; MOST_FRAMES],
 }
@@ -120,6 +122,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     // Release pairs with the Acquire load in `are_out`; the thread is counted as arriving until it is known here.
     memory.tid.store(tid, Ordering::Relaxed);
     memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
+    memory.missed.clear();
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
     memory.rules.clear_tags();
     let bell = Bell {
