@@ -14,6 +14,7 @@ mod calls;
 mod check;
 mod counts;
 mod cpu;
+mod sources;
 mod stacks;
 
 mod processes;
@@ -32,6 +33,7 @@ mod signals;
 mod torn;
 mod wake_ups;
 
+mod scripts;
 mod told;
 
 mod by_hand;

@@ -10,7 +10,8 @@ fn threads_are_recorded_to_their_last_destructor() {
     let (_, capture) = record(c("many_threads").build()).succeed();
     for size in [300, 301, 302, 303] {
         let row = capture.row_of_size(size);
-        assert_eq!((row.number("allocations"), row.number("frees")), (2000, 2000), "blocks of {size} bytes");
+        let counts = (row.number("allocations"), row.number("frees"));
+        assert_eq!(counts, (10_000, 10_000), "blocks of {size} bytes");
     }
     let events = capture.events();
     let tids = |kind: &str| -> BTreeSet<u64> {
@@ -18,7 +19,7 @@ fn threads_are_recorded_to_their_last_destructor() {
     };
     assert!(tids("thread_start").is_superset(&tids("alloc")), "who allocates has started");
     let info = capture.info();
-    assert_eq!(info["threads"], 2001);
+    assert_eq!(info["threads"], 10_001);
     let shared = info["overhead"]["shared_memory"].as_u64().unwrap_or(u64::MAX);
     // Rings of a mebibyte for 8 threads, and for as many again that begin while others end.
     assert!(shared < 16 << 20, "{shared} bytes of shared memory");

@@ -22,6 +22,22 @@ static REPORT_ALLOC: Function<unsafe extern "C" fn(c_uint, Block, usize)> =
 static REPORT_REALLOC: Function<unsafe extern "C" fn(c_uint, Block, Block, usize)> =
     Function::new(c"memprof_report_realloc");
 static REPORT_FREE: Function<unsafe extern "C" fn(c_uint, Block)> = Function::new(c"memprof_report_free");
+static FUNCTION: Function<unsafe extern "C" fn(*const c_char, *const c_char) -> c_uint> =
+    Function::new(c"memprof_function");
+static SET_STACK_PROVIDER: Function<unsafe extern "C" fn(Option<Provider>) -> Option<Provider>> =
+    Function::new(c"memprof_set_stack_provider");
+
+/// `struct memprof_frame`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Frame {
+    pub(crate) function: c_uint,
+    pub(crate) line: c_uint,
+    pub(crate) place: Block,
+}
+
+/// `memprof_stack_provider_t`.
+pub(crate) type Provider = unsafe extern "C" fn(frames: *mut Frame, room: usize) -> usize;
 
 pub(crate) fn is_present() -> bool {
     MARK.get().is_some()
@@ -87,6 +103,19 @@ pub(crate) fn report_free(pool: c_uint, block: Block) {
     if let Some(function) = REPORT_FREE.get() {
         // SAFETY: as above.
         unsafe { function(pool, block) }
+    }
+}
+
+/// The number of a script's function, 0 without the agent.
+pub(crate) fn function(name: &CStr, file: &CStr) -> c_uint {
+    // SAFETY: both are strings, and read during the call only.
+    FUNCTION.get().map_or(0, |function| unsafe { function(name.as_ptr(), file.as_ptr()) })
+}
+
+pub(crate) fn set_stack_provider(provider: Option<Provider>) {
+    if let Some(function) = SET_STACK_PROVIDER.get() {
+        // SAFETY: whoever passes a provider sees to it that it may be called in any thread.
+        unsafe { function(provider) };
     }
 }
 

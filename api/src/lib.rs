@@ -30,9 +30,12 @@ mod agent;
 mod name;
 mod pool;
 mod region;
+#[expect(unsafe_code, reason = "is called by the agent, in C")]
+mod script;
 
 pub use pool::Pool;
 pub use region::Region;
+pub use script::{Frames, Function, StackProvider, set_stack_provider};
 
 /// Records from here on, in all threads of the process, if the recording was paused or stopped.
 pub fn start() {

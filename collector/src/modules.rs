@@ -1,11 +1,12 @@
-//! The modules of an image: from the agent's descriptions to the capture's table.
+//! The modules of an image, and the functions that interpreters in it run: from the agent's descriptions to the capture's
+//! tables.
 
 use crate::process::Info;
 use crate::stacks::CodeFrame;
-use capture::{Error, Module, ModuleId, Writer};
+use capture::{Error, Module, ModuleId, StringId, Writer};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shared_ring::Segment;
-use shared_ring::module_log::ModuleLog;
+use shared_ring::module_log::{Described, Function, ModuleLog};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use symbols::ModuleFile;
@@ -13,11 +14,23 @@ use symbols::ModuleFile;
 /// The name under which captures know the kernel's own code in each process.
 pub(crate) const VDSO: &str = "[vdso]";
 
+/// Stands for the file of functions that have none.
+const NO_FILE: &str = "[script]";
+
+/// What an agent described, as the capture knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    /// A module, and its load bias.
+    Module(ModuleId, u64),
+    /// A function of an interpreter's: its file in place of a module, its name, and the name of the file, if it has one.
+    Function(ModuleId, StringId, Option<StringId>),
+}
+
 /// Modules of one image by their serial, and the frames in them.
 #[derive(Debug)]
 pub(crate) struct Modules {
     info: Info,
-    by_serial: FxHashMap<u32, Option<(ModuleId, u64)>>,
+    by_serial: FxHashMap<u32, Option<Known>>,
     /// Next description that was not looked at.
     next: u32,
     frames: FxHashSet<u32>,
@@ -39,13 +52,13 @@ impl Modules {
         }
     }
 
-    /// The module with this serial and its load bias; `None` for code outside of modules.
+    /// What has this serial; `None` for code outside of modules.
     pub(crate) fn find(
         &mut self,
         serial: u32,
         segment: &Segment,
         writer: &mut Writer,
-    ) -> Result<Option<(ModuleId, u64)>, Error> {
+    ) -> Result<Option<Known>, Error> {
         if serial == 0 {
             return Ok(None);
         }
@@ -53,10 +66,12 @@ impl Modules {
             return Ok(*known);
         }
         let found = match segment.modules().read(serial) {
-            Ok(Some(entry)) => {
-                let module = entry.module();
-                Some((self.add(module.path, module.build_id, writer)?, module.bias))
-            }
+            Ok(Some(entry)) => Some(match entry.described() {
+                Described::Module(module) => {
+                    Known::Module(self.add(module.path, module.build_id, writer)?, module.bias)
+                }
+                Described::Function(function) => add_function(function, writer)?,
+            }),
             // Not filled in, or impossible: the addresses stay without a module.
             _ => None,
         };
@@ -115,4 +130,14 @@ impl Modules {
             self.new_frames.push(frame);
         }
     }
+}
+
+/// A file of a script has no code of the machine's, but it is where its functions are: so it stands for a module.
+fn add_function(function: Function<'_>, writer: &mut Writer) -> Result<Known, Error> {
+    let name = writer.string(&String::from_utf8_lossy(function.name))?;
+    let path = String::from_utf8_lossy(function.file);
+    let file = if path.is_empty() { None } else { Some(writer.string(&path)?) };
+    let path = if path.is_empty() { NO_FILE.into() } else { path.into_owned() };
+    let module = writer.module(Module { path, ..Module::default() })?;
+    Ok(Known::Function(module, name, file))
 }

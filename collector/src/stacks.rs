@@ -4,8 +4,8 @@
 //! known ancestor inwards. What the agent wrote is checked on the way: ids within their tables, parents before their
 //! children.
 
-use crate::modules::Modules;
-use capture::{Error, Frame, FrameId, NodeId, Pseudo, Writer};
+use crate::modules::{Known, Modules};
+use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized, Writer};
 use shared_ring::intern::Opened;
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo::FIRST_PC;
@@ -30,7 +30,7 @@ pub(crate) struct Stacks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeFrame {
     pub(crate) frame: FrameId,
-    pub(crate) module: capture::ModuleId,
+    pub(crate) module: ModuleId,
     pub(crate) address: u64,
     pub(crate) exact: bool,
 }
@@ -133,14 +133,34 @@ impl Stacks {
         writer: &mut Writer,
     ) -> Result<FrameId, Error> {
         let exact = pc.is_exact();
-        let Some((module, bias)) = modules.find(pc.module, segment, writer)? else {
-            return writer.frame(Frame::Code { module: None, address: pc.address(), exact });
+        let (module, bias) = match modules.find(pc.module, segment, writer)? {
+            None => return writer.frame(Frame::Code { module: None, address: pc.address(), exact }),
+            Some(Known::Function(module, name, file)) => {
+                return script(module, (name, file), pc.line(), writer);
+            }
+            Some(Known::Module(module, bias)) => (module, bias),
         };
         let address = pc.address().wrapping_sub(bias);
         let frame = writer.frame(Frame::Code { module: Some(module), address, exact })?;
         modules.used(CodeFrame { frame, module, address, exact });
         Ok(frame)
     }
+}
+
+/// The frame of a line in a function that an interpreter runs. It is named at once, since nothing but the agent knows its
+/// name; its address is made of that and of the line, so it is the same in all processes.
+fn script(
+    module: ModuleId,
+    (function, file): (StringId, Option<StringId>),
+    line: u32,
+    writer: &mut Writer,
+) -> Result<FrameId, Error> {
+    let address = u64::from(function.0) << 32 | u64::from(line);
+    let frame = writer.frame(Frame::Code { module: Some(module), address, exact: true })?;
+    let line = Some(line).filter(|line| *line != 0);
+    let names = vec![SourceFrame { function: Some(function), file, line }];
+    writer.symbolized(Symbolized { frame, names, reason: None })?;
+    Ok(frame)
 }
 
 /// Sets `table[id]` to `value` plus one. Ids of a sound agent are dense; the tables bound those of any other.

@@ -54,7 +54,9 @@ impl Sums {
             Loss::RingFull => {
                 "Make the rings larger with --ring-size, or let threads wait with --on-full block."
             }
-            Loss::Nested => "These calls came from signal handlers that had interrupted a hook.",
+            Loss::Nested => {
+                "These calls came from signal handlers that had interrupted a hook, or from a stack provider."
+            }
             Loss::NoRing => {
                 "More threads than rings: make the rings smaller with --ring-size, so that there are more."
             }

@@ -60,6 +60,37 @@ void memprof_report_alloc(memprof_pool_t pool, const void *block, size_t size);
 void memprof_report_realloc(memprof_pool_t pool, const void *old, const void *block, size_t size);
 void memprof_report_free(memprof_pool_t pool, const void *block);
 
+/*
+ * Stacks of an interpreter. The agent walks the machine's frames: of a program in another language it sees an interpreter that
+ * calls itself. A stack provider says what that runs, and its frames are recorded among the machine's.
+ *
+ * memprof_function gives the number of the function with this name in this file, the same each time: looking it up compares
+ * names, so it is best kept beside the function's code. `file` may be null. A process has at most 65,536; of more it gives
+ * 0, and frames of function 0 are left out.
+ *
+ * memprof_set_stack_provider has `provider` asked for each stack that is recorded from here on, and gives the one from
+ * before, null for none; null ends it. A provider that knows only a part may ask the one before. Another thread may still be
+ * in the old one when this returns.
+ *
+ * The provider fills in the frames of the calling thread, the innermost first, as many as there is room for, and returns how
+ * many there are. `place` is an address within the machine's frame that runs this one, such as that of a local variable of
+ * the function that evaluates; several may have the same. Frames stand behind the machine's frame that their place lies in,
+ * those without a place (null) behind the innermost.
+ *
+ * It is called from within allocations of any thread, signal handlers' too, on the stack that they are on. So it reads
+ * what the thread's own interpreter keeps, takes no lock that may be held there, does not wait, and returns. What it
+ * allocates is not recorded, but counted as lost. errno is kept for it. Samples of the processors are taken without asking.
+ */
+typedef unsigned int memprof_function_t;
+struct memprof_frame {
+    memprof_function_t function;
+    unsigned int line; /* that it has come to, 0 if that is not known */
+    const void *place;
+};
+typedef size_t (*memprof_stack_provider_t)(struct memprof_frame *frames, size_t room);
+memprof_function_t memprof_function(const char *name, const char *file);
+memprof_stack_provider_t memprof_set_stack_provider(memprof_stack_provider_t provider);
+
 #ifdef __cplusplus
 }
 #endif
@@ -91,6 +122,8 @@ void memprof_report_free(memprof_pool_t pool, const void *block);
 #pragma weak memprof_report_alloc
 #pragma weak memprof_report_realloc
 #pragma weak memprof_report_free
+#pragma weak memprof_function
+#pragma weak memprof_set_stack_provider
 #define SYSPROF_MEMPROF_FIND(function) (found = (function))
 #endif
 
@@ -166,6 +199,20 @@ SYSPROF_MEMPROF_INLINE void memprof_report_free_(memprof_pool_t pool, const void
         found(pool, block);
 }
 
+SYSPROF_MEMPROF_INLINE memprof_function_t memprof_function_(const char *name, const char *file)
+{
+    memprof_function_t (*found)(const char *, const char *) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_function);
+    return found ? found(name, file) : 0;
+}
+
+SYSPROF_MEMPROF_INLINE memprof_stack_provider_t memprof_set_stack_provider_(memprof_stack_provider_t provider)
+{
+    memprof_stack_provider_t (*found)(memprof_stack_provider_t) = NULL;
+    SYSPROF_MEMPROF_FIND(memprof_set_stack_provider);
+    return found ? found(provider) : NULL;
+}
+
 #undef SYSPROF_MEMPROF_FIND
 #undef SYSPROF_MEMPROF_INLINE
 
@@ -178,5 +225,7 @@ SYSPROF_MEMPROF_INLINE void memprof_report_free_(memprof_pool_t pool, const void
 #define memprof_report_alloc memprof_report_alloc_
 #define memprof_report_realloc memprof_report_realloc_
 #define memprof_report_free memprof_report_free_
+#define memprof_function memprof_function_
+#define memprof_set_stack_provider memprof_set_stack_provider_
 
 #endif

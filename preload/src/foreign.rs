@@ -17,7 +17,7 @@ const PLACES: usize = 4096;
 static PAGES: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
 fn word(address: u64) -> u64 {
-    (address >> PAGE) << 28 | u64::from(modules::unmappings() & ((1 << 28) - 1))
+    (address >> PAGE) << 28 | u64::from(modules::unmappings() >> 1 & ((1 << 28) - 1))
 }
 
 fn place(address: u64) -> Option<&'static AtomicU64> {

@@ -114,6 +114,10 @@ impl Busy {
     #[cold]
     #[inline(never)]
     fn attend(&mut self) {
+        if Attention::Missed.is_called(self.local) {
+            Attention::Missed.dismiss(self.local);
+            thread::missed::tell(self);
+        }
         if Attention::Nested.is_called(self.local) {
             Attention::Nested.dismiss(self.local);
             let local = self.local;
@@ -182,6 +186,8 @@ pub(crate) enum Attention {
     Exiting = 4,
     /// A signal handler that had interrupted a hook wanted the recording to stop or to go on.
     Switched = 8,
+    /// A child of vfork has left notes, see [`crate::thread::missed`].
+    Missed = 16,
 }
 
 impl Attention {

@@ -37,6 +37,12 @@
     reason = "exports have the contracts of the C functions they are named after"
 )]
 
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!(
+    "the agent knows x86-64 only: another processor needs what src/arch.rs and the shims of src/interpose have, and \
+     unwind/src/arch"
+);
+
 #[expect(unsafe_code, reason = "reads registers and thread-local storage")]
 mod arch;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
@@ -55,6 +61,8 @@ mod exec;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]
 mod filter;
 mod foreign;
+#[expect(unsafe_code, reason = "owns the memory of names")]
+mod functions;
 mod guard;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod interpose;
@@ -66,6 +74,8 @@ mod pause;
 mod pools;
 #[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
 mod process;
+#[expect(unsafe_code, reason = "calls a function of the program's")]
+mod provider;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]
 mod real;
 #[expect(unsafe_code, reason = "maps the memory of sessions")]

@@ -7,11 +7,12 @@
 
 use crate::arch;
 use crate::foreign;
+use crate::functions;
 use crate::process;
 use crate::sys;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use shared_ring::module_log;
+use shared_ring::module_log::{Described, Module};
 use unwind::module::Image;
 use unwind::{Modules, Sections, SharedRules, SharedSlot};
 
@@ -65,7 +66,12 @@ static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
 static USED: AtomicUsize = AtomicUsize::new(0);
 static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
 static GENERATION: AtomicU32 = AtomicU32::new(1);
+/// Unmappings in steps of two; the lowest bit is set while there is a stack provider.
 static UNMAPPINGS: AtomicU32 = AtomicU32::new(0);
+/// That bit.
+const HAS_PROVIDER: u32 = 1;
+/// One unmapping.
+const UNMAPPING: u32 = 2;
 /// The agent's own mapping.
 static OWN: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
@@ -76,14 +82,32 @@ pub(crate) fn generation() -> u32 {
 }
 
 /// Counts what may have made pages unreadable: what was known to be readable may be gone.
+/// In steps of two.
 #[inline(always)]
 pub(crate) fn unmappings() -> u32 {
-    UNMAPPINGS.load(Ordering::Acquire)
+    UNMAPPINGS.load(Ordering::Acquire) & !HAS_PROVIDER
+}
+
+/// True when a walk is as the last one of its thread, which has noted `unmappings`: no page has gone since, and there is no
+/// stack provider to be asked. So that there may be one costs a walk nothing.
+// Cost: one load and compare.
+#[inline(always)]
+pub(crate) fn are_plain(unmappings: u32) -> bool {
+    UNMAPPINGS.load(Ordering::Acquire) == unmappings
 }
 
 /// Tells that pages are about to go.
 pub(crate) fn note_unmapping() {
-    UNMAPPINGS.fetch_add(1, Ordering::Release);
+    UNMAPPINGS.fetch_add(UNMAPPING, Ordering::Release);
+}
+
+/// Tells whether there is a stack provider from here on.
+pub(crate) fn note_provider(is_there: bool) {
+    if is_there {
+        UNMAPPINGS.fetch_or(HAS_PROVIDER, Ordering::Release);
+    } else {
+        UNMAPPINGS.fetch_and(!HAS_PROVIDER, Ordering::Release);
+    }
 }
 
 /// True for code of the agent itself.
@@ -114,6 +138,7 @@ pub(crate) fn start() -> bool {
         entries().iter().for_each(|entry| entry.start.store(0, Ordering::Relaxed));
         USED.store(0, Ordering::Release);
     }
+    functions::begin();
     !ENTRIES.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
 }
 
@@ -173,14 +198,14 @@ fn describe(address: u64) -> Option<&'static Entry> {
     let session = process::session()?;
     let mut path = PathBuffer::default();
     path.set(&found);
-    let serial = session.describe(module_log::Module {
+    let serial = session.describe(Described::Module(Module {
         start: load_address,
         end: end.max(found.map_end.addr() as u64),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
         path: path.bytes(),
-    });
+    }));
     // Relaxed: the index is only handed out; the entry is published by its start.
     let index = USED.fetch_add(1, Ordering::Relaxed);
     if index >= MAX_MODULES {

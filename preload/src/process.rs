@@ -25,6 +25,7 @@ use shared_ring::doorbell::GENERATION;
 use shared_ring::geometry::{FIRST_LEVEL, Part};
 use shared_ring::handshake::Purpose;
 use shared_ring::intern::Pieces;
+use shared_ring::module_log::Described;
 use shared_ring::pc_table::PcTable;
 pub(crate) use shared_ring::process_slot::Loss;
 use shared_ring::process_slot::ProcessSlot;
@@ -638,12 +639,12 @@ impl Session {
         })
     }
 
-    /// Appends a module's description; its serial, or 0 when the log is full.
-    pub(crate) fn describe(&self, module: shared_ring::module_log::Module<'_>) -> u32 {
+    /// Appends a description; its serial, or 0 when the log is full.
+    pub(crate) fn describe(&self, described: Described<'_>) -> u32 {
         let part = self.segment.layout().modules;
         self.segment
             .modules()
-            .append(module, |words| MODULES.open(&self.segment, part, words * 8))
+            .append(described, |words| MODULES.open(&self.segment, part, words * 8))
             .unwrap_or(0)
     }
 

@@ -115,6 +115,13 @@ fn weight(size: usize) -> i64 {
     size.clamp(1, LARGEST) as i64
 }
 
+/// True when only samples are recorded.
+#[cold]
+pub(crate) fn samples() -> bool {
+    // Relaxed: as in `takes`.
+    INTERVAL.load(Ordering::Relaxed) != 0
+}
+
 /// Decides whether a candidate at this address is recorded, and draws the distance to the next sample.
 // Cost: one load and one compare when everything is recorded.
 #[inline(always)]

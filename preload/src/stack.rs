@@ -3,8 +3,10 @@
 //! The caller's frames are walked from the innermost on, until the thread's last stack is met unchanged or the root is
 //! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
 
+use crate::functions;
 use crate::modules::{self, Loaded};
 use crate::process::{self, Session};
+use crate::provider::{self, Said, ScriptFrame};
 use crate::thread::ThreadState;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
@@ -62,7 +64,10 @@ impl ThreadState {
     // Cost: for the same stack as the last time, one load and compare a frame; else see `Memos::stack`.
     #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
-        self.begin(caller);
+        if !modules::are_plain(self.unmappings) {
+            return self.unusual_stack(caller, kind);
+        }
+        self.reader.begin(caller.registers.sp);
         if kind == 0
             && let Some(path) = self.memos.same(caller.registers, &mut self.reader)
         {
@@ -71,6 +76,48 @@ impl ThreadState {
             return Path::from_bits(path).id();
         }
         self.other_stack(caller, kind)
+    }
+
+    /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
+    #[cold]
+    #[inline(never)]
+    fn unusual_stack(&mut self, caller: Caller, kind: u32) -> u32 {
+        let said = provider::frames(self);
+        self.begin(caller);
+        match said {
+            Some(said) if said.count != 0 => {
+                self.scripted_stack(caller, kind, said).unwrap_or_else(|| self.stash_full())
+            }
+            _ => self.other_stack(caller, kind),
+        }
+    }
+
+    /// A stack with what a provider said. It is walked whole: the machine's frames may be the last ones while those of the
+    /// script are not.
+    fn scripted_stack(&mut self, caller: Caller, kind: u32, said: Said) -> Option<u32> {
+        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
+        let mut paths = Paths {
+            session: &self.session,
+            finder: &mut self.finder,
+            pcs: &mut self.pcs,
+            nodes: &mut self.nodes,
+        };
+        let (end, natives) = self.memos.frames(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        let end = if said.is_cut && end == End::Root { End::Truncated } else { end };
+        let mut path = paths.empty(end)?;
+        let mut scripts = self.script_frames.get(..said.count)?.iter().rev().peekable();
+        for native in natives {
+            path = paths.longer(path, native.number)?;
+            while let Some(frame) = scripts.next_if(|frame| frame.place.addr() as u64 >= native.sp) {
+                path = paths.script(path, frame)?;
+            }
+        }
+        // What lies nowhere is what runs now.
+        for frame in scripts {
+            path = paths.script(path, frame)?;
+        }
+        let path = if kind == 0 { path } else { paths.longer(path, kind)? };
+        Some(Path::from_bits(path).id())
     }
 
     #[inline(never)]
@@ -210,6 +257,17 @@ impl Labels for Paths<'_> {
 }
 
 impl Paths<'_> {
+    /// The stack with a frame of a script, unless its function is none.
+    fn script(&mut self, label: u64, frame: &ScriptFrame) -> Option<u64> {
+        match functions::serial(frame.function, self.session) {
+            0 => Some(label),
+            serial => {
+                let pc = self.session.pcs().id(Pc::of_line(frame.line, serial), self.pcs)?;
+                self.longer(label, pc)
+            }
+        }
+    }
+
     #[inline(always)]
     fn extend(&mut self, path: Path, pc: u32) -> Option<Path> {
         match path.find(pc, self.finder) {

@@ -3,11 +3,13 @@
 //! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
+pub(crate) mod missed;
 mod told;
 
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
 use crate::process::{self, Loss, Session};
+use crate::provider::{MOST_FRAMES, ScriptFrame};
 use crate::sampler::{Sampler, UNDRAWN};
 use crate::stack_reader::StackReader;
 use crate::{clock, modules, sys};
@@ -63,6 +65,8 @@ pub(crate) struct ThreadState {
     pub(crate) shared_rules: SharedRules<'static>,
     pub(crate) scratch: &'static mut Scratch,
     pub(crate) memos: Memos<'static>,
+    /// What a stack provider says is written here.
+    pub(crate) script_frames: &'static mut [ScriptFrame],
 }
 
 /// What is mapped for one state.
@@ -77,6 +81,9 @@ struct Memory {
     depth: u32,
     rules: RuleTable,
     scratch: MaybeUninit<Scratch>,
+    missed: missed::Notes,
+    /// Never touched, and so no memory, where there is no stack provider.
+    script_frames: [ScriptFrame; MOST_FRAMES],
 }
 
 /// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
@@ -115,6 +122,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     // Release pairs with the Acquire load in `are_out`; the thread is counted as arriving until it is known here.
     memory.tid.store(tid, Ordering::Relaxed);
     memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
+    memory.missed.clear();
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
     memory.rules.clear_tags();
     let bell = Bell {
@@ -151,6 +159,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment,
         // and the state is their only user.
         memos: unsafe { Memos::from_raw(behind, depth) },
+        script_frames: &mut memory.script_frames,
     });
     local.state.set(memory.state.as_mut_ptr());
     // The session's: the process may be leaving it at this moment.

@@ -8,6 +8,7 @@
 //!
 //! So for one address the record of its end is always published before any other thread can get it again.
 
+use crate::arch;
 use crate::clock;
 use crate::filter;
 use crate::guard::{Attention, Busy, Call};
@@ -17,6 +18,7 @@ use crate::process::{self, Loss};
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
 use crate::thread::ThreadState;
+use crate::thread::missed::{self, FREED, Note};
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
@@ -30,7 +32,9 @@ pub(crate) fn allocated(
     kind: u32,
     caller: Caller,
 ) {
-    let Some(mut busy) = Busy::enter(Call::Allocation, caller) else { return };
+    let Some(mut busy) = Busy::enter(Call::Allocation, caller) else {
+        return missed_allocation(address, size, alignment);
+    };
     if sampler::takes(&mut busy, candidate, address, size) {
         let state = busy.state();
         let stack = state.stack(caller, kind);
@@ -43,7 +47,7 @@ pub(crate) fn allocated(
 /// A block is about to be freed whose end is wanted: the filter of samples said so.
 #[inline(always)]
 pub(crate) fn freeing(address: usize, caller: Caller) {
-    let Some(mut busy) = Busy::enter(Call::Free, caller) else { return };
+    let Some(mut busy) = Busy::enter(Call::Free, caller) else { return missed_free(address) };
     if sampler::has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
     }
@@ -106,7 +110,9 @@ impl Realloc {
             // It fits, since it was there: leaves of the filter stay.
             filter::add(self.address);
         }
-        let Some(mut busy) = Busy::enter(Call::Allocation, caller) else { return };
+        let Some(mut busy) = Busy::enter(Call::Allocation, caller) else {
+            return self.missed(outcome);
+        };
         let block = match (outcome, candidate) {
             (Reallocated::Block(address, size), Some(candidate))
                 if sampler::takes(&mut busy, candidate, address, size) =>
@@ -132,6 +138,36 @@ impl Realloc {
             (None, None) => {}
         }
     }
+}
+
+impl Realloc {
+    /// Both halves of one that could not be recorded.
+    #[cold]
+    #[inline(never)]
+    fn missed(self, outcome: Reallocated) {
+        if self.is_wanted && !matches!(outcome, Reallocated::Failed) {
+            missed_free(self.address);
+        }
+        if let Reallocated::Block(address, size) = outcome {
+            missed_allocation(address, size, 0);
+        }
+    }
+}
+
+/// A block that could not be recorded. A child of vfork leaves it to its parent; which of its blocks are samples is not known.
+#[cold]
+#[inline(never)]
+fn missed_allocation(address: usize, size: usize, alignment: usize) {
+    if !sampler::samples() {
+        missed::note(arch::thread_local(), Note { address, size, alignment });
+    }
+}
+
+/// The end of a block that could not be recorded, likewise.
+#[cold]
+#[inline(never)]
+fn missed_free(address: usize) {
+    missed::note(arch::thread_local(), Note { address, size: FREED, alignment: 0 });
 }
 
 /// Pages were mapped.

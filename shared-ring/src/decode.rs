@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(encode(Record::ReportFree { pool: 1, address: 2 }, 0).0[..3], [25 << 20, 2, 1]);
         let realloc = Record::ReportRealloc { pool: 1, old: 2, address: 3, size: 4, stack: 5 };
         assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
-        assert_eq!(crate::PROTOCOL_VERSION, 3, "a change of the wire needs a new version");
+        assert_eq!(crate::PROTOCOL_VERSION, 4, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes which the short forms can't hold take the long way.

@@ -1,7 +1,7 @@
-//! Descriptions of modules, written by agents and named by pcs.
+//! Descriptions of modules, and of functions that an interpreter runs: written by agents and named by pcs.
 //!
-//! An append-only log of words. A module's serial is the position of its description, so the collector finds it
-//! without a search, and a process that lives five milliseconds has left its modules here.
+//! An append-only log of words. The serial of a description is its position, so the collector finds it without a search,
+//! and a process that lives five milliseconds has left its modules here.
 //!
 //! ```text
 //!  word 0   length in words, published last │ bit 63: filled in
@@ -11,8 +11,12 @@
 //!  word 4   process slot (32) │ bytes of build id (16) │ bytes of path (16)
 //!  word 5…  build id, then path, packed
 //! ```
+//!
+//! A function has no place in memory: words 1 to 3 are 0, and its name and its file stand where a module has its build id
+//! and its path. The address of a pc in it is its line, see [`crate::pc_table::Pc::of_line`].
 
 use crate::error::Corrupt;
+use crate::name::MAX_NAME;
 use crate::primitive::{AtomicU64, Ordering};
 
 const HEADER: usize = 5;
@@ -39,6 +43,45 @@ pub struct Module<'a> {
     pub path: &'a [u8],
 }
 
+/// A function of a program in another language than the machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function<'a> {
+    /// Slot of the process that described it.
+    pub slot: u32,
+    /// Its name, of which [`MAX_NAME`] bytes count.
+    pub name: &'a [u8],
+    /// Its file, likewise; empty where it has none.
+    pub file: &'a [u8],
+}
+
+/// What a description is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Described<'a> {
+    /// Code of the machine.
+    Module(Module<'a>),
+    /// Something that an interpreter runs.
+    Function(Function<'a>),
+}
+
+impl Described<'_> {
+    /// Words 1 to 3, the slot, and the two texts.
+    fn parts(&self) -> ([u64; 3], u32, &[u8], &[u8]) {
+        match self {
+            Described::Module(Module { start, end, bias, slot, build_id, path }) => {
+                ([*start, *end, *bias], *slot, cut(build_id, MAX_BUILD_ID), cut(path, MAX_PATH))
+            }
+            Described::Function(Function { slot, name, file }) => {
+                ([0; 3], *slot, cut(name, MAX_NAME), cut(file, MAX_NAME))
+            }
+        }
+    }
+}
+
+/// The first bytes of a text, at most so many.
+fn cut(text: &[u8], most: usize) -> &[u8] {
+    text.get(..most).unwrap_or(text)
+}
+
 /// The log.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleLog<'a> {
@@ -52,8 +95,8 @@ pub struct ModuleLog<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     bytes: [u8; MAX_PATH + MAX_BUILD_ID + 8],
-    build_id: usize,
-    path: usize,
+    /// Lengths of the two texts, one behind the other in `bytes`.
+    lengths: [usize; 2],
     start: u64,
     end: u64,
     bias: u64,
@@ -63,17 +106,22 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The module.
-    pub fn module(&self) -> Module<'_> {
-        let (build_id, rest) = self.bytes.split_at(self.build_id.min(self.bytes.len()));
-        Module {
+    /// What it is of.
+    pub fn described(&self) -> Described<'_> {
+        let [first, second] = self.lengths;
+        let (first, rest) = self.bytes.split_at(first.min(self.bytes.len()));
+        let second = rest.get(..second).unwrap_or(&[]);
+        if self.end == 0 {
+            return Described::Function(Function { slot: self.slot, name: first, file: second });
+        }
+        Described::Module(Module {
             start: self.start,
             end: self.end,
             bias: self.bias,
             slot: self.slot,
-            build_id,
-            path: rest.get(..self.path).unwrap_or(&[]),
-        }
+            build_id: first,
+            path: second,
+        })
     }
 }
 
@@ -83,18 +131,17 @@ impl ModuleLog<'_> {
 
     /// Appends a description and gives its serial; `None` when the log is full. `open` is called with the words that
     /// must be accessible, before they are.
-    pub fn append(&self, module: Module<'_>, open: impl Fn(usize)) -> Option<u32> {
-        let build_id = module.build_id.get(..MAX_BUILD_ID).unwrap_or(module.build_id);
-        let path = module.path.get(..MAX_PATH).unwrap_or(module.path);
-        let length = HEADER + (build_id.len() + path.len()).div_ceil(8);
+    pub fn append(&self, described: Described<'_>, open: impl Fn(usize)) -> Option<u32> {
+        let ([from, to, bias], slot, first, second) = described.parts();
+        let length = HEADER + (first.len() + second.len()).div_ceil(8);
         // Relaxed: the words are published by the Release store below, the counter only hands out room.
         let start = self.next.fetch_add(length as u64, Ordering::Relaxed) as usize;
         let words = self.words.get(start..start.checked_add(length)?)?;
         open(start + length);
-        let sizes = u64::from(module.slot) << 32 | (build_id.len() as u64) << 16 | path.len() as u64;
-        let mut bytes = build_id.iter().chain(path);
+        let sizes = u64::from(slot) << 32 | (first.len() as u64) << 16 | second.len() as u64;
+        let mut bytes = first.iter().chain(second);
         let (header, text) = words.split_at(HEADER);
-        let fields = [length as u64, module.start, module.end, module.bias, sizes];
+        let fields = [length as u64, from, to, bias, sizes];
         for (word, value) in header.iter().zip(fields) {
             word.store(value, Ordering::Relaxed);
         }
@@ -126,14 +173,14 @@ impl ModuleLog<'_> {
         let (header, text) = words.split_at_checked(HEADER).ok_or(Corrupt::Module)?;
         let field = |index: usize| header.get(index).map_or(0, |word| word.load(Ordering::Relaxed));
         let sizes = field(4);
-        let (build_id, path) = ((sizes >> 16 & 0xFFFF) as usize, (sizes & 0xFFFF) as usize);
-        if build_id > MAX_BUILD_ID || path > MAX_PATH || (build_id + path).div_ceil(8) > text.len() {
+        let lengths @ [first, second] = [(sizes >> 16 & 0xFFFF) as usize, (sizes & 0xFFFF) as usize];
+        let most = if field(2) == 0 { [MAX_NAME; 2] } else { [MAX_BUILD_ID, MAX_PATH] };
+        if first > most[0] || second > most[1] || (first + second).div_ceil(8) > text.len() {
             return Err(Corrupt::Module);
         }
         let mut entry = Entry {
             bytes: [0; MAX_PATH + MAX_BUILD_ID + 8],
-            build_id,
-            path,
+            lengths,
             start: field(1),
             end: field(2),
             bias: field(3),
@@ -154,25 +201,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Two texts, and whether they are those of a function.
+    fn texts() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, bool)> {
+        let text = |most| proptest::collection::vec(any::<u8>(), 0..most);
+        (text(MAX_BUILD_ID), text(MAX_NAME), any::<bool>())
+    }
+
     proptest! {
         /// Check that descriptions come back, each under its own serial, and can be walked.
         #[test]
-        fn descriptions_round_trip(paths in proptest::collection::vec((proptest::collection::vec(1u8..255, 0..200), 0usize..40), 1..20)) {
+        fn descriptions_round_trip(texts in proptest::collection::vec(texts(), 1..20)) {
             let words: Vec<AtomicU64> = (0..4096).map(|_| AtomicU64::new(0)).collect();
             let next = AtomicU64::new(1);
             let log = ModuleLog { words: &words, next: &next };
+            let all: Vec<Described<'_>> = (0..).zip(&texts).map(|(index, (first, second, is_function))| {
+                if *is_function {
+                    Described::Function(Function { slot: 4, name: first, file: second })
+                } else {
+                    Described::Module(Module { start: index, end: 2, bias: 3, slot: 4, build_id: first, path: second })
+                }
+            }).collect();
             let mut serials = Vec::new();
-            for (index, (path, id)) in paths.iter().enumerate() {
-                let build_id = vec![7; *id];
-                let module = Module { start: index as u64, end: 2, bias: 3, slot: 4, build_id: &build_id, path };
-                serials.push(log.append(module, |_| {}).unwrap());
+            for described in &all {
+                serials.push(log.append(*described, |_| {}).unwrap());
             }
             let mut walked = ModuleLog::FIRST;
-            for ((path, id), serial) in paths.iter().zip(serials) {
+            for (described, serial) in all.into_iter().zip(serials) {
                 prop_assert_eq!(walked, serial);
                 let entry = log.read(serial).unwrap().unwrap();
-                prop_assert_eq!(entry.module().path, &path[..]);
-                prop_assert_eq!(entry.module().build_id.len(), *id);
+                prop_assert_eq!(entry.described(), described);
                 walked = entry.next;
             }
             prop_assert!(log.read(walked).unwrap().is_none());
@@ -183,8 +240,29 @@ mod tests {
         fn hostile_words_are_refused(values in proptest::collection::vec(any::<u64>(), 0..64), serial in 0u32..80) {
             let words: Vec<AtomicU64> = values.into_iter().map(AtomicU64::new).collect();
             let next = AtomicU64::new(1);
-            let _ = ModuleLog { words: &words, next: &next }.read(serial).map(|entry| entry.map(|e| e.module().path.len()));
+            let read = ModuleLog { words: &words, next: &next }.read(serial);
+            let _ = read.map(|entry| entry.map(|entry| entry.described().parts().0));
         }
+    }
+
+    /// Check that texts are cut to what is stored of them.
+    #[test]
+    fn long_texts_are_cut() {
+        let words: Vec<AtomicU64> = (0..1024).map(|_| AtomicU64::new(0)).collect();
+        let next = AtomicU64::new(1);
+        let log = ModuleLog { words: &words, next: &next };
+        let long = [b'x'; 2 * MAX_PATH];
+        let kept = |described| {
+            let serial = log.append(described, |_| {}).unwrap();
+            let entry = log.read(serial).unwrap().unwrap();
+            let described = entry.described();
+            let (_, _, first, second) = described.parts();
+            (first.len(), second.len())
+        };
+        let function = Function { slot: 0, name: &long, file: &long };
+        let module = Module { start: 1, end: 2, bias: 0, slot: 0, build_id: &long, path: &long };
+        assert_eq!(kept(Described::Function(function)), (MAX_NAME, MAX_NAME));
+        assert_eq!(kept(Described::Module(module)), (MAX_BUILD_ID, MAX_PATH));
     }
 
     /// Check that a full log refuses.
@@ -193,7 +271,14 @@ mod tests {
         let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
         let next = AtomicU64::new(1);
         let log = ModuleLog { words: &words, next: &next };
-        let module = Module { start: 0, end: 0, bias: 0, slot: 0, build_id: &[], path: b"0123456789" };
+        let module = Described::Module(Module {
+            start: 0,
+            end: 1,
+            bias: 0,
+            slot: 0,
+            build_id: &[],
+            path: b"0123456789",
+        });
         assert_eq!(log.append(module, |_| {}), Some(1));
         assert_eq!(log.append(module, |_| {}), Some(8));
         assert_eq!(log.append(module, |_| {}), None);

@@ -13,13 +13,26 @@ pub type PcTable<'a, P> = InternTable<'a, P, 2>;
 pub struct Pc {
     /// The address; bit 63 is set when it is that of an instruction and not a return address.
     pub bits: u64,
-    /// Serial of the module in the module log, 0 for code outside of modules.
+    /// Serial in the module log: of its module, or of the function that an interpreter runs; 0 for code outside of both.
     pub module: u32,
 }
 
 impl Pc {
     /// The bit that marks the address of an instruction.
     pub const EXACT: u64 = 1 << 63;
+
+    /// Stands above a line, so that no pc is 0.
+    const LINE: u64 = 1 << 32;
+
+    /// A line of the function that the module log has under this serial; 0 where the line is not known.
+    pub fn of_line(line: u32, function: u32) -> Self {
+        Self { bits: Self::LINE | u64::from(line), module: function }
+    }
+
+    /// The line of a pc in such a function.
+    pub fn line(self) -> u32 {
+        self.bits as u32
+    }
 
     /// The address itself.
     pub fn address(self) -> u64 {

@@ -19,7 +19,7 @@ mod past;
 mod regions;
 mod saved;
 
-pub use regions::{Labels, Memos};
+pub use regions::{Frames, Labels, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
 #[cfg(test)]

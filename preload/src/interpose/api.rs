@@ -3,8 +3,10 @@
 //! They stand in front of nothing: without the agent a program finds none of them and goes on.
 
 use super::shim;
+use crate::functions;
 use crate::pause;
 use crate::pools;
+use crate::provider;
 use crate::stack::Caller;
 use crate::tracker;
 use core::ffi::{c_char, c_uint, c_void};
@@ -68,6 +70,21 @@ pub(crate) unsafe extern "C" fn memprof_report_free(pool: c_uint, block: Pointer
 pub(crate) unsafe extern "C" fn memprof_pool(name: *const c_char) -> c_uint {
     // SAFETY: the caller passes a string.
     pools::number(unsafe { bytes(name) })
+}
+
+/// `memprof_function_t memprof_function(const char *name, const char *file)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn memprof_function(name: *const c_char, file: *const c_char) -> c_uint {
+    // SAFETY: the caller passes a string.
+    let name = unsafe { bytes(name) };
+    // SAFETY: as above.
+    functions::number(name, unsafe { bytes(file) })
+}
+
+/// `memprof_stack_provider_t memprof_set_stack_provider(memprof_stack_provider_t provider)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn memprof_set_stack_provider(provider: *mut c_void) -> *mut c_void {
+    provider::set(provider)
 }
 
 /// `void memprof_start(void)`

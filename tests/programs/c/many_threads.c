@@ -1,9 +1,9 @@
-/* 2,000 threads, eight at a time, that allocate and free themselves and in the destructor of a thread-local value. The
+/* 10,000 threads, eight at a time, that allocate and free themselves and in the destructor of a thread-local value. The
    destructor of one key sets another's, so that destructors run in several rounds. */
 #include "say.h"
 #include <pthread.h>
 
-enum { THREADS = 2000, AT_ONCE = 8 };
+enum { THREADS = 10000, AT_ONCE = 8 };
 
 static pthread_key_t first, second;
 

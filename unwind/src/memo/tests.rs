@@ -291,6 +291,32 @@ fn a_live_frame_pointer_is_compared() {
     }
 }
 
+/// Check that frames come with the places where they lie, the outermost first, whatever the memo has kept, and that the memo
+/// is as good afterwards.
+#[test]
+fn frames_have_their_places() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machine = Machine::new(0x10_0000);
+    for turn in 0..40u64 {
+        machine.call(turn as usize % 7, turn % 3, 1 + turn % 5, 32, turn);
+        checker.check(machine.start(), &mut machine.words);
+        let shared = SharedRules::new(&[]);
+        let Checker { tables, table, scratch, memos, stacks, .. } = &mut checker;
+        let mut rules = CachedRules::new(table, shared, tables, scratch);
+        let (end, frames) = memos.frames(machine.start(), &mut machine.words, &mut rules, stacks);
+        assert_eq!(end, End::Root);
+        let found: Vec<(u32, u64)> = frames.map(|frame| (frame.number, frame.sp)).collect();
+        let found: Vec<_> =
+            found.into_iter().map(|(number, sp)| (checker.stacks.codes[number as usize - 1], sp)).collect();
+        let expected: Vec<_> = machine.frames.iter().map(|frame| (frame.code(), frame.sp)).collect();
+        assert_eq!(found, expected, "turn {turn}");
+        checker.check(machine.start(), &mut machine.words);
+    }
+}
+
 /// Check that stacks longer than the limit have their innermost frames.
 #[test]
 fn long_stacks_are_cut() {

@@ -1,0 +1,111 @@
+//! What a child of vfork does to its parent's heap.
+//!
+//! The child runs on its parent's memory, and on the thread that called vfork, which waits meanwhile. Its blocks are the
+//! parent's: one that it leaves behind the parent may free. But it is another process, which may be killed at any moment, so
+//! it writes nothing into the ring. It leaves a note in the thread's memory, and the thread tells of it before whatever it
+//! records next:
+//!
+//! ```text
+//!  thread in the parent   vfork ···············································► free(b)
+//!                                                                               alloc b, free a, free b
+//!  child                        b = malloc(64)   free(a)   exec
+//!                               note: alloc b    note: free a
+//! ```
+//!
+//! So the parent's count is exact, as long as no other thread of it comes by such a block between the child's call and the
+//! thread's next one: that would be an event which contradicts the others, and is shown as such. No stack can be taken, since
+//! the child's frames are gone when the thread tells.
+
+use super::{Memory, ThreadState};
+use crate::arch::ThreadLocal;
+use crate::clock;
+use crate::guard::{Attention, Busy};
+use crate::process::{self, Loss};
+use core::cell::Cell;
+use shared_ring::pseudo;
+use shared_ring::record::Record;
+use shared_ring::stash::Path;
+
+/// Most notes that a thread keeps; further calls are counted as lost.
+const NOTES: usize = 64;
+
+/// A call of the child's that changed the parent's heap.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Note {
+    pub(crate) address: usize,
+    /// Of the block that was handed out, [`FREED`] for one that was given back.
+    pub(crate) size: usize,
+    pub(crate) alignment: usize,
+}
+
+/// No block has this size.
+pub(crate) const FREED: usize = usize::MAX;
+
+/// Notes of one thread, the oldest first. Zeroed memory has none.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Notes {
+    count: Cell<usize>,
+    notes: [Cell<Note>; NOTES],
+}
+
+/// Leaves a note, if the calling thread is a child of vfork whose parent is recorded; otherwise nothing is done.
+#[cold]
+#[inline(never)]
+pub(crate) fn note(local: &ThreadLocal, note: Note) {
+    if local.in_vfork.get() == 0 || local.busy.get() != 0 || !process::is_recording() {
+        return;
+    }
+    // SAFETY: null, or the first field of a memory, which is mapped for the life of the process.
+    let Some(memory) = (unsafe { local.state.get().cast::<Memory>().as_ref() }) else { return };
+    // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
+    if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
+        return;
+    }
+    let count = memory.missed.count.get();
+    if let Some(place) = memory.missed.notes.get(count) {
+        place.set(note);
+        // Last, for the child may be killed between the two.
+        crate::arch::fence();
+        memory.missed.count.set(count.wrapping_add(1));
+        Attention::Missed.call(local);
+    } else {
+        let lost = if note.size == FREED { &local.nested_frees } else { &local.nested_allocations };
+        lost.set(lost.get().wrapping_add(1));
+        Attention::Nested.call(local);
+        process::lose(Loss::Nested, 1);
+    }
+}
+
+/// Tells of what was noted.
+#[cold]
+pub(crate) fn tell(busy: &mut Busy) {
+    let state = busy.local().state.get();
+    // SAFETY: the first field of the thread's memory, which is mapped for the life of the process.
+    let Some(memory) = (unsafe { state.cast::<Memory>().as_ref() }) else { return };
+    let count = memory.missed.count.replace(0);
+    for note in memory.missed.notes.iter().take(count) {
+        busy.state().tell_missed(note.get());
+    }
+}
+
+impl Notes {
+    /// Forgets what was noted: the memory has another thread now.
+    pub(super) fn clear(&self) {
+        self.count.set(0);
+    }
+}
+
+impl ThreadState {
+    fn tell_missed(&mut self, note: Note) {
+        let address = note.address as u64;
+        if note.size == FREED {
+            return self.emit(Record::Free { address }, clock::before(), 0, 1);
+        }
+        let path = self.session.stash().extend(Path::ROOT, pseudo::NOT_TAKEN, &mut self.nodes);
+        let stack = path.unwrap_or(Path::ROOT).id();
+        let (size, alignment) = (note.size as u64, note.alignment as u64);
+        self.emit(Record::Alloc { address, size, alignment, stack }, clock::after(), 1, 0);
+    }
+}

@@ -1,0 +1,56 @@
+/* Gives every kind of source something to see, one after the other: work of the processor, a block, a mark, a block, pages
+ * that are touched, work again, and a child that has a block of its own. */
+#include "say.h"
+#include "sysprof_memprof.h"
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define PAGES ((size_t)64 << 20)
+
+static volatile unsigned long sink;
+
+static long cpu_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void work(void) {
+  long until = cpu_ms() + 250;
+  while (cpu_ms() < until)
+    for (int i = 0; i < 10000; i++) sink += i * 7;
+}
+
+__attribute__((noinline)) static void before(void) {
+  work();
+  sink++;
+}
+
+__attribute__((noinline)) static void after(void) {
+  work();
+  sink++;
+}
+
+int main(void) {
+  before();
+  void *volatile first = malloc(2001);
+  memprof_mark("middle");
+  void *volatile second = malloc(2002);
+  char *pages = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 1;
+  memset(pages, 1, PAGES);
+  after();
+  munmap(pages, PAGES);
+  pid_t child = fork();
+  if (child == 0) {
+    void *volatile block = malloc(3001);
+    free(block);
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  free(first);
+  free(second);
+  return WEXITSTATUS(status);
+}
