@@ -246,6 +246,28 @@ fn scripts_find_our_totals() {
     }
 }
 
+/// Check that another SQLite opens the database and finds our totals in it, and that `query` gives the same answers.
+#[test]
+fn databases_have_our_totals() {
+    let capture = recorded();
+    let statement = "select sum(size), count(*), sum(iif(end = 'leaked', size, 0)) from blocks";
+    let totals =
+        ["allocated_bytes", "allocations", "leaked_bytes"].map(|field| total(&capture, field).to_string());
+    let mut command = capture.world().tool(["query", "--csv"]);
+    command.arg(capture.file()).arg(statement);
+    let ran = wait(capture.world(), command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.text().lines().nth(1).map(str::trim_end), Some(&*totals.join(",")));
+    let file = export(&capture, "sqlite", &[]);
+    if installed("sqlite3").is_none() {
+        return skip("sqlite3", "not installed, so the database was not opened");
+    }
+    let mut command = capture.world().command("sqlite3");
+    command.arg("-readonly").arg(&file).arg(format!("pragma integrity_check; {statement}"));
+    let ran = wait(capture.world(), command);
+    assert_eq!((ran.code, ran.text()), (0, &*format!("ok\n{}\n", totals.join("|"))), "{}", ran.stderr);
+}
+
 /// Check that an export of a part holds that part, and that what is there is not replaced unless the user wants it.
 #[test]
 fn parts_are_exported_and_files_kept() {

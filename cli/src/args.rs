@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "sql")]
+use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, info,
     install_agent, leaks, lifetimes, lines, mark, preload_path, ps, reallocs, record, report, run, sizes,
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),
+    #[cfg(feature = "sql")]
+    Query(query::Arguments),
     Doctor(doctor::Arguments),
     Header(header::Arguments),
     PreloadPath(preload_path::Arguments),

@@ -26,6 +26,8 @@ pub(crate) mod open;
 mod parts;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
+#[cfg(feature = "sql")]
+pub(crate) mod query;
 mod question;
 pub(crate) mod reallocs;
 pub(crate) mod record;
@@ -74,6 +76,8 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Export(arguments) => export::execute(&arguments),
+        #[cfg(feature = "sql")]
+        Command::Query(arguments) => query::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
         Command::Header(arguments) => header::execute(&arguments),
         Command::PreloadPath(arguments) => preload_path::execute(&arguments),

@@ -29,6 +29,8 @@ pub mod export;
 pub mod format;
 pub mod json;
 pub mod junit;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod text;
 pub mod web;
 

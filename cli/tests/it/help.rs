@@ -3,7 +3,7 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "run",
     "record",
     "report",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 14] = [
     "dump",
     "header",
     "export",
+    "query",
     "doctor",
     "preload-path",
     "install-agent",
