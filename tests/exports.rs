@@ -246,7 +246,7 @@ fn scripts_find_our_totals() {
     }
 }
 
-/// Check that another SQLite opens the database and finds our totals in it, and that `query` gives the same answers.
+/// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same answers.
 #[test]
 fn databases_have_our_totals() {
     let capture = recorded();
