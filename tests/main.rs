@@ -40,6 +40,8 @@ mod modules;
 mod options;
 
 mod exports;
+mod imports;
+mod push;
 mod web;
 
 mod benches;

@@ -35,6 +35,7 @@ pub mod text;
 pub mod web;
 
 mod compare;
+mod copy;
 mod ended;
 mod loaded;
 mod moments;
@@ -45,6 +46,7 @@ mod side_index;
 mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
+pub use copy::{Copied, Redaction, copy};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;

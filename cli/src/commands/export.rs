@@ -1,6 +1,7 @@
 //! `export`: a capture in a format that other programs open.
 
 use super::question::Question;
+use super::redact;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
@@ -13,6 +14,7 @@ use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share};
+use viewer::format::counted;
 use viewer::query::{Part, Query};
 use viewer::{ExportOptions, Format, Recorded};
 
@@ -23,7 +25,8 @@ Examples:
   sysprof-memprof export app.memprof --format pprof -o app.pb.gz && go tool pprof -http=: app.pb.gz
   sysprof-memprof export app.memprof --format flamegraph --by allocations -o app.svg
   sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
-  sysprof-memprof export app.memprof --format dot | dot -Tsvg -o app.svg")]
+  sysprof-memprof export app.memprof --format dot | dot -Tsvg -o app.svg
+  sysprof-memprof export app.memprof --format memprof --redact -o for-a-bug-report.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
@@ -46,6 +49,12 @@ pub(crate) struct Arguments {
     /// Draw at most so many functions [default: 80]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Leave command lines out of the copy, and the names of users, hosts and home folders: for --format memprof
+    #[arg(long)]
+    redact: bool,
+    /// Leave this text out as well, wherever it stands; may be given several times
+    #[arg(long, value_name = "TEXT", requires = "redact")]
+    hide: Vec<String>,
     #[command(flatten)]
     question: Question,
 }
@@ -55,15 +64,23 @@ pub(crate) struct Arguments {
 enum Target {
     /// A document.
     Document(Format),
-    /// A database, which is a file only.
+    /// A copy of the capture, which is a file only.
+    Copy,
+    /// A database, likewise.
     #[cfg(feature = "sql")]
     Database,
 }
 
 /// Writes it: to a file whole or not at all, as every file of ours.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    if arguments.redact && arguments.format != Target::Copy {
+        return Err(Failure::usage(anyhow!(
+            "only a copy of the capture can be redacted: --format memprof. It exports to all other formats, too."
+        )));
+    }
     match arguments.format {
         Target::Document(format) => document(arguments, format),
+        Target::Copy => copy(arguments),
         #[cfg(feature = "sql")]
         Target::Database => database(arguments),
     }
@@ -98,6 +115,29 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     commit(file.with_context(|| format!("cannot write {}", output.display()))?, output)
 }
 
+fn copy(arguments: &Arguments) -> Outcome {
+    let Some(output) = &arguments.output else {
+        return Err(Failure::usage(anyhow!("a copy of a capture is a file. Give its name with --output.")));
+    };
+    output::check(output, arguments.force)?;
+    wants_all(&arguments.question.query(), MEMPROF)?;
+    let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
+    let Capture { file, .. } = &arguments.capture;
+    let (sink, copied) =
+        viewer::copy(file, arguments.capture.naming(), AtomicFile::create(output)?, redaction)
+            .map_err(view::failure)?;
+    view::tell(copied.looked_up);
+    if arguments.redact {
+        message::plain(&format!(
+            "Left out {}, changed {}. Look through it before you give it away: sysprof-memprof info {}",
+            counted(copied.commands, "command line"),
+            counted(copied.texts, "text"),
+            output.display()
+        ));
+    }
+    commit(sink, output)
+}
+
 #[cfg(feature = "sql")]
 fn database(arguments: &Arguments) -> Outcome {
     let Some(output) = &arguments.output else {
@@ -128,18 +168,21 @@ fn commit(file: AtomicFile, path: &Path) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+const MEMPROF: &str = "memprof";
 #[cfg(feature = "sql")]
 const SQLITE: &str = "sqlite";
 
 fn target() -> impl TypedValueParser<Value = Target> {
     let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
-    let values = values.to_vec();
+    let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
+    let values = [values.to_vec(), vec![copy]].concat();
     #[cfg(feature = "sql")]
     let values =
         [values, vec![PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite")]].concat();
     PossibleValuesParser::new(values).try_map(|name| match &*name {
         #[cfg(feature = "sql")]
         SQLITE => Ok(Target::Database),
+        MEMPROF => Ok(Target::Copy),
         name => name.parse().map(Target::Document),
     })
 }

@@ -4,7 +4,7 @@
 //!  processes ◄── threads        functions ◄── frame_functions ──► frames ──► modules
 //!      ▲            ▲                                                ▲
 //!      └── costs ───┼──────────────────────────────► stacks ─────────┘
-//!                   └── blocks, events ────────────────┘
+//!                   └── blocks ────────────────────────┘
 //! ```
 //!
 //! `schema.sql` describes each table. Rows of tables have the numbers that the capture gives them.
