@@ -44,6 +44,8 @@ mod imports;
 mod push;
 mod web;
 
+mod packaging;
+
 mod benches;
 mod hard_cases;
 mod programs;
