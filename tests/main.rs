@@ -44,6 +44,7 @@ mod imports;
 mod push;
 mod web;
 
+mod documents;
 mod packaging;
 
 mod benches;
