@@ -1,8 +1,8 @@
 //! Other programs open what is exported, and find our numbers in it.
 
-use crate::harness::{Capture, Ran, c, installed, record, skip, wait};
+use crate::harness::{Capture, Ran, World, c, installed, record, skip, wait};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A capture with names, and with something in each number.
@@ -246,6 +246,28 @@ fn scripts_find_our_totals() {
     }
 }
 
+/// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same answers.
+#[test]
+fn databases_have_our_totals() {
+    let capture = recorded();
+    let statement = "select sum(size), count(*), sum(iif(end = 'leaked', size, 0)) from blocks";
+    let totals =
+        ["allocated_bytes", "allocations", "leaked_bytes"].map(|field| total(&capture, field).to_string());
+    let mut command = capture.world().tool(["query", "--csv"]);
+    command.arg(capture.file()).arg(statement);
+    let ran = wait(capture.world(), command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.text().lines().nth(1).map(str::trim_end), Some(&*totals.join(",")));
+    let file = export(&capture, "sqlite", &[]);
+    if installed("sqlite3").is_none() {
+        return skip("sqlite3", "not installed, so the database was not opened");
+    }
+    let mut command = capture.world().command("sqlite3");
+    command.arg("-readonly").arg(&file).arg(format!("pragma integrity_check; {statement}"));
+    let ran = wait(capture.world(), command);
+    assert_eq!((ran.code, ran.text()), (0, &*format!("ok\n{}\n", totals.join("|"))), "{}", ran.stderr);
+}
+
 /// Check that an export of a part holds that part, and that what is there is not replaced unless the user wants it.
 #[test]
 fn parts_are_exported_and_files_kept() {
@@ -263,4 +285,59 @@ fn parts_are_exported_and_files_kept() {
     assert_eq!(std::fs::read(kept).expect("it is there"), b"mine");
     let ran = capture.show(&["export", "--format", "csv", "--limit", "3"]);
     assert!(ran.code == 2 && ran.stderr.contains("drawings"), "{}", ran.stderr);
+}
+
+/// Check that a redacted copy of a recording has its numbers, and neither the arguments, the home folder, the user and the
+/// host of the recording nor what was asked to be hidden, in any chunk of it.
+#[test]
+fn redacted_copy_tells_nothing_of_its_user() {
+    let world = World::new();
+    let home = world.path("home/hedwig");
+    std::fs::create_dir_all(home.join("work")).expect("the folder is ours");
+    let program = home.join("work/acme_app");
+    std::fs::copy(c("keeps_some").flags(["-O1"]).build(), &program).expect("there is room for it");
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("machines have names");
+    let recording = record(&program).world(world).with_names().arg("--password=s3cret").env("HOME", &home);
+    let (_, capture) = recording.run();
+    let copy = capture.world().path("copy.memprof");
+    let mut tool =
+        capture.world().tool(["export", "--format", "memprof", "--redact", "--hide", "acme", "-o"]);
+    tool.arg(&copy).arg(capture.file()).env("HOME", &home).env("USER", "hedwig");
+    let ran = wait(capture.world(), tool);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("command line"), "{}", ran.stderr);
+    let secrets = ["hedwig", "s3cret", "password", "acme", "/home/"];
+    let (before, after) = (unpacked(capture.file()), unpacked(&copy));
+    for secret in secrets {
+        assert!(before.contains(secret), "the recording has {secret}");
+        assert!(!after.contains(secret), "{secret} is left");
+    }
+    let host = host.trim();
+    assert!(host.len() < 4 || !after.contains(&format!("/{host}/")), "{host} is left");
+    let info = |file: &PathBuf| {
+        let mut tool = capture.world().tool(["info", "--json"]);
+        tool.arg(file);
+        serde_json::from_slice::<Value>(&wait(capture.world(), tool).stdout).expect("info is JSON")
+    };
+    assert_eq!(info(&copy)["totals"], capture.info()["totals"]);
+}
+
+/// All chunks of a capture, unpacked as its format's document has them, as text.
+fn unpacked(file: &Path) -> String {
+    let bytes = std::fs::read(file).expect("the capture is there");
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+    let mut text = String::new();
+    let mut at = 64;
+    while bytes.get(at..at + 4) == Some(b"CHNK") {
+        let (raw, stored) = (number(at + 12), number(at + 16));
+        let payload = &bytes[at + 40..at + 40 + stored];
+        let payload = match bytes[at + 6] {
+            0 => payload.to_vec(),
+            _ => zstd::bulk::decompress(payload, raw).expect("chunks unpack"),
+        };
+        text += &String::from_utf8_lossy(&payload);
+        at += 40 + stored;
+    }
+    assert!(at > 64 && at + 40 > bytes.len(), "all chunks were read, not {at} of {} bytes", bytes.len());
+    text
 }

@@ -42,7 +42,12 @@ mod modules;
 mod options;
 
 mod exports;
+mod imports;
+mod push;
 mod web;
+
+mod documents;
+mod packaging;
 
 mod benches;
 mod hard_cases;

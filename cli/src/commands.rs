@@ -14,6 +14,7 @@ mod gate;
 pub(crate) mod header;
 pub(crate) mod history;
 pub(crate) mod html;
+pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
@@ -21,15 +22,20 @@ mod lens;
 pub(crate) mod lifetimes;
 pub(crate) mod lines;
 mod lives;
+pub(crate) mod man_pages;
 pub(crate) mod mark;
 pub(crate) mod open;
 mod parts;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
+pub(crate) mod push;
+#[cfg(feature = "sql")]
+pub(crate) mod query;
 mod question;
 pub(crate) mod reallocs;
 pub(crate) mod record;
 mod recording;
+mod redact;
 pub(crate) mod report;
 mod rules;
 pub(crate) mod run;
@@ -71,14 +77,19 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::History(arguments) => history::execute(&arguments),
         Command::Lines(arguments) => lines::execute(&arguments),
         Command::Check(arguments) => check::execute(&arguments),
+        Command::Push(arguments) => push::execute(&arguments),
+        Command::Import(arguments) => import::execute(&arguments),
         Command::Info(arguments) => info::execute(&arguments),
         Command::Dump(arguments) => dump::execute(&arguments),
         Command::Export(arguments) => export::execute(&arguments),
+        #[cfg(feature = "sql")]
+        Command::Query(arguments) => query::execute(&arguments),
         Command::Doctor(arguments) => doctor::execute(&arguments),
         Command::Header(arguments) => header::execute(&arguments),
         Command::PreloadPath(arguments) => preload_path::execute(&arguments),
         Command::InstallAgent(arguments) => install_agent::install(&arguments),
         Command::UninstallAgent(arguments) => install_agent::uninstall(&arguments),
+        Command::ManPages(arguments) => man_pages::execute(&arguments),
         Command::Completions(arguments) => completions::execute(&arguments),
         Command::Open(words) => open::execute(words),
     }

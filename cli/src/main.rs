@@ -19,6 +19,7 @@ mod log;
 mod message;
 mod output;
 mod progress;
+mod pyroscope;
 mod terminal;
 mod values;
 

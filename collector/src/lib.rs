@@ -24,6 +24,7 @@
 pub mod agent_file;
 pub mod attach;
 pub mod commands;
+pub mod import;
 pub mod launch;
 pub mod target;
 

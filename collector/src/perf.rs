@@ -37,5 +37,8 @@ mod sampler;
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::{Entered, Wanted};
 pub use event::{Probe, probe};
+pub(crate) use files::{FileId, Files};
 pub use options::{CpuOptions, Scope};
 pub(crate) use sampler::Sampler;
+pub(crate) use space::{Mapping, Space, View};
+pub(crate) use stacks::marker;

@@ -377,12 +377,17 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
     };
     let create = if options.replace { Create::Replace } else { Create::New };
-    Writer::create(&options.output, create, &metadata).map_err(|error| match error {
+    Writer::create(&options.output, create, &metadata).map_err(|error| cannot_create(&options.output, error))
+}
+
+/// Why a capture was not begun.
+pub(crate) fn cannot_create(path: &Path, error: capture::Error) -> Error {
+    match error {
         capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            Error::OutputExists { path: options.output.clone() }
+            Error::OutputExists { path: path.to_owned() }
         }
-        source => Error::Capture { path: options.output.clone(), source },
-    })
+        source => Error::Capture { path: path.to_owned(), source },
+    }
 }
 
 fn mark(orders: &mpsc::Sender<Order>, clock: &Clock, pid: Option<u32>, name: &str) -> Result<bool, Error> {

@@ -2,6 +2,7 @@
 
 use super::{Capture, Page, Recording, Running, World, c, record, wait_for};
 use rustix::process::{Pid, Signal};
+use std::path::PathBuf;
 
 /// The program, which has begun and waits.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ impl Burst {
     /// Who records it.
     pub(crate) fn collector(&self) -> Pid {
         self.running.pid()
+    }
+
+    /// Where the capture is written.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.recording.file()
     }
 
     /// Lets it happen, and gives the capture.

@@ -29,10 +29,13 @@ pub mod export;
 pub mod format;
 pub mod json;
 pub mod junit;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod text;
 pub mod web;
 
 mod compare;
+mod copy;
 mod ended;
 mod loaded;
 mod moments;
@@ -43,6 +46,7 @@ mod side_index;
 mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
+pub use copy::{Copied, Redaction, copy};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;

@@ -1,6 +1,7 @@
 //! `export`: a capture in a format that other programs open.
 
 use super::question::Question;
+use super::redact;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
@@ -9,11 +10,12 @@ use anyhow::{Context, anyhow};
 use capture::AtomicFile;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share};
-use viewer::query::Part;
+use viewer::format::counted;
+use viewer::query::{Part, Query};
 use viewer::{ExportOptions, Format, Recorded};
 
 /// Write a capture in a format that other programs open
@@ -23,13 +25,14 @@ Examples:
   sysprof-memprof export app.memprof --format pprof -o app.pb.gz && go tool pprof -http=: app.pb.gz
   sysprof-memprof export app.memprof --format flamegraph --by allocations -o app.svg
   sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
-  sysprof-memprof export app.memprof --format dot | dot -Tsvg -o app.svg")]
+  sysprof-memprof export app.memprof --format dot | dot -Tsvg -o app.svg
+  sysprof-memprof export app.memprof --format memprof --redact -o for-a-bug-report.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     /// The format
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", value_parser = target())]
+    format: Target,
     /// Where to write it [default: standard output]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -46,53 +49,140 @@ pub(crate) struct Arguments {
     /// Draw at most so many functions [default: 80]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Leave command lines out of the copy, and the names of users, hosts and home folders: for --format memprof
+    #[arg(long)]
+    redact: bool,
+    /// Leave this text out as well, wherever it stands; may be given several times
+    #[arg(long, value_name = "TEXT", requires = "redact")]
+    hide: Vec<String>,
     #[command(flatten)]
     question: Question,
 }
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// A document.
+    Document(Format),
+    /// A copy of the capture, which is a file only.
+    Copy,
+    /// A database, likewise.
+    #[cfg(feature = "sql")]
+    Database,
+}
+
 /// Writes it: to a file whole or not at all, as every file of ours.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Arguments { format, output, .. } = arguments;
-    if !format.is_cut() && (arguments.min.is_some() || arguments.limit.is_some()) {
-        let name = format.name();
-        return Err(Failure::usage(anyhow!("--min and --limit are for drawings: {name} holds everything")));
-    }
-    match output {
-        Some(output) => output::check(output, arguments.force)?,
-        None if format.is_binary() && io::stdout().is_terminal() => {
-            let name = format.name();
-            return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
-        }
-        None => {}
-    }
-    let query = arguments.question.query();
-    if format.holds_events() && (query.part != Part::Whole || !query.filter.is_empty()) {
-        let name = format.name();
+    if arguments.redact && arguments.format != Target::Copy {
         return Err(Failure::usage(anyhow!(
-            "{name} holds every event of a capture: it takes no part of it, and no choice of blocks"
+            "only a copy of the capture can be redacted: --format memprof. It exports to all other formats, too."
         )));
     }
-    let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
-    let metric = arguments.by.unwrap_or(default);
-    let options = ExportOptions { format: *format, metric, min: arguments.min, limit: arguments.limit };
-    let loaded = arguments.capture.ask(&query)?;
-    let events = Recorded::new(&arguments.capture.file);
-    match output {
-        Some(output) => to_file(output, |out| viewer::export(out, &loaded, &events, &options)),
-        None => view::print(|out, _| viewer::export(out, &loaded, &events, &options)),
+    match arguments.format {
+        Target::Document(format) => document(arguments, format),
+        Target::Copy => copy(arguments),
+        #[cfg(feature = "sql")]
+        Target::Database => database(arguments),
     }
 }
 
-fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), viewer::Error>) -> Outcome {
-    let mut out = BufWriter::new(AtomicFile::create(path)?);
-    write(&mut out)?;
+fn document(arguments: &Arguments, format: Format) -> Outcome {
+    let name = format.name();
+    if !format.is_cut() && (arguments.min.is_some() || arguments.limit.is_some()) {
+        return Err(Failure::usage(anyhow!("--min and --limit are for drawings: {name} holds everything")));
+    }
+    if arguments.output.is_none() && format.is_binary() && io::stdout().is_terminal() {
+        return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
+    }
+    if let Some(output) = &arguments.output {
+        output::check(output, arguments.force)?;
+    }
+    let query = arguments.question.query();
+    if format.holds_events() {
+        wants_all(&query, name)?;
+    }
+    let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
+    let metric = arguments.by.unwrap_or(default);
+    let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
+    let loaded = arguments.capture.ask(&query)?;
+    let events = Recorded::new(&arguments.capture.file);
+    let Some(output) = &arguments.output else {
+        return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
+    };
+    let mut out = BufWriter::new(AtomicFile::create(output)?);
+    viewer::export(&mut out, &loaded, &events, &options)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error);
-    file.with_context(|| format!("cannot write {}", path.display()))?.commit()?;
+    commit(file.with_context(|| format!("cannot write {}", output.display()))?, output)
+}
+
+fn copy(arguments: &Arguments) -> Outcome {
+    let Some(output) = &arguments.output else {
+        return Err(Failure::usage(anyhow!("a copy of a capture is a file. Give its name with --output.")));
+    };
+    output::check(output, arguments.force)?;
+    wants_all(&arguments.question.query(), MEMPROF)?;
+    let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
+    let Capture { file, .. } = &arguments.capture;
+    let (sink, copied) =
+        viewer::copy(file, arguments.capture.naming(), AtomicFile::create(output)?, redaction)
+            .map_err(view::failure)?;
+    view::tell(copied.looked_up);
+    if arguments.redact {
+        message::plain(&format!(
+            "Left out {}, changed {}. Look through it before you give it away: sysprof-memprof info {}",
+            counted(copied.commands, "command line"),
+            counted(copied.texts, "text"),
+            output.display()
+        ));
+    }
+    commit(sink, output)
+}
+
+#[cfg(feature = "sql")]
+fn database(arguments: &Arguments) -> Outcome {
+    let Some(output) = &arguments.output else {
+        return Err(Failure::usage(anyhow!("a database is a file. Give its name with --output.")));
+    };
+    output::check(output, arguments.force)?;
+    wants_all(&arguments.question.query(), SQLITE)?;
+    let loaded = arguments.capture.open()?;
+    // An empty file is an empty database.
+    let file = AtomicFile::create(output)?;
+    viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))?;
+    commit(file, output)
+}
+
+/// Fails if a part was asked for in a format that has none.
+fn wants_all(query: &Query, name: &str) -> Result<(), Failure> {
+    if query.part == Part::Whole && query.filter.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "{name} holds every event of a capture: it takes no part of it, and no choice of blocks"
+    )))
+}
+
+fn commit(file: AtomicFile, path: &Path) -> Outcome {
+    file.commit()?;
     message::plain(&format!("Wrote {}", path.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
+const MEMPROF: &str = "memprof";
+#[cfg(feature = "sql")]
+const SQLITE: &str = "sqlite";
+
+fn target() -> impl TypedValueParser<Value = Target> {
     let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
-    PossibleValuesParser::new(values).try_map(|name| name.parse())
+    let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
+    let values = [values.to_vec(), vec![copy]].concat();
+    #[cfg(feature = "sql")]
+    let values =
+        [values, vec![PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite")]].concat();
+    PossibleValuesParser::new(values).try_map(|name| match &*name {
+        #[cfg(feature = "sql")]
+        SQLITE => Ok(Target::Database),
+        MEMPROF => Ok(Target::Copy),
+        name => name.parse().map(Target::Document),
+    })
 }

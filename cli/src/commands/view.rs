@@ -130,7 +130,8 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
     }
 }
 
-fn summarize(file: &Path) -> Result<(), Failure> {
+/// Writes the summary that follows a recording, on standard error.
+pub(super) fn summarize(file: &Path) -> Result<(), Failure> {
     let loaded = open(file, Naming::Stored)?;
     let stderr = io::stderr();
     let style =

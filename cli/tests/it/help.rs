@@ -3,7 +3,7 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 18] = [
     "run",
     "record",
     "report",
@@ -13,11 +13,15 @@ const COMMANDS: [&str; 14] = [
     "dump",
     "header",
     "export",
+    "import",
+    "push",
+    "query",
     "doctor",
     "preload-path",
     "install-agent",
     "uninstall-agent",
     "completions",
+    "man-pages",
 ];
 
 /// Check that the help names every command, and has examples, exit codes and variables.

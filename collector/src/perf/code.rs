@@ -12,7 +12,7 @@ const KEPT: usize = 1 << 13;
 const MOST_HEADERS: usize = 128;
 
 /// Contents and tables of a file.
-pub(super) struct Code {
+pub(crate) struct Code {
     bytes: Bytes,
     /// What is known of the file.
     pub(super) file: ModuleFile,
@@ -67,7 +67,7 @@ impl Code {
 
     /// What to take off an address of a process that maps the file from `offset` on at `start`, to get one of the
     /// file's own.
-    pub(super) fn bias(&self, start: u64, offset: u64) -> u64 {
+    pub(crate) fn bias(&self, start: u64, offset: u64) -> u64 {
         // Mappings begin on pages, segments anywhere on them.
         let holds = |segment: &&Segment| {
             offset >= segment.offset & !0xfff && offset < segment.offset.saturating_add(segment.length)

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 16;
 
 /// Position of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct FileId(pub(super) u32);
+pub(crate) struct FileId(pub(super) u32);
 
 /// What the kernel says about a mapped file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,7 +33,9 @@ struct File {
 
 /// The files.
 #[derive(Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
+    /// They were mapped long ago, perhaps on another machine.
+    are_of_a_file: bool,
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
     /// Files that were parsed.
@@ -41,8 +43,14 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// Those that a file tells of: they are looked for by their paths alone, and what this machine's processes have
+    /// in common says nothing of them.
+    pub(crate) fn of_a_file() -> Files {
+        Files { are_of_a_file: true, ..Files::default() }
+    }
+
     /// The file that a mapping names; none for memory that no file holds.
-    pub(super) fn id(&mut self, path: &[u8], build_id: &[u8], inode: u64) -> Option<FileId> {
+    pub(crate) fn id(&mut self, path: &[u8], build_id: &[u8], inode: u64) -> Option<FileId> {
         let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         if path != VDSO.as_bytes() && (!path.starts_with(b"/") || path.starts_with(b"//")) {
             return None;
@@ -59,11 +67,11 @@ impl Files {
     }
 
     /// Its contents, opened on behalf of a process that maps it.
-    pub(super) fn code(&self, id: FileId, pid: u32) -> Option<&Code> {
+    pub(crate) fn code(&self, id: FileId, pid: u32) -> Option<&Code> {
         let file = self.files.get(id.0 as usize)?;
         let code = file.code.get_or_init(|| {
             self.opened.set(self.opened.get() + 1);
-            open(&file.key, pid)
+            if self.are_of_a_file { open_now(&file.key) } else { open(&file.key, pid) }
         });
         code.as_ref().ok()
     }
@@ -74,7 +82,7 @@ impl Files {
     }
 
     /// What is known of it, as far as it was opened.
-    pub(super) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
+    pub(crate) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
         let Some(key) = self.key(id) else { return ModuleFile::default() };
         match self.code(id, pid) {
             Some(code) => code.file.clone(),
@@ -92,11 +100,20 @@ fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
         return Code::vdso(image, VDSO);
     }
     let inside = PathBuf::from(format!("/proc/{pid}/root{}", key.path));
-    let at = |path: &Path| {
-        let known = ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(path) };
-        Code::open(&known, &key.path)
-    };
-    at(&inside).or_else(|_| at(Path::new(&key.path)))
+    open_at(key, &inside).or_else(|_| open_at(key, Path::new(&key.path)))
+}
+
+/// Opens a file as we see it, unless nothing says that it is the one that was mapped.
+fn open_now(key: &Key) -> Result<Code, Reason> {
+    if key.build_id.is_empty() && key.inode == 0 {
+        return Err(Reason::FileMissing);
+    }
+    open_at(key, Path::new(&key.path))
+}
+
+fn open_at(key: &Key, path: &Path) -> Result<Code, Reason> {
+    let known = ModuleFile { build_id: key.build_id.clone(), inode: key.inode, ..ModuleFile::at(path) };
+    Code::open(&known, &key.path)
 }
 
 #[cfg(test)]

@@ -11,21 +11,21 @@ const MOST: usize = 1 << 17;
 
 /// A piece of mapped code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
-    pub(super) end: u64,
+pub(crate) struct Mapping {
+    pub(crate) end: u64,
     /// Where in its file it begins.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// None for memory that no file holds.
-    pub(super) file: Option<FileId>,
+    pub(crate) file: Option<FileId>,
 }
 
 /// All mapped code of a process. A fork shares it until one of both changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Space(Rc<BTreeMap<u64, Mapping>>);
+pub(crate) struct Space(Rc<BTreeMap<u64, Mapping>>);
 
 impl Space {
     /// A mapping took the place of whatever was there.
-    pub(super) fn map(&mut self, start: u64, mapping: Mapping) {
+    pub(crate) fn map(&mut self, start: u64, mapping: Mapping) {
         if start >= mapping.end || self.0.len() >= MOST {
             return;
         }
@@ -47,7 +47,7 @@ impl Space {
 
     /// The mapping that an address lies in, and where that begins.
     // Cost: a few steps down a tree.
-    pub(super) fn find(&self, address: u64) -> Option<(u64, Mapping)> {
+    pub(crate) fn find(&self, address: u64) -> Option<(u64, Mapping)> {
         let (start, mapping) = self.0.range(..=address).next_back()?;
         (address < mapping.end).then_some((*start, *mapping))
     }
@@ -59,10 +59,10 @@ impl Space {
 }
 
 /// A process' code with the files behind it, for the unwinder.
-pub(super) struct View<'a> {
-    pub(super) space: &'a Space,
-    pub(super) files: &'a Files,
-    pub(super) pid: u32,
+pub(crate) struct View<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) files: &'a Files,
+    pub(crate) pid: u32,
 }
 
 impl View<'_> {

@@ -26,7 +26,7 @@ impl Stacks {
 }
 
 /// The outermost frame of a stack that ends so; none where it is complete.
-pub(super) fn marker(end: End) -> Option<Pseudo> {
+pub(crate) fn marker(end: End) -> Option<Pseudo> {
     match end {
         End::Root => None,
         End::Truncated => Some(Pseudo::Truncated),

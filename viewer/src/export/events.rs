@@ -24,7 +24,7 @@ impl Events for Vec<Event> {
 
 /// Shows the life of every block to an observer, and gives it back. What a growing file has got since it was counted is
 /// left out.
-pub(super) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
+pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
     let mut load = Load::watched(&loaded.tables, watch);
     let mut left = loaded.profile.events;
     events.each(&mut |event| {

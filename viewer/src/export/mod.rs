@@ -36,6 +36,8 @@ mod walk;
 mod xml;
 
 pub use events::Events;
+#[cfg(feature = "sql")]
+pub(crate) use events::observe;
 pub use format::{Format, UnknownFormat};
 
 use crate::analysis::{Metric, Share};

@@ -1,0 +1,88 @@
+//! `import`: a recording of another tool as a capture.
+
+use super::view;
+use crate::exit::{Failure, Outcome};
+use crate::{message, output};
+use clap::Args;
+use collector::import::{self, Import, ImportError};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use viewer::format::counted;
+
+/// Make a capture of another tool's recording
+///
+/// It reads files of heaptrack (heaptrack.NAME.PID.zst or .gz) and of perf record (perf.data). What a format does not say is
+/// missing from the capture, whose `info` tells what that is.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof import heaptrack.app.4711.zst -o app.memprof && sysprof-memprof report app.memprof
+  sysprof-memprof import perf.data -o cpu.memprof && sysprof-memprof report cpu.memprof --cpu")]
+pub(crate) struct Arguments {
+    /// The other tool's file
+    file: PathBuf,
+    /// Where to write the capture [default: the file's name with .memprof, in the current folder]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Do not store the command line
+    #[arg(long)]
+    no_cmdline: bool,
+}
+
+/// Imports it and says what came of it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => output::unused(default_name(&arguments.file)),
+    };
+    output::check(&output, arguments.force)?;
+    let what = Import {
+        file: arguments.file.clone(),
+        output: output.clone(),
+        replace: arguments.force,
+        store_command: !arguments.no_cmdline,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let imported = import::import(&what).map_err(|error| match error {
+        ImportError::Output(error) => Failure::from(error),
+        error => Failure::usage(error),
+    })?;
+    let mut what = Vec::new();
+    if imported.events > 0 {
+        what.push(counted(imported.events, "event"));
+    }
+    if imported.samples > 0 {
+        what.push(counted(imported.samples, "sample"));
+    }
+    message::plain(&format!("Wrote {}: {} of {}", output.display(), what.join(" and "), imported.tool));
+    view::summarize(&output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `heaptrack.app.4711.zst` becomes `heaptrack.app.4711.memprof`.
+fn default_name(file: &Path) -> PathBuf {
+    let name = Path::new(file.file_name().unwrap_or_default());
+    let is_packed = name.extension().is_some_and(|end| end == "zst" || end == "gz");
+    let stem = if is_packed { name.file_stem().unwrap_or_default() } else { name.as_os_str() };
+    PathBuf::from(format!("{}.memprof", stem.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a capture is named after what it is made from.
+    #[test]
+    fn captures_are_named_after_their_source() {
+        for (file, name) in [
+            ("/x/heaptrack.app.7.zst", "heaptrack.app.7.memprof"),
+            ("heaptrack.app.7.gz", "heaptrack.app.7.memprof"),
+            ("perf.data", "perf.data.memprof"),
+        ] {
+            assert_eq!(default_name(Path::new(file)), Path::new(name));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `man-pages`: the manual, made from the definition of the command line.
+
+use crate::args;
+use crate::exit::Outcome;
+use anyhow::Context;
+use clap::Args;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write the manual pages into a folder
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  sysprof-memprof man-pages ~/.local/share/man/man1 && man sysprof-memprof-run"
+)]
+pub(crate) struct Arguments {
+    /// The folder, which is made if it is not there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Writes a page for each command, and prints their names.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let folder = &arguments.folder;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut out = std::io::stdout().lock();
+    for (name, text) in pages()? {
+        let path: PathBuf = Path::new(folder).join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        writeln!(out, "{}", path.display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names and texts of all pages, that of the whole first.
+fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let mut whole = args::definition();
+    // Commands learn from it what they are called.
+    whole.build();
+    let parts =
+        whole.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    let parts = parts.map(|command| {
+        let name = format!("{}-{}", whole.get_name(), command.get_name());
+        command.clone().name(name)
+    });
+    let all: Vec<clap::Command> = std::iter::once(whole.clone()).chain(parts).collect();
+    all.into_iter()
+        .map(|command| {
+            let name = format!("{}.1", command.get_name());
+            let command = command.version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
+            let mut text = Vec::new();
+            clap_mangen::Man::new(command).manual("sysprof-memprof").date("").render(&mut text)?;
+            Ok((name, text))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that each command has a page, whose name is what `man` looks for, with its options and a usage line of its own.
+    #[test]
+    fn every_command_has_a_page() {
+        let pages = pages().unwrap();
+        let (first, _) = &pages[0];
+        assert_eq!(first, "sysprof-memprof.1");
+        for command in args::definition().get_subcommands() {
+            let name = format!("sysprof-memprof-{}.1", command.get_name());
+            let page = pages.iter().find(|(page, _)| *page == name).unwrap_or_else(|| panic!("{name}"));
+            let text = String::from_utf8(page.1.clone()).unwrap();
+            for option in command.get_arguments().filter_map(|option| option.get_long()) {
+                let option = format!("\\-\\-{}", option.replace('-', "\\-"));
+                assert!(text.contains(&option), "{name} has {option}: {text}");
+            }
+            for section in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
+                assert!(text.contains(section), "{name} has {section}: {text}");
+            }
+        }
+    }
+}

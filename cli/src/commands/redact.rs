@@ -1,0 +1,22 @@
+//! What this machine calls itself and its users.
+
+use std::path::PathBuf;
+use viewer::Redaction;
+
+/// What is taken out of a copy: of this user and machine, and what was asked for.
+pub(super) fn redaction(hide: &[String]) -> Redaction {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let mut redaction = Redaction::new();
+    let home = PathBuf::from(variable("HOME"));
+    if let Some(user) = home.file_name() {
+        redaction = redaction.name(&user.to_string_lossy());
+    }
+    for user in [variable("USER"), variable("LOGNAME"), variable("SUDO_USER")] {
+        redaction = redaction.name(&user);
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // Of `box.example.org`, both that and `box`.
+    let short = host.split('.').next().unwrap_or_default();
+    redaction = redaction.home(&home.to_string_lossy()).name(short).name(&host);
+    hide.iter().fold(redaction, |redaction, text| redaction.hide(text))
+}

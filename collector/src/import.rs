@@ -1,0 +1,191 @@
+//! Recordings of other tools, as captures: so that old ones open in the same views.
+//!
+//! ```text
+//!  heaptrack.NAME.PID.zst ─► unpack ─► lines ─► heaptrack ─┐
+//!                                                          ├─► capture::Writer
+//!  perf.data ──────────────► records ────────► perf_data ──┘
+//! ```
+//!
+//! A file of another tool is anybody's: what it says is checked, tables that it makes are bounded by its length, and what is
+//! wrong with it is an error that names the place. What a format does not say is left empty, and said in the capture's
+//! remarks.
+
+mod heaptrack;
+mod lines;
+mod perf_data;
+mod unpack;
+
+use crate::Error;
+use capture::{Create, Metadata, Writer};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// What to import, and where to.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The other tool's file.
+    pub file: PathBuf,
+    /// The capture.
+    pub output: PathBuf,
+    /// Take the place of a capture that is there.
+    pub replace: bool,
+    /// Keep command lines.
+    pub store_command: bool,
+    /// Version of this tool.
+    pub tool_version: String,
+}
+
+/// What was imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Name of the tool that wrote the file.
+    pub tool: &'static str,
+    /// Allocations and frees.
+    pub events: u64,
+    /// Samples of processors.
+    pub samples: u64,
+}
+
+/// Why a file cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The capture could not be written.
+    #[error(transparent)]
+    Output(#[from] Error),
+    /// The file could not be read.
+    #[error("cannot read {file}: {source}")]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system said, or the decompressor.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error(
+        "{file} is nothing that can be imported: give a file of heaptrack (heaptrack.NAME.PID.zst or .gz) or of perf \
+         (perf.data)"
+    )]
+    Unknown {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file is wrong.
+    #[error("{file}, {place}: {what}")]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// Where.
+        place: Place,
+        /// What is wrong, and what to do.
+        what: &'static str,
+    },
+}
+
+/// A place in a file of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of text, from 1.
+    Line(u64),
+    /// A byte, from 0.
+    Byte(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(out, "line {line}"),
+            Place::Byte(byte) => write!(out, "byte {byte}"),
+        }
+    }
+}
+
+/// What goes wrong within a file, before its name is added.
+#[derive(Debug)]
+enum Wrong {
+    Read(io::Error),
+    Write(capture::Error),
+    Malformed(Place, &'static str),
+    Unknown,
+}
+
+impl From<capture::Error> for Wrong {
+    fn from(error: capture::Error) -> Wrong {
+        Wrong::Write(error)
+    }
+}
+
+/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed.
+///
+/// # Errors
+/// When the file is none of those that are known, or damaged; when the capture cannot be written.
+pub fn import(import: &Import) -> Result<Imported, ImportError> {
+    let read = |source| ImportError::Read { file: import.file.clone(), source };
+    let mut file = File::open(&import.file).map_err(read)?;
+    let attributes = file.metadata().map_err(read)?;
+    let mut start = [0; unpack::START];
+    let length = read_start(&mut file, &mut start).map_err(read)?;
+    let wrong = |wrong| of(import, wrong);
+    let result = if start == perf_data::MAGIC {
+        let data = perf_data::begin(file).map_err(wrong)?;
+        let writer = begin(import, &attributes, "perf")?;
+        perf_data::import(data, writer)
+    } else {
+        let unpacked = unpack::unpack(file, &start[..length]).map_err(read)?;
+        // A file that is nothing we know must not cost a capture that is there.
+        let mut lines = lines::Lines::new(unpacked, attributes.len());
+        heaptrack::begin(&mut lines).map_err(wrong)?;
+        let writer = begin(import, &attributes, "heaptrack")?;
+        heaptrack::import(lines, writer, import.store_command)
+    };
+    result.map_err(|error| {
+        // Half a recording would look like a whole one.
+        let _stays = std::fs::remove_file(&import.output);
+        wrong(error)
+    })
+}
+
+/// Begins the capture.
+fn begin(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Result<Writer, ImportError> {
+    let written = attributes.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let metadata = Metadata {
+        tool_version: import.tool_version.clone(),
+        started_unix_ns: u64::try_from(written.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX),
+        options: vec![("imported".into(), tool.into())],
+        ..Metadata::default()
+    };
+    let create = if import.replace { Create::Replace } else { Create::New };
+    let created = Writer::create(&import.output, create, &metadata);
+    Ok(created.map_err(|source| crate::session::cannot_create(&import.output, source))?)
+}
+
+fn read_start(file: &mut File, start: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while let Some(rest) = start.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    file.rewind()?;
+    Ok(length)
+}
+
+fn of(import: &Import, wrong: Wrong) -> ImportError {
+    let file = import.file.clone();
+    match wrong {
+        Wrong::Read(source) => ImportError::Read { file, source },
+        Wrong::Write(source) => ImportError::Output(Error::Capture { path: import.output.clone(), source }),
+        Wrong::Malformed(place, what) => ImportError::Malformed { file, place, what },
+        Wrong::Unknown => ImportError::Unknown { file },
+    }
+}
+
+/// The name of a program, of its path.
+fn program(path: &str) -> String {
+    Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The lines of a text that may be anybody's.
+
+use super::{Place, Wrong};
+use std::io::{BufRead, BufReader, Read};
+
+/// Longest line: a name of a heavily templated function takes some ten kilobytes.
+const LONGEST: u64 = 1 << 20;
+/// Memory for tables, whatever the length of the file, and for each of its bytes. Text compresses twentyfold.
+const TABLES: (u64, u64) = (256 << 20, 64);
+
+/// Reads line by line, and keeps account of the memory that is made of them.
+pub(super) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+    left: u64,
+}
+
+impl<R: Read> Lines<R> {
+    /// The lines of an input, made from a file of this length.
+    pub(super) fn new(input: R, file_length: u64) -> Self {
+        let left = TABLES.0.saturating_add(file_length.saturating_mul(TABLES.1));
+        Lines { input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0, left }
+    }
+
+    /// Goes to the next line; false when there is none.
+    pub(super) fn advance(&mut self) -> Result<bool, Wrong> {
+        self.line.clear();
+        let read =
+            self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.line).map_err(Wrong::Read)?;
+        self.number += 1;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if read as u64 == LONGEST {
+            return Err(self.wrong("the line is longer than any that is written"));
+        }
+        Ok(read > 0)
+    }
+
+    /// The line without its end.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// An error at this line.
+    pub(super) fn wrong(&self, what: &'static str) -> Wrong {
+        Wrong::Malformed(Place::Line(self.number), what)
+    }
+
+    /// Takes so many bytes for a table.
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Wrong> {
+        self.left = self
+            .left
+            .checked_sub(bytes as u64)
+            .ok_or_else(|| self.wrong("its tables are larger than those of any recording of its length"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+/* The program of the pages beside it: it answers requests, remembers some, and fills a cache in between.
+   -DCACHE=2 makes the cache twice as large: another build, to be compared. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef CACHE
+#define CACHE 1
+#endif
+
+enum { REQUESTS = 1000, ENTRIES = 100 };
+
+static char *history[REQUESTS];
+static char *cache[ENTRIES];
+static volatile sig_atomic_t is_over;
+
+/* Keeps what was asked: nobody ever frees it. */
+static void remember(int request) {
+  history[request] = malloc(128);
+  snprintf(history[request], 128, "request %d", request);
+}
+
+/* A buffer that is needed for a moment. */
+static void answer(int request) {
+  char *text = malloc(4096);
+  memset(text, request, 4096);
+  free(text);
+  if (request % 10 == 0)
+    remember(request);
+}
+
+static void fill_cache(void) {
+  for (int i = 0; i < ENTRIES; i++) {
+    cache[i] = malloc(10000 * CACHE);
+    memset(cache[i], i, 10000 * CACHE);
+  }
+}
+
+static void drop_cache(void) {
+  for (int i = 0; i < ENTRIES; i++)
+    free(cache[i]);
+}
+
+static void end(int signal) {
+  (void)signal;
+  is_over = 1;
+}
+
+int main(int count, char **words) {
+  if (count > 1 && !strcmp(words[1], "serve")) {
+    signal(SIGTERM, end);
+    for (int request = 0; !is_over; request++)
+      answer(request % REQUESTS);
+    return 0;
+  }
+  for (int request = 0; request < REQUESTS; request++) {
+    answer(request);
+    if (request == REQUESTS / 2)
+      fill_cache();
+  }
+  drop_cache();
+  /* The place is all that is forgotten, so the blocks are lost. */
+  memset(history, 0, sizeof history);
+  return 0;
+}

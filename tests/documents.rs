@@ -1,0 +1,94 @@
+//! The commands of the documents do what the documents say: each page is run as one script, in a world of its own.
+
+use crate::harness::{Ran, World, product, wait};
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tasks")
+}
+
+/// Runs the blocks of a page, each command shown before it is executed; fails at the first that fails.
+fn follow(page: &str) -> (World, Ran) {
+    let world = World::new();
+    let text = std::fs::read_to_string(folder().join(format!("{page}.md"))).expect("the page is there");
+    let blocks: Vec<&str> =
+        text.split("```sh\n").skip(1).filter_map(|part| Some(part.split_once("\n```")?.0)).collect();
+    assert!(!blocks.is_empty(), "{page} has commands");
+    std::fs::copy(folder().join("example.c"), world.path("example.c")).expect("the folder is ours");
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).expect("the folder is ours");
+    std::os::unix::fs::symlink(product(), bin.join("sysprof-memprof")).expect("the folder is ours");
+    let script = world.write("page.sh", blocks.join("\n") + "\nwait\n");
+    let mut command = world.command("bash");
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.args(["-euxo", "pipefail"]).arg(script).env("PATH", format!("{}:{path}", bin.display()));
+    let ran = wait(&world, command);
+    (world, ran)
+}
+
+/// What pages promise that their output has, beside that every command succeeds.
+fn promises(page: &str) -> &'static [&'static str] {
+    match page {
+        "find-a-leak" => &["remember", "12.5 KiB"],
+        "find-the-peak" => &["fill_cache"],
+        "watch-a-service" => &["answer"],
+        "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
+        "read-a-diff" => &["fill_cache", "the cache has grown"],
+        "get-symbols" => &["fill_cache", "<in example>"],
+        "containers" => &["libsysprof_memprof_preload.so"],
+        "what-a-capture-contains" => &["--password=secret", "redacted"],
+        "itself" => &["symbols::"],
+        other => panic!("{other} has no promises"),
+    }
+}
+
+/// Check that every command of a page succeeds, and that what the page says about the output is so.
+fn check(page: &str) {
+    let (world, ran) = follow(page);
+    assert_eq!(ran.code, 0, "{page}:\n{}\n{}", ran.text(), ran.stderr);
+    let output = format!("{}{}", ran.text(), ran.stderr);
+    for promise in promises(page) {
+        assert!(output.contains(promise), "{page} shows {promise}:\n{output}");
+    }
+    drop(world);
+}
+
+macro_rules! pages {
+    ($($(#[$doc:meta])* $test:ident $page:literal),+ $(,)?) => {
+        $($(#[$doc])* #[test] fn $test() { check($page) })+
+        const TESTED: &[&str] = &[$($page),+];
+    };
+}
+
+pages! {
+    /// Check that the page leads to the leak.
+    leak_is_found "find-a-leak",
+    /// Check that the page leads to who holds the peak.
+    peak_is_found "find-the-peak",
+    /// Check that the page records a service that runs, and that it goes on.
+    service_is_watched "watch-a-service",
+    /// Check that the page's limits hold the good build and stop the bad ones.
+    build_is_gated "gate-a-build",
+    /// Check that the page's diff names what grew.
+    diff_is_read "read-a-diff",
+    /// Check that the page's programs have the names that it says.
+    symbols_are_there "get-symbols",
+    /// Check that what the page does outside of containers works.
+    agent_goes_into_an_image "containers",
+    /// Check that a capture and its redacted copy hold what the page says.
+    capture_holds_what_is_said "what-a-capture-contains",
+    /// Check that the command can be recorded by itself.
+    command_records_itself "itself",
+}
+
+/// Check that every page is run, and that the table of pages has each.
+#[test]
+fn all_pages_are_run() {
+    let table = std::fs::read_to_string(folder().join("README.md")).expect("the table is there");
+    for entry in std::fs::read_dir(folder()).expect("the folder is there") {
+        let name = entry.expect("it can be read").file_name().into_string().expect("plain names");
+        let Some(page) = name.strip_suffix(".md").filter(|page| *page != "README") else { continue };
+        assert!(TESTED.contains(&page), "{page} is run");
+        assert!(table.contains(&format!("({name})")), "{page} is in the table");
+    }
+}

@@ -1,0 +1,140 @@
+//! Recordings of other tools, imported, have the numbers that these tools print.
+
+use crate::harness::{Capture, World, c, cpp, installed, skip, wait};
+use std::path::PathBuf;
+
+/// heaptrack's recording of a program, with what `heaptrack_print` says about it.
+fn heaptracked(world: &World, program: &PathBuf) -> Option<(PathBuf, String)> {
+    for tool in ["heaptrack", "heaptrack_print"] {
+        if installed(tool).is_none() {
+            skip(tool, "not installed, so none of its recordings was imported");
+            return None;
+        }
+    }
+    let mut command = world.command("heaptrack");
+    let ran = wait(world, {
+        command.arg("--output").arg(world.path("theirs")).arg(program);
+        command
+    });
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let file = ["zst", "gz"].map(|end| world.path(&format!("theirs.{end}")));
+    let file = file.into_iter().find(|file| file.exists()).expect("heaptrack writes a file");
+    let mut command = world.command("heaptrack_print");
+    command.arg("--disable-embedded-suppressions").arg(&file);
+    let ran = wait(world, command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    Some((file, ran.text().to_string()))
+}
+
+/// The number behind a text of `heaptrack_print`.
+fn number<'t>(printed: &'t str, name: &str) -> &'t str {
+    let line = printed.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()).unwrap_or_else(|| panic!("{name} in {printed}"))
+}
+
+/// Bytes as heaptrack writes them.
+fn decimal(bytes: u64) -> String {
+    match bytes {
+        ..1000 => format!("{bytes}B"),
+        1000..1_000_000 => format!("{:.2}K", bytes as f64 / 1e3),
+        _ => format!("{:.2}M", bytes as f64 / 1e6),
+    }
+}
+
+/// Check that heaptrack's recordings of programs in C and C++, imported, have the numbers of allocations, the peak and the
+/// leaks that heaptrack prints, and names of functions.
+#[test]
+fn heaptrack_recordings_keep_their_numbers() {
+    let programs = [
+        ("main", c("mixed_calls").flags(["-O1"]).build()),
+        ("main", cpp("templates").flags(["-O1"]).build()),
+    ];
+    for (function, program) in programs {
+        let world = World::new();
+        let Some((file, printed)) = heaptracked(&world, &program) else { return };
+        let output = world.path("it.memprof");
+        let mut tool = world.tool(["import", "--output"]);
+        tool.arg(&output).arg(&file);
+        let ran = wait(&world, tool);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let capture = Capture::new(world, output);
+        let info = capture.info();
+        let total =
+            |field: &str| info["totals"][field].as_u64().unwrap_or_else(|| panic!("{field} of {info}"));
+        assert_eq!(number(&printed, "calls to allocation functions:"), total("allocations").to_string());
+        assert_eq!(number(&printed, "peak heap memory consumption:"), decimal(total("peak_bytes")));
+        assert_eq!(number(&printed, "total memory leaked:"), decimal(total("leaked_bytes")));
+        assert_eq!((total("unmatched_frees"), total("conflicts")), (0, 0), "{info}");
+        let named = |row: &crate::harness::Row| row.names().iter().any(|name| name == function);
+        assert!(capture.rows().iter().any(named), "{function} is on a stack");
+    }
+}
+
+/// Check that perf's recordings, with both ways to take stacks, have as many samples as `perf script` prints, and that the
+/// function that computes for a third of the time is on the stacks of a fifth of them, called by `main`.
+#[test]
+fn perf_recordings_keep_their_samples() {
+    let program = c("known_work").flags(["-O1", "-fno-omit-frame-pointer"]).build();
+    for stacks in ["fp", "dwarf,16384"] {
+        let world = World::new();
+        let Some(file) = perf_recorded(&world, &program, stacks) else { return };
+        let mut command = world.command("perf");
+        command.args(["script", "-F", "comm,tid,time,ip", "-i"]).arg(&file);
+        let printed = wait(&world, command);
+        assert_eq!(printed.code, 0, "{}", printed.stderr);
+        // A line of its own begins a sample, addresses stand below it.
+        let expected =
+            printed.text().lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '\t'])).count();
+        let output = world.path("it.memprof");
+        let mut tool = world.tool(["import", "--output"]);
+        tool.arg(&output).arg(&file);
+        let ran = wait(&world, tool);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let capture = Capture::new(world, output);
+        let info = capture.info();
+        assert_eq!(info["cpu"]["samples"].as_u64(), Some(expected as u64), "{stacks}: {}", info["cpu"]);
+        let dumped = capture.show(&["dump", "--samples", "--json"]);
+        let on_stack = |line: &&str| line.contains("\"burn\"") && line.contains("\"main\"");
+        let worked = dumped.text().lines().filter(on_stack).count();
+        assert!(worked * 5 > expected, "{stacks}: {worked} of {expected} samples:\n{}", dumped.text());
+    }
+}
+
+/// perf's recording of a program; none where perf is not installed or not permitted.
+fn perf_recorded(world: &World, program: &PathBuf, stacks: &str) -> Option<PathBuf> {
+    if installed("perf").is_none() {
+        skip("perf", "not installed, so none of its recordings was imported");
+        return None;
+    }
+    let file = world.path("perf.data");
+    let mut command = world.command("perf");
+    // The clock is there in virtual machines, too.
+    command.args(["record", "--quiet", "-e", "cpu-clock:u", "-F", "997", "--call-graph", stacks, "-o"]);
+    command.arg(&file).arg(program);
+    let ran = wait(world, command);
+    if !file.exists() {
+        skip("perf", &format!("cannot record here: {}", ran.stderr));
+        return None;
+    }
+    Some(file)
+}
+
+/// Check that what is no recording of another tool is refused with a reason, and leaves neither a file nor a change.
+#[test]
+fn other_files_are_refused() {
+    let world = World::new();
+    let file = world.write("notes.txt", "v is for version\n");
+    let there = world.write("there.memprof", "mine");
+    for (arguments, reason) in [
+        (&["import", "notes.txt"][..], "nothing that can be imported"),
+        (&["import", "gone.zst"], "No such file"),
+        (&["import", "notes.txt", "-o", "there.memprof"], "--force"),
+        (&["import", "notes.txt", "-o", "there.memprof", "--force"], "nothing that can be imported"),
+    ] {
+        let ran = wait(&world, world.tool(arguments));
+        assert!(ran.code == 2 && ran.stderr.contains(reason), "{arguments:?}: {} {}", ran.code, ran.stderr);
+        assert_eq!(std::fs::read(&there).expect("it is there"), b"mine");
+        assert!(!world.path("notes.txt.memprof").exists());
+    }
+    assert!(file.exists());
+}

@@ -1,0 +1,121 @@
+//! What is installed is complete, works wherever it is moved to, and goes away without a trace.
+
+use crate::harness::{Ran, World, c, installed, product, skip, wait};
+use std::path::{Path, PathBuf};
+
+/// A script of the repository, run in this world.
+fn script(world: &World, name: &str, arguments: &[&str]) -> Ran {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+    let mut command = world.command(path);
+    // Home is this world, since uninstalling removes what is kept there.
+    command.args(arguments).env("HOME", world.folder()).env_remove("XDG_CACHE_HOME");
+    wait(world, command)
+}
+
+fn files(below: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(below).into_iter().flatten() {
+        let entry = entry.expect("a folder of ours");
+        let path = entry.path();
+        all.extend(if entry.file_type().expect("it has a type").is_dir() {
+            files(&path)
+        } else {
+            vec![path]
+        });
+    }
+    all
+}
+
+/// Installs the product below a prefix, with a file of somebody else's beside it.
+fn install(world: &World) -> PathBuf {
+    let prefix = world.path("opt/memprof");
+    std::fs::create_dir_all(prefix.join("share/man")).expect("the folder is ours");
+    std::fs::write(prefix.join("share/man/other"), "mine").expect("the folder is ours");
+    let (program, place) = (product(), prefix.to_str().expect("a plain name"));
+    let program = program.to_str().expect("a plain name");
+    let ran = script(world, "install", &["--prefix", place, "--program", program]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    prefix
+}
+
+/// Check that all that belongs to the command is installed, that an installed tree which was moved records with the agent
+/// beside it, and that uninstalling leaves just what was there before.
+#[test]
+fn installed_tree_can_be_moved_and_removed() {
+    let world = World::new();
+    let prefix = install(&world);
+    for path in [
+        "bin/sysprof-memprof",
+        "lib/sysprof-memprof/libsysprof_memprof_preload.so",
+        "include/sysprof_memprof.h",
+        "share/man/man1/sysprof-memprof.1.gz",
+        "share/man/man1/sysprof-memprof-run.1.gz",
+        "share/bash-completion/completions/sysprof-memprof",
+        "share/zsh/site-functions/_sysprof-memprof",
+        "share/fish/vendor_completions.d/sysprof-memprof.fish",
+        "lib/systemd/system/sysprof-memprof.service",
+        "share/doc/sysprof-memprof/README.md",
+    ] {
+        assert!(prefix.join(path).is_file(), "{path} is installed");
+    }
+    let moved = world.path("elsewhere");
+    std::fs::rename(&prefix, &moved).expect("it can be moved");
+    let mut command = world.command(moved.join("bin/sysprof-memprof"));
+    command.arg("preload-path");
+    let path = wait(&world, command);
+    assert_eq!(
+        Path::new(path.text().trim_end()),
+        moved.join("lib/sysprof-memprof/libsysprof_memprof_preload.so")
+    );
+    let mut command = world.command(moved.join("bin/sysprof-memprof"));
+    command.args(["run", "--quiet", "--no-symbolize", "-o", "it.memprof", "--"]);
+    command.arg(c("keeps_some").flags(["-O1"]).build());
+    wait(&world, command);
+    assert!(world.path("it.memprof").exists(), "it records");
+    let ran = script(&world, "install", &["--uninstall", "--prefix", moved.to_str().expect("a plain name")]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(files(&moved), [moved.join("share/man/other")], "what is not ours stays");
+    assert!(!moved.join("bin").exists() && !moved.join("share/doc").exists(), "folders are gone, too");
+    assert_eq!(files(&world.path("agent")), [] as [PathBuf; 0], "private copies of the agent are gone");
+}
+
+/// Check that uninstalling removes nothing by a list that leads out of the prefix, and says so where nothing is installed.
+#[test]
+fn uninstalling_stays_below_its_prefix() {
+    let world = World::new();
+    let other = world.write("other", "mine");
+    let prefix = world.path("prefix");
+    let place = prefix.to_str().expect("a plain name");
+    let ran = script(&world, "install", &["--uninstall", "--prefix", place]);
+    assert!(ran.code == 1 && ran.stderr.contains("nothing is installed"), "{}", ran.stderr);
+    std::fs::create_dir_all(prefix.join("share/sysprof-memprof")).expect("the folder is ours");
+    for line in ["../other".to_string(), other.display().to_string(), "share/../../other".to_string()] {
+        std::fs::write(prefix.join("share/sysprof-memprof/installed"), format!("{line}\n")).expect("ours");
+        let ran = script(&world, "install", &["--uninstall", "--prefix", place]);
+        assert!(ran.code == 1 && other.exists(), "{line}: {}", ran.stderr);
+    }
+}
+
+/// Check that man shows each page without a complaint.
+#[test]
+fn manual_pages_are_readable() {
+    let world = World::new();
+    let ran = wait(&world, world.tool(["man-pages", "man"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let pages: Vec<&str> = ran.text().lines().collect();
+    assert!(pages.len() > 30, "{pages:?}");
+    if installed("man").is_none() {
+        return skip("man", "not installed, so the manual pages were not shown");
+    }
+    for page in pages {
+        let mut command = world.command("man");
+        command
+            .args(["--warnings", "--local-file"])
+            .arg(world.path(page))
+            .env("MANWIDTH", "100")
+            .env("LC_ALL", "C.UTF-8");
+        let shown = wait(&world, command);
+        assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{page}");
+        assert!(shown.text().contains("SYNOPSIS"), "{page}: {}", shown.text());
+    }
+}

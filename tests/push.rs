@@ -1,0 +1,220 @@
+//! Profiles arrive at a server, byte for byte, while a recording goes on, and nothing of it is counted twice.
+
+use crate::harness::{Burst, Capture, World, c, record, start, wait};
+use flate2::read::GzDecoder;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+
+/// A request as it came in.
+struct Request {
+    line: String,
+    headers: String,
+    body: Vec<u8>,
+    /// What it was answered with.
+    code: u16,
+}
+
+/// A stand-in for Pyroscope: it answers each request with the next of these codes, the last one for ever.
+struct Server {
+    address: String,
+    requests: Receiver<Request>,
+}
+
+impl Server {
+    fn start(codes: &'static [u16]) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a loopback interface");
+        let address = format!("http://{}", listener.local_addr().expect("it listens"));
+        let (send, requests) = channel();
+        std::thread::spawn(move || {
+            let mut codes = codes.iter().copied();
+            let mut code = 200;
+            for stream in listener.incoming() {
+                let stream = stream.expect("connections are taken");
+                code = codes.next().unwrap_or(code);
+                // The test has seen enough when nobody listens.
+                if send.send(answer(stream, code)).is_err() {
+                    return;
+                }
+            }
+        });
+        Server { address, requests }
+    }
+
+    /// All requests so far.
+    fn requests(&self) -> Vec<Request> {
+        self.requests.try_iter().collect()
+    }
+}
+
+fn answer(stream: TcpStream, code: u16) -> Request {
+    let mut input = BufReader::new(&stream);
+    let mut line = String::new();
+    input.read_line(&mut line).expect("a request begins with a line");
+    let (mut headers, mut length) = (String::new(), 0);
+    loop {
+        let mut header = String::new();
+        input.read_line(&mut header).expect("headers are lines");
+        if header.trim().is_empty() {
+            break;
+        }
+        if let Some(number) = header.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = number.trim().parse().expect("a length is a number");
+        }
+        headers += &header;
+    }
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).expect("the body is as long as it says");
+    let text = format!("HTTP/1.1 {code} X\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell");
+    (&stream).write_all(text.as_bytes()).expect("the client listens");
+    Request { line, headers, body, code }
+}
+
+/// The parts of a form by their names.
+fn parts(request: &Request) -> Vec<(String, Vec<u8>)> {
+    let (_, boundary) = request.headers.split_once("boundary=").expect("a form has a boundary");
+    let mark = format!("--{}", boundary.lines().next().unwrap_or_default().trim()).into_bytes();
+    let mut places: Vec<usize> = Vec::new();
+    let body = &request.body;
+    places.extend((0..body.len().saturating_sub(mark.len())).filter(|&at| body[at..].starts_with(&mark)));
+    let part = |pair: &[usize]| {
+        let part = &body[pair[0] + mark.len() + 2..pair[1] - 2];
+        let head = part.windows(4).position(|four| four == b"\r\n\r\n").expect("a part has a head");
+        let name = String::from_utf8_lossy(&part[..head]).into_owned();
+        let name =
+            name.split("name=\"").nth(1).and_then(|rest| rest.split('"').next()).map(ToOwned::to_owned);
+        (name.expect("a part has a name"), part[head + 4..].to_vec())
+    };
+    places.windows(2).map(part).collect()
+}
+
+/// Sum of the first value of all samples in a profile of pprof: of `alloc_objects`.
+fn allocations(profile: &[u8]) -> u64 {
+    let mut bytes = Vec::new();
+    GzDecoder::new(profile).read_to_end(&mut bytes).expect("profiles are compressed with gzip");
+    let samples = fields(&bytes).into_iter().filter(|(number, _)| *number == 2);
+    samples
+        .map(|(_, sample)| {
+            let values = fields(&sample).into_iter().find(|(number, _)| *number == 2);
+            varint(&mut values.map(|(_, values)| values).unwrap_or_default().as_slice())
+        })
+        .sum()
+}
+
+/// The fields of a message that have a length; numbers are left out.
+fn fields(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut all = Vec::new();
+    while !message.is_empty() {
+        let tag = varint(&mut message);
+        let value = varint(&mut message);
+        if tag & 7 == 2 {
+            let (field, rest) = message.split_at(usize::try_from(value).expect("it is in the message"));
+            all.push((tag >> 3, field.to_vec()));
+            message = rest;
+        }
+    }
+    all
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for place in 0.. {
+        let Some((&byte, rest)) = bytes.split_first() else { return value };
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
+fn push(world: &World, server: &Server, file: &std::path::Path, options: &[&str]) -> std::process::Command {
+    let mut tool = world.tool(["push", "--no-symbolize", "--to", &server.address, "--name", "app"]);
+    tool.args(options).arg(file);
+    tool
+}
+
+fn recorded() -> Capture {
+    record(c("mixed_calls").flags(["-O2"]).build()).succeed().1
+}
+
+/// Check that a finished capture is sent as two forms with name, labels, span and headers, whose profiles are those of
+/// `export`, byte for byte.
+#[test]
+fn finished_capture_arrives_as_exported() {
+    let (capture, server) = (recorded(), Server::start(&[200]));
+    let tool = push(
+        capture.world(),
+        &server,
+        capture.file(),
+        &["--label", "env=test", "--header", "X-Scope-OrgID:team"],
+    );
+    let ran = wait(capture.world(), tool);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    let spans = [["--at", "end"].as_slice(), &["--from", "start", "--to", "end"]];
+    for ((request, span), kind) in requests.iter().zip(spans).zip(["inuse_space", "alloc_space"]) {
+        assert!(request.line.starts_with("POST /ingest?name=app%7Benv%3Dtest%7D&from="), "{}", request.line);
+        assert!(request.line.contains("&format=pprof&"), "{}", request.line);
+        assert!(request.headers.contains("X-Scope-OrgID: team"), "{}", request.headers);
+        let parts = parts(request);
+        let exported = capture.world().path("exported");
+        let options = [
+            &["export", "--no-symbolize", "--format", "pprof", "--by", "bytes", "--force", "-o", "exported"],
+            span,
+        ]
+        .concat();
+        let ran = capture.show(&options);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(parts[0].0, "profile");
+        assert!(
+            parts[0].1 == std::fs::read(exported).expect("it was written"),
+            "{kind}: the bytes of export"
+        );
+        assert_eq!(parts[1].0, "sample_type_config");
+        assert!(String::from_utf8_lossy(&parts[1].1).contains(kind));
+    }
+    assert_eq!(allocations(&parts(&requests[1])[0].1), capture.number("/totals/allocations"));
+}
+
+/// Check that the intervals of a recording that goes on add up to all of it, though the server refuses some, and that the
+/// last one is sent when the recording ends.
+#[test]
+fn intervals_add_up_to_the_recording() {
+    let server = Server::start(&[503, 200, 503, 429, 200]);
+    let burst = Burst::of(200_000, &[]);
+    let world = World::new();
+    let pushing = start(&world, push(&world, &server, &burst.file(), &["--every", "50ms"]));
+    let capture = burst.happen();
+    let ran = pushing.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let all = server.requests();
+    let sent: u64 = all
+        .iter()
+        .filter(|request| request.code == 200)
+        .filter(|request| String::from_utf8_lossy(&parts(request)[1].1).contains("alloc_space"))
+        .map(|request| allocations(&parts(request)[0].1))
+        .sum();
+    assert_eq!(sent, capture.number("/totals/allocations"));
+    assert!(all.iter().any(|request| request.code != 200), "the server refused some");
+}
+
+/// Check that a server which refuses for good, or does not exist, is told as what it is.
+#[test]
+fn refusals_have_reasons() {
+    let (capture, server) = (recorded(), Server::start(&[401]));
+    let ran = wait(capture.world(), push(capture.world(), &server, capture.file(), &[]));
+    assert!(ran.code == 1 && ran.stderr.contains("answers 401: well"), "{} {}", ran.code, ran.stderr);
+    for (to, reason) in [
+        ("http://127.0.0.1:1", "cannot send"),
+        ("https://localhost", "only plain HTTP"),
+        ("localhost", "write the server"),
+    ] {
+        let mut tool = capture.world().tool(["push", "--name", "app", "--to", to]);
+        tool.arg(capture.file());
+        let ran = wait(capture.world(), tool);
+        assert!(ran.code != 0 && ran.stderr.contains(reason), "{to}: {} {}", ran.code, ran.stderr);
+    }
+}

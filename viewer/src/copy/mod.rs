@@ -1,0 +1,99 @@
+//! A capture as another capture: with the names that were looked up in it, and, if wanted, fit to be given away.
+//!
+//! ```text
+//!  Reader ─► tables ─► names looked up ─► Redaction ─► Writer     all rows at once, in their order
+//!     └────► events, samples, counters ── ids mapped ────┘        a chunk at a time
+//! ```
+//!
+//! Rows that are the same once their texts are changed become one, so ids are mapped. Chunks of a later version are left out,
+//! since nobody knows what is in them; the copy says so.
+
+mod ids;
+mod redaction;
+
+pub use redaction::Redaction;
+
+use crate::open::{Error, named, open_reader};
+use crate::symbolize::{LookedUp, Naming};
+use capture::{Error as CaptureError, Event, Reader, Sink, Summary, Tables, Writer};
+use ids::Ids;
+use std::path::Path;
+
+/// What a copy holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// The search for names that the capture lacked.
+    pub looked_up: LookedUp,
+    /// Command lines that were left out.
+    pub commands: u64,
+    /// Texts that were changed.
+    pub texts: u64,
+}
+
+/// Copies a capture, all of it. With a redaction, without command lines and with its texts changed.
+///
+/// # Errors
+/// When the capture cannot be read, or the copy not written.
+pub fn copy<S: Sink>(
+    path: &Path,
+    naming: Naming,
+    sink: S,
+    redaction: Option<Redaction>,
+) -> Result<(S, Copied), Error> {
+    let (reader, source) = open_reader(path)?;
+    let mut tables = reader.tables().clone();
+    let looked_up = named(&mut tables, naming);
+    let cut = source.cut;
+    let mut copied = Copied { looked_up, ..Copied::default() };
+    if let Some(redaction) = redaction {
+        let redaction = redaction.of(&mut tables);
+        (copied.commands, copied.texts) = redaction.apply(&mut tables);
+    }
+    let sink = write(&reader, &tables, cut.as_deref(), sink)
+        .map_err(|error| Error::Capture { file: source.file, error })?;
+    Ok((sink, copied))
+}
+
+fn write<S: Sink>(reader: &Reader, tables: &Tables, cut: Option<&str>, sink: S) -> Result<S, CaptureError> {
+    let mut writer = Writer::new(sink, &tables.metadata)?;
+    let ids = Ids::write(tables, &mut writer)?;
+    let mut last = 0;
+    each(
+        |visit| reader.for_each_batch(visit),
+        |event: &Event| {
+            last = event.time;
+            writer.event(ids.event(*event))
+        },
+    )?;
+    each(|visit| reader.for_each_samples(visit), |sample| writer.sample(ids.sample(*sample)))?;
+    each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
+    let mut summary =
+        tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });
+    if let Some(cut) = cut {
+        summary.remarks.push(format!("This is a copy of a capture without its end: {cut}."));
+    }
+    if reader.skipped() > 0 {
+        let chunks = crate::format::counted(reader.skipped(), "chunk");
+        summary.remarks.push(format!("This is a copy without {chunks} that only a later version can read."));
+    }
+    writer.finish(&summary)
+}
+
+/// Hands each item of the reader's slices on, up to the first failure of either side. Damage that the reader meets ends the
+/// copy where the capture ends for every other view.
+fn each<T>(
+    read: impl FnOnce(&mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
+    mut take: impl FnMut(&T) -> Result<(), CaptureError>,
+) -> Result<(), CaptureError> {
+    let mut taken = Ok(());
+    let result = read(&mut |items| {
+        if taken.is_ok() {
+            taken = items.iter().try_for_each(&mut take);
+        }
+    });
+    taken?;
+    match result {
+        Err(CaptureError::Damaged { .. }) => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,64 @@
+//! The table of blocks.
+
+use super::Error;
+use crate::analysis::{Birth, Death, End, Left, Life, Watch};
+use crate::export::Events;
+use crate::export::observe;
+use crate::loaded::Loaded;
+use rusqlite::{Connection, Statement, params};
+
+pub(super) fn fill(to: &Connection, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
+    let insert = to.prepare("insert into blocks values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let writer = observe(loaded, events, Writer { insert, born: 0, result: Ok(()) })?;
+    Ok(writer.result?)
+}
+
+struct Writer<'c> {
+    insert: Statement<'c>,
+    born: i64,
+    /// The first failure; nothing is written after it.
+    result: rusqlite::Result<()>,
+}
+
+impl Watch for Writer<'_> {
+    /// Its number and its birth: a row is written when all is known.
+    type Kept = (i64, u64);
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<Self::Kept>>) -> Self::Kept {
+        self.born += 1;
+        (self.born, birth.at.time)
+    }
+
+    fn died(&mut self, life: &Life<Self::Kept>, death: &Death) {
+        if self.result.is_err() {
+            return;
+        }
+        let (end, freed_by) = match death.end {
+            End::Freed { thread, is_temporary: true, .. } => ("temporary", Some(thread)),
+            End::Freed { thread, .. } => ("freed", Some(thread)),
+            End::Resized { thread, .. } => ("resized", Some(thread)),
+            End::Displaced { .. } => ("displaced", None),
+            End::Left { left: Left::Leaked, .. } => ("leaked", None),
+            End::Left { left: Left::Uncertain, .. } => ("uncertain", None),
+            End::Left { left: Left::AtExec, .. } => ("exec", None),
+        };
+        let is_left = matches!(death.end, End::Left { .. });
+        let died = (!is_left).then_some(death.at.time.cast_signed());
+        let (id, born) = life.kept;
+        let (process, thread, stack) = (life.process.0, life.thread.0, life.node.0);
+        let (address, size) = (life.address.cast_signed(), life.size.cast_signed());
+        let row = params![
+            id,
+            process,
+            thread,
+            address,
+            size,
+            stack,
+            born.cast_signed(),
+            died,
+            end,
+            freed_by.map(|thread| thread.0)
+        ];
+        self.result = self.insert.execute(row).map(drop);
+    }
+}

@@ -1,0 +1,59 @@
+//! The database: made in one transaction, table after table.
+
+use super::{blocks, tables};
+use crate::export::Events;
+use crate::loaded::Loaded;
+use rusqlite::Connection;
+use std::path::Path;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// What can go wrong with a database.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The capture cannot be read, or the result not written.
+    #[error(transparent)]
+    View(#[from] crate::Error),
+    /// The statement is wrong, or the database cannot be written; the text is that of `SQLite`.
+    #[error("{0}")]
+    Sql(#[from] rusqlite::Error),
+    /// More than one statement, or none.
+    #[error("give one statement, such as \"select count(*) from blocks\"")]
+    Statements,
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Error::View(error.into())
+    }
+}
+
+/// Writes all tables into a database file, which must be new.
+///
+/// # Errors
+/// When the file cannot be written, or the events not read.
+pub fn write(path: &Path, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
+    let mut connection = Connection::open(path)?;
+    fill(&mut connection, loaded, Some(events))?;
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+/// Makes the tables; `blocks` stays empty without events.
+pub(super) fn fill(
+    connection: &mut Connection,
+    loaded: &Loaded,
+    events: Option<&dyn Events>,
+) -> Result<(), Error> {
+    // It is made anew if anything fails: a journal would only be in the way.
+    connection.execute_batch("pragma journal_mode = off; pragma synchronous = off;")?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    tables::fill(&transaction, loaded)?;
+    if let Some(events) = events {
+        blocks::fill(&transaction, loaded, events)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}

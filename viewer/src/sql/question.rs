@@ -1,0 +1,125 @@
+//! One question in SQL and its answer.
+
+use super::Error;
+use super::database::fill;
+use crate::export::Events;
+use crate::loaded::Loaded;
+use crate::text::escape;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Statement};
+use std::io::{self, Write};
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Columns between tabs, names first, for people.
+    #[default]
+    Text,
+    /// As RFC 4180 has it, names first.
+    Csv,
+    /// A document for each row.
+    Json,
+}
+
+/// Answers a statement about a capture, which is put into a database of its own for that, gone afterwards. Blocks are
+/// read only for a statement that speaks of them.
+///
+/// # Errors
+/// When the statement is wrong, or the capture cannot be read.
+pub fn query(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    events: &dyn Events,
+    statement: &str,
+    form: Form,
+) -> Result<(), Error> {
+    // A file without a name, which `SQLite` keeps in memory while it fits.
+    let mut connection = Connection::open("")?;
+    let asks_blocks = statement.to_ascii_lowercase().contains("blocks");
+    fill(&mut connection, loaded, asks_blocks.then_some(events))?;
+    // A question changes nothing.
+    connection.pragma_update(None, "query_only", true)?;
+    let mut statement = one(&connection, statement)?;
+    write(out, &mut statement, form)
+}
+
+/// The only statement of a text.
+fn one<'c>(connection: &'c Connection, text: &str) -> Result<Statement<'c>, Error> {
+    match connection.prepare(text) {
+        Err(rusqlite::Error::MultipleStatement) => Err(Error::Statements),
+        Ok(statement) if statement.column_count() == 0 => Err(Error::Statements),
+        other => Ok(other?),
+    }
+}
+
+fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(), Error> {
+    let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
+    match form {
+        Form::Text => writeln!(out, "{}", names.join("\t"))?,
+        Form::Csv => {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            write!(out, "{}\r\n", names.join(","))?;
+        }
+        Form::Json => {}
+    }
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        match form {
+            Form::Text => line(out, row, names.len())?,
+            Form::Csv => record(out, row, names.len())?,
+            Form::Json => object(out, row, &names)?,
+        }
+    }
+    Ok(())
+}
+
+/// A value as text; one of no text in hexadecimal digits.
+fn shown(value: ValueRef) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(value) => value.to_string(),
+        ValueRef::Real(value) => value.to_string(),
+        ValueRef::Text(value) => String::from_utf8_lossy(value).into_owned(),
+        ValueRef::Blob(value) => value.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn line(out: &mut dyn Write, row: &Row, columns: usize) -> Result<(), Error> {
+    for column in 0..columns {
+        let value = shown(row.get_ref(column)?);
+        write!(out, "{}{}", if column > 0 { "\t" } else { "" }, escape(&value))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+fn record(out: &mut dyn Write, row: &Row, columns: usize) -> Result<(), Error> {
+    for column in 0..columns {
+        let value = row.get_ref(column)?;
+        let text = match value {
+            ValueRef::Text(_) => quoted(&shown(value)),
+            value => shown(value),
+        };
+        write!(out, "{}{text}", if column > 0 { "," } else { "" })?;
+    }
+    Ok(write!(out, "\r\n")?)
+}
+
+fn object(out: &mut dyn Write, row: &Row, names: &[String]) -> Result<(), Error> {
+    let mut object = serde_json::Map::new();
+    for (column, name) in names.iter().enumerate() {
+        let value = row.get_ref(column)?;
+        let value = match value {
+            ValueRef::Null => serde_json::Value::Null,
+            ValueRef::Integer(value) => value.into(),
+            ValueRef::Real(value) => value.into(),
+            value => shown(value).into(),
+        };
+        object.insert(name.clone(), value);
+    }
+    serde_json::to_writer(&mut *out, &object).map_err(io::Error::from)?;
+    Ok(writeln!(out)?)
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
