@@ -13,3 +13,6 @@ mod inlines;
 mod links;
 mod mangled;
 mod moved;
+mod servers;
+mod split;
+mod sysroot;
