@@ -35,6 +35,7 @@ mod told;
 
 mod by_hand;
 mod footprint;
+mod made_code;
 mod modules;
 mod options;
 

@@ -70,6 +70,7 @@ mod stacks;
 mod sums;
 mod symbolize;
 mod told;
+mod unfiled;
 
 #[doc(hidden)]
 pub mod stages;

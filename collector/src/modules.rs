@@ -2,6 +2,7 @@
 
 use crate::process::Info;
 use crate::stacks::CodeFrame;
+use crate::unfiled::{Told, Unfiled};
 use capture::{Error, Module, ModuleId, Writer};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shared_ring::Segment;
@@ -25,11 +26,16 @@ pub(crate) struct Modules {
     pub(crate) new_frames: Vec<CodeFrame>,
     /// Modules that are new since they were last taken, and where to open them.
     pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
+    unfiled: Unfiled,
+    /// Modules of memory that is in no file.
+    unfiled_modules: FxHashSet<ModuleId>,
 }
 
 impl Modules {
     pub(crate) fn new(info: Info) -> Modules {
         Modules {
+            unfiled: Unfiled::new(info.pid),
+            unfiled_modules: FxHashSet::default(),
             info,
             by_serial: FxHashMap::default(),
             next: ModuleLog::FIRST,
@@ -62,6 +68,20 @@ impl Modules {
         };
         self.by_serial.insert(serial, found);
         Ok(found)
+    }
+
+    /// The module of an address that no file holds; `None` where nothing is known of it.
+    pub(crate) fn unfiled(&mut self, address: u64, writer: &mut Writer) -> Result<Option<ModuleId>, Error> {
+        let Some(path) = self.unfiled.path(address) else { return Ok(None) };
+        let id = writer.module(Module { path, ..Module::default() })?;
+        self.unfiled_modules.insert(id);
+        Ok(Some(id))
+    }
+
+    /// What the process has told of code that it made, by module: to be asked when it has ended, or the recording does.
+    pub(crate) fn told(&mut self) -> impl Iterator<Item = (ModuleId, Told)> {
+        let told = self.unfiled.told();
+        self.unfiled_modules.iter().filter_map(move |module| Some((*module, told.clone()?)))
     }
 
     /// Takes in all descriptions, those without frames too: what a process had mapped is part of its record.

@@ -11,6 +11,7 @@ use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
+use crate::unfiled::Told;
 use capture::{
     Action, Counter, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId,
     Writer,
@@ -67,6 +68,8 @@ pub(crate) struct Pipeline {
     pub(crate) frames: Vec<CodeFrame>,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
+    /// Modules that are no files, and what the process told of the code in them.
+    pub(crate) made: FxHashMap<ModuleId, Told>,
     samples: perf::Entered,
 }
 
@@ -84,6 +87,7 @@ impl Pipeline {
             last: 0,
             frames: Vec::new(),
             files: FxHashMap::default(),
+            made: FxHashMap::default(),
             samples: perf::Entered::default(),
         }
     }
@@ -102,6 +106,9 @@ impl Pipeline {
     /// Says whose samples they are, when all are there; gives what the capture says about them.
     pub(crate) fn finish_samples(&mut self, mut summary: CpuSummary) -> Result<CpuSummary, Error> {
         self.samples.finish(&self.processes, &self.clock, &mut self.writer)?;
+        for (module, told) in self.samples.told() {
+            self.made.entry(module).or_insert(told);
+        }
         summary.samples = self.samples.samples();
         if !summary.event.is_empty() {
             // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
@@ -232,6 +239,9 @@ impl Pipeline {
         let threads: Vec<ThreadId> = match known(&mut self.images, image) {
             Some(known) => {
                 known.modules.find_all(&known.segment, &mut self.writer)?;
+                if slot == 0 {
+                    self.made.extend(known.modules.told());
+                }
                 known.pools.forget(slot);
                 let rings = known.rings.iter_mut();
                 let of_slot = rings.filter_map(|ring| ring.take_if(|writing| writing.slot == slot));
@@ -286,6 +296,7 @@ impl Pipeline {
     fn keep(&mut self, mut known: Known) {
         self.frames.append(&mut known.modules.new_frames);
         self.files.extend(known.modules.new_files.drain(..));
+        self.made.extend(known.modules.told());
     }
 
     /// Takes in a record of these words.

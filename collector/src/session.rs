@@ -14,6 +14,7 @@ use crate::perf::{Sampler, Samples};
 use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
 use crate::snapshot::{self, Asked, SoFar};
+use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
 use capture::{Counter, CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
@@ -35,6 +36,7 @@ const FLUSH: Duration = Duration::from_millis(900);
 pub struct Session {
     path: PathBuf,
     symbolize: bool,
+    symbols: symbols::Options,
     /// Dropped first when the recording ends: no agent is taken in any more.
     listener: Listener,
     shared: Arc<Shared>,
@@ -166,6 +168,7 @@ impl Session {
         Ok(Session {
             path: options.output,
             symbolize: options.symbolize,
+            symbols: options.symbols,
             listener,
             shared,
             doorbell,
@@ -250,6 +253,7 @@ impl Session {
         let Session {
             path,
             symbolize,
+            symbols,
             listener,
             shared,
             doorbell,
@@ -299,11 +303,10 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
-        if symbolize {
-            symbolize::symbolize(&mut pipeline, &cancel_symbols).map_err(failed)?;
-            if cancel_symbols.load(Ordering::Relaxed) {
-                summary.remarks.push("Names are missing: looking them up was interrupted.".into());
-            }
+        let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
+        symbolize::symbolize(&mut pipeline, wanted, symbols, &cancel_symbols).map_err(failed)?;
+        if symbolize && cancel_symbols.load(Ordering::Relaxed) {
+            summary.remarks.push("Names are missing: looking them up was interrupted.".into());
         }
         let finished = Finished {
             path: path.clone(),

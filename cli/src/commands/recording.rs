@@ -1,5 +1,6 @@
 //! What `run` and `record` have in common.
 
+use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
 use crate::values;
 use clap::builder::FalseyValueParser;
@@ -60,6 +61,8 @@ pub(crate) struct Recording {
     /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
+    #[command(flatten)]
+    symbols: Symbols,
     /// Do not store command lines in the capture
     #[arg(long)]
     no_cmdline: bool,
@@ -126,6 +129,7 @@ impl Recording {
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,
+            symbols: self.symbols.options(),
             socket: kind.socket,
             live: kind.live,
             hears_commands: kind.hears_commands,

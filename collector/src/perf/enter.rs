@@ -8,6 +8,7 @@ use super::batch::{Batch, Image, KernelFrame, Step, Task};
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
+use crate::unfiled::{Told, Unfiled};
 use capture::{
     Ended, Error, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
     SourceFrame, Symbolized, TaskId, Writer,
@@ -24,6 +25,8 @@ pub(crate) struct Entered {
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
     images: Vec<Image>,
+    /// Memory of processes that no file holds, by pid, with its modules.
+    unfiled: FxHashMap<u32, (Unfiled, Vec<ModuleId>)>,
     samples: u64,
 }
 
@@ -77,7 +80,7 @@ impl Entered {
         Ok(())
     }
 
-    fn frame(&self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+    fn frame(&mut self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
         match step {
             Step::Kernel(id) => match self.kernel.get(id as usize) {
                 Some(frame) => Ok(*frame),
@@ -85,14 +88,33 @@ impl Entered {
             },
             Step::End(pseudo) => writer.frame(Frame::Pseudo(pseudo)),
             Step::Code { module, address, exact } => {
-                let module = module.and_then(|module| self.modules.get(module as usize)).copied();
-                let frame = writer.frame(Frame::Code { module, address, exact })?;
-                if let Some(module) = module {
-                    wanted.frames.push(CodeFrame { frame, module, address, exact });
-                }
-                Ok(frame)
+                let module = self.modules.get(module as usize).copied();
+                code(Frame::Code { module, address, exact }, writer, wanted)
+            }
+            Step::Unfiled { pid, address, exact } => {
+                let module = self.unfiled(pid, address, writer)?;
+                code(Frame::Code { module, address, exact }, writer, wanted)
             }
         }
+    }
+
+    fn unfiled(&mut self, pid: u32, address: u64, writer: &mut Writer) -> Result<Option<ModuleId>, Error> {
+        let (unfiled, modules) = self.unfiled.entry(pid).or_insert_with(|| (Unfiled::new(pid), Vec::new()));
+        let Some(path) = unfiled.path(address) else { return Ok(None) };
+        let id = writer.module(Module { path, ..Module::default() })?;
+        if !modules.contains(&id) {
+            modules.push(id);
+        }
+        Ok(Some(id))
+    }
+
+    /// What sampled processes have told of code that they made, by module.
+    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+        let of_process = |(unfiled, modules): &mut (Unfiled, Vec<ModuleId>)| {
+            let told = unfiled.told();
+            modules.drain(..).filter_map(|module| Some((module, told.clone()?))).collect::<Vec<_>>()
+        };
+        self.unfiled.values_mut().flat_map(of_process).collect()
     }
 
     /// Samples in the capture.
@@ -160,6 +182,15 @@ fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
         Some(place) => *place = row,
         None => rows.push(row),
     }
+}
+
+/// Enters a frame of code and notes that it wants a name.
+fn code(code: Frame, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+    let frame = writer.frame(code)?;
+    if let Frame::Code { module, address, exact } = code {
+        wanted.frames.push(CodeFrame { frame, module, address, exact });
+    }
+    Ok(frame)
 }
 
 fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<ModuleId, Error> {

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | the function | its name |
 //! | only the file | `<in libx.so.1>` |
+//! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
 //! An address alone is never shown: it means nothing to people, and it differs from run to run. Stacks themselves
 //! know only addresses; everything that a view shows is made by mapping their frames through these names.
 
+use super::diff::without_templates;
 use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
@@ -185,6 +187,17 @@ impl Names {
         self.frames = frames;
     }
 
+    /// Takes template and generic arguments out of the names of functions. What makes two functions different stays: there
+    /// may be several of one name then.
+    pub fn leave_out_arguments(&mut self) {
+        for label in self.labels.iter_mut().filter(|label| matches!(label.kind, Kind::Function(..))) {
+            let (base, suffix) = label.name.split_at(label.name.len() - label.suffix);
+            if let Cow::Owned(plain) = without_templates(base) {
+                label.name = plain + suffix;
+            }
+        }
+    }
+
     /// The label of a process: processes of one name share it.
     pub fn process(&self, id: ProcessId) -> LabelId {
         self.processes.get(id.index()).copied().unwrap_or(LabelId::EVERYTHING)
@@ -251,15 +264,15 @@ impl<'a> Builder<'a> {
 
     fn function(&mut self, function: StringId, module: Option<ModuleId>) -> LabelId {
         let tables = self.tables;
-        let path = module.map(|module| tables.modules[module.index()].path.as_str());
-        self.label(Key::Function(tables.string(function), path), Kind::Function(function, module))
+        let place = module.map(|module| place(&tables.modules[module.index()].path));
+        self.label(Key::Function(tables.string(function), place), Kind::Function(function, module))
     }
 
     fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
         let tables = self.tables;
         match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
             Some((module, path)) if !path.is_empty() => {
-                self.label(Key::InModule(path), Kind::InModule(module))
+                self.label(Key::InModule(place(path)), Kind::InModule(module))
             }
             _ => {
                 let text = reason.map_or("", |reason| tables.string(reason));
@@ -276,7 +289,7 @@ impl<'a> Builder<'a> {
             Key::Everything => "[Everything]".to_owned(),
             Key::Process(name) => name.clone(),
             Key::Function(name, _) => (*name).to_owned(),
-            Key::InModule(path) => format!("<in {}>", file_name(path)),
+            Key::InModule(place) => format!("<in {}>", file_name(place)),
             Key::Unknown(_) => "???".to_owned(),
             Key::Marker(pseudo) => pseudo.label().to_owned(),
         };
@@ -289,6 +302,16 @@ impl<'a> Builder<'a> {
 
     fn place(&self) -> u32 {
         u32::try_from(self.steps.len()).expect("fewer steps than 2^32")
+    }
+}
+
+/// Where code is, for people: the path of a file, and of memory that no file holds what it is, whose process ever: `heap`
+/// of `[heap of 1234]`.
+pub(crate) fn place(path: &str) -> &str {
+    let inner = path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match inner.and_then(|inner| inner.rsplit_once(" of ")) {
+        Some((memory, pid)) if !pid.is_empty() && pid.bytes().all(|digit| digit.is_ascii_digit()) => memory,
+        _ => path,
     }
 }
 
