@@ -36,7 +36,7 @@ fn functions_have_names_that_were_told_later() {
         assert!(untold.frames[0].module.starts_with("[anonymous code (JIT?) of "), "{untold:?}");
         if with_names {
             assert!(told.iter().any(|(function, ..)| function == "main"), "{told:?}");
-            let text = capture.show(&["report"]);
+            let text = capture.show(&["report", "--by", "allocations"]);
             assert!(text.text().contains("<in anonymous code (JIT?)>"), "{}", text.text());
         }
     }

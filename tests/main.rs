@@ -37,6 +37,7 @@ mod by_hand;
 mod footprint;
 mod made_code;
 mod modules;
+mod names;
 mod options;
 
 mod exports;

@@ -37,5 +37,6 @@ mod sampler;
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::{Entered, Wanted};
 pub use event::{Probe, probe};
+pub(crate) use files::Files;
 pub use options::{CpuOptions, Scope};
 pub(crate) use sampler::Sampler;

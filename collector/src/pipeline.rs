@@ -21,8 +21,12 @@ use shared_ring::Segment;
 use shared_ring::decode::{Short, decode};
 use shared_ring::name::Name;
 use shared_ring::record::{Record, TIME_SHIFT};
+use std::fs::File;
 use std::sync::Arc;
 use symbols::ModuleFile;
+
+/// Descriptors that are kept for names; the rest of what a process may have is for rings.
+const MOST_HANDLES: usize = 256;
 
 /// Who writes into a ring.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +72,8 @@ pub(crate) struct Pipeline {
     pub(crate) frames: Vec<CodeFrame>,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
+    /// Files that are kept open, at most [`MOST_HANDLES`]: programs are rebuilt while they are recorded.
+    pub(crate) handles: FxHashMap<ModuleId, Arc<File>>,
     /// Modules that are no files, and what the process told of the code in them.
     pub(crate) made: FxHashMap<ModuleId, Told>,
     samples: perf::Entered,
@@ -87,6 +93,7 @@ impl Pipeline {
             last: 0,
             frames: Vec::new(),
             files: FxHashMap::default(),
+            handles: FxHashMap::default(),
             made: FxHashMap::default(),
             samples: perf::Entered::default(),
         }
@@ -294,9 +301,19 @@ impl Pipeline {
     }
 
     fn keep(&mut self, mut known: Known) {
-        self.frames.append(&mut known.modules.new_frames);
-        self.files.extend(known.modules.new_files.drain(..));
+        self.take_modules(&mut known.modules);
         self.made.extend(known.modules.told());
+    }
+
+    /// Takes what is new of an image's modules.
+    fn take_modules(&mut self, modules: &mut Modules) {
+        self.frames.append(&mut modules.new_frames);
+        self.files.extend(modules.new_files.drain(..));
+        for (module, handle) in modules.new_handles.drain(..) {
+            if self.handles.len() < MOST_HANDLES {
+                self.handles.entry(module).or_insert(handle);
+            }
+        }
     }
 
     /// Takes in a record of these words.
@@ -418,9 +435,10 @@ impl Pipeline {
             for writing in known.rings.iter().flatten() {
                 self.processes.rename(writing.thread, &mut self.writer)?;
             }
-            self.frames.append(&mut known.modules.new_frames);
-            self.files.extend(known.modules.new_files.drain(..));
         }
+        let mut images = std::mem::take(&mut self.images);
+        images.iter_mut().flatten().for_each(|known| self.take_modules(&mut known.modules));
+        self.images = images;
         self.writer.flush()
     }
 }

@@ -136,7 +136,10 @@ impl Stacks {
         let exact = pc.is_exact();
         let (module, address) = match modules.find(pc.module, segment, writer)? {
             Some((module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
-            None => (modules.unfiled(pc.address(), writer)?, pc.address()),
+            None => match modules.unfiled(pc.address(), writer)? {
+                Some((module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
+                None => (None, pc.address()),
+            },
         };
         let frame = writer.frame(Frame::Code { module, address, exact })?;
         modules.used(CodeFrame { frame, module, address, exact });

@@ -8,6 +8,7 @@ use crate::pipeline::Pipeline;
 use crate::stacks::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Lookup, ModuleFile, Reason, Source, Symbolizer};
 
@@ -65,7 +66,12 @@ fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
     match pipeline.made.get(&module) {
         Some(Ok(code)) => Source::Jit(code.clone()),
         Some(Err(reason)) => Source::None(*reason),
-        None => of_file(pipeline.files.get(&module)),
+        None => match (of_file(pipeline.files.get(&module)), pipeline.handles.get(&module)) {
+            (Source::File(file), Some(handle)) => {
+                Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+            }
+            (source, _) => source,
+        },
     }
 }
 

@@ -3,16 +3,21 @@
 //! It belongs to a module of the capture whose path says what it is and whose, so that equal addresses of two processes
 //! are two: `[anonymous code (JIT?) of 1234]`. Addresses in it are those of the process. Names come from what the compiler
 //! told beside the program ([`symbols::JitFiles`]).
+//!
+//! Some programs map code of files past the loader: node does that with its own. Such code is in that file all the same.
 
+use crate::perf::Files;
+use capture::{Error, Module, ModuleId, Writer};
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use symbols::{JitCode, JitFiles, Reason};
+use symbols::{JitCode, JitFiles, ModuleFile, Reason};
 
 /// The list of mappings is read again no sooner than this: compilers map code all the time.
 const STALE: Duration = Duration::from_millis(100);
@@ -22,12 +27,14 @@ const ANONYMOUS: &str = "anonymous code (JIT?)";
 /// What a process told of its code.
 pub(crate) type Told = Result<Arc<JitCode>, Reason>;
 
-/// The memory of one process that is in no file.
-#[derive(Debug)]
+/// The code of one process that the loader did not tell of.
 pub(crate) struct Unfiled {
     pid: u32,
     /// None until the first address asks.
     seen: Option<Seen>,
+    files: Files,
+    /// Modules of memory.
+    modules: Vec<ModuleId>,
 }
 
 /// A process as it was when first needed: at its end there is nothing left to ask.
@@ -44,37 +51,86 @@ struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Region {
     addresses: Range<u64>,
-    /// None for what a file holds.
-    label: Option<String>,
+    holder: Holder,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Holder {
+    /// Memory, and what it is called.
+    Memory(String),
+    /// A file, and where in it the region begins.
+    File { path: PathBuf, inode: u64, offset: u64 },
+}
+
+/// Where an address is.
+pub(crate) struct Found {
+    pub(crate) module: ModuleId,
+    /// What to take off the process' address to get one of the module's.
+    pub(crate) bias: u64,
+    /// The file, where there is one.
+    pub(crate) file: Option<ModuleFile>,
 }
 
 impl Unfiled {
     pub(crate) fn new(pid: u32) -> Unfiled {
-        Unfiled { pid, seen: None }
+        Unfiled { pid, seen: None, files: Files::default(), modules: Vec::new() }
     }
 
-    /// The path of the module that an address is in; none where a file holds it that the loader did not tell of, or
-    /// nothing does.
-    pub(crate) fn path(&mut self, address: u64) -> Option<String> {
+    /// The module that an address is in; none where nothing is known of it.
+    pub(crate) fn find(&mut self, address: u64, writer: &mut Writer) -> Result<Option<Found>, Error> {
+        match self.region(address) {
+            Some(Region { addresses, holder: Holder::File { path, inode, offset } }) => {
+                let path = path.as_os_str().as_bytes();
+                let mapped = self.files.mapped(path, inode, self.pid, (addresses.start, offset));
+                let Some((file, bias)) = mapped else { return Ok(None) };
+                let row = Module {
+                    path: file.path.to_string_lossy().into_owned(),
+                    build_id: file.build_id.clone(),
+                    device: file.device,
+                    inode: file.inode,
+                    modified_ns: file.modified_ns,
+                };
+                Ok(Some(Found { module: writer.module(row)?, bias, file: Some(file) }))
+            }
+            region => {
+                // None: the list is a moment old, or the process gone.
+                let label = match &region {
+                    Some(Region { holder: Holder::Memory(label), .. }) => label,
+                    _ => ANONYMOUS,
+                };
+                let path = format!("[{label} of {}]", self.pid);
+                let module = writer.module(Module { path, ..Module::default() })?;
+                if !self.modules.contains(&module) {
+                    self.modules.push(module);
+                }
+                Ok(Some(Found { module, bias: 0, file: None }))
+            }
+        }
+    }
+
+    fn region(&mut self, address: u64) -> Option<Region> {
         let seen = self.seen.get_or_insert_with(|| Seen::of(self.pid));
         if find(&seen.regions, address).is_none() && seen.at.elapsed() >= STALE {
             seen.regions = regions(self.pid, &maps(self.pid), seen.regions.as_slice());
             seen.at = Instant::now();
         }
-        let label = match find(&seen.regions, address) {
-            Some(Region { label: None, .. }) => return None,
-            Some(Region { label: Some(label), .. }) => label,
-            // The list is a moment old, or the process gone.
-            None => ANONYMOUS,
-        };
-        Some(format!("[{label} of {}]", self.pid))
+        find(&seen.regions, address).cloned()
     }
 
-    /// Reads what the process told, once: to be called when it has ended, or the recording does. None when no address
-    /// has asked.
-    pub(crate) fn told(&mut self) -> Option<Told> {
-        let seen = self.seen.as_mut()?;
-        Some(seen.told.get_or_insert_with(|| seen.files.read().map(Arc::new)).clone())
+    /// What the process told of its code, by module of memory: to be asked when it has ended, or the recording does.
+    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+        let Some(seen) = &mut self.seen else { return Vec::new() };
+        if self.modules.is_empty() {
+            return Vec::new();
+        }
+        let told = seen.told.get_or_insert_with(|| seen.files.read().map(Arc::new));
+        self.modules.iter().map(|module| (*module, told.clone())).collect()
+    }
+}
+
+impl std::fmt::Debug for Unfiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unfiled").field("pid", &self.pid).field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
@@ -148,16 +204,18 @@ fn regions(pid: u32, maps: &[MemoryMap], before: &[Region]) -> Vec<Region> {
 }
 
 fn region(pid: u32, map: &MemoryMap) -> Option<Region> {
-    let label = match &map.pathname {
-        MMapPath::Heap => Some("heap".to_owned()),
-        MMapPath::Stack => Some(format!("stack of thread {pid}")),
-        MMapPath::TStack(tid) => Some(format!("stack of thread {tid}")),
-        MMapPath::Path(path) if !is_memory(path) => None,
-        _ => Some(ANONYMOUS.to_owned()),
+    let holder = match &map.pathname {
+        MMapPath::Heap => Holder::Memory("heap".to_owned()),
+        MMapPath::Stack => Holder::Memory(format!("stack of thread {pid}")),
+        MMapPath::TStack(tid) => Holder::Memory(format!("stack of thread {tid}")),
+        MMapPath::Path(path) if !is_memory(path) => {
+            Holder::File { path: path.clone(), inode: map.inode, offset: map.offset }
+        }
+        _ => Holder::Memory(ANONYMOUS.to_owned()),
     };
     let is_code = map.perms.contains(MMPermissions::EXECUTE);
-    let has_name = label.as_deref() != Some(ANONYMOUS);
-    (is_code || has_name).then_some(Region { addresses: map.address.0..map.address.1, label })
+    let has_words = matches!(&holder, Holder::Memory(label) if label != ANONYMOUS);
+    (is_code || has_words).then_some(Region { addresses: map.address.0..map.address.1, holder })
 }
 
 /// Files that exist in memory only: compilers map code twice, to write and to run it.
@@ -177,27 +235,44 @@ mod tests {
     use super::*;
 
     fn region(addresses: Range<u64>, label: &str) -> Region {
-        Region { addresses, label: Some(label.to_owned()) }
+        Region { addresses, holder: Holder::Memory(label.to_owned()) }
     }
 
-    /// Check that our own heap and stack have their names, that code in a file is not ours to name, and that what is in no
-    /// list is called code.
+    /// Check that our own heap and stack have their names, that our code is in our file under its own address, and that
+    /// what is in no list is called code.
     #[test]
     fn own_memory_has_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = folder.path().join("capture");
+        let mut writer =
+            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
         let pid = std::process::id();
         let mut unfiled = Unfiled::new(pid);
         let maps = maps(pid);
         let of = |wanted: fn(&MMapPath) -> bool| {
             maps.iter().find(|map| wanted(&map.pathname)).map(|map| map.address.0 + 8)
         };
+        let mut module =
+            |path: &str| writer.module(Module { path: path.to_owned(), ..Module::default() }).unwrap();
         let stack = of(|path| matches!(path, MMapPath::Stack)).expect("there is a stack");
-        assert_eq!(unfiled.path(stack), Some(format!("[stack of thread {pid} of {pid}]")));
-        if let Some(heap) = of(|path| matches!(path, MMapPath::Heap)) {
-            assert_eq!(unfiled.path(heap), Some(format!("[heap of {pid}]")));
+        let mut expected = vec![(stack, module(&format!("[stack of thread {pid} of {pid}]")))];
+        expected.extend(
+            of(|path| matches!(path, MMapPath::Heap)).map(|heap| (heap, module(&format!("[heap of {pid}]")))),
+        );
+        expected.push((1, module(&format!("[anonymous code (JIT?) of {pid}]"))));
+        for (address, module) in expected {
+            let found = unfiled.find(address, &mut writer).unwrap().unwrap();
+            assert_eq!((found.module, found.bias), (module, 0), "{address:x}");
+            assert!(found.file.is_none());
         }
         let code = own_memory_has_words as *const () as u64;
-        assert_eq!(unfiled.path(code), None);
-        assert_eq!(unfiled.path(1), Some(format!("[anonymous code (JIT?) of {pid}]")));
+        let found = unfiled.find(code, &mut writer).unwrap().unwrap();
+        let own = std::fs::read_link("/proc/self/exe").unwrap();
+        let file = found.file.expect("our code is in a file");
+        assert_eq!(file.path, own);
+        let symbols = symbols::Symbolizer::default().open(&file).unwrap();
+        let lookup = symbols.lookup(code.wrapping_sub(found.bias));
+        assert!(lookup.function().is_some_and(|name| name.contains("own_memory_has_words")), "{lookup:?}");
     }
 
     /// Check that memory which was given back keeps its label, unless something else is there now.
@@ -205,7 +280,7 @@ mod tests {
     fn given_back_memory_keeps_its_label() {
         let before = [region(10..20, "before"), region(30..40, "gone")];
         assert_eq!(regions(1, &[], &before), before);
-        assert_eq!(find(&before, 19).map(|region| region.label.as_deref()), Some(Some("before")));
+        assert_eq!(find(&before, 19), Some(&before[0]));
         assert_eq!(find(&before, 20), None);
         assert_eq!(find(&before, 9), None);
     }

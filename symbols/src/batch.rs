@@ -4,6 +4,7 @@
 //! hundred megabytes.
 
 use crate::{JitCode, Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -17,6 +18,8 @@ const QUEUE: usize = 1024;
 pub enum Source {
     /// A file.
     File(ModuleFile),
+    /// A file, and another way to it when its path leads elsewhere by now: that of a descriptor.
+    Held(ModuleFile, PathBuf),
     /// An ELF image that no file holds: the vdso.
     Image(Vec<u8>),
     /// What a process told of code that it made; addresses are those of the process.
@@ -101,6 +104,7 @@ impl Symbolizer {
     fn open_source<'a>(&self, source: &'a Source) -> Result<Opened<'a>, Reason> {
         match source {
             Source::File(file) => Ok(Opened::Module(Box::new(self.open(file)?))),
+            Source::Held(file, way) => Ok(Opened::Module(Box::new(self.open_held(file, way)?))),
             Source::Image(bytes) => Ok(Opened::Module(Box::new(self.open_image(bytes.clone())?))),
             Source::Jit(code) if code.is_empty() => Err(Reason::Untold),
             Source::Jit(code) => Ok(Opened::Jit(code)),

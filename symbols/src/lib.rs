@@ -53,6 +53,9 @@ mod compression;
 mod image;
 mod xz;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub use batch::{Batch, Found, Source};
 pub use binary::Binary;
 pub use debuginfod::Servers;

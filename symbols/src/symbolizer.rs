@@ -61,18 +61,32 @@ impl Symbolizer {
     /// The reason that every address of this module has no name.
     pub fn open(&self, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
         let inside = self.options.sysroot.as_ref().zip(module.path.strip_prefix("/").ok());
-        let inside = inside.map(|(root, path)| self.open_at(&root.join(path), module));
+        let inside = inside.map(|(root, path)| self.open_at(&root.join(path), &root.join(path), module));
         match inside {
             Some(Ok(opened)) => Ok(opened),
             Some(Err(reason)) if reason != Reason::FileMissing => {
-                self.open_at(&module.path, module).map_err(|_| reason)
+                self.open_at(&module.path, &module.path, module).map_err(|_| reason)
             }
-            _ => self.open_at(&module.path, module),
+            _ => self.open_at(&module.path, &module.path, module),
         }
     }
 
-    fn open_at(&self, path: &Path, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
-        let (image, identity) = Image::open(path)?;
+    /// The same; a file that was deleted or replaced is opened by another way, that of a descriptor.
+    ///
+    /// # Errors
+    /// As [`Symbolizer::open`].
+    pub fn open_held(&self, module: &ModuleFile, way: &Path) -> Result<ModuleSymbols, Reason> {
+        self.open(module).or_else(|reason| match reason {
+            Reason::FileMissing | Reason::FileReplaced => {
+                self.open_at(way, &module.path, module).map_err(|_| reason)
+            }
+            _ => Err(reason),
+        })
+    }
+
+    /// Opens a file by some way; its debug files are looked for from where it lives.
+    fn open_at(&self, way: &Path, path: &Path, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
+        let (image, identity) = Image::open(way)?;
         ModuleSymbols::build(|arena| {
             let elf = Elf::parse(arena.keep(image))?;
             module.check(&identity, elf.build_id())?;

@@ -25,8 +25,8 @@ pub(crate) struct Entered {
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
     images: Vec<Image>,
-    /// Memory of processes that no file holds, by pid, with its modules.
-    unfiled: FxHashMap<u32, (Unfiled, Vec<ModuleId>)>,
+    /// Code of processes that the kernel did not tell of, by pid.
+    unfiled: FxHashMap<u32, Unfiled>,
     samples: u64,
 }
 
@@ -92,29 +92,23 @@ impl Entered {
                 code(Frame::Code { module, address, exact }, writer, wanted)
             }
             Step::Unfiled { pid, address, exact } => {
-                let module = self.unfiled(pid, address, writer)?;
+                let unfiled = self.unfiled.entry(pid).or_insert_with(|| Unfiled::new(pid));
+                let (module, bias) = match unfiled.find(address, writer)? {
+                    Some(found) => {
+                        found.file.map(|file| wanted.files.entry(found.module).or_insert(file));
+                        (Some(found.module), found.bias)
+                    }
+                    None => (None, 0),
+                };
+                let address = address.wrapping_sub(bias);
                 code(Frame::Code { module, address, exact }, writer, wanted)
             }
         }
     }
 
-    fn unfiled(&mut self, pid: u32, address: u64, writer: &mut Writer) -> Result<Option<ModuleId>, Error> {
-        let (unfiled, modules) = self.unfiled.entry(pid).or_insert_with(|| (Unfiled::new(pid), Vec::new()));
-        let Some(path) = unfiled.path(address) else { return Ok(None) };
-        let id = writer.module(Module { path, ..Module::default() })?;
-        if !modules.contains(&id) {
-            modules.push(id);
-        }
-        Ok(Some(id))
-    }
-
     /// What sampled processes have told of code that they made, by module.
     pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        let of_process = |(unfiled, modules): &mut (Unfiled, Vec<ModuleId>)| {
-            let told = unfiled.told();
-            modules.drain(..).filter_map(|module| Some((module, told.clone()?))).collect::<Vec<_>>()
-        };
-        self.unfiled.values_mut().flat_map(of_process).collect()
+        self.unfiled.values_mut().flat_map(Unfiled::told).collect()
     }
 
     /// Samples in the capture.

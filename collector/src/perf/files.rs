@@ -33,7 +33,7 @@ struct File {
 
 /// The files.
 #[derive(Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     ids: FxHashMap<Key, FileId>,
     files: Vec<File>,
     /// Files that were parsed.
@@ -71,6 +71,19 @@ impl Files {
     /// What the kernel said about it.
     pub(super) fn key(&self, id: FileId) -> Option<&Key> {
         self.files.get(id.0 as usize).map(|file| &file.key)
+    }
+
+    /// The file that a process maps from `offset` on at `start`, and what to take off its addresses to get the file's own.
+    pub(crate) fn mapped(
+        &mut self,
+        path: &[u8],
+        inode: u64,
+        pid: u32,
+        (start, offset): (u64, u64),
+    ) -> Option<(ModuleFile, u64)> {
+        let id = self.id(path, &[], inode)?;
+        let bias = self.code(id, pid)?.bias(start, offset);
+        Some((self.file(id, pid), bias))
     }
 
     /// What is known of it, as far as it was opened.

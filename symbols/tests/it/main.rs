@@ -7,6 +7,7 @@ mod compressed;
 mod coverage;
 mod debug_files;
 mod executables;
+mod fuzz_replay;
 mod hostile;
 mod identity;
 mod inlines;

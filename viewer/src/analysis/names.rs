@@ -5,6 +5,7 @@
 //! | the function | its name |
 //! | only the file | `<in libx.so.1>` |
 //! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
+//! | only the file, and its place on the stack is main's | `<main of prog>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
@@ -12,13 +13,14 @@
 //! know only addresses; everything that a view shows is made by mapping their frames through these names.
 
 use super::diff::without_templates;
+use super::main_function::nameless_mains;
 use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
 use super::short_name::short_name;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Index of a [`Label`].
@@ -212,6 +214,7 @@ enum Key<'a> {
     Process(String),
     Function(&'a str, Option<&'a str>),
     InModule(&'a str),
+    Main(&'a str),
     Unknown(&'a str),
     Marker(Pseudo),
 }
@@ -223,12 +226,14 @@ struct Builder<'a> {
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
     steps: Vec<Step>,
+    mains: HashSet<FrameId>,
 }
 
 impl<'a> Builder<'a> {
     fn new(tables: &'a Tables) -> Self {
         let files = representatives(tables);
-        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
+        let mains = nameless_mains(tables);
+        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new(), mains }
     }
 
     fn frame(&mut self, id: FrameId) -> Range<u32> {
@@ -239,6 +244,7 @@ impl<'a> Builder<'a> {
                 let label = self.label(Key::Marker(pseudo), Kind::Marker(pseudo));
                 self.steps.push(Step { label, file: None, line: None, inlined: false });
             }
+            Frame::Code { module: Some(module), .. } if self.mains.contains(&id) => self.main(module),
             Frame::Code { module, .. } => self.code(module, self.tables.symbol(id)),
         }
         start..self.place()
@@ -260,6 +266,13 @@ impl<'a> Builder<'a> {
             let label = self.nameless(module, reason);
             self.steps.push(Step { label, file: None, line: None, inlined: false });
         }
+    }
+
+    fn main(&mut self, module: ModuleId) {
+        let module = self.files.get(module.index()).copied().unwrap_or(module);
+        let tables = self.tables;
+        let label = self.label(Key::Main(&tables.modules[module.index()].path), Kind::InModule(module));
+        self.steps.push(Step { label, file: None, line: None, inlined: false });
     }
 
     fn function(&mut self, function: StringId, module: Option<ModuleId>) -> LabelId {
@@ -290,6 +303,7 @@ impl<'a> Builder<'a> {
             Key::Process(name) => name.clone(),
             Key::Function(name, _) => (*name).to_owned(),
             Key::InModule(place) => format!("<in {}>", file_name(place)),
+            Key::Main(path) => format!("<main of {}>", file_name(path)),
             Key::Unknown(_) => "???".to_owned(),
             Key::Marker(pseudo) => pseudo.label().to_owned(),
         };
