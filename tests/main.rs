@@ -38,7 +38,9 @@ mod told;
 
 mod by_hand;
 mod footprint;
+mod made_code;
 mod modules;
+mod names;
 mod options;
 
 mod exports;

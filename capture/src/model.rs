@@ -35,7 +35,7 @@ pub enum Clock {
 /// A file with code, as it was when it was mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {
-    /// Path as the process saw it, or `[vdso]`.
+    /// Path as the process saw it; in brackets what is no file, such as `[vdso]` and `[heap of 1234]`.
     pub path: String,
     /// GNU build id, empty when the file has none.
     pub build_id: Vec<u8>,

@@ -43,6 +43,7 @@ pub(crate) mod sizes;
 pub(crate) mod snapshot;
 mod supervise;
 mod suppression;
+mod symbols;
 pub(crate) mod temporary;
 pub(crate) mod threads;
 pub(crate) mod timeline;

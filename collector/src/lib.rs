@@ -73,6 +73,7 @@ mod stacks;
 mod sums;
 mod symbolize;
 mod told;
+mod unfiled;
 
 #[doc(hidden)]
 pub mod stages;

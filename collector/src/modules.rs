@@ -1,14 +1,18 @@
 //! The modules of an image, and the functions that interpreters in it run: from the agent's descriptions to the capture's
 //! tables.
 
-use crate::process::Info;
+use crate::process::{self, Info};
 use crate::stacks::CodeFrame;
+use crate::unfiled::{Told, Unfiled};
 use capture::{Error, Module, ModuleId, StringId, Writer};
+use procfs::process::{MMapPath, MemoryMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use shared_ring::Segment;
 use shared_ring::module_log::{Described, Function, ModuleLog};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use symbols::ModuleFile;
 
 /// The name under which captures know the kernel's own code in each process.
@@ -38,17 +42,22 @@ pub(crate) struct Modules {
     pub(crate) new_frames: Vec<CodeFrame>,
     /// Modules that are new since they were last taken, and where to open them.
     pub(crate) new_files: Vec<(ModuleId, ModuleFile)>,
+    /// Handles of files that are new since they were last taken.
+    pub(crate) new_handles: Vec<(ModuleId, Arc<File>)>,
+    unfiled: Unfiled,
 }
 
 impl Modules {
     pub(crate) fn new(info: Info) -> Modules {
         Modules {
+            unfiled: Unfiled::new(info.pid),
             info,
             by_serial: FxHashMap::default(),
             next: ModuleLog::FIRST,
             frames: FxHashSet::default(),
             new_frames: Vec::new(),
             new_files: Vec::new(),
+            new_handles: Vec::new(),
         }
     }
 
@@ -77,6 +86,24 @@ impl Modules {
         };
         self.by_serial.insert(serial, found);
         Ok(found)
+    }
+
+    /// The module of an address that the loader did not tell of, and its load bias; `None` where nothing is known of it.
+    pub(crate) fn unfiled(
+        &mut self,
+        address: u64,
+        writer: &mut Writer,
+    ) -> Result<Option<(ModuleId, u64)>, Error> {
+        let Some(found) = self.unfiled.find(address, writer)? else { return Ok(None) };
+        if let Some(file) = found.file {
+            self.new_files.push((found.module, file));
+        }
+        Ok(Some((found.module, found.bias)))
+    }
+
+    /// What the process has told of code that it made, by module: to be asked when it has ended, or the recording does.
+    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+        self.unfiled.told()
     }
 
     /// Takes in all descriptions, those without frames too: what a process had mapped is part of its record.
@@ -120,8 +147,26 @@ impl Modules {
             modified_ns: module.modified_ns,
         };
         let id = writer.module(module)?;
+        let handle = self.hold(&inside, &file.path, metadata.is_none());
+        self.new_handles.extend(handle.map(|handle| (id, handle)));
         self.new_files.push((id, file));
         Ok(id)
+    }
+
+    /// A handle of a mapped file: by its path, or, when that is gone already, by the process that maps it.
+    fn hold(&self, inside: &Path, path: &Path, is_gone: bool) -> Option<Arc<File>> {
+        let program = self.info.executable.to_string_lossy();
+        if Path::new(program.trim_end_matches(" (deleted)")) == path {
+            return self.info.program.clone();
+        }
+        if !is_gone {
+            return process::hold(inside).or_else(|| process::hold(path));
+        }
+        let maps = procfs::process::Process::new(self.info.pid as i32).ok()?.maps().ok()?;
+        let deleted = PathBuf::from(format!("{} (deleted)", path.display()));
+        let is_it = |map: &&MemoryMap| matches!(&map.pathname, MMapPath::Path(mapped) if *mapped == deleted);
+        let (start, end) = maps.iter().find(is_it)?.address;
+        process::hold(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", self.info.pid)))
     }
 
     /// Notes a frame that will want a name.

@@ -46,6 +46,8 @@ pub struct Options {
     pub skip: Vec<String>,
     /// Resolve names at the end and store them in the capture.
     pub symbolize: bool,
+    /// Where files with names are, and how names are stored.
+    pub symbols: symbols::Options,
     /// Listen here for agents; none means a private socket.
     pub socket: Option<PathBuf>,
     /// Keep a live table, so that [`crate::Progress::live_bytes`] is known.

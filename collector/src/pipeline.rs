@@ -11,6 +11,7 @@ use crate::processes::Processes;
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
+use crate::unfiled::Told;
 use capture::{
     Action, Counter, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId,
     Writer,
@@ -20,8 +21,12 @@ use shared_ring::Segment;
 use shared_ring::decode::{Short, decode};
 use shared_ring::name::Name;
 use shared_ring::record::{Record, TIME_SHIFT};
+use std::fs::File;
 use std::sync::Arc;
 use symbols::ModuleFile;
+
+/// Descriptors that are kept for names; the rest of what a process may have is for rings.
+const MOST_HANDLES: usize = 256;
 
 /// Who writes into a ring.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +72,10 @@ pub(crate) struct Pipeline {
     pub(crate) frames: Vec<CodeFrame>,
     /// Each module, and where to open it.
     pub(crate) files: FxHashMap<ModuleId, ModuleFile>,
+    /// Files that are kept open, at most [`MOST_HANDLES`]: programs are rebuilt while they are recorded.
+    pub(crate) handles: FxHashMap<ModuleId, Arc<File>>,
+    /// Modules that are no files, and what the process told of the code in them.
+    pub(crate) made: FxHashMap<ModuleId, Told>,
     samples: perf::Entered,
 }
 
@@ -84,6 +93,8 @@ impl Pipeline {
             last: 0,
             frames: Vec::new(),
             files: FxHashMap::default(),
+            handles: FxHashMap::default(),
+            made: FxHashMap::default(),
             samples: perf::Entered::default(),
         }
     }
@@ -102,6 +113,9 @@ impl Pipeline {
     /// Says whose samples they are, when all are there; gives what the capture says about them.
     pub(crate) fn finish_samples(&mut self, mut summary: CpuSummary) -> Result<CpuSummary, Error> {
         self.samples.finish(&self.processes, &self.clock, &mut self.writer)?;
+        for (module, told) in self.samples.told() {
+            self.made.entry(module).or_insert(told);
+        }
         summary.samples = self.samples.samples();
         if !summary.event.is_empty() {
             // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
@@ -237,6 +251,9 @@ impl Pipeline {
         let threads: Vec<ThreadId> = match known(&mut self.images, image) {
             Some(known) => {
                 known.modules.find_all(&known.segment, &mut self.writer)?;
+                if slot == 0 {
+                    self.made.extend(known.modules.told());
+                }
                 known.pools.forget(slot);
                 let rings = known.rings.iter_mut();
                 let of_slot = rings.filter_map(|ring| ring.take_if(|writing| writing.slot == slot));
@@ -289,8 +306,19 @@ impl Pipeline {
     }
 
     fn keep(&mut self, mut known: Known) {
-        self.frames.append(&mut known.modules.new_frames);
-        self.files.extend(known.modules.new_files.drain(..));
+        self.take_modules(&mut known.modules);
+        self.made.extend(known.modules.told());
+    }
+
+    /// Takes what is new of an image's modules.
+    fn take_modules(&mut self, modules: &mut Modules) {
+        self.frames.append(&mut modules.new_frames);
+        self.files.extend(modules.new_files.drain(..));
+        for (module, handle) in modules.new_handles.drain(..) {
+            if self.handles.len() < MOST_HANDLES {
+                self.handles.entry(module).or_insert(handle);
+            }
+        }
     }
 
     /// Takes in a record of these words.
@@ -412,9 +440,10 @@ impl Pipeline {
             for writing in known.rings.iter().flatten() {
                 self.processes.rename(writing.thread, &mut self.writer)?;
             }
-            self.frames.append(&mut known.modules.new_frames);
-            self.files.extend(known.modules.new_files.drain(..));
         }
+        let mut images = std::mem::take(&mut self.images);
+        images.iter_mut().flatten().for_each(|known| self.take_modules(&mut known.modules));
+        self.images = images;
         self.writer.flush()
     }
 }

@@ -1,10 +1,13 @@
 //! What `/proc` says about a process, read while it waits for our answer and is certainly there.
 
 use procfs::process::Process;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A process as it was when it connected or was first seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Info {
     /// Pid in our namespace.
     pub(crate) pid: u32,
@@ -14,6 +17,8 @@ pub(crate) struct Info {
     pub(crate) start_ticks: u64,
     /// Path of the executable; empty where it could not be read.
     pub(crate) executable: PathBuf,
+    /// The executable itself, whatever becomes of its path.
+    pub(crate) program: Option<Arc<File>>,
     /// Command line.
     pub(crate) command: Vec<String>,
     /// Working folder, for relative names of libraries.
@@ -32,6 +37,7 @@ impl Info {
             parent_pid: stat.as_ref().map_or(0, |stat| stat.ppid.unsigned_abs()),
             start_ticks: stat.as_ref().map_or(0, |stat| stat.starttime),
             executable: process.exe().unwrap_or_default(),
+            program: hold(Path::new(&format!("/proc/{pid}/exe"))),
             command: process.cmdline().unwrap_or_default(),
             folder: process.cwd().unwrap_or_default(),
             attached: false,
@@ -45,6 +51,12 @@ impl Info {
             None => format!("[pid = {}]", self.pid),
         }
     }
+}
+
+/// A handle of a file, for as long as names may be wanted of it.
+pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    OpenOptions::new().read(true).custom_flags(flags).open(path).ok().map(Arc::new)
 }
 
 /// Name of a thread, empty when it is gone.

@@ -16,6 +16,7 @@ use crate::pipeline::Pipeline;
 use crate::queue::{Received, Receiver, queue};
 use crate::sleeper::Bell;
 use crate::snapshot::{self, SoFar};
+use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::{Error, OnFull, Options, symbolize};
 use capture::{Counter, CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
@@ -37,6 +38,7 @@ const FLUSH: Duration = Duration::from_millis(900);
 pub struct Session {
     path: PathBuf,
     symbolize: bool,
+    symbols: symbols::Options,
     /// Dropped first when the recording ends: no agent is taken in any more.
     listener: Listener,
     shared: Arc<Shared>,
@@ -170,6 +172,7 @@ impl Session {
         Ok(Session {
             path: options.output,
             symbolize: options.symbolize,
+            symbols: options.symbols,
             listener,
             shared,
             bell,
@@ -277,6 +280,7 @@ impl Session {
         let Session {
             path,
             symbolize,
+            symbols,
             listener,
             shared,
             bell,
@@ -327,11 +331,10 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
-        if symbolize {
-            symbolize::symbolize(&mut pipeline, &cancel_symbols).map_err(failed)?;
-            if cancel_symbols.load(Ordering::Relaxed) {
-                summary.remarks.push("Names are missing: looking them up was interrupted.".into());
-            }
+        let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
+        symbolize::symbolize(&mut pipeline, wanted, symbols, &cancel_symbols).map_err(failed)?;
+        if symbolize && cancel_symbols.load(Ordering::Relaxed) {
+            summary.remarks.push("Names are missing: looking them up was interrupted.".into());
         }
         let finished = Finished {
             path: path.clone(),

@@ -30,7 +30,8 @@ pub(crate) struct Stacks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeFrame {
     pub(crate) frame: FrameId,
-    pub(crate) module: ModuleId,
+    /// None for code of which nothing is known: it will have a reason.
+    pub(crate) module: Option<capture::ModuleId>,
     pub(crate) address: u64,
     pub(crate) exact: bool,
 }
@@ -133,15 +134,17 @@ impl Stacks {
         writer: &mut Writer,
     ) -> Result<FrameId, Error> {
         let exact = pc.is_exact();
-        let (module, bias) = match modules.find(pc.module, segment, writer)? {
-            None => return writer.frame(Frame::Code { module: None, address: pc.address(), exact }),
+        let (module, address) = match modules.find(pc.module, segment, writer)? {
             Some(Known::Function(module, name, file)) => {
                 return script(module, (name, file), pc.line(), writer);
             }
-            Some(Known::Module(module, bias)) => (module, bias),
+            Some(Known::Module(module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
+            None => match modules.unfiled(pc.address(), writer)? {
+                Some((module, bias)) => (Some(module), pc.address().wrapping_sub(bias)),
+                None => (None, pc.address()),
+            },
         };
-        let address = pc.address().wrapping_sub(bias);
-        let frame = writer.frame(Frame::Code { module: Some(module), address, exact })?;
+        let frame = writer.frame(Frame::Code { module, address, exact })?;
         modules.used(CodeFrame { frame, module, address, exact });
         Ok(frame)
     }

@@ -8,14 +8,32 @@ use crate::pipeline::Pipeline;
 use crate::stacks::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Lookup, ModuleFile, Reason, Source, Symbolizer};
 
-/// Looks all names up and writes them.
-pub(crate) fn symbolize(pipeline: &mut Pipeline, cancel: &AtomicBool) -> Result<(), Error> {
-    let mut by_module: BTreeMap<u32, Vec<CodeFrame>> = BTreeMap::new();
+/// Which names are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All.
+    All,
+    /// Those that nobody can find later: of code that is in no file.
+    Unfiled,
+}
+
+/// Looks names up and writes them.
+pub(crate) fn symbolize(
+    pipeline: &mut Pipeline,
+    wanted: Wanted,
+    options: symbols::Options,
+    cancel: &AtomicBool,
+) -> Result<(), Error> {
+    let mut by_module: BTreeMap<Option<u32>, Vec<CodeFrame>> = BTreeMap::new();
     for frame in pipeline.frames.drain(..) {
-        by_module.entry(frame.module.0).or_default().push(frame);
+        let is_unfiled = frame.module.is_none_or(|module| pipeline.made.contains_key(&module));
+        if wanted == Wanted::All || is_unfiled {
+            by_module.entry(frame.module.map(|module| module.0)).or_default().push(frame);
+        }
     }
     for frames in by_module.values_mut() {
         // Several processes may have told of one frame.
@@ -25,12 +43,12 @@ pub(crate) fn symbolize(pipeline: &mut Pipeline, cancel: &AtomicBool) -> Result<
     let batches: Vec<Batch> = by_module
         .iter()
         .map(|(module, frames)| Batch {
-            source: source(pipeline.files.get(&ModuleId(*module))),
+            source: source(module.map(ModuleId), pipeline),
             addresses: frames.iter().map(address).collect(),
         })
         .collect();
     let frames: Vec<Vec<CodeFrame>> = by_module.into_values().collect();
-    Symbolizer::default().look_up(&batches, cancel, |(batch, place, lookup)| {
+    Symbolizer::new(options).look_up(&batches, cancel, |(batch, place, lookup)| {
         if let (0, Some(reason), Source::File(file)) = (place, lookup.reason, &batches[batch].source) {
             debug!("first address in {}: {reason}", file.path.display());
         }
@@ -43,7 +61,21 @@ fn address(frame: &CodeFrame) -> u64 {
     if frame.exact { frame.address } else { frame.address.wrapping_sub(1) }
 }
 
-fn source(file: Option<&ModuleFile>) -> Source {
+fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
+    let Some(module) = module else { return Source::None(Reason::NoMapping) };
+    match pipeline.made.get(&module) {
+        Some(Ok(code)) => Source::Jit(code.clone()),
+        Some(Err(reason)) => Source::None(*reason),
+        None => match (of_file(pipeline.files.get(&module)), pipeline.handles.get(&module)) {
+            (Source::File(file), Some(handle)) => {
+                Source::Held(file, format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+            }
+            (source, _) => source,
+        },
+    }
+}
+
+fn of_file(file: Option<&ModuleFile>) -> Source {
     match file {
         Some(file) if file.path.as_os_str() == VDSO => {
             vdso().map_or(Source::None(Reason::FileMissing), Source::Image)

@@ -3,7 +3,9 @@
 //! The file with most addresses is taken first, and each thread has one file open at a time: big ones take some
 //! hundred megabytes.
 
-use crate::{Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
+use crate::{JitCode, Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -16,8 +18,12 @@ const QUEUE: usize = 1024;
 pub enum Source {
     /// A file.
     File(ModuleFile),
+    /// A file, and another way to it when its path leads elsewhere by now: that of a descriptor.
+    Held(ModuleFile, PathBuf),
     /// An ELF image that no file holds: the vdso.
     Image(Vec<u8>),
+    /// What a process told of code that it made; addresses are those of the process.
+    Jit(Arc<JitCode>),
     /// Nothing, for this reason.
     None(Reason),
 }
@@ -86,21 +92,31 @@ impl Symbolizer {
                 return None;
             }
             let lookup = match &module {
-                Ok(module) => module.lookup(address),
-                Err(reason) => Lookup { frames: Vec::new(), reason: Some(*reason) },
+                Ok(Opened::Module(module)) => module.lookup(address),
+                Ok(Opened::Jit(code)) => code.lookup(address, self.demangles()),
+                Err(reason) => Lookup::without(*reason),
             };
             sender.send((index, place, lookup)).ok()?;
         }
         Some(())
     }
 
-    fn open_source(&self, source: &Source) -> Result<ModuleSymbols, Reason> {
+    fn open_source<'a>(&self, source: &'a Source) -> Result<Opened<'a>, Reason> {
         match source {
-            Source::File(file) => self.open(file),
-            Source::Image(bytes) => self.open_image(bytes.clone()),
+            Source::File(file) => Ok(Opened::Module(Box::new(self.open(file)?))),
+            Source::Held(file, way) => Ok(Opened::Module(Box::new(self.open_held(file, way)?))),
+            Source::Image(bytes) => Ok(Opened::Module(Box::new(self.open_image(bytes.clone())?))),
+            Source::Jit(code) if code.is_empty() => Err(Reason::Untold),
+            Source::Jit(code) => Ok(Opened::Jit(code)),
             Source::None(reason) => Err(*reason),
         }
     }
+}
+
+/// What answers for a batch.
+enum Opened<'a> {
+    Module(Box<ModuleSymbols>),
+    Jit(&'a JitCode),
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@
 //! DIR/HERE/NAME
 //! ```
 //!
-//! A binary reached through `/proc/PID/root` is in a container: there each `DIR` is tried inside first, then ours.
+//! A binary reached through `/proc/PID/root` is in a container, and one in [`crate::Options::sysroot`] of another machine:
+//! there each `DIR` is tried inside first, then ours. What is nowhere is asked of servers, if the user names some.
 //!
 //! A debug file may itself be stripped and name the next one, so the search goes on from it; a file is visited
 //! once, so a cycle ends. It is taken if its build id is the binary's (then the CRC does not matter: distributions
@@ -21,6 +22,7 @@ use crate::arena::Arena;
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::image::Image;
+use crate::symbolizer::Places;
 use crate::{DebugFiles, Reason, Refusal};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -34,7 +36,7 @@ const LONGEST_CHAIN: usize = 8;
 /// The search for one module.
 pub(crate) struct Search<'a, 'd> {
     arena: &'a Arena,
-    directories: &'d [PathBuf],
+    places: Places<'d>,
     visited: HashSet<(u64, u64)>,
     /// What was taken and what was refused, so far.
     pub(crate) outcome: DebugFiles,
@@ -48,9 +50,9 @@ pub(crate) struct DebugFile<'a> {
 
 impl<'a, 'd> Search<'a, 'd> {
     /// Prepares a search that will not take `module`, the binary itself.
-    pub(crate) fn new(arena: &'a Arena, directories: &'d [PathBuf], module: Option<FileIdentity>) -> Self {
+    pub(crate) fn new(arena: &'a Arena, places: Places<'d>, module: Option<FileIdentity>) -> Self {
         let visited = module.iter().map(|identity| (identity.device, identity.inode)).collect();
-        Search { arena, directories, visited, outcome: DebugFiles::default() }
+        Search { arena, places, visited, outcome: DebugFiles::default() }
     }
 
     /// Follows links from `binary` until a file has debug information or names no other.
@@ -72,24 +74,23 @@ impl<'a, 'd> Search<'a, 'd> {
     pub(crate) fn alternate(&mut self, elf: &Elf<'a>, path: &Path) -> Option<DebugFile<'a>> {
         let (link, build_id) = elf.alternate_link()?;
         let link = Path::new(OsStr::from_bytes(link));
-        let home = Home::of(path);
+        let home = self.home(path);
         let mut candidates: Vec<PathBuf> = match link.strip_prefix("/") {
             Ok(relative) => vec![home.root.join(relative), link.into()],
             Err(_) => vec![path.parent().unwrap_or(Path::new("/")).join(link)],
         };
         candidates.extend(self.by_build_id(build_id, &home));
-        let found =
-            candidates.into_iter().find_map(|path| {
-                self.open(path, |found, _| {
-                    if found.build_id() == build_id { Ok(()) } else { Err(Refusal::OtherBuildId) }
-                })
-            })?;
+        let belongs = |found: &Elf<'a>, _: &[u8]| {
+            if found.build_id() == build_id { Ok(()) } else { Err(Refusal::OtherBuildId) }
+        };
+        let found = candidates.into_iter().find_map(|path| self.open(path, belongs));
+        let found = found.or_else(|| self.fetched(build_id, belongs))?;
         self.outcome.used.push(found.path.clone());
         Some(found)
     }
 
     fn next(&mut self, elf: &Elf<'a>, path: &Path) -> Option<DebugFile<'a>> {
-        let homes = Home::all(path);
+        let homes = self.homes(path);
         let mut candidates: Vec<PathBuf> = Vec::new();
         for home in &homes {
             candidates.extend(self.by_build_id(elf.build_id(), home));
@@ -100,9 +101,38 @@ impl<'a, 'd> Search<'a, 'd> {
             candidates.extend(self.by_name(name, home));
         }
         let checksum = link.map(|(_, checksum)| checksum);
-        candidates.into_iter().find_map(|path| {
-            self.open(path, |found, bytes| belongs(elf.build_id(), checksum, found.build_id(), bytes))
-        })
+        let belongs =
+            |found: &Elf<'a>, bytes: &[u8]| belongs(elf.build_id(), checksum, found.build_id(), bytes);
+        let found = candidates.into_iter().find_map(|path| self.open(path, belongs));
+        found.or_else(|| self.fetched(elf.build_id(), belongs))
+    }
+
+    /// The file that a server has. One that does not belong is not kept.
+    fn fetched(
+        &mut self,
+        build_id: &[u8],
+        belongs: impl FnOnce(&Elf<'a>, &[u8]) -> Result<(), Refusal>,
+    ) -> Option<DebugFile<'a>> {
+        let path = self.places.client?.debug_file(build_id)?;
+        let found = self.open(path.clone(), belongs);
+        if found.is_none() {
+            let _ = std::fs::remove_file(path);
+        }
+        found
+    }
+
+    /// Where a file lives.
+    pub(crate) fn home(&self, path: &Path) -> Home {
+        Home::of(path, self.places.options.sysroot.as_deref())
+    }
+
+    /// The file's home, and the home of what it is a symbolic link to: `/lib` is one to `/usr/lib`, and
+    /// `/proc/PID/exe` leads to the binary.
+    fn homes(&self, path: &Path) -> Vec<Home> {
+        let mut homes = vec![self.home(path)];
+        homes.extend(path.canonicalize().ok().map(|real| self.home(&real)));
+        homes.dedup_by(|a, b| (&a.root, &a.directory) == (&b.root, &b.directory));
+        homes
     }
 
     fn by_build_id(&self, build_id: &[u8], home: &Home) -> Vec<PathBuf> {
@@ -113,13 +143,13 @@ impl<'a, 'd> Search<'a, 'd> {
             let _ = write!(file, "{byte:02x}");
         }
         file.push_str(".debug");
-        home.inside_and_ours(self.directories).map(|directory| directory.join(&file)).collect()
+        home.inside_and_ours(&self.places.options.debug_dirs).map(|directory| directory.join(&file)).collect()
     }
 
     fn by_name(&self, name: &OsStr, home: &Home) -> Vec<PathBuf> {
         let here = home.root.join(&home.directory);
         let mut candidates = vec![here.join(name), here.join(".debug").join(name)];
-        let directories = home.inside_and_ours(self.directories);
+        let directories = home.inside_and_ours(&self.places.options.debug_dirs);
         candidates.extend(directories.map(|directory| directory.join(&home.directory).join(name)));
         candidates
     }
@@ -178,32 +208,28 @@ fn file_name(name: &[u8]) -> Option<&OsStr> {
 }
 
 /// Where a file lives: `/proc/42/root/usr/lib/libx.so` lives in `usr/lib` below `/proc/42/root`.
-#[derive(PartialEq, Eq)]
-struct Home {
-    root: PathBuf,
+#[derive(Clone)]
+pub(crate) struct Home {
+    pub(crate) path: PathBuf,
+    pub(crate) root: PathBuf,
     /// Relative to `root`.
     directory: PathBuf,
 }
 
 impl Home {
-    fn of(path: &Path) -> Home {
+    fn of(path: &Path, sysroot: Option<&Path>) -> Home {
         let mut components = path.components();
         let head: PathBuf = components.by_ref().take(4).collect();
         let is_container =
             head.starts_with("/proc") && head.ends_with("root") && head.components().count() == 4;
-        let root = if is_container { head } else { PathBuf::from("/") };
+        let root = match sysroot.filter(|sysroot| path.starts_with(sysroot)) {
+            Some(sysroot) => sysroot.to_owned(),
+            None if is_container => head,
+            None => PathBuf::from("/"),
+        };
         let directory =
             path.parent().and_then(|parent| parent.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
-        Home { directory: directory.into(), root }
-    }
-
-    /// The file's home, and the home of what it is a symbolic link to: `/lib` is one to `/usr/lib`, and
-    /// `/proc/PID/exe` leads to the binary.
-    fn all(path: &Path) -> Vec<Home> {
-        let mut homes = vec![Home::of(path)];
-        homes.extend(path.canonicalize().ok().map(|real| Home::of(&real)));
-        homes.dedup();
-        homes
+        Home { path: path.into(), directory: directory.into(), root }
     }
 
     /// Debug directories within the container, then our own.
@@ -219,6 +245,7 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
 
     /// Check what a debug link may name: a file beside, never a path.
     #[test]
@@ -262,10 +289,14 @@ mod tests {
     #[test]
     fn candidates_come_in_order() {
         let arena = Arena::default();
-        let directories = [PathBuf::from("/usr/lib/debug"), PathBuf::from("/opt/debug")];
-        let search = Search::new(&arena, &directories, None);
+        let options = Options {
+            debug_dirs: vec!["/usr/lib/debug".into(), "/opt/debug".into()],
+            sysroot: Some("/srv/copy".into()),
+            ..Options::default()
+        };
+        let search = Search::new(&arena, Places { options: &options, client: None }, None);
         let list = |path: &str| -> Vec<String> {
-            let home = Home::of(Path::new(path));
+            let home = search.home(Path::new(path));
             let mut paths = search.by_build_id(&[0x3f, 0xa9, 0xc4], &home);
             paths.extend(search.by_name(OsStr::new("x.debug"), &home));
             paths.iter().map(|path| path.display().to_string()).collect()
@@ -279,6 +310,13 @@ mod tests {
                 "/usr/lib/.debug/x.debug",
                 "/usr/lib/debug/usr/lib/x.debug",
                 "/opt/debug/usr/lib/x.debug",
+            ]
+        );
+        assert_eq!(
+            list("/srv/copy/app/x")[..2],
+            [
+                "/srv/copy/usr/lib/debug/.build-id/3f/a9c4.debug",
+                "/srv/copy/opt/debug/.build-id/3f/a9c4.debug"
             ]
         );
         assert_eq!(

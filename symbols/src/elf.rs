@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::compression::inflate;
 use crate::image::Image;
 use crate::xz;
+use gimli::RunTimeEndian;
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
@@ -22,6 +23,7 @@ pub(crate) struct Elf<'a> {
     sections: Vec<Section<'a>>,
     segments: Vec<CodeRange>,
     build_id: &'a [u8],
+    length: usize,
 }
 
 /// A section as its header describes it.
@@ -66,7 +68,7 @@ impl<'a> Elf<'a> {
             _ => None,
         };
         let (sections, segments, build_id) = tables.ok_or(Reason::UnreadableElf)?;
-        Ok(Elf { file, sections, segments, build_id })
+        Ok(Elf { file, sections, segments, build_id, length: bytes.len() })
     }
 
     /// Contents of the build-id note, empty without one.
@@ -146,8 +148,13 @@ impl<'a> Elf<'a> {
     }
 
     /// Byte order of everything in the file.
-    pub(crate) fn is_little_endian(&self) -> bool {
-        self.file.is_little_endian()
+    pub(crate) fn endian(&self) -> RunTimeEndian {
+        if self.file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn length(&self) -> usize {
+        self.length
     }
 
     /// True for code of x86-64 with its 64-bit addresses.

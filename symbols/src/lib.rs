@@ -12,8 +12,7 @@
 //! - **One big module at a time.** An opened module may hold inflated sections of some hundred megabytes; the
 //!   caller decides how many are open at once.
 //!
-//! Not done yet: split DWARF (`.dwo`, `.dwp`: names come from the symbol table, lines from the skeleton),
-//! debuginfod, and binaries whose section headers were removed.
+//! Not done: binaries whose section headers were removed, and names of Swift, whose demangler exists in C++ only.
 //!
 //! ```no_run
 //! use symbols::{ModuleFile, Symbolizer};
@@ -33,15 +32,18 @@ mod reason;
 
 mod batch;
 mod binary;
+mod jit;
 mod kernel;
 mod returned_text;
 
 mod debug_files;
+mod debuginfod;
 mod demangle;
 mod elf;
 mod lines;
 mod resolver;
 mod shift;
+mod split;
 mod survey;
 mod table;
 
@@ -51,10 +53,15 @@ mod compression;
 mod image;
 mod xz;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub use batch::{Batch, Found, Source};
 pub use binary::Binary;
+pub use debuginfod::Servers;
 pub use demangle::demangle;
 pub use identity::ModuleFile;
+pub use jit::{JitCode, JitFiles};
 pub use kernel::{KernelFunction, KernelSymbols};
 pub use lookup::{Lookup, SourceFrame};
 pub use reason::Reason;

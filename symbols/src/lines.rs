@@ -1,8 +1,11 @@
 //! Lines and inlined functions from DWARF.
 
 use crate::arena::Arena;
+use crate::debug_files::Home;
 use crate::elf::Elf;
+use crate::split::Split;
 use crate::survey::{self, Survey};
+use addr2line::{LookupContinuation, LookupResult};
 use gimli::{EndianSlice, RunTimeEndian, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,6 +20,7 @@ const MOST_FRAMES: usize = survey::DEEPEST as usize;
 pub(crate) struct Lines<'a> {
     context: addr2line::Context<Slice<'a>>,
     survey: Survey,
+    split: Split<'a>,
 }
 
 /// A frame as DWARF has it.
@@ -30,18 +34,24 @@ pub(crate) struct LineFrame {
 impl<'a> Lines<'a> {
     /// Reads which units a file has. None when it has no debug information, or damaged one, or such that no
     /// compiler writes, see [`survey`].
-    pub(crate) fn load(elf: &Elf<'a>, alternate: Option<&Elf<'a>>, arena: &'a Arena) -> Option<Lines<'a>> {
+    pub(crate) fn load(
+        elf: &Elf<'a>,
+        home: &Home,
+        alternate: Option<&Elf<'a>>,
+        arena: &'a Arena,
+    ) -> Option<Lines<'a>> {
         if !elf.has_debug_info() {
             return None;
         }
         let (mut dwarf, survey) = load(elf, arena)?;
         dwarf.sup = alternate.and_then(|alternate| load(alternate, arena)).map(|(dwarf, _)| Arc::new(dwarf));
-        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()?, survey })
+        let split = Split::new(elf, home.clone(), arena);
+        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()?, survey, split })
     }
 
     /// Whether a function that was dropped by the linker seems to cover the address.
     pub(crate) fn is_doubtful(&self, address: u64) -> bool {
-        address < self.survey.discarded_end
+        address < self.survey.discarded_end.max(self.split.discarded_end())
     }
 
     /// The frames at an address, innermost inlined function first.
@@ -50,7 +60,14 @@ impl<'a> Lines<'a> {
             // addr2line looks up the range up to the next address.
             return Vec::new();
         }
-        let Ok(mut found) = self.context.find_frames(address).skip_all_loads() else { return Vec::new() };
+        let mut lookup = self.context.find_frames(address);
+        let found = loop {
+            lookup = match lookup {
+                LookupResult::Output(found) => break found,
+                LookupResult::Load { load, continuation } => continuation.resume(self.split.load(&load)),
+            };
+        };
+        let Ok(mut found) = found else { return Vec::new() };
         let mut frames = Vec::new();
         while let Ok(Some(frame)) = found.next()
             && frames.len() < MOST_FRAMES
@@ -68,27 +85,30 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Opens the sections that lines and functions need; the rest (variables' locations, macros) stays unread.
+/// Opens the sections that lines and functions need.
 fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<(gimli::Dwarf<Slice<'a>>, Survey)> {
-    let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let section = |id: SectionId| {
-        let is_needed = matches!(
-            id,
-            SectionId::DebugAbbrev
-                | SectionId::DebugAddr
-                | SectionId::DebugAranges
-                | SectionId::DebugInfo
-                | SectionId::DebugLine
-                | SectionId::DebugLineStr
-                | SectionId::DebugRanges
-                | SectionId::DebugRngLists
-                | SectionId::DebugStr
-                | SectionId::DebugStrOffsets
-        );
-        let bytes = if is_needed { elf.contents(id.name(), arena) } else { None };
-        Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), endian))
+        let bytes = if is_needed(id) { elf.contents(id.name(), arena) } else { None };
+        Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), elf.endian()))
     };
     let Ok(mut dwarf) = gimli::Dwarf::load(section);
     let survey = survey::survey(&mut dwarf, elf.code_start())?;
     Some((dwarf, survey))
+}
+
+/// Whether a section says anything of lines and functions; the rest (variables' locations, macros) stays unread.
+pub(crate) fn is_needed(id: SectionId) -> bool {
+    matches!(
+        id,
+        SectionId::DebugAbbrev
+            | SectionId::DebugAddr
+            | SectionId::DebugAranges
+            | SectionId::DebugInfo
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugStr
+            | SectionId::DebugStrOffsets
+    )
 }

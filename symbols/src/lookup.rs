@@ -24,6 +24,11 @@ pub struct SourceFrame {
 }
 
 impl Lookup {
+    /// Nothing, for this reason.
+    pub(crate) fn without(reason: Reason) -> Lookup {
+        Lookup { frames: Vec::new(), reason: Some(reason) }
+    }
+
     /// The function that owns the code.
     pub fn function(&self) -> Option<&str> {
         self.frames.last()?.function.as_deref()

@@ -36,11 +36,18 @@ pub enum Reason {
     /// who know the mappings.
     #[error("No mapping for address")]
     NoMapping,
+    /// The address is in memory without a file, in which code was made at run time or that is no code at all, and the
+    /// program has told nobody of a function there.
+    #[error("Code made at run time was not told of")]
+    Untold,
+    /// Code was made there, overwritten and made anew: which of the functions it was is not known.
+    #[error("Several functions were at the address, one after the other")]
+    SeveralFunctions,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 12] = [
         Reason::FileMissing,
         Reason::FileReplaced,
         Reason::PermissionDenied,
@@ -51,6 +58,8 @@ impl Reason {
         Reason::DebugFileRefused,
         Reason::KernelRestricted,
         Reason::NoMapping,
+        Reason::Untold,
+        Reason::SeveralFunctions,
     ];
 
     /// The reason with this text, as it was stored; where several have it, their advice is the same.
@@ -72,7 +81,13 @@ impl Reason {
             }
             Reason::DebugFileRefused => "Install the debug symbols of exactly this version of the file.",
             Reason::KernelRestricted => "Record as root, or set the sysctl kernel.kptr_restrict to 0.",
-            Reason::NoMapping => "Code that was made at run time is in no file: it has no names yet.",
+            Reason::NoMapping => {
+                "The code is in no file that was mapped when it was seen: nothing is known of it."
+            }
+            Reason::Untold => "Have the compiler at run time write a perf map: docs/symbols.md says how.",
+            Reason::SeveralFunctions => {
+                "Have the compiler at run time keep its code: docs/symbols.md says how."
+            }
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::elf::Elf;
 use crate::identity::FileIdentity;
 use crate::lines::{LineFrame, Lines};
 use crate::shift::Shift;
+use crate::symbolizer::Places;
 use crate::table::{Covering, SymbolTable};
-use crate::{DebugFiles, Lookup, Options, Reason, SourceFrame};
+use crate::{DebugFiles, Lookup, Reason, SourceFrame};
 use std::path::Path;
 
 /// Everything that is known about one module, borrowed from the files that say it.
@@ -28,10 +29,10 @@ impl<'a> Resolver<'a> {
         binary: Elf<'a>,
         path: &Path,
         identity: Option<FileIdentity>,
-        options: &Options,
+        places: Places<'_>,
         arena: &'a Arena,
     ) -> Resolver<'a> {
-        let mut search = Search::new(arena, &options.debug_dirs, identity);
+        let mut search = Search::new(arena, places, identity);
         let chain = search.chain(&binary, path);
 
         // Either file may lack what the other has: symbols come from all, lines from the first that has any.
@@ -47,8 +48,8 @@ impl<'a> Resolver<'a> {
         if let Some((elf, path)) = files.into_iter().find(|(elf, _)| elf.has_debug_info()) {
             let alternate = search.alternate(elf, path);
             let shift = Shift::between(&binary, elf);
-            lines =
-                Lines::load(elf, alternate.as_ref().map(|file| &file.elf), arena).map(|lines| (lines, shift));
+            lines = Lines::load(elf, &search.home(path), alternate.as_ref().map(|file| &file.elf), arena)
+                .map(|lines| (lines, shift));
         }
 
         let is_stripped = lines.is_none() && tables.iter().all(|(elf, _)| !elf.has(b".symtab"));
@@ -60,7 +61,7 @@ impl<'a> Resolver<'a> {
         } else {
             Reason::NoSymbolHere
         };
-        Resolver { symbols, lines, debug_files, nameless, demangle: options.demangle }
+        Resolver { symbols, lines, debug_files, nameless, demangle: places.options.demangle }
     }
 
     /// The debug files that were taken or refused.
@@ -114,9 +115,14 @@ impl<'a> Resolver<'a> {
     }
 
     fn readable(&self, name: &str) -> Option<String> {
-        let name = if self.demangle { demangle(name) } else { name.to_owned() };
-        (!name.is_empty()).then(|| printable(&name))
+        readable(name, self.demangle)
     }
+}
+
+/// A name for people; none for an empty one.
+pub(crate) fn readable(name: &str, is_demangled: bool) -> Option<String> {
+    let name = if is_demangled { demangle(name) } else { name.to_owned() };
+    (!name.is_empty()).then(|| printable(&name))
 }
 
 /// Whether a symbol is the function that debug information calls `function`, or a clone of it. Debug information
@@ -130,6 +136,6 @@ fn is_same_function(symbol: &[u8], function: &str) -> bool {
 }
 
 /// A name that a hostile file cannot use to steer the terminal it is printed on.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     if name.contains(char::is_control) { name.replace(char::is_control, "\u{fffd}") } else { name.to_owned() }
 }

@@ -53,6 +53,7 @@ pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Op
         ranges: Allowance::for_section(ranges),
         code_start,
         discarded_end: 0,
+        is_split: false,
     };
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
@@ -66,6 +67,26 @@ pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Op
     }
     let reaches_code = surveyor.discarded_end > code_start;
     Some(Survey { discarded_end: if reaches_code { surveyor.discarded_end } else { 0 } })
+}
+
+/// Looks at one unit that was split off. The addresses of its functions are in the file with its skeleton, so each may be one
+/// that was dropped.
+pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
+    take_abbreviations(dwarf)?;
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    let ranges = dwarf.ranges.debug_ranges().reader().len() + dwarf.ranges.debug_rnglists().reader().len();
+    let mut surveyor = Surveyor {
+        line_programs: Allowance::for_section(dwarf.debug_line.reader().len()),
+        ranges: Allowance::for_section(ranges),
+        code_start: 0,
+        discarded_end: 0,
+        is_split: true,
+    };
+    let header = dwarf.units().next().ok()??;
+    if let Ok(unit) = dwarf.unit(header) {
+        surveyor.take_unit(unit.unit_ref(dwarf))?;
+    }
+    Some(Survey { discarded_end: surveyor.discarded_end })
 }
 
 /// What may still be read, in units of what is counted. Nothing is left once it is overdrawn.
@@ -137,6 +158,7 @@ struct Surveyor {
     ranges: Allowance,
     code_start: u64,
     discarded_end: u64,
+    is_split: bool,
 }
 
 impl Surveyor {
@@ -159,7 +181,11 @@ impl Surveyor {
                 gimli::DW_TAG_subprogram if has(gimli::DW_AT_low_pc) || has(gimli::DW_AT_ranges) => {
                     self.take_code(unit, &mut entries, entry.attributes())?
                 }
-                gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_compile_unit if has(gimli::DW_AT_ranges) => {
+                gimli::DW_TAG_inlined_subroutine
+                | gimli::DW_TAG_compile_unit
+                | gimli::DW_TAG_skeleton_unit
+                    if has(gimli::DW_AT_ranges) =>
+                {
                     self.take_code(unit, &mut entries, entry.attributes())?
                 }
                 _ => entries.skip_attributes(entry.attributes()),
@@ -195,7 +221,9 @@ impl Surveyor {
                 _ => {}
             }
         }
-        if let (Some(low), Some(high)) = (low, high) {
+        if let (true, Some(length)) = (self.is_split, high.and_then(|high| high.udata_value())) {
+            self.discarded_end = self.discarded_end.max(length);
+        } else if let (Some(low), Some(high)) = (low, high) {
             let length = high.udata_value().map(|length| low.saturating_add(length));
             let end = length.or_else(|| unit.attr_address(high).ok().flatten());
             self.take_range(low, end.unwrap_or(low));

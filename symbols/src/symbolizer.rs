@@ -1,6 +1,7 @@
 //! Opens modules.
 
 use crate::arena::Arena;
+use crate::debuginfod::{Client, Servers};
 use crate::elf::Elf;
 use crate::image::Image;
 use crate::resolver::Resolver;
@@ -14,13 +15,23 @@ use std::sync::Arc;
 pub struct Options {
     /// Directories with debug files, searched in this order.
     pub debug_dirs: Vec<PathBuf>,
-    /// Show C++ and Rust names as their authors wrote them.
+    /// A copy of the file system of the machine that was recorded: files are looked for in it first, and so are debug
+    /// files.
+    pub sysroot: Option<PathBuf>,
+    /// Servers that are asked for debug files that are not here; none unless the user names some.
+    pub servers: Option<Servers>,
+    /// Show C++, Rust and D names as their authors wrote them.
     pub demangle: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { debug_dirs: vec![PathBuf::from("/usr/lib/debug")], demangle: true }
+        Options {
+            debug_dirs: vec![PathBuf::from("/usr/lib/debug")],
+            sysroot: None,
+            servers: None,
+            demangle: true,
+        }
     }
 }
 
@@ -28,12 +39,20 @@ impl Default for Options {
 #[derive(Clone, Debug, Default)]
 pub struct Symbolizer {
     options: Options,
+    /// Of all clones.
+    client: Option<Arc<Client>>,
 }
 
 impl Symbolizer {
     /// A symbolizer with these options.
     pub fn new(options: Options) -> Self {
-        Symbolizer { options }
+        let client = options.servers.clone().map(|servers| Arc::new(Client::new(servers)));
+        Symbolizer { options, client }
+    }
+
+    /// Whether names are shown as their authors wrote them.
+    pub(crate) fn demangles(&self) -> bool {
+        self.options.demangle
     }
 
     /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files.
@@ -41,12 +60,43 @@ impl Symbolizer {
     /// # Errors
     /// The reason that every address of this module has no name.
     pub fn open(&self, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
-        let (image, identity) = Image::open(&module.path)?;
+        let inside = self.options.sysroot.as_ref().zip(module.path.strip_prefix("/").ok());
+        let inside = inside.map(|(root, path)| self.open_at(&root.join(path), &root.join(path), module));
+        match inside {
+            Some(Ok(opened)) => Ok(opened),
+            Some(Err(reason)) if reason != Reason::FileMissing => {
+                self.open_at(&module.path, &module.path, module).map_err(|_| reason)
+            }
+            _ => self.open_at(&module.path, &module.path, module),
+        }
+    }
+
+    /// The same; a file that was deleted or replaced is opened by another way, that of a descriptor.
+    ///
+    /// # Errors
+    /// As [`Symbolizer::open`].
+    pub fn open_held(&self, module: &ModuleFile, way: &Path) -> Result<ModuleSymbols, Reason> {
+        self.open(module).or_else(|reason| match reason {
+            Reason::FileMissing | Reason::FileReplaced => {
+                self.open_at(way, &module.path, module).map_err(|_| reason)
+            }
+            _ => Err(reason),
+        })
+    }
+
+    /// Opens a file by some way; its debug files are looked for from where it lives.
+    fn open_at(&self, way: &Path, path: &Path, module: &ModuleFile) -> Result<ModuleSymbols, Reason> {
+        let (image, identity) = Image::open(way)?;
         ModuleSymbols::build(|arena| {
             let elf = Elf::parse(arena.keep(image))?;
             module.check(&identity, elf.build_id())?;
-            Ok(Resolver::of(elf, &module.path, Some(identity), &self.options, arena))
+            Ok(Resolver::of(elf, path, Some(identity), self.places(), arena))
         })
+    }
+
+    /// Where debug files are looked for, and how names are shown.
+    fn places(&self) -> Places<'_> {
+        Places { options: &self.options, client: self.client.as_deref() }
     }
 
     /// Opens an ELF image that no file holds: the vdso. Debug files are found by its build id.
@@ -56,9 +106,16 @@ impl Symbolizer {
     pub fn open_image(&self, bytes: Vec<u8>) -> Result<ModuleSymbols, Reason> {
         ModuleSymbols::build(|arena| {
             let elf = Elf::parse(arena.keep(Image::Owned(bytes)))?;
-            Ok(Resolver::of(elf, Path::new(""), None, &self.options, arena))
+            Ok(Resolver::of(elf, Path::new(""), None, self.places(), arena))
         })
     }
+}
+
+/// What a search for debug files needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) client: Option<&'a Client>,
 }
 
 /// Names and lines of one opened module. Units of its debug information are read when first needed and kept:

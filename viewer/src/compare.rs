@@ -73,7 +73,7 @@ pub fn compare_captures(
     naming: Naming,
 ) -> Result<Compared, Error> {
     let (before, after) = (old.profile(query)?, new.profile(query)?);
-    let (mut old, new) = (old.show(before, naming), new.show(after, naming));
+    let (mut old, new) = (old.show(before, naming.clone()), new.show(after, naming));
     let before = Side::new(old.source, &old.profile);
     let after = Side::new(new.source.clone(), &new.profile);
     let united = unite(old.tables, new.tables, spelling);

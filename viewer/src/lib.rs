@@ -13,7 +13,7 @@
 //! Only [`open`] and its siblings read files: the capture, and those that its names and rules may come from; only views write, to the writer they are given.
 //!
 //! ```no_run
-//! let loaded = viewer::open("app.1000.memprof".as_ref(), viewer::Naming::FromFiles)?;
+//! let loaded = viewer::open("app.1000.memprof".as_ref(), viewer::Naming::from_files())?;
 //! let options = viewer::ReportOptions::default();
 //! viewer::text::report(&mut std::io::stdout(), &loaded, &options, &viewer::text::Style::default())?;
 //! # Ok::<(), viewer::Error>(())
@@ -54,3 +54,5 @@ pub use open::{Error, Recorded, dump, dump_json, dump_samples, open, open_with_h
 pub use options::{DiffOptions, DumpOptions, ReportOptions, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};
+/// Where files with names are, and how names are shown.
+pub use symbols::{Options as SymbolOptions, Servers};

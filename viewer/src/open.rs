@@ -79,7 +79,7 @@ pub fn dump(
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, naming);
-    let names = Names::new(&tables);
+    let names = dump_names(&tables, options);
     let mut dump = Dump::new(out, &tables, &names, options, *style);
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -98,7 +98,7 @@ pub fn dump_json(
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, naming);
-    let names = Names::new(&tables);
+    let names = dump_names(&tables, options);
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -118,7 +118,7 @@ pub fn dump_samples(
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, naming);
-    let names = Names::new(&tables);
+    let names = dump_names(&tables, options);
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first(&source.file);
     let read = reader.for_each_samples(|samples| {
@@ -155,10 +155,18 @@ impl Events for Recorded {
     }
 }
 
+fn dump_names(tables: &Tables, options: DumpOptions) -> Names {
+    let mut names = Names::new(tables);
+    if options.short_names {
+        names.leave_out_arguments();
+    }
+    names
+}
+
 pub(crate) fn named(tables: &mut Tables, naming: Naming) -> LookedUp {
     match naming {
         Naming::Stored => LookedUp::default(),
-        Naming::FromFiles => symbolize(tables),
+        Naming::FromFiles(options) => symbolize(tables, &options),
     }
 }
 

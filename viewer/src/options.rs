@@ -86,10 +86,12 @@ impl DiffOptions {
 pub struct DumpOptions {
     /// Functions of a stack, from the innermost; 0 leaves stacks out.
     pub frames: usize,
+    /// Functions are shown without their template and generic arguments.
+    pub short_names: bool,
 }
 
 impl Default for DumpOptions {
     fn default() -> Self {
-        Self { frames: 8 }
+        Self { frames: 8, short_names: false }
     }
 }

@@ -18,13 +18,20 @@ const MOST_ADDRESSES: usize = 1 << 20;
 const MOST_TEXT: usize = 1 << 29;
 
 /// Where names come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Naming {
     /// From the capture alone.
     #[default]
     Stored,
     /// What the capture lacks is looked up in the files that were recorded, as far as they are here.
-    FromFiles,
+    FromFiles(Box<symbols::Options>),
+}
+
+impl Naming {
+    /// From files where they were when they were recorded.
+    pub fn from_files() -> Self {
+        Naming::FromFiles(Box::default())
+    }
 }
 
 /// How a search for names went.
@@ -37,7 +44,7 @@ pub struct LookedUp {
 }
 
 /// Looks up the names that are missing and puts them into the tables.
-pub(crate) fn symbolize(tables: &mut Tables) -> LookedUp {
+pub(crate) fn symbolize(tables: &mut Tables, options: &symbols::Options) -> LookedUp {
     let missing = missing(tables);
     let mut looked_up = LookedUp::default();
     let unresolved = |frame: &&FrameId| tables.symbol(**frame).is_none();
@@ -52,11 +59,15 @@ pub(crate) fn symbolize(tables: &mut Tables) -> LookedUp {
     let mut found: Vec<(FrameId, Lookup)> = Vec::new();
     let mut text = 0;
     // What does not fit stays without a name.
-    let _ = Symbolizer::default().look_up(&batches, &AtomicBool::new(false), |(batch, place, lookup)| {
-        text += text_of(&lookup);
-        found.push((frames[batch][place], lookup));
-        if text <= MOST_TEXT { Ok(()) } else { Err(TooMuch) }
-    });
+    let _ = Symbolizer::new(options.clone()).look_up(
+        &batches,
+        &AtomicBool::new(false),
+        |(batch, place, lookup)| {
+            text += text_of(&lookup);
+            found.push((frames[batch][place], lookup));
+            if text <= MOST_TEXT { Ok(()) } else { Err(TooMuch) }
+        },
+    );
     // Threads answer in any order, but the names of a capture are the same each time.
     found.sort_unstable_by_key(|(frame, _)| *frame);
     tables.symbols.resize(tables.frames.len(), None);

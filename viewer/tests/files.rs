@@ -64,7 +64,14 @@ fn dump_streams_a_file() {
     let path = folder.path().join("server.memprof");
     rich().write(&path);
     let mut text = Vec::new();
-    viewer::dump(&path, Naming::Stored, &mut text, DumpOptions { frames: 0 }, &Style::default()).unwrap();
+    viewer::dump(
+        &path,
+        Naming::Stored,
+        &mut text,
+        DumpOptions { frames: 0, ..DumpOptions::default() },
+        &Style::default(),
+    )
+    .unwrap();
     assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());
     let mut json = Vec::new();
     viewer::dump_json(&path, Naming::Stored, &mut json, DumpOptions::default()).unwrap();

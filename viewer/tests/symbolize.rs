@@ -66,7 +66,7 @@ fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, 
 fn missing_names_come_from_the_file() {
     assert_eq!(function_of_this_test(1), 2);
     for (stored, unresolved) in [(None, 1), (Some("No symbols in binary file"), 0)] {
-        let (names, looked_up) = found(this_file(), stored, Naming::FromFiles);
+        let (names, looked_up) = found(this_file(), stored, Naming::from_files());
         assert!(names.last().is_some_and(|name| name.contains("function_of_this_test")), "{names:?}");
         assert_eq!(looked_up, LookedUp { unresolved, named: 1 });
         let (names, looked_up) = found(this_file(), stored, Naming::Stored);
@@ -89,7 +89,7 @@ fn other_files_give_no_names() {
     for (what, change) in other {
         let mut module = this_file();
         change(&mut module);
-        let (names, looked_up) = found(module, None, Naming::FromFiles);
+        let (names, looked_up) = found(module, None, Naming::from_files());
         assert!(names.len() == 1 && names[0].starts_with("<in "), "{what}: {names:?}");
         assert_eq!(looked_up.named, 0, "{what}");
     }

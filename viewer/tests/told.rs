@@ -28,7 +28,8 @@ fn views_show_what_was_told() {
     check_golden("told/info.txt", &written(&|out| viewer::text::info(out, &loaded, &style)));
     check_golden("told/info.json", &written(&|out| viewer::json::info(out, &loaded)));
     check_golden("told/leaks.txt", &written(&|out| viewer::text::leaks(out, &loaded, 3, &style)));
-    let (tables, names, options) = (&loaded.tables, &loaded.names, DumpOptions { frames: 1 });
+    let (tables, names, options) =
+        (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
     let text = written(&|out| {
         let mut dump = viewer::text::Dump::new(out, tables, names, options, style);
         made.events.iter().try_for_each(|event| dump.event(event))

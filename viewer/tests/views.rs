@@ -51,7 +51,7 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
 
 fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
     written(|out| {
-        let options = DumpOptions { frames: 3 };
+        let options = DumpOptions { frames: 3, ..DumpOptions::default() };
         let mut dump = viewer::text::Dump::new(out, &loaded.tables, &loaded.names, options, *style);
         made.events.iter().try_for_each(|event| dump.event(event))
     })

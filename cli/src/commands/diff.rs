@@ -2,6 +2,7 @@
 
 use super::question::WhichBlocks;
 use super::report::metric;
+use super::symbols::Symbols;
 use super::view::{self, failure};
 use crate::exit::{FAILED, Outcome};
 use crate::values::size;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share, Spelling};
 use viewer::query::{Anchor, Part, Query, When};
-use viewer::{DiffOptions, Naming, compare_captures, compare_moments, json, text};
+use viewer::{DiffOptions, compare_captures, compare_moments, json, text};
 
 /// Show what changed between two moments of a recording, or from one recording to another
 ///
@@ -63,6 +64,11 @@ pub(crate) struct Arguments {
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(long)]
     no_symbolize: bool,
+    #[command(flatten)]
+    symbols: Symbols,
+    /// Show functions without their template and generic arguments
+    #[arg(long)]
+    short_names: bool,
     /// Do not keep what the first look at a large capture finds, and do not use what was kept
     #[arg(long)]
     no_cache: bool,
@@ -72,7 +78,7 @@ pub(crate) struct Arguments {
 
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let naming = if arguments.no_symbolize { Naming::Stored } else { Naming::FromFiles };
+    let naming = arguments.symbols.naming(arguments.no_symbolize);
     let (filter, heap) = (arguments.which.filter(), arguments.which.heap.clone());
     let open = |file: &PathBuf| view::moments(file, arguments.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
@@ -89,7 +95,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             compare_moments(old, from, to, Query { part: Part::Whole, filter, heap }, naming)
         }
     };
-    let compared = compared.map_err(failure)?;
+    let mut compared = compared.map_err(failure)?;
+    if arguments.short_names {
+        compared.loaded.names.leave_out_arguments();
+    }
     view::tell(compared.loaded.looked_up);
     let default = match (&arguments.newer, &arguments.at) {
         (Some(_), None) => Metric::Peak,

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 /// Prints them as they are read: a capture may have more events than fit into memory.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let options = DumpOptions { frames: arguments.frames };
+    let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.short_names };
     let Capture { file, .. } = &arguments.capture;
     let naming = arguments.capture.naming();
     let mut looked_up = LookedUp::default();

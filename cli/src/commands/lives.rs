@@ -48,7 +48,7 @@ impl LivesArguments {
         let moments = self.capture.moments()?;
         let (loaded, watch) =
             moments.lives(&query, self.filter.as_ref(), naming, watch).map_err(view::failure)?;
-        view::tell(loaded.looked_up);
+        let loaded = self.capture.told(loaded);
         Ok((loaded, watch))
     }
 

@@ -1,5 +1,6 @@
 //! What `run` and `record` have in common.
 
+use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
 use crate::values;
 use clap::builder::FalseyValueParser;
@@ -69,6 +70,8 @@ pub(crate) struct Recording {
     /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
+    #[command(flatten)]
+    symbols: Symbols,
     /// Do not store command lines in the capture
     #[arg(long)]
     no_cmdline: bool,
@@ -135,6 +138,7 @@ impl Recording {
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,
+            symbols: self.symbols.options(),
             socket: kind.socket,
             live: kind.live,
             occasions: Occasions {

@@ -1,6 +1,7 @@
 //! What commands that show a capture have in common.
 
 use super::cache;
+use super::symbols::Symbols;
 use crate::exit::{Failure, Outcome};
 use crate::log::debug;
 use crate::{message, terminal};
@@ -25,6 +26,11 @@ pub(crate) struct Capture {
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(long)]
     no_symbolize: bool,
+    #[command(flatten)]
+    symbols: Symbols,
+    /// Show functions without their template and generic arguments
+    #[arg(long)]
+    pub(super) short_names: bool,
     /// Do not keep what the first look at a large capture finds, and do not use what was kept
     #[arg(long)]
     no_cache: bool,
@@ -44,8 +50,7 @@ impl Capture {
     /// The same, as it is seen through a lens.
     pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
         let loaded = self.moments()?.seen(query, lens, self.naming()).map_err(failure)?;
-        tell(loaded.looked_up);
-        Ok(loaded)
+        Ok(self.told(loaded))
     }
 
     /// The same without the leaks that rules leave out.
@@ -56,8 +61,7 @@ impl Capture {
         suppressions: &Suppressions,
     ) -> Result<Loaded, Failure> {
         let loaded = self.moments()?.leaks(query, lens, suppressions, self.naming()).map_err(failure)?;
-        tell(loaded.looked_up);
-        Ok(loaded)
+        Ok(self.told(loaded))
     }
 
     /// Opens it for questions.
@@ -69,12 +73,20 @@ impl Capture {
     pub(super) fn open_with_history(&self) -> Result<(Loaded, History), Failure> {
         debug!("reading {}", self.file.display());
         let (loaded, history) = viewer::open_with_history(&self.file, self.naming()).map_err(failure)?;
+        Ok((self.told(loaded), history))
+    }
+
+    /// Says which names were looked up, and shortens names if the user wants that.
+    pub(super) fn told(&self, mut loaded: Loaded) -> Loaded {
         tell(loaded.looked_up);
-        Ok((loaded, history))
+        if self.short_names {
+            loaded.names.leave_out_arguments();
+        }
+        loaded
     }
 
     pub(super) fn naming(&self) -> Naming {
-        if self.no_symbolize { Naming::Stored } else { Naming::FromFiles }
+        self.symbols.naming(self.no_symbolize)
     }
 }
 

@@ -31,7 +31,9 @@ impl Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     /// Code of a process, by its module's own address.
-    Code { module: Option<u32>, address: u64, exact: bool },
+    Code { module: u32, address: u64, exact: bool },
+    /// Code of this process that no file holds, by the process' own address.
+    Unfiled { pid: u32, address: u64, exact: bool },
     /// Code of the kernel.
     Kernel(u32),
     /// Why the stack ends here.

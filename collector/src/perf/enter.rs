@@ -8,6 +8,7 @@ use super::batch::{Batch, Image, KernelFrame, Step, Task};
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
+use crate::unfiled::{Told, Unfiled};
 use capture::{
     Ended, Error, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
     SourceFrame, Symbolized, TaskId, Writer,
@@ -24,6 +25,8 @@ pub(crate) struct Entered {
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
     images: Vec<Image>,
+    /// Code of processes that the kernel did not tell of, by pid.
+    unfiled: FxHashMap<u32, Unfiled>,
     samples: u64,
 }
 
@@ -77,7 +80,7 @@ impl Entered {
         Ok(())
     }
 
-    fn frame(&self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+    fn frame(&mut self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
         match step {
             Step::Kernel(id) => match self.kernel.get(id as usize) {
                 Some(frame) => Ok(*frame),
@@ -85,14 +88,27 @@ impl Entered {
             },
             Step::End(pseudo) => writer.frame(Frame::Pseudo(pseudo)),
             Step::Code { module, address, exact } => {
-                let module = module.and_then(|module| self.modules.get(module as usize)).copied();
-                let frame = writer.frame(Frame::Code { module, address, exact })?;
-                if let Some(module) = module {
-                    wanted.frames.push(CodeFrame { frame, module, address, exact });
-                }
-                Ok(frame)
+                let module = self.modules.get(module as usize).copied();
+                code(Frame::Code { module, address, exact }, writer, wanted)
+            }
+            Step::Unfiled { pid, address, exact } => {
+                let unfiled = self.unfiled.entry(pid).or_insert_with(|| Unfiled::new(pid));
+                let (module, bias) = match unfiled.find(address, writer)? {
+                    Some(found) => {
+                        found.file.map(|file| wanted.files.entry(found.module).or_insert(file));
+                        (Some(found.module), found.bias)
+                    }
+                    None => (None, 0),
+                };
+                let address = address.wrapping_sub(bias);
+                code(Frame::Code { module, address, exact }, writer, wanted)
             }
         }
+    }
+
+    /// What sampled processes have told of code that they made, by module.
+    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+        self.unfiled.values_mut().flat_map(Unfiled::told).collect()
     }
 
     /// Samples in the capture.
@@ -160,6 +176,15 @@ fn put<T>(rows: &mut Vec<T>, id: u32, row: T) {
         Some(place) => *place = row,
         None => rows.push(row),
     }
+}
+
+/// Enters a frame of code and notes that it wants a name.
+fn code(code: Frame, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {
+    let frame = writer.frame(code)?;
+    if let Frame::Code { module, address, exact } = code {
+        wanted.frames.push(CodeFrame { frame, module, address, exact });
+    }
+    Ok(frame)
 }
 
 fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<ModuleId, Error> {

@@ -81,6 +81,19 @@ impl Files {
         self.files.get(id.0 as usize).map(|file| &file.key)
     }
 
+    /// The file that a process maps from `offset` on at `start`, and what to take off its addresses to get the file's own.
+    pub(crate) fn mapped(
+        &mut self,
+        path: &[u8],
+        inode: u64,
+        pid: u32,
+        (start, offset): (u64, u64),
+    ) -> Option<(ModuleFile, u64)> {
+        let id = self.id(path, &[], inode)?;
+        let bias = self.code(id, pid)?.bias(start, offset);
+        Some((self.file(id, pid), bias))
+    }
+
     /// What is known of it, as far as it was opened.
     pub(crate) fn file(&self, id: FileId, pid: u32) -> ModuleFile {
         let Some(key) = self.key(id) else { return ModuleFile::default() };

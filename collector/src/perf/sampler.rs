@@ -362,10 +362,11 @@ impl Walk<'_> {
 
     fn step(&mut self, code: CodeAddress) -> Step {
         let (address, exact) = (code.address(), matches!(code, CodeAddress::Exact(_)));
-        let Some((start, mapping)) = self.space.find(code.lookup()) else {
-            return Step::Code { module: None, address, exact };
+        let found = self.space.find(code.lookup());
+        let Some((start, mapping, file)) = found.and_then(|(start, map)| Some((start, map, map.file?)))
+        else {
+            return Step::Unfiled { pid: self.pid, address, exact };
         };
-        let Some(file) = mapping.file else { return Step::Code { module: None, address, exact } };
         let bias = match self.files.code(file, self.pid) {
             Some(code) => code.bias(start, mapping.offset),
             None => start.wrapping_sub(mapping.offset),
@@ -375,6 +376,6 @@ impl Walk<'_> {
             self.added.push(self.files.file(file, self.pid));
             next
         });
-        Step::Code { module: Some(module), address: address.wrapping_sub(bias), exact }
+        Step::Code { module, address: address.wrapping_sub(bias), exact }
     }
 }

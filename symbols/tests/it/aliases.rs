@@ -79,7 +79,7 @@ fn malloc_is_called_malloc() {
         .map(|symbol| object::ObjectSymbol::address(&symbol))
         .unwrap();
     for debug_dirs in [Vec::new(), vec!["/usr/lib/debug".into()]] {
-        let symbolizer = symbols::Symbolizer::new(symbols::Options { debug_dirs, demangle: true });
+        let symbolizer = symbols::Symbolizer::new(symbols::Options { debug_dirs, ..Default::default() });
         let module = symbolizer.open(&symbols::ModuleFile::at(&libc)).unwrap();
         assert_eq!(module.lookup(address + 4).function(), Some("malloc"), "{:?}", module.debug_files());
     }

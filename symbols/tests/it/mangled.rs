@@ -17,7 +17,7 @@ fn demangling_can_be_turned_off() {
     for (demangle, expected) in
         [(true, "IsContentLEQ(nsDisplayItem*, nsDisplayItem*, void*)"), (false, mangled)]
     {
-        let symbolizer = Symbolizer::new(Options { demangle, debug_dirs: Vec::new() });
+        let symbolizer = Symbolizer::new(Options { demangle, debug_dirs: Vec::new(), ..Options::default() });
         let module = symbolizer.open(&ModuleFile::at(&path)).unwrap();
         assert_eq!(module.lookup(address).function(), Some(expected));
     }

@@ -45,6 +45,7 @@ mod frames;
 mod functions;
 mod inverted;
 mod lines;
+mod main_function;
 mod metric;
 mod nameless;
 mod names;

@@ -4,19 +4,23 @@
 //! |---|---|
 //! | the function | its name |
 //! | only the file | `<in libx.so.1>` |
+//! | only what memory it is in | `<in heap>`, `<in stack of thread 12>`, `<in anonymous code (JIT?)>` |
+//! | only the file, and its place on the stack is main's | `<main of prog>` |
 //! | nothing | `???` |
 //! | the function, and another file has one of that name | `name [libx.so.1]` |
 //!
 //! An address alone is never shown: it means nothing to people, and it differs from run to run. Stacks themselves
 //! know only addresses; everything that a view shows is made by mapping their frames through these names.
 
+use super::diff::without_templates;
+use super::main_function::nameless_mains;
 use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
 use super::short_name::short_name;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Index of a [`Label`].
@@ -185,6 +189,17 @@ impl Names {
         self.frames = frames;
     }
 
+    /// Takes template and generic arguments out of the names of functions. What makes two functions different stays: there
+    /// may be several of one name then.
+    pub fn leave_out_arguments(&mut self) {
+        for label in self.labels.iter_mut().filter(|label| matches!(label.kind, Kind::Function(..))) {
+            let (base, suffix) = label.name.split_at(label.name.len() - label.suffix);
+            if let Cow::Owned(plain) = without_templates(base) {
+                label.name = plain + suffix;
+            }
+        }
+    }
+
     /// The label of a process: processes of one name share it.
     pub fn process(&self, id: ProcessId) -> LabelId {
         self.processes.get(id.index()).copied().unwrap_or(LabelId::EVERYTHING)
@@ -199,6 +214,7 @@ enum Key<'a> {
     Process(String),
     Function(&'a str, Option<&'a str>),
     InModule(&'a str),
+    Main(&'a str),
     Unknown(&'a str),
     Marker(Pseudo),
 }
@@ -210,12 +226,14 @@ struct Builder<'a> {
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
     steps: Vec<Step>,
+    mains: HashSet<FrameId>,
 }
 
 impl<'a> Builder<'a> {
     fn new(tables: &'a Tables) -> Self {
         let files = representatives(tables);
-        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
+        let mains = nameless_mains(tables);
+        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new(), mains }
     }
 
     fn frame(&mut self, id: FrameId) -> Range<u32> {
@@ -226,6 +244,7 @@ impl<'a> Builder<'a> {
                 let label = self.label(Key::Marker(pseudo), Kind::Marker(pseudo));
                 self.steps.push(Step { label, file: None, line: None, inlined: false });
             }
+            Frame::Code { module: Some(module), .. } if self.mains.contains(&id) => self.main(module),
             Frame::Code { module, .. } => self.code(module, self.tables.symbol(id)),
         }
         start..self.place()
@@ -249,17 +268,24 @@ impl<'a> Builder<'a> {
         }
     }
 
+    fn main(&mut self, module: ModuleId) {
+        let module = self.files.get(module.index()).copied().unwrap_or(module);
+        let tables = self.tables;
+        let label = self.label(Key::Main(&tables.modules[module.index()].path), Kind::InModule(module));
+        self.steps.push(Step { label, file: None, line: None, inlined: false });
+    }
+
     fn function(&mut self, function: StringId, module: Option<ModuleId>) -> LabelId {
         let tables = self.tables;
-        let path = module.map(|module| tables.modules[module.index()].path.as_str());
-        self.label(Key::Function(tables.string(function), path), Kind::Function(function, module))
+        let place = module.map(|module| place(&tables.modules[module.index()].path));
+        self.label(Key::Function(tables.string(function), place), Kind::Function(function, module))
     }
 
     fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
         let tables = self.tables;
         match module.map(|module| (module, tables.modules[module.index()].path.as_str())) {
             Some((module, path)) if !path.is_empty() => {
-                self.label(Key::InModule(path), Kind::InModule(module))
+                self.label(Key::InModule(place(path)), Kind::InModule(module))
             }
             _ => {
                 let text = reason.map_or("", |reason| tables.string(reason));
@@ -276,7 +302,8 @@ impl<'a> Builder<'a> {
             Key::Everything => "[Everything]".to_owned(),
             Key::Process(name) => name.clone(),
             Key::Function(name, _) => (*name).to_owned(),
-            Key::InModule(path) => format!("<in {}>", file_name(path)),
+            Key::InModule(place) => format!("<in {}>", file_name(place)),
+            Key::Main(path) => format!("<main of {}>", file_name(path)),
             Key::Unknown(_) => "???".to_owned(),
             Key::Marker(pseudo) => pseudo.label().to_owned(),
         };
@@ -289,6 +316,16 @@ impl<'a> Builder<'a> {
 
     fn place(&self) -> u32 {
         u32::try_from(self.steps.len()).expect("fewer steps than 2^32")
+    }
+}
+
+/// Where code is, for people: the path of a file, and of memory that no file holds what it is, whose process ever: `heap`
+/// of `[heap of 1234]`.
+pub(crate) fn place(path: &str) -> &str {
+    let inner = path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match inner.and_then(|inner| inner.rsplit_once(" of ")) {
+        Some((memory, pid)) if !pid.is_empty() && pid.bytes().all(|digit| digit.is_ascii_digit()) => memory,
+        _ => path,
     }
 }
 

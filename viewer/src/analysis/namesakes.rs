@@ -1,6 +1,6 @@
 //! Functions of one name in different files get the file's name as a suffix; a unique name gets none.
 
-use super::names::{Kind, Label};
+use super::names::{Kind, Label, place};
 use capture::{ModuleId, Tables};
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ fn path_of<'a>(label: &Label, tables: &'a Tables) -> Option<&'a str> {
 }
 
 fn path(module: ModuleId, tables: &Tables) -> &str {
-    tables.modules.get(module.index()).map_or("", |module| &module.path)
+    tables.modules.get(module.index()).map_or("", |module| place(&module.path))
 }
 
 #[cfg(test)]
@@ -100,6 +100,12 @@ mod tests {
         );
         check(&[("init", "/a/xlib.so"), ("init", "/b/lib.so")], &["init [xlib.so]", "init [lib.so]"]);
         check(&[("", ""), ("", "/a/lib.so")], &["???", "<in lib.so>"]);
+        check(
+            &[("", "[heap of 12]"), ("", "[stack of thread 7 of 12]")],
+            &["<in heap>", "<in stack of thread 7>"],
+        );
+        check(&[("f", "[anonymous code (JIT?) of 1]"), ("f", "[anonymous code (JIT?) of 2]")], &["f", "f"]);
+        check(&[("f", "[vdso]"), ("f", "[kernel]")], &["f [[vdso]]", "f [[kernel]]"]);
     }
 
     /// Check that the suffix outlives the shortening of a name.

@@ -58,7 +58,7 @@ impl Rules {
     /// # Errors
     /// Those of the capture and of the baseline, and moments that one of them does not have.
     pub fn check(&self, file: &Path, naming: Naming) -> Result<Report, Error> {
-        let mut capture = Sums::new(self, file, naming);
+        let mut capture = Sums::new(self, file, naming.clone());
         let mut report = Report { file: file.display().to_string(), ..Report::default() };
         for section in &self.sections {
             if section.limits.is_empty() {
@@ -141,7 +141,12 @@ impl<'a> Sums<'a> {
         if self.by_threads {
             moments.tell_threads_apart();
         }
-        moments.leaks(&Query::of(part.clone()), &Lens::default(), &self.rules.suppressions, self.naming)
+        moments.leaks(
+            &Query::of(part.clone()),
+            &Lens::default(),
+            &self.rules.suppressions,
+            self.naming.clone(),
+        )
     }
 
     fn warnings(&self, which: &str) -> Vec<String> {

@@ -60,7 +60,7 @@ fn without_hash(name: &str) -> &str {
 
 /// Without everything in angle brackets. Operators and arrows keep theirs; of brackets that do not fit together,
 /// nothing is taken away.
-fn without_templates(name: &str) -> Cow<'_, str> {
+pub(crate) fn without_templates(name: &str) -> Cow<'_, str> {
     if !name.contains('<') {
         return Cow::Borrowed(name);
     }

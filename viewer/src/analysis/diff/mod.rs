@@ -25,6 +25,7 @@ use pair::Likeness;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+pub(crate) use likeness::without_templates;
 pub use likeness::{Spelling, normal_name};
 pub use pair::Match;
 pub use unite::{United, unite};

@@ -1,0 +1,36 @@
+//! Where names are looked for.
+
+use clap::Args;
+use std::path::PathBuf;
+use viewer::{Naming, Servers, SymbolOptions};
+
+/// Where debug files are, and how names are shown.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Symbols {
+    /// Look for debug files in this directory too, before /usr/lib/debug
+    #[arg(long, value_name = "DIR")]
+    debug_dir: Vec<PathBuf>,
+    /// Look for recorded files and their debug files in this copy of the file system first
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+    /// Show names that are looked up now as they are in the files, not as their authors wrote them
+    #[arg(long)]
+    no_demangle: bool,
+}
+
+impl Symbols {
+    /// The same with the servers that the environment names.
+    pub(super) fn options(&self) -> SymbolOptions {
+        let mut options = SymbolOptions::default();
+        options.debug_dirs.splice(0..0, self.debug_dir.iter().cloned());
+        options.sysroot.clone_from(&self.sysroot);
+        options.servers = Servers::from_env();
+        options.demangle = !self.no_demangle;
+        options
+    }
+
+    /// Where a view takes names from that the capture lacks.
+    pub(super) fn naming(&self, no_symbolize: bool) -> Naming {
+        if no_symbolize { Naming::Stored } else { Naming::FromFiles(Box::new(self.options())) }
+    }
+}

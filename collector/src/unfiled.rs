@@ -1,0 +1,306 @@
+//! Code of a process that is in no file: made at run time, or memory that is no code at all.
+//!
+//! It belongs to a module of the capture whose path says what it is and whose, so that equal addresses of two processes
+//! are two: `[anonymous code (JIT?) of 1234]`. Addresses in it are those of the process. Names come from what the compiler
+//! told beside the program ([`symbols::JitFiles`]).
+//!
+//! Some programs map code of files past the loader: node does that with its own. Such code is in that file all the same.
+
+use crate::perf::Files;
+use capture::{Error, Module, ModuleId, Writer};
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use symbols::{JitCode, JitFiles, ModuleFile, Reason};
+
+/// The list of mappings is read again no sooner than this: compilers map code all the time.
+const STALE: Duration = Duration::from_millis(100);
+/// What memory is called of which nothing better is known.
+const ANONYMOUS: &str = "anonymous code (JIT?)";
+
+/// What a process told of its code.
+pub(crate) type Told = Result<Arc<JitCode>, Reason>;
+
+/// The code of one process that the loader did not tell of.
+pub(crate) struct Unfiled {
+    pid: u32,
+    /// None until the first address asks.
+    seen: Option<Seen>,
+    files: Files,
+    /// Modules of memory.
+    modules: Vec<ModuleId>,
+}
+
+/// A process as it was when first needed: at its end there is nothing left to ask.
+#[derive(Debug)]
+struct Seen {
+    regions: Vec<Region>,
+    at: Instant,
+    files: JitFiles,
+    /// The root of the process' file system, which outlives it.
+    _root: Option<File>,
+    told: Option<Told>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Region {
+    addresses: Range<u64>,
+    holder: Holder,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Holder {
+    /// Memory, and what it is called.
+    Memory(String),
+    /// A file, and where in it the region begins.
+    File { path: PathBuf, inode: u64, offset: u64 },
+}
+
+/// Where an address is.
+pub(crate) struct Found {
+    pub(crate) module: ModuleId,
+    /// What to take off the process' address to get one of the module's.
+    pub(crate) bias: u64,
+    /// The file, where there is one.
+    pub(crate) file: Option<ModuleFile>,
+}
+
+impl Unfiled {
+    pub(crate) fn new(pid: u32) -> Unfiled {
+        Unfiled { pid, seen: None, files: Files::default(), modules: Vec::new() }
+    }
+
+    /// The module that an address is in; none where nothing is known of it.
+    pub(crate) fn find(&mut self, address: u64, writer: &mut Writer) -> Result<Option<Found>, Error> {
+        match self.region(address) {
+            Some(Region { addresses, holder: Holder::File { path, inode, offset } }) => {
+                let path = path.as_os_str().as_bytes();
+                let mapped = self.files.mapped(path, inode, self.pid, (addresses.start, offset));
+                let Some((file, bias)) = mapped else { return Ok(None) };
+                let row = Module {
+                    path: file.path.to_string_lossy().into_owned(),
+                    build_id: file.build_id.clone(),
+                    device: file.device,
+                    inode: file.inode,
+                    modified_ns: file.modified_ns,
+                };
+                Ok(Some(Found { module: writer.module(row)?, bias, file: Some(file) }))
+            }
+            region => {
+                // None: the list is a moment old, or the process gone.
+                let label = match &region {
+                    Some(Region { holder: Holder::Memory(label), .. }) => label,
+                    _ => ANONYMOUS,
+                };
+                let path = format!("[{label} of {}]", self.pid);
+                let module = writer.module(Module { path, ..Module::default() })?;
+                if !self.modules.contains(&module) {
+                    self.modules.push(module);
+                }
+                Ok(Some(Found { module, bias: 0, file: None }))
+            }
+        }
+    }
+
+    fn region(&mut self, address: u64) -> Option<Region> {
+        let seen = self.seen.get_or_insert_with(|| Seen::of(self.pid));
+        if find(&seen.regions, address).is_none() && seen.at.elapsed() >= STALE {
+            seen.regions = regions(self.pid, &maps(self.pid), seen.regions.as_slice());
+            seen.at = Instant::now();
+        }
+        find(&seen.regions, address).cloned()
+    }
+
+    /// What the process told of its code, by module of memory: to be asked when it has ended, or the recording does.
+    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+        let Some(seen) = &mut self.seen else { return Vec::new() };
+        if self.modules.is_empty() {
+            return Vec::new();
+        }
+        let told = seen.told.get_or_insert_with(|| seen.files.read().map(Arc::new));
+        self.modules.iter().map(|module| (*module, told.clone())).collect()
+    }
+}
+
+impl std::fmt::Debug for Unfiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unfiled").field("pid", &self.pid).field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+impl Seen {
+    fn of(pid: u32) -> Seen {
+        let root = root(pid);
+        let base = root.as_ref().map_or_else(
+            || PathBuf::from("/"),
+            |root| PathBuf::from(format!("/proc/self/fd/{}", root.as_raw_fd())),
+        );
+        let maps = maps(pid);
+        let files = JitFiles {
+            perf_map: base.join(format!("tmp/perf-{}.map", inner_pid(pid))),
+            dumps: dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path))).collect(),
+            owner: std::fs::metadata(format!("/proc/{pid}")).map_or(0, |process| process.uid()),
+            started_unix_ns: started(pid).unwrap_or(0),
+        };
+        Seen { regions: regions(pid, &maps, &[]), at: Instant::now(), files, _root: root, told: None }
+    }
+}
+
+/// A handle of the process' root, by which its files are reached when it is gone.
+fn root(pid: u32) -> Option<File> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(format!("/proc/{pid}/root")).ok()
+}
+
+/// The pid that the process itself has, by which it names its files.
+fn inner_pid(pid: u32) -> u32 {
+    let status = Process::new(pid as i32).and_then(|process| process.status()).ok();
+    let inner = status.and_then(|status| status.nspid?.last().copied());
+    inner.and_then(|inner| u32::try_from(inner).ok()).unwrap_or(pid)
+}
+
+/// Nanoseconds since the Unix epoch.
+fn started(pid: u32) -> Option<u64> {
+    let ticks = crate::process::start_ticks(pid)?;
+    let booted = procfs::boot_time_secs().ok()?;
+    let per_second = procfs::ticks_per_second();
+    Some(booted * 1_000_000_000 + ticks.saturating_mul(1_000_000_000) / per_second.max(1))
+}
+
+fn maps(pid: u32) -> Vec<MemoryMap> {
+    let maps = Process::new(pid as i32).and_then(|process| process.maps());
+    maps.map(|maps| maps.into_iter().collect()).unwrap_or_default()
+}
+
+/// Logs that compilers map, as a sign to profilers where they are.
+fn dumps(maps: &[MemoryMap]) -> impl Iterator<Item = &Path> {
+    maps.iter().filter_map(|map| match &map.pathname {
+        MMapPath::Path(path) => Some(path.as_path()).filter(|path| is_dump(path)),
+        _ => None,
+    })
+}
+
+/// `jit-1234.dump`.
+fn is_dump(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let number = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// What can hold code now, behind what did before: memory that was given back had its label rightly.
+fn regions(pid: u32, maps: &[MemoryMap], before: &[Region]) -> Vec<Region> {
+    let mut regions: Vec<Region> = maps.iter().filter_map(|map| region(pid, map)).collect();
+    let is_over = |region: &&Region| find(&regions, region.addresses.start).is_none();
+    let over: Vec<Region> = before.iter().filter(is_over).cloned().collect();
+    regions.extend(over);
+    regions.sort_by_key(|region| region.addresses.start);
+    regions
+}
+
+fn region(pid: u32, map: &MemoryMap) -> Option<Region> {
+    let holder = match &map.pathname {
+        MMapPath::Heap => Holder::Memory("heap".to_owned()),
+        MMapPath::Stack => Holder::Memory(format!("stack of thread {pid}")),
+        MMapPath::TStack(tid) => Holder::Memory(format!("stack of thread {tid}")),
+        MMapPath::Path(path) if !is_memory(path) => {
+            Holder::File { path: path.clone(), inode: map.inode, offset: map.offset }
+        }
+        _ => Holder::Memory(ANONYMOUS.to_owned()),
+    };
+    let is_code = map.perms.contains(MMPermissions::EXECUTE);
+    let has_words = matches!(&holder, Holder::Memory(label) if label != ANONYMOUS);
+    (is_code || has_words).then_some(Region { addresses: map.address.0..map.address.1, holder })
+}
+
+/// Files that exist in memory only: compilers map code twice, to write and to run it.
+fn is_memory(path: &Path) -> bool {
+    path.starts_with("/dev/zero")
+        || path.starts_with("/dev/shm")
+        || path.to_string_lossy().starts_with("/memfd:")
+}
+
+fn find(regions: &[Region], address: u64) -> Option<&Region> {
+    let after = regions.partition_point(|region| region.addresses.start <= address);
+    regions[..after].last().filter(|region| region.addresses.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(addresses: Range<u64>, label: &str) -> Region {
+        Region { addresses, holder: Holder::Memory(label.to_owned()) }
+    }
+
+    /// Check that our own heap and stack have their names, that our code is in our file under its own address, and that
+    /// what is in no list is called code.
+    #[test]
+    fn own_memory_has_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = folder.path().join("capture");
+        let mut writer =
+            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        let pid = std::process::id();
+        let mut unfiled = Unfiled::new(pid);
+        let maps = maps(pid);
+        let of = |wanted: fn(&MMapPath) -> bool| {
+            maps.iter().find(|map| wanted(&map.pathname)).map(|map| map.address.0 + 8)
+        };
+        let mut module =
+            |path: &str| writer.module(Module { path: path.to_owned(), ..Module::default() }).unwrap();
+        let stack = of(|path| matches!(path, MMapPath::Stack)).expect("there is a stack");
+        let mut expected = vec![(stack, module(&format!("[stack of thread {pid} of {pid}]")))];
+        expected.extend(
+            of(|path| matches!(path, MMapPath::Heap)).map(|heap| (heap, module(&format!("[heap of {pid}]")))),
+        );
+        expected.push((1, module(&format!("[anonymous code (JIT?) of {pid}]"))));
+        for (address, module) in expected {
+            let found = unfiled.find(address, &mut writer).unwrap().unwrap();
+            assert_eq!((found.module, found.bias), (module, 0), "{address:x}");
+            assert!(found.file.is_none());
+        }
+        let code = own_memory_has_words as *const () as u64;
+        let found = unfiled.find(code, &mut writer).unwrap().unwrap();
+        let own = std::fs::read_link("/proc/self/exe").unwrap();
+        let file = found.file.expect("our code is in a file");
+        assert_eq!(file.path, own);
+        let symbols = symbols::Symbolizer::default().open(&file).unwrap();
+        let lookup = symbols.lookup(code.wrapping_sub(found.bias));
+        assert!(lookup.function().is_some_and(|name| name.contains("own_memory_has_words")), "{lookup:?}");
+    }
+
+    /// Check that memory which was given back keeps its label, unless something else is there now.
+    #[test]
+    fn given_back_memory_keeps_its_label() {
+        let before = [region(10..20, "before"), region(30..40, "gone")];
+        assert_eq!(regions(1, &[], &before), before);
+        assert_eq!(find(&before, 19), Some(&before[0]));
+        assert_eq!(find(&before, 20), None);
+        assert_eq!(find(&before, 9), None);
+    }
+
+    /// Check which files are logs of compilers, and which exist in memory only.
+    #[test]
+    fn files_are_known_by_their_names() {
+        for (name, is) in [
+            ("/tmp/jit-12.dump", true),
+            ("/home/a/.debug/jit/x/jit-1.dump", true),
+            ("/tmp/jit-.dump", false),
+            ("/tmp/jit-a.dump", false),
+            ("/tmp/jit-1.dump.old", false),
+        ] {
+            assert_eq!(is_dump(Path::new(name)), is, "{name}");
+        }
+        for (name, is) in
+            [("/memfd:doublemapper (deleted)", true), ("/dev/zero", true), ("/usr/lib/libx.so", false)]
+        {
+            assert_eq!(is_memory(Path::new(name)), is, "{name}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Debug files from servers, by build id.
+//!
+//! Servers are asked only when the user names some in `DEBUGINFOD_URLS`, as for gdb, and only when names are looked up:
+//! while a program is recorded nothing is sent anywhere. What arrives is kept where other tools keep it, and taken from
+//! there the next time:
+//!
+//! ```text
+//! $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client
+//!     3fa9…c4/debuginfo
+//! ```
+//!
+//! Requests are made by the program `curl`: it knows the certificates and proxies of this system, and a profiler need not
+//! bring an implementation of TLS. A file that a server sends counts, as any other, only if its build id is the right one.
+//! A server that cannot be reached is not asked again, and all requests together end after [`LONGEST`].
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a server may send less than [`SLOWEST`] bytes a second, unless `DEBUGINFOD_TIMEOUT` says another number of
+/// seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Fewer bytes a second are no progress.
+const SLOWEST: &str = "1000";
+/// How long all requests of one search for names may take together.
+const LONGEST: Duration = Duration::from_secs(180);
+/// How long to wait for a connection.
+const CONNECT: &str = "5";
+/// Largest file that is taken: the debug files of browsers have some gigabytes.
+const LARGEST: &str = "4294967296";
+/// What curl says when a server has no such file, or sends more than wanted: others it knows are no failures of the server.
+const HTTP_ERROR: i32 = 22;
+const TOO_LARGE: i32 = 63;
+
+/// Servers with debug files, and where their files are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// Base addresses, `https://debuginfod.example.org`.
+    pub urls: Vec<String>,
+    /// Files that were fetched.
+    pub cache: PathBuf,
+    /// How long a server may be silent.
+    pub patience: Duration,
+}
+
+impl Servers {
+    /// Those that the environment names; none when it names none.
+    pub fn from_env() -> Option<Servers> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Servers::from(&variable)
+    }
+
+    fn from(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Servers> {
+        let urls = variable("DEBUGINFOD_URLS")?.to_string_lossy().into_owned();
+        let urls = urls.split_whitespace().filter(|url| {
+            ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
+                && !url.contains(['{', '[', '\\'])
+        });
+        let urls: Vec<String> = urls.map(|url| url.trim_end_matches('/').to_owned()).collect();
+        let cache = match (variable("DEBUGINFOD_CACHE_PATH"), variable("XDG_CACHE_HOME"), variable("HOME")) {
+            (Some(path), _, _) => PathBuf::from(path),
+            (None, Some(caches), _) => PathBuf::from(caches).join("debuginfod_client"),
+            (None, None, home) => PathBuf::from(home?).join(".cache/debuginfod_client"),
+        };
+        let patience = variable("DEBUGINFOD_TIMEOUT").and_then(|text| text.to_str()?.parse().ok());
+        let patience = patience.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
+        (!urls.is_empty() && cache.is_absolute()).then_some(Servers { urls, cache, patience })
+    }
+}
+
+/// The requests of one search for names; shared by its threads.
+#[derive(Debug)]
+pub(crate) struct Client {
+    servers: Servers,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// When no more requests are begun; set by the first.
+    deadline: Option<Instant>,
+    /// By server: it could not be reached.
+    is_down: Vec<bool>,
+    /// Counts temporary files.
+    attempts: u64,
+}
+
+impl Client {
+    pub(crate) fn new(servers: Servers) -> Client {
+        let state = State { deadline: None, is_down: vec![false; servers.urls.len()], attempts: 0 };
+        Client { servers, state: Mutex::new(state) }
+    }
+
+    /// The debug file with this build id, fetched unless it was before. One file at a time: servers are asked politely.
+    pub(crate) fn debug_file(&self, build_id: &[u8]) -> Option<PathBuf> {
+        if build_id.is_empty() || build_id.len() > 64 {
+            return None;
+        }
+        let mut id = String::new();
+        for byte in build_id {
+            // Writing to a String cannot fail.
+            let _ = write!(id, "{byte:02x}");
+        }
+        let kept = self.servers.cache.join(&id).join("debuginfo");
+        if is_whole(&kept) {
+            return Some(kept);
+        }
+        let mut state = self.state.lock().ok()?;
+        if is_whole(&kept) {
+            return Some(kept);
+        }
+        let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + LONGEST);
+        for (index, url) in self.servers.urls.iter().enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if state.is_down[index] || left.is_zero() {
+                continue;
+            }
+            state.attempts += 1;
+            let part =
+                kept.with_file_name(format!("debuginfo.{}.{}.part", std::process::id(), state.attempts));
+            match self.fetch(&format!("{url}/buildid/{id}/debuginfo"), &part, left) {
+                Answer::File if fs::rename(&part, &kept).is_ok() => return Some(kept),
+                Answer::File | Answer::Nothing => {}
+                Answer::Down => state.is_down[index] = true,
+            }
+            let _ = fs::remove_file(&part);
+        }
+        // Only if there is nothing in it.
+        let _ = kept.parent().map(fs::remove_dir);
+        None
+    }
+
+    fn fetch(&self, url: &str, part: &Path, left: Duration) -> Answer {
+        if part.parent().is_none_or(|folder| fs::create_dir_all(folder).is_err()) {
+            return Answer::Nothing;
+        }
+        let seconds = |time: Duration| time.as_secs().max(1).to_string();
+        let mut curl = Command::new("curl");
+        // First of all: no file of the user changes what is done.
+        curl.args(["--disable", "--silent", "--fail", "--location", "--max-redirs", "5", "--globoff"]);
+        curl.args(["--proto", "=http,https", "--connect-timeout", CONNECT, "--max-filesize", LARGEST]);
+        curl.args(["--speed-limit", SLOWEST, "--speed-time", &seconds(self.servers.patience)]);
+        curl.args(["--max-time", &seconds(left), "--user-agent", "sysprof-memprof"]);
+        curl.arg("--output").arg(part).arg("--").arg(url);
+        curl.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Our own agent has no place in it. It stays in our process group: the user's ^C ends it, too.
+        curl.env_remove("LD_PRELOAD");
+        match curl.status().map(|status| status.code()) {
+            Ok(Some(0)) if is_whole(part) => Answer::File,
+            Ok(Some(0 | HTTP_ERROR | TOO_LARGE)) => Answer::Nothing,
+            _ => Answer::Down,
+        }
+    }
+}
+
+/// What became of a request.
+enum Answer {
+    File,
+    /// The server has no such file.
+    Nothing,
+    /// It cannot be reached, or there is no curl.
+    Down,
+}
+
+/// Empty files are notes of other tools that a server had nothing.
+fn is_whole(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check what the environment means: the order of places for files, and that addresses which are none are left out.
+    #[test]
+    fn environment_names_servers() {
+        let of = |variables: &[(&str, &str)]| {
+            let find = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into());
+            Servers::from(&find)
+        };
+        assert_eq!(of(&[("HOME", "/home/a")]), None);
+        assert_eq!(of(&[("DEBUGINFOD_URLS", "ftp://x file:///y"), ("HOME", "/home/a")]), None);
+        assert_eq!(of(&[("DEBUGINFOD_URLS", "http://x")]), None);
+        let urls = ("DEBUGINFOD_URLS", "https://a.example/ http://b:1/sub  http://{c}");
+        for (more, cache, patience) in [
+            (vec![("HOME", "/home/a")], "/home/a/.cache/debuginfod_client", 30),
+            (vec![("HOME", "/home/a"), ("XDG_CACHE_HOME", "/c")], "/c/debuginfod_client", 30),
+            (vec![("XDG_CACHE_HOME", "/c"), ("DEBUGINFOD_CACHE_PATH", "/d")], "/d", 30),
+            (vec![("HOME", "/h"), ("DEBUGINFOD_TIMEOUT", "7")], "/h/.cache/debuginfod_client", 7),
+            (vec![("HOME", "/h"), ("DEBUGINFOD_TIMEOUT", "x")], "/h/.cache/debuginfod_client", 30),
+        ] {
+            let servers = of(&[vec![urls], more].concat()).unwrap();
+            assert_eq!(servers.urls, ["https://a.example", "http://b:1/sub"]);
+            assert_eq!(servers.cache, PathBuf::from(cache));
+            assert_eq!(servers.patience, Duration::from_secs(patience));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where a process' compilers at run time have told of their functions.
+//!
+//! Perf maps lie in `/tmp`, where anybody can put a file of any name. One counts if it is a regular file, not reached by a
+//! symbolic link, belongs to the owner of the process, to root or to us, and was written to since the process began: pids
+//! are used again, and maps stay.
+
+use super::JitCode;
+use crate::Reason;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Longest map that is read, and longest log: they are read as a whole.
+const LONGEST_MAP: u64 = 512 << 20;
+const LONGEST_DUMP: u64 = 1 << 30;
+/// A file's time is that of the kernel's last tick, and a process' start is rounded.
+const LATE_NS: i128 = 1_000_000_000;
+
+/// The files of one process.
+#[derive(Debug)]
+pub struct JitFiles {
+    /// `/tmp/perf-PID.map`, as we reach it.
+    pub perf_map: PathBuf,
+    /// Logs in the jitdump format, as we reach them.
+    pub dumps: Vec<PathBuf>,
+    /// Who owns the process.
+    pub owner: u32,
+    /// When it began, nanoseconds since the Unix epoch; 0 where that is not known.
+    pub started_unix_ns: u64,
+}
+
+impl JitFiles {
+    /// Reads them. An empty result means that nothing was told.
+    ///
+    /// # Errors
+    /// Why the map that is there was not read, when there is nothing else.
+    pub fn read(&self) -> Result<JitCode, Reason> {
+        let map = self.open(&self.perf_map).and_then(|file| whole(file, LONGEST_MAP));
+        let dumps = self.dumps.iter().filter_map(|dump| whole(self.open(dump).ok()?, LONGEST_DUMP).ok());
+        let dumps: Vec<Vec<u8>> = dumps.collect();
+        if let (Err(reason), true) = (&map, dumps.is_empty()) {
+            return match reason {
+                Reason::FileMissing => Ok(JitCode::default()),
+                reason => Err(*reason),
+            };
+        }
+        Ok(JitCode::parse(&map.unwrap_or_default(), dumps.iter().map(Vec::as_slice)))
+    }
+
+    fn open(&self, path: &Path) -> Result<File, Reason> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        self.check(&file.metadata()?)?;
+        Ok(file)
+    }
+
+    fn check(&self, file: &Metadata) -> Result<(), Reason> {
+        // The owner of our own /proc entry is our effective user.
+        let own = std::fs::metadata("/proc/self").map_or(self.owner, |own| own.uid());
+        if !file.is_file() || ![0, own, self.owner].contains(&file.uid()) {
+            return Err(Reason::PermissionDenied);
+        }
+        let written = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
+        let is_of_before = written + LATE_NS < i128::from(self.started_unix_ns);
+        if is_of_before { Err(Reason::FileReplaced) } else { Ok(()) }
+    }
+}
+
+fn whole(file: File, longest: u64) -> Result<Vec<u8>, Reason> {
+    let mut bytes = Vec::new();
+    file.take(longest).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(perf_map: &Path, started_unix_ns: u64) -> JitFiles {
+        JitFiles { perf_map: perf_map.to_owned(), dumps: Vec::new(), owner: 0, started_unix_ns }
+    }
+
+    /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and a
+    /// missing one are not.
+    #[test]
+    fn only_the_process_own_map_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let map = folder.path().join("perf-1.map");
+        std::fs::write(&map, "10 8 f\n").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&map, &link).unwrap();
+        let written = std::fs::metadata(&map).unwrap().mtime() as u64 * 1_000_000_000;
+        let read = |path: &Path, started| files(path, started).read().map(|code| !code.is_empty());
+        assert_eq!(read(&map, 0), Ok(true));
+        assert_eq!(read(&map, written), Ok(true));
+        assert_eq!(read(&map, written + 10_000_000_000), Err(Reason::FileReplaced));
+        assert_eq!(read(&link, 0), Err(Reason::FileUnreadable));
+        assert_eq!(read(folder.path(), 0), Err(Reason::PermissionDenied));
+        assert_eq!(read(&folder.path().join("none"), 0), Ok(false));
+    }
+}

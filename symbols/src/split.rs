@@ -1,0 +1,137 @@
+//! Debug information that was left beside the object files (`-gsplit-dwarf`).
+//!
+//! The binary keeps a skeleton: which addresses a unit has, its lines, and where the rest is. The rest lies in a `.dwo` file
+//! for each unit, or in one package of them all. These places are tried, in this order:
+//!
+//! ```text
+//! BINARY.dwp                beside the binary or its debug file, by that file's name
+//! FOLDER/NAME.dwo           where the compiler put it, within the root of a container first
+//! HERE/NAME.dwo             beside the binary
+//! ```
+//!
+//! A unit counts only if it has the number that the skeleton states: a file that was compiled anew has another.
+
+use crate::arena::Arena;
+use crate::debug_files::Home;
+use crate::elf::Elf;
+use crate::image::Image;
+use crate::lines::{Slice, is_needed};
+use crate::survey;
+use addr2line::SplitDwarfLoad;
+use gimli::{DwarfPackage, EndianSlice, RunTimeEndian, Section, SectionId};
+use std::cell::{Cell, OnceCell};
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Most files that are opened for one binary; a browser has some twenty thousand.
+const MOST_FILES: u32 = 1 << 15;
+/// How often on average the sections of a package may be read: its index could name all of it for each unit.
+const MOST_SHARING: u64 = 4;
+
+/// The split part of one binary's debug information.
+pub(crate) struct Split<'a> {
+    arena: &'a Arena,
+    endian: RunTimeEndian,
+    /// The file with the skeletons.
+    home: Home,
+    package: OnceCell<Option<Package<'a>>>,
+    files: Cell<u32>,
+    /// Where the longest function of all units read so far would end if the linker had dropped it, see [`survey`].
+    discarded_end: Cell<u64>,
+}
+
+struct Package<'a> {
+    units: DwarfPackage<Slice<'a>>,
+    /// Bytes of sections that may still be read.
+    left: Cell<u64>,
+}
+
+impl<'a> Split<'a> {
+    /// For the skeletons in this file.
+    pub(crate) fn new(elf: &Elf<'a>, home: Home, arena: &'a Arena) -> Split<'a> {
+        Split {
+            arena,
+            endian: elf.endian(),
+            home,
+            package: OnceCell::new(),
+            files: Cell::new(0),
+            discarded_end: Cell::new(0),
+        }
+    }
+
+    /// See [`survey::Survey`].
+    pub(crate) fn discarded_end(&self) -> u64 {
+        self.discarded_end.get()
+    }
+
+    /// The unit that a skeleton asks for.
+    pub(crate) fn load(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<gimli::Dwarf<Slice<'a>>>> {
+        let mut dwarf = self.of_package(wanted).or_else(|| self.of_file(wanted))?;
+        let header = dwarf.units().next().ok()??;
+        let survey = survey::split(&mut dwarf)?;
+        let unit = dwarf.unit(header).ok()?;
+        if unit.dwo_id != Some(wanted.dwo_id) {
+            return None;
+        }
+        self.discarded_end.set(self.discarded_end.get().max(survey.discarded_end));
+        Some(Arc::new(dwarf))
+    }
+
+    fn of_package(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<gimli::Dwarf<Slice<'a>>> {
+        let package = self.package.get_or_init(|| self.open_package()).as_ref()?;
+        let dwarf = package.units.find_cu(wanted.dwo_id, &wanted.parent).ok()??;
+        let bytes = dwarf.debug_info.reader().len() + dwarf.debug_abbrev.reader().len();
+        package.left.set(package.left.get().checked_sub(bytes as u64)?);
+        Some(dwarf)
+    }
+
+    fn open_package(&self) -> Option<Package<'a>> {
+        let mut name = self.home.path.clone().into_os_string();
+        name.push(".dwp");
+        // The package of a binary lies beside it, also where its debug file is `NAME.debug`.
+        let beside = [PathBuf::from(name), self.home.path.with_extension("dwp")];
+        let elf = beside.iter().find_map(|path| self.open(path, b".debug_cu_index"))?;
+        let left = Cell::new((elf.length() as u64).saturating_mul(MOST_SHARING));
+        // A unit's share of a section must lie in it, also where nobody reads that.
+        let section = |id: SectionId| Ok::<_, gimli::Error>(self.section(&elf, id));
+        let units = DwarfPackage::load(section, EndianSlice::new(&[], self.endian)).ok()?;
+        Some(Package { units, left })
+    }
+
+    fn of_file(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<gimli::Dwarf<Slice<'a>>> {
+        let path = |bytes: Slice<'a>| Path::new(OsStr::from_bytes(bytes.slice()));
+        let name = path(wanted.path?);
+        let whole = wanted.comp_dir.map_or(name.to_owned(), |folder| path(folder).join(name));
+        let here = self.home.path.parent().unwrap_or(Path::new("/"));
+        let inside = self.home.root.join(whole.strip_prefix("/").unwrap_or(&whole));
+        let candidates = [inside, whole.clone(), here.join(whole.file_name()?)];
+        let elf = candidates.iter().find_map(|path| self.open(path, b".debug_info.dwo"))?;
+        let section = |id: SectionId| match is_needed(id) {
+            true => Ok::<_, Infallible>(self.section(&elf, id)),
+            false => Ok(EndianSlice::new(&[], self.endian)),
+        };
+        let Ok(mut dwarf) = gimli::Dwarf::load(section);
+        dwarf.make_dwo(&wanted.parent);
+        Some(dwarf)
+    }
+
+    fn open(&self, path: &Path, section: &[u8]) -> Option<Elf<'a>> {
+        if self.files.get() >= MOST_FILES {
+            return None;
+        }
+        self.files.set(self.files.get() + 1);
+        let (image, _) = Image::open(path).ok()?;
+        let elf = Elf::parse(self.arena.keep(image)).ok()?;
+        (elf.has(section) && elf.endian() == self.endian).then_some(elf)
+    }
+
+    fn section(&self, elf: &Elf<'a>, id: SectionId) -> Slice<'a> {
+        let is_index = matches!(id, SectionId::DebugCuIndex | SectionId::DebugTuIndex);
+        let name = if is_index { Some(id.name()) } else { id.dwo_name() };
+        let bytes = name.and_then(|name| elf.contents(name, self.arena)).unwrap_or(&[]);
+        EndianSlice::new(bytes, self.endian)
+    }
+}

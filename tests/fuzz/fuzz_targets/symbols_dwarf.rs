@@ -1,0 +1,8 @@
+//! Debug information is believed by nobody, and read.
+//!
+//! `cargo +nightly fuzz run --fuzz-dir tests/fuzz symbols_dwarf`. The same function runs on the seeds and some hundred
+//! mutations with `cargo test -p symbols`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| symbols::fuzzing::read_dwarf(bytes));
