@@ -16,6 +16,7 @@ pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod info;
 pub(crate) mod install_agent;
+pub(crate) mod interactive;
 pub(crate) mod leaks;
 mod lens;
 pub(crate) mod lifetimes;
@@ -31,6 +32,7 @@ mod recording;
 pub(crate) mod report;
 mod rules;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod sizes;
 pub(crate) mod snapshot;
 mod supervise;
@@ -55,11 +57,13 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Start(arguments) => daemon::start(&arguments),
         Command::Stop(arguments) => daemon::stop(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
+        Command::View(arguments) => interactive::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),
         Command::Timeline(arguments) => timeline::execute(&arguments),
         Command::Html(arguments) => html::execute(&arguments),
+        Command::Serve(arguments) => serve::execute(&arguments),
         Command::Temporary(arguments) => temporary::execute(&arguments),
         Command::Threads(arguments) => threads::execute(&arguments),
         Command::Sizes(arguments) => sizes::execute(&arguments),

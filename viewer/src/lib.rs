@@ -29,6 +29,7 @@ pub mod export;
 pub mod format;
 pub mod json;
 pub mod junit;
+pub mod outline;
 pub mod text;
 pub mod web;
 
