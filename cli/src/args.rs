@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
-    info, install_agent, leaks, lifetimes, lines, man_pages, mark, preload_path, ps, push, reallocs, record,
-    report, run, sizes, snapshot, temporary, threads, timeline,
+    info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, preload_path, ps, push,
+    reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   sysprof-memprof run -- ./app --flag            record a program and everything it starts
   sysprof-memprof run -o app.memprof -- ./app    … into this file
+  sysprof-memprof view app.memprof               look at it in the terminal
   sysprof-memprof report app.memprof             who allocates, who holds the peak
   sysprof-memprof leaks app.memprof              what was still allocated at the end
   sysprof-memprof diff app.memprof --from 10s    what changed since
@@ -27,9 +28,10 @@ Examples:
   sysprof-memprof export --format pprof -o app.pb.gz app.memprof
                                                  … for other programs: go tool pprof, KCachegrind, browsers
   sysprof-memprof html app.memprof               a page with everything, for a browser
+  sysprof-memprof serve app.memprof              … with any range of time in detail
   sysprof-memprof check app.memprof --max-leaked 0
   sysprof-memprof ./app                          short for run
-  sysprof-memprof app.memprof                    short for report
+  sysprof-memprof app.memprof                    short for view, or for report where the output is no terminal
 
   sysprof-memprof ps                             services with the agent preloaded
   sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
@@ -75,11 +77,13 @@ pub(crate) enum Command {
     Daemon(daemon::Arguments),
     Start(daemon::Start),
     Stop(daemon::Stop),
+    View(interactive::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),
     Timeline(timeline::Arguments),
     Html(html::Arguments),
+    Serve(serve::Arguments),
     Temporary(temporary::Arguments),
     Threads(threads::Arguments),
     Sizes(sizes::Arguments),

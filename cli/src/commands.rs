@@ -17,6 +17,7 @@ pub(crate) mod html;
 pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod install_agent;
+pub(crate) mod interactive;
 pub(crate) mod leaks;
 mod lens;
 pub(crate) mod lifetimes;
@@ -39,6 +40,7 @@ mod redact;
 pub(crate) mod report;
 mod rules;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod sizes;
 pub(crate) mod snapshot;
 mod supervise;
@@ -65,11 +67,13 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Stop(arguments) => daemon::stop(&arguments),
         Command::Mark(arguments) => mark::execute(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
+        Command::View(arguments) => interactive::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Diff(arguments) => diff::execute(&arguments),
         Command::Leaks(arguments) => leaks::execute(&arguments),
         Command::Timeline(arguments) => timeline::execute(&arguments),
         Command::Html(arguments) => html::execute(&arguments),
+        Command::Serve(arguments) => serve::execute(&arguments),
         Command::Temporary(arguments) => temporary::execute(&arguments),
         Command::Threads(arguments) => threads::execute(&arguments),
         Command::Sizes(arguments) => sizes::execute(&arguments),

@@ -29,6 +29,7 @@ pub mod export;
 pub mod format;
 pub mod json;
 pub mod junit;
+pub mod outline;
 #[cfg(feature = "sql")]
 pub mod sql;
 pub mod text;

@@ -33,12 +33,26 @@ pub(crate) struct Arguments {
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    links: Links,
+}
+
+/// Where source lines lead.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Links {
     /// Make source lines links: an address with {path} and {line} in it
     #[arg(long, value_name = "TEMPLATE", value_parser = template)]
     source_url: Option<String>,
     /// Put TO where a source path begins with FROM; may be given several times, the first that fits counts
     #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
     path_map: Vec<(String, String)>,
+}
+
+impl Links {
+    /// For the page.
+    pub(super) fn options(&self) -> PageOptions {
+        PageOptions { source_url: self.source_url.clone(), path_map: self.path_map.clone() }
+    }
 }
 
 /// Writes the page.
@@ -49,8 +63,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         output::check(&path, arguments.force)?;
     }
     let (loaded, history) = arguments.capture.open_with_history()?;
-    let options =
-        PageOptions { source_url: arguments.source_url.clone(), path_map: arguments.path_map.clone() };
+    let options = arguments.links.options();
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));

@@ -1,5 +1,6 @@
 //! A file without a command: a capture is shown, a program recorded. Its content decides, never its name.
 
+use super::interactive;
 use crate::args;
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
@@ -19,6 +20,7 @@ pub(crate) fn execute(words: Vec<OsString>) -> Outcome {
     };
     let (command, file) = match capture::sniff(&start) {
         // What there is to say about other versions, the reader says.
+        Sniff::Capture(_) if words.len() == 1 && interactive::is_possible() => ("view", path),
         Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => ("report", path),
         // A bare name that is a file here must not be looked up in PATH.
         Sniff::Elf | Sniff::Script if path.components().count() == 1 => ("run", Path::new(".").join(path)),

@@ -7,6 +7,7 @@ use crate::exit::Outcome;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use viewer::analysis::{Metric, Share};
+use viewer::outline::{Form, outline};
 use viewer::query::Part;
 use viewer::{ReportOptions, Shape, json, text};
 
@@ -25,6 +26,7 @@ Examples:
   sysprof-memprof report app.memprof --filter 'parse* and not module:libssl*'
   sysprof-memprof report app.memprof --cpu --inverted           where the processor was, from the inside out
   sysprof-memprof report app.memprof --allocator                who spends time in malloc and free
+  sysprof-memprof report app.memprof --tree --format markdown   to be pasted into an issue
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -58,6 +60,10 @@ pub(crate) struct Arguments {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    /// Write text, a table of Markdown, or a page of HTML: for a mail, an issue, a wiki
+    #[arg(long, value_name = "FORMAT", value_parser = form(), default_value = "text", hide_default_value = true,
+          conflicts_with_all = ["json", "allocator"])]
+    format: Form,
     #[command(flatten)]
     question: Question,
 }
@@ -80,6 +86,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             true if arguments.allocator => json::allocator(out, &loaded)?,
             false if arguments.allocator => text::allocator(out, &loaded, arguments.limit, style)?,
             true => json::report(out, &loaded, &options)?,
+            false if arguments.format != Form::Text => {
+                outline(&loaded, &options).write(out, arguments.format)?;
+            }
             false => text::report(out, &loaded, &options, style)?,
         }
         Ok(())
@@ -89,4 +98,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 /// The words for metrics.
 pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
+}
+
+fn form() -> impl TypedValueParser<Value = Form> {
+    PossibleValuesParser::new(Form::ALL.map(Form::name)).try_map(|name| name.parse::<Form>())
 }

@@ -33,7 +33,7 @@ pub(crate) struct Capture {
     pub(super) short_names: bool,
     /// Do not keep what the first look at a large capture finds, and do not use what was kept
     #[arg(long)]
-    no_cache: bool,
+    pub(super) no_cache: bool,
 }
 
 impl Capture {

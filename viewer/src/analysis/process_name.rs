@@ -5,7 +5,7 @@ use capture::Process;
 
 /// The name of a process: its executable's, or what its command begins with; `[pid = N]` where there is neither.
 /// Ordinary names have no brackets; those of kernel threads come with theirs.
-pub(crate) fn process_name(process: &Process) -> String {
+pub fn process_name(process: &Process) -> String {
     let command = process.command.first().map_or("", String::as_str);
     let known = [process.name.as_str(), file_name(&process.executable), file_name(command)];
     match known.into_iter().find(|name| !name.trim().is_empty()) {

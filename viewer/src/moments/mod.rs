@@ -22,6 +22,8 @@ use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::Naming;
 use capture::{Error as CaptureError, Reader, StringId};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A capture that is asked about.
 pub struct Moments {
@@ -39,6 +41,8 @@ pub struct Moments {
     index: Option<SideIndex>,
     is_prepared: bool,
     by_threads: bool,
+    /// Whoever asks sets it when the answer is not wanted any more.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Moments {
@@ -69,7 +73,16 @@ impl Moments {
             index: None,
             is_prepared: false,
             by_threads: false,
+            stop: None,
         })
+    }
+
+    /// The same, where passes over the events end with an error soon after this was set: for those who ask something else
+    /// before they have their answer.
+    #[must_use]
+    pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
+        self
     }
 
     /// The numbers of what was asked for.

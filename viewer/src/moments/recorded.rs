@@ -11,8 +11,20 @@ impl Moments {
     /// # Errors
     /// Those of the file.
     pub fn history(&mut self) -> Result<(Profile, History), Error> {
-        let tables = self.reader.tables();
-        let mut pass = Pass::new(Load::watched(tables, Recorder::new(tables)), None);
+        self.recorded(Recorder::new(self.reader.tables()))
+    }
+
+    /// The same, where the history is as fine as it can be between two times, in nanoseconds since the recording began, and
+    /// what is around them is in one piece each.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn history_within(&mut self, from: u64, to: u64) -> Result<(Profile, History), Error> {
+        self.recorded(Recorder::within(self.reader.tables(), from, to.max(from)))
+    }
+
+    fn recorded(&mut self, recorder: Recorder) -> Result<(Profile, History), Error> {
+        let mut pass = Pass::new(Load::watched(self.reader.tables(), recorder), None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (mut profile, recorder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;

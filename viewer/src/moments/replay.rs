@@ -7,6 +7,8 @@
 
 use super::Moments;
 use capture::{Chunk, Error, Event};
+use std::io;
+use std::sync::atomic::Ordering;
 
 /// Events before each chunk, and at last all of them. Events of kinds that only a later version knows have positions, too.
 pub(super) fn starts(chunks: &[Chunk]) -> Vec<u64> {
@@ -45,6 +47,11 @@ impl Moments {
         cursor.seek(self.starts.partition_point(|&start| start <= from).saturating_sub(1));
         let (mut chunk, mut position) = (None, 0);
         loop {
+            // Relaxed: nothing else is read because of it.
+            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
+                return Err(Error::Io { action: "read the events".to_owned(), source });
+            }
             if cursor.next_batch()?.is_none() {
                 return Ok(());
             }

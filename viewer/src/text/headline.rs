@@ -118,7 +118,7 @@ pub(super) fn span_at(at: Instant) -> String {
     duration(at.time)
 }
 
-fn warning_texts(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let profile = &loaded.profile;
     let anomalies = profile.anomalies();
     let mut warnings = Vec::new();

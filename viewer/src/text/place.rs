@@ -14,7 +14,7 @@ pub(super) fn function(names: &Names, step: &Step) -> String {
 const LONGEST: usize = 120;
 
 /// A name for a column of this width: in full, else the short one, else the beginning of that.
-pub(super) fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
+pub fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
     let label = names.label(label);
     let full = escape(&label.name);
     if columns(&full) <= room.min(LONGEST) {
@@ -24,7 +24,7 @@ pub(super) fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
 }
 
 /// `parse.c:12`, as far as it is known; the folder is left out.
-pub(super) fn place(loaded: &Loaded, step: &Step) -> Option<String> {
+pub fn place(loaded: &Loaded, step: &Step) -> Option<String> {
     let path = loaded.tables.string(step.file?);
     let file = crate::analysis::file_name(path);
     if file.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn place(loaded: &Loaded, step: &Step) -> Option<String> {
 }
 
 /// `parse.c:12`, or in its stead why the function is unknown.
-pub(super) fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
+pub fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
     match loaded.names.label(step.label).kind {
         Kind::Unknown(Some(reason)) => Some(escape(loaded.tables.string(reason)).into_owned()),
         _ => place(loaded, step),

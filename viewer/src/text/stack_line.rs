@@ -12,7 +12,7 @@ use std::io::{self, Write};
 const DEPTH: usize = 8;
 
 /// `parse (parse.c:12) < read < main`, cut to the columns that are left.
-pub(super) fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
+pub fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
     let chain = chain(loaded, node, 0, DEPTH);
     if chain.is_empty() {
         return "[no stack]".to_owned();

@@ -22,14 +22,22 @@ const DEPTH: usize = 4;
 /// # Errors
 /// Those of the writer.
 pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
+    overview(out, loaded, style)?;
+    next_commands(out, loaded, command, style)
+}
+
+/// The same without commands to try.
+///
+/// # Errors
+/// Those of the writer.
+pub fn overview(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     for (name, text) in facts(loaded) {
         writeln!(out, "{}{text}", style.paint(Role::Heading, format!("{name:<14}")))?;
     }
     warnings(out, loaded, style)?;
     beside::pages(out, loaded, style)?;
     holders(out, loaded, style)?;
-    remarks(out, loaded, style)?;
-    next_commands(out, loaded, command, style)
+    remarks(out, loaded, style)
 }
 
 fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {

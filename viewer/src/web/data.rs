@@ -11,8 +11,7 @@ use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
-use super::tracks::resident;
-use crate::analysis::{Amount, Flow, History, Kind, LabelId};
+use crate::analysis::{Amount, Flow, History, Kind, LabelId, processor_time, resident};
 use crate::loaded::Loaded;
 use capture::{Pseudo, ThreadId};
 use serde::Serialize;
@@ -234,7 +233,10 @@ impl Writer<'_> {
         change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
         change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
         let loaded = self.parts.loaded;
-        columns.rising("slice.resident.bytes", resident(&loaded.counters, &loaded.tables.processes, slices));
+        let ends: Vec<u64> = slices.iter().map(|slice| slice.end.time).collect();
+        let resident = resident(&loaded.counters, &loaded.tables.processes, ends.iter().copied());
+        columns.rising("slice.resident.bytes", resident);
+        columns.rising("slice.processor.end", processor_time(&loaded.counters, &ends));
     }
 
     fn marks(&mut self) -> Vec<MarkFields> {

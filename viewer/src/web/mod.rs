@@ -16,7 +16,8 @@
 //! - **Numbers are those of the other views**, from the same [`Loaded`]. What the page shows of moments and ranges it adds
 //!   up itself, from the changes of every stack in a [`History`], exactly.
 //!
-//! The page takes its data from a *source* (`assets/source.js`). The one that lies in the page is the only one yet.
+//! The page takes its data from a *source* (`assets/source.js`): what lies in the page, or, where nothing does, a server that
+//! the page came from. Then it asks for the data anew, with the finest slices in a range of time, when the reader goes into it.
 
 mod columns;
 mod data;
@@ -26,7 +27,6 @@ mod overview;
 mod page;
 mod script;
 mod texts;
-mod tracks;
 
 pub use page::MOST_BYTES;
 
@@ -41,6 +41,19 @@ pub struct PageOptions {
     pub source_url: Option<String>,
     /// Beginnings of paths, and what to put in their place: for programs that were built elsewhere.
     pub path_map: Vec<(String, String)>,
+}
+
+/// The page of a server, without data, and its policy, which the server says, too: the page asks for `data` beside it.
+pub fn served_page() -> (Vec<u8>, String) {
+    page::served()
+}
+
+/// The data of a page, packed as [`page`](fn@page) has it in the page.
+///
+/// # Errors
+/// That what the capture says of itself is too long for a page.
+pub fn packed_data(loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<Vec<u8>> {
+    page::packed(loaded, history, options, MOST_BYTES)
 }
 
 /// Writes the page.

@@ -35,13 +35,31 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let script = script();
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
-    let encoded = encoded(loaded, history, options, room)?;
-    let policy = format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
-        hash(&script),
+    // Three bytes become four letters.
+    let encoded = STANDARD.encode(packed(loaded, history, options, room / 4 * 3)?);
+    assemble(out, &script, &policy(&script, "'none'"), &encoded)
+}
+
+/// A page without data, and its policy: what it asks for comes from where it came from.
+pub(super) fn served() -> (Vec<u8>, String) {
+    let script = script();
+    let policy = policy(&script, "'self'");
+    let mut page = Vec::new();
+    // Nothing can fail in memory.
+    let _ = assemble(&mut page, &script, &policy, "");
+    (page, policy)
+}
+
+fn policy(script: &str, connect: &str) -> String {
+    format!(
+        "default-src 'none'; connect-src {connect}; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(script),
         hash(STYLE)
-    );
-    let parts = [("POLICY", policy.as_str()), ("STYLE", STYLE), ("DATA", &encoded), ("SCRIPT", &script)];
+    )
+}
+
+fn assemble(out: &mut dyn Write, script: &str, policy: &str, data: &str) -> io::Result<()> {
+    let parts = [("POLICY", policy), ("STYLE", STYLE), ("DATA", data), ("SCRIPT", script)];
     let mut rest = PAGE;
     for (name, text) in parts {
         let (before, after) = rest.split_once(&format!("{{{{{name}}}}}")).expect("the page has this place");
@@ -52,8 +70,13 @@ pub(super) fn write(
     out.write_all(rest.as_bytes())
 }
 
-/// The data as base64, at most `room` bytes of it.
-fn encoded(loaded: &Loaded, history: &History, options: &PageOptions, room: usize) -> io::Result<String> {
+/// The data, packed into at most `room` bytes.
+pub(super) fn packed(
+    loaded: &Loaded,
+    history: &History,
+    options: &PageOptions,
+    room: usize,
+) -> io::Result<Vec<u8>> {
     let forest = Forest::new(loaded, history);
     let overview = overview(loaded)?;
     let parts = Parts { loaded, history, options, forest: &forest, overview: &overview };
@@ -63,11 +86,10 @@ fn encoded(loaded: &Loaded, history: &History, options: &PageOptions, room: usiz
     for _ in 0..ATTEMPTS {
         let folded = Folded::new(&forest, &loaded.profile.total, limits);
         let packed = deflate(&data(&parts, &folded)?)?;
-        let length = packed.len().div_ceil(3) * 4;
-        if length <= room {
-            return Ok(STANDARD.encode(packed));
+        if packed.len() <= room {
+            return Ok(packed);
         }
-        let share = (room as f64 / length as f64 * 0.95).min(0.75);
+        let share = (room as f64 / packed.len() as f64 * 0.95).min(0.75);
         limits.nodes = (limits.nodes as f64 * share) as usize;
         limits.changes = (limits.changes as f64 * share) as usize;
     }

@@ -31,10 +31,19 @@ impl Recorder {
     /// For a pass over the events of the capture that these tables belong to.
     pub fn new(tables: &Tables) -> Self {
         let duration = tables.summary.as_ref().map_or(0, |summary| summary.duration_ns);
+        Self::cut_by(tables, Slicer::new(duration))
+    }
+
+    /// The same, where slices are spent on a range of time alone, in nanoseconds since the recording began.
+    pub fn within(tables: &Tables, from: u64, to: u64) -> Self {
+        Self::cut_by(tables, Slicer::within(from, to))
+    }
+
+    fn cut_by(tables: &Tables, slicer: Slicer) -> Self {
         Self {
             estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
             sites: Sites::new(Seed::random(), tables.nodes.len(), false),
-            slicer: Slicer::new(duration),
+            slicer,
             open: Vec::new(),
             touched: Vec::new(),
             spectrum: Spectrum::default(),

@@ -3,6 +3,8 @@
 //! ```text
 //!  width 1   │a│b│c│d│ │ │ │e│f│     the quiet time between d and e is one slice
 //!  width 2   │ ab│ cd│     │ ef│     once there are too many: boundaries at multiples of 2 stay
+//!
+//!  detail    │   a   │b│c│d│   e  │   of a range: what is before it and behind it is one slice each
 //! ```
 
 use super::flow::Flow;
@@ -45,6 +47,8 @@ struct Closed {
 #[derive(Debug)]
 pub(super) struct Slicer {
     width: u64,
+    /// What is cut, beginning and end.
+    detail: (u64, u64),
     /// Where the open slice ends at the latest.
     boundary: u64,
     latest: u64,
@@ -60,10 +64,21 @@ impl Slicer {
     /// For a recording that takes about this long; 0 where nobody knows.
     pub(super) fn new(duration_ns: u64) -> Self {
         // A slice less than there may be, for the rounding.
-        let width = duration_ns.div_ceil(MOST_SLICES as u64 - 1).max(1000);
+        Self::cutting((0, u64::MAX), duration_ns.div_ceil(MOST_SLICES as u64 - 1))
+    }
+
+    /// For a range of a recording: it alone is cut.
+    pub(super) fn within(from: u64, to: u64) -> Self {
+        // Two more for what is around it.
+        Self::cutting((from, to), to.saturating_sub(from).div_ceil(MOST_SLICES as u64 - 3))
+    }
+
+    fn cutting((from, to): (u64, u64), width: u64) -> Self {
+        let width = width.max(1000);
         Self {
             width,
-            boundary: width,
+            detail: (from, to),
+            boundary: if from > 0 { from } else { width },
             latest: 0,
             done: Vec::new(),
             entries: 0,
@@ -85,11 +100,23 @@ impl Slicer {
         self.latest = self.latest.max(now.time);
         let position = now.position.saturating_sub(1);
         self.close(Instant { position, time: self.boundary }, false, changes);
-        let quiet = (self.latest - 1) / self.width * self.width;
+        let quiet = ((self.latest - 1) / self.width * self.width).min(self.detail.1);
         if quiet > self.last_end() {
             self.close(Instant { position, time: quiet }, false, Vec::new());
         }
-        self.boundary = (self.last_end() / self.width).saturating_add(1).saturating_mul(self.width);
+        self.boundary = self.next_boundary();
+    }
+
+    /// Where a slice that begins now ends at the latest.
+    fn next_boundary(&self) -> u64 {
+        let (begin, (from, to)) = (self.last_end(), self.detail);
+        if begin < from {
+            return from;
+        }
+        if begin >= to {
+            return u64::MAX;
+        }
+        (begin / self.width).saturating_add(1).saturating_mul(self.width).min(to)
     }
 
     /// Ends the open slice right before the end of a process, the event at `now`.
@@ -170,7 +197,7 @@ impl Slicer {
         }
         self.entries = merged.iter().map(|closed| closed.changes.len()).sum();
         self.done = merged;
-        self.boundary = (self.last_end() / self.width).saturating_add(1).saturating_mul(self.width);
+        self.boundary = self.next_boundary();
     }
 }
 

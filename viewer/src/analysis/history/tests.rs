@@ -96,6 +96,25 @@ fn heap_is_seen_before_its_end() {
     assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
 }
 
+/// Check that of a range the range alone is cut, finely, and that all that holds of a history holds of this one.
+#[test]
+fn a_range_alone_is_cut() {
+    let tables = tables(1, None);
+    let events: Vec<Event> = (1..=10_000).map(|time| alloc(time * 1_000_000, time * 16, 1, 1)).collect();
+    let (from, to) = (3_000_000_000, 3_500_000_000);
+    let mut load = Load::watched(&tables, Recorder::within(&tables, from, to));
+    events.iter().for_each(|event| load.event(event));
+    let (profile, recorder) = load.finish_watched();
+    let history = recorder.finish();
+    check(&profile, &history);
+    let ends: Vec<u64> = history.slices.iter().map(|slice| slice.end.time).collect();
+    assert_eq!(ends[0], from);
+    assert_eq!(history.slices[0].live.blocks, 3000);
+    let inside = ends.iter().filter(|end| (from + 1..=to).contains(*end)).count();
+    assert!((250..=512).contains(&inside), "{inside}");
+    assert!(ends.iter().filter(|&&end| end > to).count() <= 1, "{ends:?}");
+}
+
 /// Check that what still runs when events end is live at the last boundary.
 #[test]
 fn running_heap_stays() {

@@ -9,8 +9,9 @@ import { amount, duration, signed } from "./format.js";
 import { boundaryOfPeak, METRICS } from "./metric.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
-import { embedded } from "./source.js";
+import { isServed, source } from "./source.js";
 import { SpectrumView } from "./spectrum_view.js";
+import { rangeOf } from "./state.js";
 import { StacksView } from "./stacks_view.js";
 import { TEXT } from "./text.js";
 import { ThreadsView } from "./threads_view.js";
@@ -118,7 +119,17 @@ class Frame {
     const held = (boundary) => amount(data.live(boundary, unit), unit);
     const cursor = (name) => [el("span", { class: `badge ${name}` }, name.toUpperCase()), el("span", {}, `${duration(data.time(state[name]))}  `), el("strong", {}, held(state[name]))];
     const growth = data.live(state.b, unit) - data.live(state.a, unit);
-    fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, `B − A  ${signed(growth, unit)}`));
+    fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, `B − A  ${signed(growth, unit)}`), this.page.canAsk && this.detailTools());
+  }
+
+  /** Where there is a server: into the range between the cursors, and out of it. */
+  detailTools() {
+    const { page } = this;
+    const { state, data } = page;
+    const [from, to] = [data.time(Math.min(state.a, state.b)), data.time(Math.max(state.a, state.b))];
+    const closer = el("button", { id: "closer", title: "Show the time from A to B as finely as it was recorded", disabled: to <= from, onclick: () => page.detail(from, to) }, "A – B in detail");
+    const all = el("button", { id: "all", hidden: state.to === 0, onclick: () => page.detail(0, 0) }, "All of the time");
+    return el("span", { class: "cursor" }, closer, all);
   }
 
   nextTheme() {
@@ -193,10 +204,12 @@ function helpDialog() {
   return dialog;
 }
 
-async function start(source) {
+async function start() {
   try {
-    const data = readData(await source());
+    const canAsk = isServed();
+    const data = readData(await source(rangeOf(location.hash)));
     const page = new Page(data);
+    page.canAsk = canAsk;
     new Frame(page).build();
     document.documentElement.dataset.ready = "true";
   } catch (error) {
@@ -205,4 +218,4 @@ async function start(source) {
   }
 }
 
-start(embedded);
+start();

@@ -32,7 +32,7 @@ export class Page {
   constructor(data) {
     this.data = data;
     this.tree = topDown(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: lastMoment(data), focus: 0, inverted: false, query: "", theme: "" };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: lastMoment(data), focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     this.selection = null;
     this.names = new Map();
@@ -73,6 +73,12 @@ export class Page {
 
   resetCursors() {
     this.update({ a: 0, b: this.first.b });
+  }
+
+  /** Asks the server for what happened from A to B in detail, or, at last, for everything again. */
+  detail(from, to) {
+    const said = toFragment({ ...this.state, a: to > from ? 1 : 0, b: this.first.b, focus: 0, from, to }, this.first);
+    location.hash = said || "#";
   }
 
   /** Goes to the flame graph of a node. */

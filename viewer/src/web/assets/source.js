@@ -16,9 +16,23 @@ async function inflated(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The data that lies in the page. */
-export async function embedded() {
+/** The server's data, with the finest slices in a range of time when there is one. */
+async function served({ from, to }) {
+  const range = to > from ? `?from=${from}&to=${to}` : "";
+  const answer = await fetch(`data${range}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return inflated(new Uint8Array(await answer.arrayBuffer()));
+}
+
+/** True when the page came from a server, which can be asked for more. */
+export function isServed() {
+  return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";
+}
+
+/** The data that lies in the page, or else the server's. */
+export async function source(range) {
   const holder = document.getElementById("data");
+  if (holder.textContent === "") return served(range);
   const bytes = await inflated(fromBase64(holder.textContent));
   // Its text is not needed any more, and it is the largest thing in the page.
   holder.remove();

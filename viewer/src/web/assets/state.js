@@ -16,16 +16,24 @@ export function fromFragment(fragment, first, slices) {
   }
   state.a = Math.min(state.a, slices);
   state.b = Math.min(state.b, slices);
+  Object.assign(state, rangeOf(fragment));
   state.inverted = said.get("inverted") === "1";
   state.query = (said.get("query") ?? "").slice(0, 200);
   if (["light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
   return state;
 }
 
+/** The range of time that is to be seen in detail, in nanoseconds; both are 0 where none is. */
+export function rangeOf(fragment) {
+  const said = new URLSearchParams(fragment.replace(/^#/, ""));
+  const [from, to] = ["from", "to"].map((field) => (/^\d{1,16}$/.test(said.get(field) ?? "") ? Number(said.get(field)) : 0));
+  return to > from ? { from, to } : { from: 0, to: 0 };
+}
+
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "focus", "query", "theme"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "focus", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

@@ -56,13 +56,22 @@ export class Timeline {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
+  /** The time that is seen: all of it, or the range that was asked for in detail. */
+  seen() {
+    const { data, state } = this.page;
+    return state.to > state.from ? [state.from, Math.max(Math.min(state.to, data.end), state.from + 1)] : [0, data.end];
+  }
+
   x(time) {
-    return GUTTER + (time / this.page.data.end) * (this.width - GUTTER - RIGHT);
+    const [from, to] = this.seen();
+    const share = Math.max(0, Math.min(1, (time - from) / (to - from)));
+    return GUTTER + share * (this.width - GUTTER - RIGHT);
   }
 
   boundaryAt(x) {
     const share = (x - GUTTER) / (this.width - GUTTER - RIGHT);
-    return boundaryNear(this.page.data, Math.max(0, Math.min(1, share)) * this.page.data.end);
+    const [from, to] = this.seen();
+    return boundaryNear(this.page.data, from + Math.max(0, Math.min(1, share)) * (to - from));
   }
 
   down(event) {
@@ -190,11 +199,12 @@ export class Timeline {
   }
 
   drawAxis(context, top) {
-    const { end } = this.page.data;
+    const [from, to] = this.seen();
     context.fillStyle = themed("quiet");
     context.textAlign = "center";
     context.textBaseline = "middle";
-    for (const time of ticks(end, Math.max(Math.floor(this.width / 120), 1), 10)) {
+    for (const passed of ticks(to - from, Math.max(Math.floor(this.width / 120), 1), 10)) {
+      const time = from + passed;
       const x = Math.round(this.x(time)) + 0.5;
       // The names of the cursors stand in the same line.
       const isHidden = ["a", "b"].some((cursor) => Math.abs(this.x(this.page.data.time(this.page.state[cursor])) - x) < 36);
@@ -298,6 +308,7 @@ function line(context, left, top, right, bottom) {
 function tracksOf(data) {
   const { columns } = data;
   const resident = columns["slice.resident.bytes"];
+  const busy = columns["slice.processor.end"].map((time, slice) => time / Math.max(data.time(slice + 1) - data.time(slice), 1000));
   const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
   const unitOf = (unit) => (value) => amount(value, unit);
   const allocations = columns["slice.allocated.blocks"];
@@ -329,6 +340,14 @@ function tracksOf(data) {
       values: () => resident,
       highest: () => resident.reduce((a, b) => Math.max(a, b), 0),
       write: () => bytes,
+    },
+    busy.length > 0 && {
+      name: "processors",
+      kind: "bars",
+      height: 38,
+      values: () => busy,
+      highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
+      write: () => (used) => used.toFixed(2),
     },
   ].filter(Boolean);
 }

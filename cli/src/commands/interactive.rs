@@ -1,0 +1,49 @@
+//! `view`: a capture in the terminal.
+
+use super::cache;
+use super::view::Capture;
+use crate::exit::{Failure, Outcome};
+use anstream::{AutoStream, ColorChoice};
+use anyhow::anyhow;
+use clap::Args;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+/// Look at a capture in the terminal: call tree, flame graph, timeline, leaks, lines
+///
+/// Everything that other commands print, to move about in: with the keyboard or the mouse, for the whole recording, a
+/// range of its time or a moment. `?` lists the keys.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof view app.memprof
+  sysprof-memprof app.memprof                    the same, where the output is a terminal")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+}
+
+/// Shows it until the user leaves.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    if !is_possible() {
+        return Err(Failure::usage(anyhow!(
+            "view needs a terminal to show something in. To write into a file or a pipe: sysprof-memprof report"
+        )));
+    }
+    // What is no capture is said before the screen is taken.
+    arguments.capture.moments()?;
+    let options = tui::Options {
+        file: arguments.capture.file.clone(),
+        naming: arguments.capture.naming(),
+        cache: if arguments.capture.no_cache { viewer::Cache::none() } else { cache::of_user() },
+        color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+    };
+    tui::run(options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// True where somebody sees what is drawn, and can press a key.
+pub(super) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
+}

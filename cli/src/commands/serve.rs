@@ -1,0 +1,66 @@
+//! `serve`: the web report from a server of one's own, which can be asked for any range in detail.
+
+mod browser;
+mod connection;
+mod request;
+mod site;
+
+use super::view::Capture;
+use crate::exit::{Failure, Outcome};
+use crate::message;
+use anyhow::{Context, anyhow};
+use clap::Args;
+use site::Site;
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+
+/// Show a capture in a browser, with any range of its time in full detail
+///
+/// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
+/// only whoever has the address, which it prints, can ask. It ends with Ctrl-C.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof serve app.memprof
+  sysprof-memprof serve app.memprof --port 8080 --no-browser     through a tunnel, for example")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Port to listen on [default: a free one]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    no_browser: bool,
+    #[command(flatten)]
+    links: super::html::Links,
+}
+
+/// Serves until the user ends it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    // What is no capture is said before anything listens.
+    arguments.capture.moments()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
+        .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
+        .map_err(Failure::usage)?;
+    let port = listener.local_addr()?.port();
+    let token = token()?;
+    let address = format!("http://127.0.0.1:{port}/{token}/");
+    let capture = &arguments.capture;
+    let site = Site::new(capture.file.clone(), capture.naming(), arguments.links.options(), token, port);
+    message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", capture.file.display()));
+    if !arguments.no_browser && !browser::open(&address) {
+        message::note("no browser could be started; open the address yourself");
+    }
+    connection::serve(&listener, &Arc::new(site));
+    Err(anyhow!("the listening socket is gone").into())
+}
+
+/// 128 random bits: nobody who does not know the address finds it.
+fn token() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    random.context("cannot read /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

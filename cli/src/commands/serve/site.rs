@@ -1,0 +1,172 @@
+//! What there is to be read, and for whom.
+
+use super::request::{Refusal, Request};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use viewer::web::{self, PageOptions};
+use viewer::{Error, Moments, Naming};
+
+/// The page of one capture.
+pub(super) struct Site {
+    file: PathBuf,
+    naming: Naming,
+    options: PageOptions,
+    token: String,
+    /// What browsers may call this server.
+    hosts: [String; 2],
+    page: (Vec<u8>, String),
+    /// The data that was asked for last, by its range. The lock makes passes over the capture follow each other: of two at once,
+    /// neither would be sooner done.
+    data: Mutex<Option<(Range, Arc<Vec<u8>>)>>,
+}
+
+/// A range of time in nanoseconds; none: all of it.
+type Range = Option<(u64, u64)>;
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// As HTTP has it.
+    pub(super) status: &'static str,
+    /// What the body is.
+    pub(super) kind: &'static str,
+    /// What the page may do.
+    pub(super) policy: String,
+    /// What is sent.
+    pub(super) body: Arc<Vec<u8>>,
+}
+
+impl Answer {
+    fn error(status: &'static str, text: &str) -> Self {
+        let body = Arc::new(text.as_bytes().to_vec());
+        Self { status, kind: "text/plain; charset=utf-8", policy: "default-src 'none'".to_owned(), body }
+    }
+
+    /// To what is no request.
+    pub(super) fn refusal(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Malformed => Self::error("400 Bad Request", "this is no request"),
+            Refusal::TooLong => Self::error("431 Request Header Fields Too Large", "the request is too long"),
+            Refusal::Method => Self::error("405 Method Not Allowed", "here is only something to be read"),
+        }
+    }
+}
+
+impl Site {
+    /// Of a capture, behind a token, on a port.
+    pub(super) fn new(file: PathBuf, naming: Naming, options: PageOptions, token: String, port: u16) -> Self {
+        let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
+        Self { file, naming, options, token, hosts, page: web::served_page(), data: Mutex::default() }
+    }
+
+    /// Answers a request.
+    pub(super) fn answer(&self, request: &Request) -> Answer {
+        if !self.hosts.contains(&request.host) {
+            return Answer::error("421 Misdirected Request", "this server has another name");
+        }
+        let (path, words) = request.parts();
+        let nothing =
+            || Answer::error("404 Not Found", "there is nothing here: use the address that was printed");
+        let Some((token, name)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
+            return nothing();
+        };
+        if !is_same(token, &self.token) {
+            return nothing();
+        }
+        match name {
+            "" => {
+                let (page, policy) = self.page.clone();
+                let kind = "text/html; charset=utf-8";
+                Answer { status: "200 OK", kind, policy, body: Arc::new(page) }
+            }
+            "data" => self.data_of(words),
+            _ => nothing(),
+        }
+    }
+
+    fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>) -> Answer {
+        let (mut from, mut to) = (0, 0);
+        for (name, value) in words {
+            let place = match name {
+                "from" => &mut from,
+                "to" => &mut to,
+                _ => continue,
+            };
+            let Ok(time) = value.parse::<u64>() else {
+                return Answer::error("400 Bad Request", "from and to are numbers of nanoseconds");
+            };
+            *place = time;
+        }
+        let range = (to > from).then_some((from, to));
+        match self.data(range) {
+            Ok(body) => {
+                let policy = "default-src 'none'".to_owned();
+                Answer { status: "200 OK", kind: "application/octet-stream", policy, body }
+            }
+            Err(error) => Answer::error("500 Internal Server Error", &error.to_string()),
+        }
+    }
+
+    fn data(&self, range: Range) -> Result<Arc<Vec<u8>>, Error> {
+        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, data)) = known.as_ref()
+            && *of == range
+        {
+            return Ok(data.clone());
+        }
+        let mut moments = Moments::open(&self.file)?;
+        let (profile, history) = match range {
+            None => moments.history()?,
+            Some((from, to)) => moments.history_within(from, to)?,
+        };
+        let loaded = moments.show(profile, self.naming);
+        let data = Arc::new(web::packed_data(&loaded, &history, &self.options)?);
+        *known = Some((range, data.clone()));
+        Ok(data)
+    }
+}
+
+/// Compares in a time that tells nothing of where they differ.
+fn is_same(given: &str, expected: &str) -> bool {
+    let differ = given.bytes().zip(expected.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    given.len() == expected.len() && differ == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(target: &str, host: &str) -> Answer {
+        let site =
+            Site::new("none.memprof".into(), Naming::Stored, PageOptions::default(), "s3cret".to_owned(), 80);
+        site.answer(&Request { target: target.to_owned(), host: host.to_owned() })
+    }
+
+    /// Check that only those who know the token and the server's own name are answered.
+    #[test]
+    fn strangers_get_nothing() {
+        for (target, host, status) in [
+            ("/s3cret/", "127.0.0.1:80", "200 OK"),
+            ("/s3cret/", "localhost:80", "200 OK"),
+            ("/s3cret/", "evil.example:80", "421 Misdirected Request"),
+            ("/s3cret/", "127.0.0.1:81", "421 Misdirected Request"),
+            ("/", "127.0.0.1:80", "404 Not Found"),
+            ("/s3cre/", "127.0.0.1:80", "404 Not Found"),
+            ("/s3cretx/", "127.0.0.1:80", "404 Not Found"),
+            ("/s3cret", "127.0.0.1:80", "404 Not Found"),
+            ("/s3cret/../etc/passwd", "127.0.0.1:80", "404 Not Found"),
+            ("/s3cret/data?from=x", "127.0.0.1:80", "400 Bad Request"),
+            ("/s3cret/data", "127.0.0.1:80", "500 Internal Server Error"),
+        ] {
+            assert_eq!(ask(target, host).status, status, "{target} of {host}");
+        }
+    }
+
+    /// Check that the page may ask its own server, nobody else, and runs no script but its own.
+    #[test]
+    fn the_page_keeps_its_policy() {
+        let answer = ask("/s3cret/", "127.0.0.1:80");
+        assert!(answer.policy.starts_with("default-src 'none'; connect-src 'self'; script-src 'sha256-"));
+        assert!(String::from_utf8_lossy(&answer.body).contains(&answer.policy));
+    }
+}

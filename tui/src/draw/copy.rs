@@ -1,0 +1,93 @@
+//! The page that is shown, to be pasted elsewhere: the rows that are open, not only those that fit on the screen.
+
+use super::status::about;
+use super::tree::{function_numbers, own};
+use crate::model::{Model, Page, Pane};
+use crate::work::{View, numbers};
+use viewer::analysis::{Kind, LabelId};
+use viewer::outline::{Form, Outline, OutlineRow};
+
+/// Most rows that are copied.
+const MOST: usize = 2000;
+
+/// As text.
+pub(crate) fn text(model: &Model) -> String {
+    write(model, Form::Text)
+}
+
+/// As Markdown.
+pub(crate) fn markdown(model: &Model) -> String {
+    write(model, Form::Markdown)
+}
+
+fn write(model: &Model, form: Form) -> String {
+    match outline(model) {
+        Some(outline) => outline.to_text(form).trim_end().to_owned(),
+        None => {
+            let text = model.document().map(|document| document.plain()).unwrap_or_default();
+            if form == Form::Markdown { format!("```text\n{text}\n```") } else { text }
+        }
+    }
+}
+
+fn outline(model: &Model) -> Option<Outline> {
+    let title = vec![format!("{}: {}", model.file, about(model))];
+    match model.page {
+        Page::Tree | Page::Flame => Some(Outline { title, ..of_pane(model.pane())? }),
+        Page::Functions => {
+            let (view, _) = model.functions.view()?;
+            let rows = (0..model.functions.len().min(MOST)).filter_map(|place| model.functions.row(place));
+            let rows = rows.map(|row| {
+                let (numbers, own) = function_numbers(view, row.total, row.own);
+                named(view, row.label, &numbers, &own, 0)
+            });
+            Some(Outline { title, columns: columns(view), rows: rows.collect() })
+        }
+        Page::Leaks | Page::Temporary | Page::Lines => {
+            let list = model.list()?;
+            let rows = list.rows.iter().take(MOST).map(|row| OutlineRow {
+                numbers: cells(&row.numbers),
+                indent: 0,
+                name: row.name.clone(),
+                is_generated: false,
+            });
+            let mut columns = cells(&list.header);
+            let last = columns.split_off(3.min(columns.len())).join(" ");
+            columns.push(last);
+            let title = title.into_iter().chain(list.about.iter().cloned()).collect();
+            Some(Outline { title, columns, rows: rows.collect() })
+        }
+        _ => None,
+    }
+}
+
+/// The open rows of a tree.
+fn of_pane(pane: &Pane) -> Option<Outline> {
+    let (view, tree) = pane.shown()?;
+    let whole = view.question.metric.of(&view.loaded.profile.total);
+    let rows = pane.all_rows(MOST).into_iter().map(|row| {
+        let node = tree.node(row.id);
+        let numbers = numbers(view.question.metric, node.total, whole);
+        named(view, node.label, &numbers, &own(view, tree, row.id), row.indent as usize)
+    });
+    Some(Outline { columns: columns(view), rows: rows.collect(), title: Vec::new() })
+}
+
+fn columns(view: &View) -> Vec<String> {
+    let mut columns = cells(crate::work::header(view.question.metric));
+    columns.extend(["self", "function"].map(str::to_owned));
+    columns
+}
+
+fn named(view: &View, label: LabelId, numbers: &str, own: &str, indent: usize) -> OutlineRow {
+    let label = view.loaded.names.label(label);
+    let mut cells = cells(numbers);
+    cells.push(own.trim().to_owned());
+    let is_generated = !matches!(label.kind, Kind::Function(..) | Kind::Process);
+    OutlineRow { numbers: cells, indent, name: label.name.clone(), is_generated }
+}
+
+/// Columns are two blanks apart.
+fn cells(row: &str) -> Vec<String> {
+    row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+}

@@ -1,0 +1,92 @@
+//! Rows of stacks or lines, and the details of the selected one.
+
+use super::{Theme, put, put_at, tint};
+use crate::model::{Model, Page, layout};
+use crate::work::{StackList, StackRow, steps};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use viewer::text::{detail, escape, fit, fit_name};
+
+/// Columns below which only one number of a row is shown.
+const NARROW: u16 = 100;
+
+/// Draws the page.
+pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
+    let Some(list) = model.list() else {
+        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        return;
+    };
+    let [rows, details] = layout::list(body);
+    let mut row = 0;
+    for about in &list.about {
+        put(buffer, rows, row, about, theme.heading());
+        row += 1;
+    }
+    let (numbers, name) = list.header.split_at_checked(31).unwrap_or((&list.header, ""));
+    let numbers = if rows.width < NARROW { numbers.get(..19).unwrap_or_default() } else { numbers };
+    put(buffer, rows, row, &format!("{numbers}{name}"), theme.detail());
+    row += 1;
+    let cursor = model.cursor_now();
+    for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
+        // Where there is little room, names matter more than the second number.
+        let shown =
+            if rows.width < NARROW { row.numbers.get(..19).unwrap_or_default() } else { &row.numbers };
+        let column = put(buffer, rows, place, shown, theme.value());
+        let room = usize::from(rows.width.saturating_sub(column + 2));
+        put_at(buffer, rows, column + 2, place, &fit(&row.name, room), theme.name());
+        if at == cursor.selected {
+            tint(buffer, rows, place, theme.selected(true));
+        }
+    }
+    if list.rows.is_empty() {
+        put(buffer, rows, row, "nothing", theme.detail());
+        return;
+    }
+    let Some(selected) = list.rows.get(cursor.selected) else { return };
+    match model.page {
+        Page::Lines => source(buffer, details, model, &list, selected, theme),
+        _ => stack(buffer, details, &list, selected, theme),
+    }
+}
+
+/// All functions of a stack.
+fn stack(buffer: &mut Buffer, area: Rect, list: &StackList, row: &StackRow, theme: &Theme) {
+    let Some(node) = row.node else { return };
+    tint(buffer, area, 0, theme.detail());
+    put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
+    let places = layout::below_header(area);
+    for (place, step) in (0..places.height).zip(steps(&list.loaded, node)) {
+        let at = detail(&list.loaded, &step).unwrap_or_default();
+        let room = usize::from(places.width).saturating_sub(viewer::text::columns(&at) + 2);
+        let name = fit_name(&list.loaded.names, step.label, room.max(10));
+        let column =
+            put(buffer, places, place, &name, theme.of_kind(list.loaded.names.label(step.label).kind));
+        put_at(buffer, places, column + 2, place, &at, theme.detail());
+    }
+}
+
+/// The source around a line, with what each line costs.
+fn source(buffer: &mut Buffer, area: Rect, model: &Model, list: &StackList, row: &StackRow, theme: &Theme) {
+    let Some(place) = &row.place else {
+        put(buffer, area, 0, "the source of this is not known", theme.detail());
+        return;
+    };
+    let path = escape(&place.path.to_string_lossy()).into_owned();
+    put(buffer, area, 0, &format!("── {path}:{}", place.line), theme.heading());
+    let Some(source) = model.source() else { return };
+    if let Some(reason) = &source.reason {
+        put(buffer, area, 1, &format!("cannot be shown: {reason}"), theme.detail());
+        return;
+    }
+    let places = layout::below_header(area);
+    let first = (place.line as usize).saturating_sub(usize::from(places.height) / 2 + 1);
+    for (y, (number, text)) in (0..places.height).zip((1_u32..).zip(&source.lines).skip(first)) {
+        let is_here =
+            |row: &&StackRow| row.place.as_ref().is_some_and(|at| at.path == place.path && at.line == number);
+        let cost = list.rows.iter().find(is_here).map_or("", |row| row.numbers.get(..10).unwrap_or_default());
+        let column = put(buffer, places, y, &format!("{cost:>10} "), theme.value());
+        let column = put_at(buffer, places, column, y, &format!("{number:>5} "), theme.detail());
+        let style = if number == place.line { theme.heading() } else { ratatui::style::Style::new() };
+        put_at(buffer, places, column, y, text, style);
+    }
+}

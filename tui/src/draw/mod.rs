@@ -1,0 +1,85 @@
+//! From the model to the screen. Nothing is counted here, and nothing is decided.
+
+mod colour;
+pub(crate) mod copy;
+mod document;
+mod flame;
+mod functions;
+mod help;
+mod list;
+mod status;
+mod time;
+mod tree;
+
+pub(crate) use colour::Theme;
+pub(crate) use help::lines as help_lines;
+
+use crate::model::{Model, Page};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Draws everything.
+pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
+    if model.screen != buffer.area {
+        // The terminal has just got another size, of which we are about to be told.
+        return;
+    }
+    let areas = model.areas();
+    status::title(buffer, areas.title, model, theme);
+    status::tabs(buffer, areas.tabs, model, theme);
+    if let Some(help) = &model.help {
+        help::draw(buffer, areas.body, help.top, theme);
+    } else {
+        page(buffer, areas.body, model, theme);
+    }
+    status::footer(buffer, areas.footer, model, theme);
+}
+
+fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
+    let Some(view) = model.view() else {
+        let text = if model.is_busy { "reading …" } else { "" };
+        put(buffer, body, 0, text, theme.detail());
+        return;
+    };
+    let total = model.total();
+    let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
+    if is_about_stacks && total.is_zero() {
+        let whole = if view.loaded.seen.is_some() { "what was chosen" } else { "this recording" };
+        let text = format!("Nothing to show: {whole} has no {}.", view.question.metric.what());
+        put(buffer, body, 0, &text, theme.detail());
+        return;
+    }
+    match model.page {
+        Page::Tree => tree::draw(buffer, body, model, theme),
+        Page::Flame => flame::draw(buffer, body, model, theme),
+        Page::Functions => functions::draw(buffer, body, model, theme),
+        Page::Time => time::draw(buffer, body, model, theme),
+        Page::Leaks | Page::Temporary | Page::Lines => list::draw(buffer, body, model, theme),
+        Page::Overview | Page::Sizes | Page::Lifetimes | Page::Threads | Page::Diff => {
+            document::draw(buffer, body, model, theme);
+        }
+    }
+}
+
+/// Writes a line into an area, as far as it goes; gives the column behind it.
+fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: Style) -> u16 {
+    put_at(buffer, area, 0, row, text, style)
+}
+
+/// The same from a column on.
+fn put_at(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: &str, style: Style) -> u16 {
+    if row >= area.height || column >= area.width {
+        return area.width;
+    }
+    let room = usize::from(area.width - column);
+    let (x, _) = buffer.set_stringn(area.x + column, area.y + row, text, room, style);
+    x - area.x
+}
+
+/// Gives a row of an area a style.
+fn tint(buffer: &mut Buffer, area: Rect, row: u16, style: Style) {
+    if row < area.height {
+        buffer.set_style(Rect { y: area.y + row, height: 1, ..area }, style);
+    }
+}

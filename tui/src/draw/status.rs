@@ -1,0 +1,117 @@
+//! What stands above and below every page.
+
+use super::{Theme, put, put_at, tint};
+use crate::model::{Model, Page, layout};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use viewer::format::duration;
+use viewer::query::{Anchor, Part, When};
+use viewer::text::escape;
+
+/// The file, and what of it is shown.
+pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let mut column = put(buffer, area, 0, &model.file, theme.heading());
+    if let Some(view) = model.view() {
+        let command = view.loaded.tables.metadata.command.join(" ");
+        if !command.is_empty() && area.width >= 100 {
+            column = put_at(buffer, area, column, 0, &format!("  {}", escape(&command)), theme.detail());
+        }
+        if view.loaded.lost_events() > 0 {
+            put_at(buffer, area, column, 0, "  events were lost: see 1", theme.warning());
+        }
+    }
+    let about = format!(" {} ", about(model));
+    let width = u16::try_from(viewer::text::columns(&about)).unwrap_or(area.width).min(area.width);
+    put_at(buffer, area, area.width - width, 0, &about, theme.heading().patch(theme.value()));
+}
+
+/// What all pages are about, in a few words.
+pub(crate) fn about(model: &Model) -> String {
+    let question = &model.question;
+    let mut words = Vec::new();
+    match &question.part {
+        Part::Whole => {}
+        Part::At(when) => words.push(format!("at {}", moment(when))),
+        Part::Range(from, to) => words.push(format!("{} to {}", moment(from), moment(to))),
+    }
+    let lens = &question.lens;
+    if let Some(filter) = &lens.filter {
+        words.push(format!("only {}", escape(&filter.to_string())));
+    }
+    if !lens.focus.is_empty() {
+        words.push("focused".to_owned());
+    }
+    if !lens.transparent.is_empty() {
+        words.push(format!("{} taken out", lens.transparent.len()));
+    }
+    if let Some(group) = lens.group {
+        words.push(format!("by {}", group.name()));
+    }
+    words.push(question.metric.name().to_owned());
+    if model.view().is_some_and(|view| view.loaded.profile.sampling.is_some()) {
+        words.push("estimated from samples".to_owned());
+    }
+    words.join(" · ")
+}
+
+fn moment(when: &When) -> String {
+    match when.anchor {
+        Anchor::Time(time) => duration(time.saturating_add(when.offset)),
+        _ => "a moment".to_owned(),
+    }
+}
+
+/// The tabs.
+pub(super) fn tabs(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let mut column = 0;
+    for tab in &Page::TABS {
+        let is_shown = tab.0 == model.page.tab() && model.help.is_none();
+        let style = if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { theme.detail() };
+        column = put_at(buffer, area, column, 0, &layout::tab_title(tab, area.width), style) + 1;
+    }
+}
+
+/// What the user types, what just happened, or what keys do here.
+pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    if let Some(prompt) = &model.prompt {
+        let text = escape(&prompt.text);
+        let column = put(buffer, area, 0, prompt.purpose.label(), theme.heading());
+        // Of a line that is too long, its end is seen: that is where the user types.
+        let room = usize::from(area.width.saturating_sub(column + 1));
+        let skip = text.chars().count().saturating_sub(room);
+        let seen: String = text.chars().skip(skip).collect();
+        let column = put_at(buffer, area, column, 0, &seen, Style::new());
+        let column = put_at(buffer, area, column, 0, " ", Style::new().add_modifier(Modifier::REVERSED));
+        if let Some(error) = &prompt.error {
+            put_at(buffer, area, column + 1, 0, error, theme.warning());
+        }
+        return;
+    }
+    if model.is_busy {
+        tint(buffer, area, 0, theme.heading());
+        put(buffer, area, 0, "counting …  (what is shown is the last answer)", theme.heading());
+        return;
+    }
+    match &model.notice {
+        Some(notice) => put(buffer, area, 0, &escape(notice), theme.heading()),
+        None => put(buffer, area, 0, keys(model), theme.detail()),
+    };
+}
+
+/// The keys that matter most on a page.
+fn keys(model: &Model) -> &'static str {
+    if model.help.is_some() {
+        return "↑ ↓ scroll  any other key: back";
+    }
+    match model.page {
+        Page::Tree => "→ open  ← close  Enter function  i invert  m metric  / search  f filter  ? help",
+        Page::Flame => "↓ ↑ → ← select  Enter zoom  - out  i invert  m metric  / search  y copy  ? help",
+        Page::Functions => "Tab lists  Enter go there  Backspace back  s sort  m metric  / search  ? help",
+        Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
+        Page::Diff => "5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
+        Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
+        Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",
+        _ => "1 … 0 pages  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
+    }
+}

@@ -1,0 +1,112 @@
+//! A tree of calls, and rows of functions: numbers, then names.
+
+use super::{Theme, put, put_at, tint};
+use crate::model::{Model, Pane, Row, layout};
+use crate::work::{View, header, numbers, pair};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use viewer::analysis::{Amount, Kind, LabelId, Metric, Tree};
+use viewer::text::fit_name;
+
+/// Columns from which on both numbers of a row are shown: names matter more.
+const WIDE: u16 = 100;
+
+/// The columns of the own part and of the name in an area of this width.
+pub(super) fn places(width: u16) -> (u16, u16) {
+    if width < WIDE { (20, 33) } else { (32, 45) }
+}
+
+/// The heading of rows with names.
+pub(super) fn heading(metric: Metric, width: u16, third: &str, name: &str) -> String {
+    let numbers: String = header(metric).chars().take(usize::from(places(width).0)).collect();
+    format!("{numbers:<at$}{third:>11}  {name}", at = usize::from(places(width).0))
+}
+
+/// Most columns that a name is moved to the right: what is deeper stands where this ends.
+const INDENT: u32 = 12;
+
+/// Draws the page.
+pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
+    pane(buffer, body, model.pane(), true, theme);
+}
+
+/// A pane with its header.
+pub(super) fn pane(buffer: &mut Buffer, area: Rect, pane: &Pane, has_focus: bool, theme: &Theme) {
+    let Some((view, tree)) = pane.shown() else { return };
+    put(buffer, area, 0, &heading(view.question.metric, area.width, "self", "function"), theme.detail());
+    let rows = layout::below_header(area);
+    for (place, row) in (0..).zip(pane.rows(usize::from(rows.height))) {
+        row_of(buffer, rows, place, view, tree, &row, theme);
+        if row.is_selected {
+            tint(buffer, rows, place, theme.selected(has_focus));
+        }
+    }
+}
+
+fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree, row: &Row, theme: &Theme) {
+    let metric = view.question.metric;
+    let whole = metric.of(&view.loaded.profile.total);
+    let node = tree.node(row.id);
+    put(buffer, area, place, &numbers(metric, node.total, whole), theme.value());
+    let (own_at, name_at) = places(area.width);
+    put_at(buffer, area, own_at, place, &own(view, tree, row.id), theme.detail());
+    let mark = match row.open {
+        Some(true) => "▾ ",
+        Some(false) => "▸ ",
+        None => "  ",
+    };
+    let lead = lead(row);
+    name(buffer, area, name_at, place, view, node.label, &format!("{lead}{mark}"), theme);
+}
+
+/// What stands before a row's mark.
+pub(super) fn lead(row: &Row) -> String {
+    match row.indent.checked_sub(INDENT) {
+        None | Some(0) => "  ".repeat(row.indent as usize),
+        Some(more) => format!("{:<width$}", format!("(+{more})"), width = 2 * INDENT as usize),
+    }
+}
+
+/// A function's own part; blank where it has none, as containers do.
+pub(super) fn own(view: &View, tree: &Tree, id: u32) -> String {
+    let own = tree.own(id);
+    let text = if own.is_zero() { String::new() } else { pair(view.question.metric, own).0 };
+    format!("{text:>11}")
+}
+
+/// A name, cut to what is left of the row.
+#[expect(clippy::too_many_arguments, reason = "where, what, and how it looks")]
+pub(super) fn name(
+    buffer: &mut Buffer,
+    area: Rect,
+    column: u16,
+    row: u16,
+    view: &View,
+    label: LabelId,
+    lead: &str,
+    theme: &Theme,
+) {
+    let column = put_at(buffer, area, column, row, lead, theme.detail());
+    let room = usize::from(area.width.saturating_sub(column));
+    let names = &view.loaded.names;
+    let kind = names.label(label).kind;
+    let style = match (kind, process_of(view, label)) {
+        (Kind::Process, Some(process)) => theme.heading().patch(theme.process(process)),
+        _ => theme.of_kind(kind),
+    };
+    put_at(buffer, area, column, row, &fit_name(names, label, room), style);
+}
+
+/// The first process of a name.
+pub(super) fn process_of(view: &View, label: LabelId) -> Option<capture::ProcessId> {
+    let processes = (0..view.loaded.tables.processes.len()).map(capture::ProcessId::from_index);
+    processes.into_iter().find(|&process| view.loaded.names.process(process) == label)
+}
+
+/// A row of functions: what it has in all and itself.
+pub(super) fn function_numbers(view: &View, total: Amount, own: Amount) -> (String, String) {
+    let metric = view.question.metric;
+    let whole = metric.of(&view.loaded.profile.total);
+    let own = if own.is_zero() { String::new() } else { pair(metric, own).0 };
+    (numbers(metric, total, whole), format!("{own:>11}"))
+}

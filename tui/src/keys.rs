@@ -1,0 +1,160 @@
+//! Which key does what: one table, for the keyboard and for the help.
+
+use crate::model::Page;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Page(Page),
+    Tab(isize),
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Activate,
+    Toggle,
+    OpenAll,
+    CloseAll,
+    Lists,
+    Metric(isize),
+    Sort,
+    Invert,
+    Search,
+    Again,
+    Filter,
+    Focus,
+    Transparent,
+    Group,
+    Clear,
+    Range,
+    Moment,
+    Whole,
+    Diff,
+    Mark(isize),
+    ZoomIn,
+    ZoomOut,
+    Copy,
+    CopyMarkdown,
+    Write,
+    Edit,
+    Back,
+    Forward,
+    Help,
+    Quit,
+}
+
+/// A key, what it does, and how the help calls both. Without text it does what the one before it does.
+type Binding = (KeyCode, Command, &'static str, &'static str);
+
+const fn key(letter: char) -> KeyCode {
+    KeyCode::Char(letter)
+}
+
+/// All of them, in the order of the help.
+pub(crate) const BINDINGS: &[Binding] = &[
+    (key('1'), Command::Page(Page::Overview), "1 … 0, l", "go to a page, by the key before its title"),
+    (key('2'), Command::Page(Page::Functions), "", ""),
+    (key('3'), Command::Page(Page::Tree), "", ""),
+    (key('4'), Command::Page(Page::Flame), "", ""),
+    (key('5'), Command::Page(Page::Time), "", ""),
+    (key('6'), Command::Page(Page::Leaks), "", ""),
+    (key('7'), Command::Page(Page::Temporary), "", ""),
+    (key('8'), Command::Page(Page::Sizes), "", ""),
+    (key('9'), Command::Page(Page::Lifetimes), "", ""),
+    (key('0'), Command::Page(Page::Threads), "", ""),
+    (key('l'), Command::Page(Page::Lines), "", ""),
+    (key('>'), Command::Tab(1), "< >", "the page before, the page after"),
+    (key('<'), Command::Tab(-1), "", ""),
+    (KeyCode::Backspace, Command::Back, "Backspace, [", "back to where you were"),
+    (key('['), Command::Back, "", ""),
+    (key(']'), Command::Forward, "]", "forward again"),
+    (key('m'), Command::Metric(1), "m M", "count something else: peak, leaked, live, allocations …"),
+    (key('M'), Command::Metric(-1), "", ""),
+    (KeyCode::Up, Command::Up, "↑ ↓ PgUp PgDn Home End", "move; also k and j"),
+    (key('k'), Command::Up, "", ""),
+    (KeyCode::Down, Command::Down, "", ""),
+    (key('j'), Command::Down, "", ""),
+    (KeyCode::PageUp, Command::PageUp, "", ""),
+    (KeyCode::PageDown, Command::PageDown, "", ""),
+    (KeyCode::Home, Command::Home, "", ""),
+    (KeyCode::End, Command::End, "", ""),
+    (
+        KeyCode::Right,
+        Command::Right,
+        "→ ←",
+        "open and go in, close and go out; on the timeline, move the cursor",
+    ),
+    (KeyCode::Left, Command::Left, "", ""),
+    (
+        KeyCode::Enter,
+        Command::Activate,
+        "Enter",
+        "of a function: its callers and what it calls; of a flame: zoom",
+    ),
+    (key(' '), Command::Toggle, "Space", "open or close a row; the other cursor of the timeline"),
+    (key('o'), Command::OpenAll, "o c", "open all rows, close all"),
+    (key('c'), Command::CloseAll, "", ""),
+    (KeyCode::Tab, Command::Lists, "Tab", "the next list of the page"),
+    (key('s'), Command::Sort, "s", "sort by total, self or name"),
+    (
+        key('i'),
+        Command::Invert,
+        "i",
+        "turn tree and flame graph around: from the allocating functions outwards",
+    ),
+    (key('/'), Command::Search, "/ n", "search a name, search on"),
+    (key('n'), Command::Again, "", ""),
+    (key('f'), Command::Filter, "f", "only some stacks: parse* and not module:libssl*"),
+    (key('F'), Command::Focus, "F", "make the selected function the root"),
+    (key('t'), Command::Transparent, "t", "take the selected function out of all stacks"),
+    (key('g'), Command::Group, "g", "put functions together by module, namespace, file …"),
+    (key('u'), Command::Clear, "u", "undo all of these: show all stacks as they are"),
+    (key('r'), Command::Range, "r", "timeline: all pages about the range between the cursors"),
+    (key('a'), Command::Moment, "a", "timeline: all pages about the moment of the cursor"),
+    (key('w'), Command::Whole, "w", "all pages about the whole recording again"),
+    (key('d'), Command::Diff, "d", "timeline: what changed from one cursor to the other"),
+    (key('.'), Command::Mark(1), ", .", "timeline: cursor to the mark before, after"),
+    (key(','), Command::Mark(-1), "", ""),
+    (key('+'), Command::ZoomIn, "+ -", "zoom in, zoom out"),
+    (key('='), Command::ZoomIn, "", ""),
+    (key('-'), Command::ZoomOut, "", ""),
+    (key('y'), Command::Copy, "y Y", "copy the page as text, as Markdown"),
+    (key('Y'), Command::CopyMarkdown, "", ""),
+    (key('W'), Command::Write, "W", "write the page into a file"),
+    (key('e'), Command::Edit, "e", "open the source line in your editor"),
+    (key('?'), Command::Help, "?", "this help"),
+    (KeyCode::F(1), Command::Help, "", ""),
+    (key('q'), Command::Quit, "q", "leave"),
+];
+
+/// What a key does.
+pub(crate) fn command(event: KeyEvent) -> Option<Command> {
+    match (event.code, event.modifiers) {
+        (KeyCode::Char('c'), KeyModifiers::CONTROL) => Some(Command::Quit),
+        (KeyCode::Left, KeyModifiers::ALT) => Some(Command::Back),
+        (KeyCode::Right, KeyModifiers::ALT) => Some(Command::Forward),
+        (_, modifiers) if modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => None,
+        (code, _) => BINDINGS.iter().find(|(bound, ..)| *bound == code).map(|(_, command, ..)| *command),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that no key has two meanings, and that each page has its key.
+    #[test]
+    fn keys_have_one_meaning() {
+        for (place, (key, ..)) in BINDINGS.iter().enumerate() {
+            assert!(BINDINGS[place + 1..].iter().all(|(other, ..)| other != key), "{key:?}");
+        }
+        for (page, letter, ..) in Page::TABS {
+            assert_eq!(command(KeyEvent::from(key(letter))), Some(Command::Page(page)));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! A capture in a terminal.
+//!
+//! ```text
+//!  keys, mouse ──► update ──► Model ──► draw ──► terminal
+//!                               │  ▲
+//!                        wanted │  │ answers            one thread draws, the other counts
+//!                               ▼  │
+//!                              worker ──► viewer: the same analysis as every other view
+//! ```
+//!
+//! What it keeps to:
+//! - **The thread that draws never counts.** What the model wants to know is asked of a thread of its own; until the answer
+//!   comes, the last one is shown, with a sign that it is not the present one when that takes more than 50 ms.
+//! - **At most one question is being answered**, the one that the model wants now. An older one is given up.
+//! - **The model is pure**: it knows no terminal, no file and no clock, so keys and answers of any kind and order can be
+//!   tried on it.
+//! - **The cost of a screen is that of its rows**, whatever the size of a tree: no view makes a list of all its rows.
+//! - **The terminal is given back as it was**, after an error, a panic or a signal, too.
+
+mod draw;
+mod editor;
+mod keys;
+mod model;
+mod shell;
+mod update;
+mod work;
+
+pub use shell::{Options, run};
+
+#[cfg(test)]
+#[path = "../../viewer/tests/support/mod.rs"]
+mod support;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Walks over the rows of a tree of which some nodes are open, without a list of them.
+//!
+//! ```text
+//!  ▾ [Everything]        next(row): its first child if it is open, else its next sibling, else that of a caller
+//!    ▾ app               a row that is the only child stands in its parent's column, so that stacks of hundreds
+//!    ▸ main              of frames can be read
+//! ```
+
+use super::opened::{Key, Opened};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+use viewer::analysis::{Amount, Metric, Names, Tree, natural};
+
+/// What siblings are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The largest total first.
+    #[default]
+    Total,
+    /// The largest own part first.
+    Own,
+    /// By name.
+    Name,
+}
+
+impl Order {
+    /// The one after it.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Total => Self::Own,
+            Self::Own => Self::Name,
+            Self::Name => Self::Total,
+        }
+    }
+
+    /// For the user.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Own => "self",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// A tree in an order, and which of its nodes are open.
+#[derive(Debug)]
+pub(crate) struct Forest<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) names: &'a Names,
+    pub(crate) metric: Metric,
+    pub(crate) order: Order,
+    pub(crate) opened: &'a Opened,
+    pub(crate) memo: &'a Memo,
+}
+
+/// What was found out about a tree in an order: it is cleared when either changes.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    children: RefCell<HashMap<u32, Rc<[u32]>>>,
+    places: RefCell<HashMap<u32, (Key, u32)>>,
+}
+
+impl Forest<'_> {
+    /// The children of a node in order.
+    pub(crate) fn children(&self, id: u32) -> Rc<[u32]> {
+        if let Some(children) = self.memo.children.borrow().get(&id) {
+            return children.clone();
+        }
+        let mut children: Vec<u32> = self.tree.children(id).collect();
+        let name = |id: u32| self.names.label(self.tree.node(id).label).name.as_str();
+        let cost = |id: u32| -> Amount {
+            if self.order == Order::Own { self.tree.own(id) } else { self.tree.node(id).total }
+        };
+        children.sort_by(|&a, &b| {
+            let by_name = || natural(name(a), name(b)).then(a.cmp(&b));
+            match self.order {
+                Order::Name => by_name(),
+                _ => self.metric.order(cost(b)).cmp(&self.metric.order(cost(a))).then_with(by_name),
+            }
+        });
+        let children: Rc<[u32]> = children.into();
+        self.memo.children.borrow_mut().insert(id, children.clone());
+        children
+    }
+
+    /// A node by names, and its column.
+    pub(crate) fn place(&self, id: u32) -> (Key, u32) {
+        let mut way = Vec::new();
+        let mut at = Some(id);
+        let mut place = (0, 0);
+        while let Some(id) = at {
+            if let Some(&known) = self.memo.places.borrow().get(&id) {
+                place = known;
+                break;
+            }
+            way.push(id);
+            at = self.tree.parent(id);
+        }
+        while let Some(id) = way.pop() {
+            let name = &self.names.label(self.tree.node(id).label).name;
+            let mut hasher = DefaultHasher::new();
+            (place.0, name).hash(&mut hasher);
+            let is_only =
+                self.tree.parent(id).is_none_or(|parent| self.tree.children(parent).nth(1).is_none());
+            place = (hasher.finish(), place.1 + u32::from(!is_only));
+            self.memo.places.borrow_mut().insert(id, place);
+        }
+        place
+    }
+
+    /// True when the children of a node are seen.
+    pub(crate) fn is_open(&self, id: u32) -> bool {
+        self.opened.is_open(self.place(id).0)
+    }
+
+    /// True when there is something to open.
+    pub(crate) fn has_children(&self, id: u32) -> bool {
+        self.tree.children(id).next().is_some()
+    }
+
+    /// The row below.
+    pub(crate) fn next(&self, id: u32) -> Option<u32> {
+        if self.is_open(id)
+            && let Some(&first) = self.children(id).first()
+        {
+            return Some(first);
+        }
+        let mut id = id;
+        loop {
+            if let Some(next) = self.sibling(id, 1) {
+                return Some(next);
+            }
+            id = self.tree.parent(id)?;
+        }
+    }
+
+    /// The row above.
+    pub(crate) fn previous(&self, id: u32) -> Option<u32> {
+        match self.sibling(id, -1) {
+            Some(above) => Some(self.last_of(above)),
+            None => self.tree.parent(id),
+        }
+    }
+
+    /// The last row of all that is seen below a node, itself included.
+    pub(crate) fn last_of(&self, mut id: u32) -> u32 {
+        while self.is_open(id)
+            && let Some(&last) = self.children(id).last()
+        {
+            id = last;
+        }
+        id
+    }
+
+    /// The rows from one on.
+    pub(crate) fn rows(&self, first: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(first), |&id| self.next(id))
+    }
+
+    /// The nearest node that is seen: a caller, where one of them is closed.
+    pub(crate) fn seen(&self, id: u32) -> u32 {
+        let mut seen = id;
+        let mut at = self.tree.parent(id);
+        while let Some(caller) = at {
+            if !self.is_open(caller) {
+                seen = caller;
+            }
+            at = self.tree.parent(caller);
+        }
+        seen
+    }
+
+    fn sibling(&self, id: u32, step: isize) -> Option<u32> {
+        let siblings = self.children(self.tree.parent(id)?);
+        let place = siblings.iter().position(|&sibling| sibling == id)?;
+        siblings.get(place.checked_add_signed(step)?).copied()
+    }
+}

@@ -1,0 +1,181 @@
+//! The three lists: functions, who calls the selected one, and what it calls.
+
+use super::cursor::Cursor;
+use super::forest::Order;
+use super::pane::Pane;
+use crate::work::View;
+use std::sync::Arc;
+use viewer::analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
+
+/// Which of the lists keys are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Focus {
+    /// All functions.
+    #[default]
+    Functions,
+    /// The callers of the selected one.
+    Callers,
+    /// What it calls.
+    Below,
+}
+
+/// A row of the list of functions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FunctionRow {
+    /// Who.
+    pub(crate) label: LabelId,
+    /// With all that it calls.
+    pub(crate) total: Amount,
+    /// Itself.
+    pub(crate) own: Amount,
+}
+
+/// The page of functions.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    view: Option<Arc<View>>,
+    /// Which list keys are about.
+    pub(crate) focus: Focus,
+    /// Where in the list of functions.
+    pub(crate) cursor: Cursor,
+    /// Where among the callers.
+    pub(crate) callers_cursor: Cursor,
+    /// What is below the selected function.
+    pub(crate) below: Pane,
+    callers: Arc<[(LabelId, Amount)]>,
+    order: Order,
+}
+
+impl Functions {
+    /// Takes a view; the function of the same name stays selected.
+    pub(crate) fn adopt(&mut self, view: &Arc<View>) {
+        if self.view.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, view)) {
+            return;
+        }
+        let name = self.selected().zip(self.view.as_ref());
+        let name = name.map(|(label, view)| view.loaded.names.label(label).name.clone());
+        self.view = Some(view.clone());
+        self.callers = Arc::from([]);
+        if let Some(label) = name.and_then(|name| find(view, &name)) {
+            self.place_at(label);
+        }
+    }
+
+    /// Takes the surroundings of the selected function.
+    pub(crate) fn adopt_neighbours(
+        &mut self,
+        view: &Arc<View>,
+        callers: &Arc<[(LabelId, Amount)]>,
+        below: &Arc<Tree>,
+        rows: usize,
+    ) {
+        self.callers = callers.clone();
+        let label = below.node(Tree::ROOT).label;
+        let is_other = self.below.shown().is_some_and(|(shown, tree)| {
+            let name = |view: &View, label| view.loaded.names.label(label).name.clone();
+            name(shown, tree.node(Tree::ROOT).label) != name(view, label)
+        });
+        if is_other {
+            self.below.forget();
+            self.callers_cursor = Cursor::default();
+        }
+        let opening = if label == LabelId::EVERYTHING { Opening::OneLevel } else { Opening::Rows(rows) };
+        self.below.adopt(view.clone(), below.clone(), opening);
+    }
+
+    /// Rows of the list: everything, and each function.
+    pub(crate) fn len(&self) -> usize {
+        self.view.as_ref().map_or(0, |view| view.functions.len() + 1)
+    }
+
+    /// A row of the list.
+    pub(crate) fn row(&self, place: usize) -> Option<FunctionRow> {
+        let view = self.view.as_ref()?;
+        let Some(place) = place.checked_sub(1) else {
+            let total = view.tree.node(Tree::ROOT).total;
+            return Some(FunctionRow { label: LabelId::EVERYTHING, total, own: Amount::ZERO });
+        };
+        let place = *self.places(view).get(place)?;
+        let FunctionCost { label, total, own, .. } = *view.functions.get(place as usize)?;
+        Some(FunctionRow { label, total, own })
+    }
+
+    /// The function that the other lists are about.
+    pub(crate) fn selected(&self) -> Option<LabelId> {
+        self.row(self.cursor.selected).map(|row| row.label)
+    }
+
+    /// Who calls it.
+    pub(crate) fn callers(&self) -> &[(LabelId, Amount)] {
+        &self.callers
+    }
+
+    /// The function that keys are about: of the list that has the focus.
+    pub(crate) fn focused(&self) -> Option<LabelId> {
+        match self.focus {
+            Focus::Functions => self.selected(),
+            Focus::Callers => self.callers.get(self.callers_cursor.selected).map(|(label, _)| *label),
+            Focus::Below => self.below.label(),
+        }
+    }
+
+    /// The view that it shows, and the metric.
+    pub(crate) fn view(&self) -> Option<(&Arc<View>, Metric)> {
+        self.view.as_ref().map(|view| (view, view.question.metric))
+    }
+
+    /// Makes a function the selected one.
+    pub(crate) fn go_to(&mut self, label: LabelId) {
+        self.place_at(label);
+        self.focus = Focus::Functions;
+    }
+
+    /// What the list is ordered by.
+    pub(crate) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Orders it by something else.
+    pub(crate) fn set_order(&mut self, order: Order) {
+        let selected = self.selected();
+        self.order = order;
+        self.below.set_order(order);
+        if let Some(label) = selected {
+            self.place_at(label);
+        }
+    }
+
+    /// Selects the next function whose name passes; false when there is none.
+    pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
+        let Some(view) = self.view.clone() else { return false };
+        let count = self.len();
+        let is_it = |place: &usize| {
+            self.row(*place).is_some_and(|row| passes(&view.loaded.names.label(row.label).name))
+        };
+        let found = (1..=count).map(|step| (self.cursor.selected + step) % count.max(1)).find(is_it);
+        self.cursor.selected = found.unwrap_or(self.cursor.selected);
+        found.is_some()
+    }
+
+    fn place_at(&mut self, label: LabelId) {
+        let place = (0..self.len()).find(|&place| self.row(place).is_some_and(|row| row.label == label));
+        self.cursor.selected = place.unwrap_or(self.cursor.selected);
+    }
+
+    fn places<'v>(&self, view: &'v View) -> &'v [u32] {
+        let [total, own, name] = &view.orders;
+        match self.order {
+            Order::Total => total,
+            Order::Own => own,
+            Order::Name => name,
+        }
+    }
+}
+
+/// The function of a name, the whole included.
+fn find(view: &View, name: &str) -> Option<LabelId> {
+    let functions = view.functions.iter().map(|cost| cost.label);
+    std::iter::once(LabelId::EVERYTHING)
+        .chain(functions)
+        .find(|&label| view.loaded.names.label(label).name == name)
+}

@@ -1,0 +1,86 @@
+//! Where things are on the screen: for those who draw, and for those who ask what was clicked.
+
+use super::functions::Focus;
+use super::page::Page;
+use ratatui::layout::{Constraint, Layout, Rect};
+
+/// Rows of a window from which on two lists stand side by side.
+const WIDE: u16 = 120;
+
+/// The parts of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Areas {
+    /// The file, and what is shown of it.
+    pub(crate) title: Rect,
+    /// The tabs.
+    pub(crate) tabs: Rect,
+    /// The page.
+    pub(crate) body: Rect,
+    /// What keys do, or what just happened.
+    pub(crate) footer: Rect,
+}
+
+impl Areas {
+    /// Of a screen.
+    pub(crate) fn of(screen: Rect) -> Self {
+        let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
+        let [title, tabs, body, footer] = Layout::vertical(rows).areas(screen);
+        Self { title, tabs, body, footer }
+    }
+}
+
+/// The tab at a column.
+pub(crate) fn tab_at(column: u16, width: u16) -> Option<Page> {
+    let mut x = 0;
+    Page::TABS.iter().find_map(|tab| {
+        let end = x + u16::try_from(tab_title(tab, width).len()).unwrap_or(u16::MAX);
+        let hit = (x..end).contains(&column).then_some(tab.0);
+        x = end + 1;
+        hit
+    })
+}
+
+/// A tab's text in a screen of this width.
+pub(crate) fn tab_title((_, key, short, long): &(Page, char, &str, &str), width: u16) -> String {
+    if width >= WIDE { format!(" {key} {long} ") } else { format!("{key}{short}") }
+}
+
+/// The three lists of functions.
+pub(crate) fn functions(body: Rect) -> [(Focus, Rect); 3] {
+    if body.width >= WIDE {
+        let [left, right] = Layout::horizontal([Constraint::Percentage(50); 2]).spacing(1).areas(body);
+        let [callers, below] =
+            Layout::vertical([Constraint::Percentage(30), Constraint::Percentage(70)]).areas(right);
+        return [(Focus::Functions, left), (Focus::Callers, callers), (Focus::Below, below)];
+    }
+    let rows = [Constraint::Percentage(35), Constraint::Percentage(25), Constraint::Percentage(40)];
+    let [functions, callers, below] = Layout::vertical(rows).areas(body);
+    [(Focus::Functions, functions), (Focus::Callers, callers), (Focus::Below, below)]
+}
+
+/// A list, and the details of its selected row below or beside it.
+pub(crate) fn list(body: Rect) -> [Rect; 2] {
+    let halves = [Constraint::Percentage(50); 2];
+    if body.width >= 2 * WIDE - 40 {
+        return Layout::horizontal(halves).spacing(1).areas(body);
+    }
+    Layout::vertical(halves).areas(body)
+}
+
+/// The rows of a list below its header.
+pub(crate) fn below_header(area: Rect) -> Rect {
+    Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(1), ..area }
+}
+
+/// Columns before the plot of the timeline: its scale.
+pub(crate) const SCALE: u16 = 11;
+
+/// The plot's columns.
+pub(crate) fn plot(body: Rect) -> Rect {
+    Rect { x: body.x + SCALE.min(body.width), width: body.width.saturating_sub(SCALE), ..body }
+}
+
+/// A flame graph, and the lines about what is selected.
+pub(crate) fn flame(body: Rect) -> [Rect; 2] {
+    Layout::vertical([Constraint::Min(0), Constraint::Length(2)]).areas(body)
+}

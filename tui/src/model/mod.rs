@@ -1,0 +1,23 @@
+//! All that the screen depends on, but for what was typed a moment ago: no terminal, no file, no clock.
+
+mod answers;
+mod cursor;
+mod flame;
+mod forest;
+mod functions;
+pub(crate) mod layout;
+mod opened;
+mod page;
+mod pane;
+mod prompt;
+mod state;
+mod time;
+mod trail;
+mod way;
+
+pub(crate) use cursor::Cursor;
+pub(crate) use functions::Focus;
+pub(crate) use page::Page;
+pub(crate) use pane::{Pane, Row};
+pub(crate) use prompt::{Prompt, Purpose};
+pub(crate) use state::Model;

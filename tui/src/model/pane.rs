@@ -1,0 +1,281 @@
+//! A tree on the screen: what is open, what is selected, and which row is at the top.
+
+use super::forest::{Forest, Memo, Order};
+use super::opened::Opened;
+use super::way;
+use crate::work::View;
+use std::sync::Arc;
+use viewer::analysis::{LabelId, Opening, Tree};
+
+/// A tree of one view, and where the user is in it.
+#[derive(Debug, Default)]
+pub(crate) struct Pane {
+    shown: Option<(Arc<View>, Arc<Tree>)>,
+    memo: Memo,
+    opened: Opened,
+    /// True once the user has opened or closed something: what is open is theirs then.
+    is_touched: bool,
+    order: Order,
+    selected: u32,
+    top: u32,
+}
+
+/// A row as it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The node.
+    pub(crate) id: u32,
+    /// Its column.
+    pub(crate) indent: u32,
+    /// Whether it is open; none where there is nothing to open.
+    pub(crate) open: Option<bool>,
+    /// True for the one that keys are about.
+    pub(crate) is_selected: bool,
+}
+
+impl Pane {
+    /// Takes a tree. Where the same names are, the same is open and selected; in the first one, what `opening` says.
+    pub(crate) fn adopt(&mut self, view: Arc<View>, tree: Arc<Tree>, opening: Opening) {
+        if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
+            return;
+        }
+        let way =
+            self.shown.as_ref().map(|(view, tree)| way::names(view, tree, self.selected)).unwrap_or_default();
+        let metric = view.question.metric;
+        self.memo = Memo::default();
+        self.shown = Some((view.clone(), tree.clone()));
+        if !self.is_touched {
+            self.opened = Opened::default();
+            for id in opening.choose(&tree, metric) {
+                self.set_open(id, true);
+            }
+        }
+        (self.selected, self.top) = (Tree::ROOT, Tree::ROOT);
+        self.selected = way::follow(&view, &tree, &way);
+        self.reveal_selected();
+    }
+
+    /// The tree and its names; none before the first one.
+    pub(crate) fn shown(&self) -> Option<&(Arc<View>, Arc<Tree>)> {
+        self.shown.as_ref()
+    }
+
+    /// Forgets what is open and where the user was: the next tree is another one.
+    pub(crate) fn forget(&mut self) {
+        let order = self.order;
+        *self = Self { order, ..Self::default() };
+    }
+
+    /// The node that keys are about.
+    pub(crate) fn selected(&self) -> Option<u32> {
+        self.shown.as_ref().map(|_| self.selected)
+    }
+
+    /// Its function.
+    pub(crate) fn label(&self) -> Option<LabelId> {
+        self.shown.as_ref().map(|(_, tree)| tree.node(self.selected).label)
+    }
+
+    /// What siblings are ordered by.
+    pub(crate) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Orders them by something else.
+    pub(crate) fn set_order(&mut self, order: Order) {
+        self.order = order;
+        self.memo = Memo::default();
+        self.top = self.selected;
+    }
+
+    /// The rows of a window, which is moved so that the selected one is in it.
+    pub(crate) fn rows(&self, height: usize) -> Vec<Row> {
+        let Some(forest) = self.forest() else { return Vec::new() };
+        let row = |id: u32| Row {
+            id,
+            indent: forest.place(id).1,
+            open: forest.has_children(id).then(|| forest.is_open(id)),
+            is_selected: id == self.selected,
+        };
+        forest.rows(self.top).take(height).map(row).collect()
+    }
+
+    /// All rows from the root on, at most so many: for copies.
+    pub(crate) fn all_rows(&self, most: usize) -> Vec<Row> {
+        let from_root = Self {
+            top: Tree::ROOT,
+            opened: self.opened.clone(),
+            shown: self.shown.clone(),
+            order: self.order,
+            ..Self::default()
+        };
+        from_root.rows(most)
+    }
+
+    /// Keeps the selected row within a window of this height.
+    pub(crate) fn scroll(&mut self, height: usize) {
+        let Some(forest) = self.forest() else { return };
+        let top = forest.seen(self.top);
+        let within = |top: u32| forest.rows(top).take(height.max(1)).any(|id| id == self.selected);
+        let new = if within(top) {
+            top
+        } else {
+            // Below: it becomes the last row. Above: the first one.
+            let mut above = self.selected;
+            let is_below = self.is_before(&forest, top, self.selected);
+            for _ in 1..if is_below { height.max(1) } else { 1 } {
+                above = forest.previous(above).unwrap_or(above);
+            }
+            above
+        };
+        self.top = new;
+    }
+
+    /// Moves the selection by so many rows.
+    pub(crate) fn step(&mut self, rows: isize) {
+        let Some(forest) = self.forest() else { return };
+        let mut at = self.selected;
+        for _ in 0..rows.unsigned_abs() {
+            let next = if rows > 0 { forest.next(at) } else { forest.previous(at) };
+            let Some(next) = next else { break };
+            at = next;
+        }
+        self.selected = at;
+    }
+
+    /// Selects the first row.
+    pub(crate) fn home(&mut self) {
+        self.selected = Tree::ROOT;
+    }
+
+    /// Selects the last row.
+    pub(crate) fn end(&mut self) {
+        if let Some(forest) = self.forest() {
+            self.selected = forest.last_of(Tree::ROOT);
+        }
+    }
+
+    /// Selects the row so many below the top one; true when it was selected already.
+    pub(crate) fn click(&mut self, row: usize) -> bool {
+        let Some(id) = self.forest().and_then(|forest| forest.rows(self.top).nth(row)) else { return false };
+        std::mem::replace(&mut self.selected, id) == id
+    }
+
+    /// Selects a node, and opens what leads to it.
+    pub(crate) fn select(&mut self, id: u32) {
+        if self.shown.as_ref().is_some_and(|(_, tree)| (id as usize) < tree.len()) {
+            self.selected = id;
+            self.reveal_selected();
+        }
+    }
+
+    /// Closes an open row, opens a closed one.
+    pub(crate) fn toggle(&mut self) {
+        let Some(forest) = self.forest() else { return };
+        let open = !forest.is_open(self.selected);
+        self.is_touched = true;
+        self.set_open(self.selected, open);
+    }
+
+    /// Opens the selected row and what is its only child, and so on; where it is open already, goes to its first child.
+    pub(crate) fn go_in(&mut self) {
+        let Some(forest) = self.forest() else { return };
+        if forest.is_open(self.selected) {
+            if let Some(&first) = forest.children(self.selected).first() {
+                self.selected = first;
+            }
+            return;
+        }
+        let mut opened = Vec::new();
+        let mut at = Some(self.selected);
+        while let Some(id) = at {
+            opened.push(id);
+            let children = forest.children(id);
+            at = children.first().copied().filter(|_| children.len() == 1);
+        }
+        self.is_touched = true;
+        opened.into_iter().for_each(|id| self.set_open(id, true));
+    }
+
+    /// Closes the selected row; where it is closed already, goes to its caller.
+    pub(crate) fn go_out(&mut self) {
+        let Some(forest) = self.forest() else { return };
+        if forest.is_open(self.selected) && forest.has_children(self.selected) {
+            self.toggle();
+        } else if let Some(parent) = forest.tree.parent(self.selected) {
+            self.selected = parent;
+        }
+    }
+
+    /// Opens or closes everything.
+    pub(crate) fn set_all(&mut self, open: bool) {
+        self.is_touched = true;
+        self.opened.set_all(open);
+        if !open {
+            (self.selected, self.top) = (Tree::ROOT, Tree::ROOT);
+        }
+    }
+
+    /// Goes to the next node, in the order of the rows if all were open, whose name passes; false when none does.
+    // Cost: a test for each name, and one word for each node.
+    pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
+        let Some((view, tree)) = &self.shown else { return false };
+        let named: Vec<bool> = view.loaded.names.labels().map(|label| passes(&label.name)).collect();
+        let all = Opened::all_open();
+        let Some(forest) = self.forest().map(|forest| Forest { opened: &all, ..forest }) else {
+            return false;
+        };
+        if !tree_has(tree, &named) {
+            return false;
+        }
+        let hit = |id: &u32| named[tree.node(*id).label.index()];
+        let after = forest.rows(self.selected).skip(1).find(hit);
+        let Some(found) = after.or_else(|| forest.rows(Tree::ROOT).find(hit)) else { return false };
+        self.is_touched = true;
+        self.select(found);
+        true
+    }
+
+    /// The walker over what is shown.
+    pub(crate) fn forest(&self) -> Option<Forest<'_>> {
+        let (view, tree) = self.shown.as_ref()?;
+        let (names, metric) = (&view.loaded.names, view.question.metric);
+        Some(Forest { tree, names, metric, order: self.order, opened: &self.opened, memo: &self.memo })
+    }
+
+    fn set_open(&mut self, id: u32, open: bool) {
+        let Some(key) = self.forest().map(|forest| forest.place(id).0) else { return };
+        self.opened.set(key, open);
+    }
+
+    fn reveal_selected(&mut self) {
+        let Some((_, tree)) = &self.shown else { return };
+        let callers: Vec<u32> =
+            std::iter::successors(tree.parent(self.selected), |&id| tree.parent(id)).collect();
+        callers.into_iter().for_each(|id| self.set_open(id, true));
+    }
+
+    /// True when one node comes before another in the order of rows.
+    fn is_before(&self, forest: &Forest<'_>, first: u32, second: u32) -> bool {
+        let callers = |id: u32| {
+            let mut way: Vec<u32> = std::iter::successors(Some(id), |&id| forest.tree.parent(id)).collect();
+            way.reverse();
+            way
+        };
+        let (a, b) = (callers(first), callers(second));
+        let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        match (a.get(same), b.get(same)) {
+            (None, _) => true,
+            (_, None) => false,
+            (Some(a), Some(b)) => {
+                let siblings = forest.children(forest.tree.parent(*a).unwrap_or(Tree::ROOT));
+                let place = |id: &u32| siblings.iter().position(|sibling| sibling == id);
+                place(a) < place(b)
+            }
+        }
+    }
+}
+
+fn tree_has(tree: &Tree, named: &[bool]) -> bool {
+    (0..tree.len()).any(|id| u32::try_from(id).is_ok_and(|id| named[tree.node(id).label.index()]))
+}

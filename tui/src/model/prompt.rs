@@ -1,0 +1,41 @@
+//! A line that the user types.
+
+/// What the line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To go to functions of this name.
+    Search,
+    /// To show only some stacks.
+    Filter,
+    /// To write the page into a file.
+    File,
+}
+
+impl Purpose {
+    /// What stands before the line.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Purpose::Search => "Search: ",
+            Purpose::Filter => "Only stacks with: ",
+            Purpose::File => "Write into: ",
+        }
+    }
+}
+
+/// The line, as far as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    /// What for.
+    pub(crate) purpose: Purpose,
+    /// The text.
+    pub(crate) text: String,
+    /// Why what was typed before cannot be.
+    pub(crate) error: Option<String>,
+}
+
+impl Prompt {
+    /// A line that begins with a text.
+    pub(crate) fn new(purpose: Purpose, text: String) -> Self {
+        Self { purpose, text, error: None }
+    }
+}

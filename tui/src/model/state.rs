@@ -1,0 +1,352 @@
+//! The model: what is known, what is chosen, and what is wanted next.
+
+use super::answers::Answers;
+use super::cursor::Cursor;
+use super::flame::Flame;
+use super::functions::{Focus, Functions};
+use super::layout::{self, Areas};
+use super::page::Page;
+use super::pane::Pane;
+use super::prompt::Prompt;
+use super::time::Time;
+use super::trail::Trail;
+use crate::work::{Answer, Document, History, Place, Question, Request, SourceText, StackList, View};
+use ratatui::layout::Rect;
+use std::collections::HashMap;
+use std::sync::Arc;
+use viewer::analysis::{Amount, LabelId, Opening};
+
+/// Where the user is, as going back remembers it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spot {
+    page: Page,
+    question: Question,
+    /// Of the page of functions, by name.
+    function: Option<String>,
+}
+
+/// Everything.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    /// The file's name, harmless.
+    pub(crate) file: String,
+    /// The page that is shown.
+    pub(crate) page: Page,
+    /// What is asked of every page.
+    pub(crate) question: Question,
+    /// The tree of calls.
+    pub(crate) tree: Pane,
+    /// The same from the allocating functions outwards.
+    pub(crate) inverted: Pane,
+    /// True when tree and flame graph are inverted.
+    pub(crate) is_inverted: bool,
+    /// The flame graph.
+    pub(crate) flame: Flame,
+    /// The page of functions.
+    pub(crate) functions: Functions,
+    /// The axis of time.
+    pub(crate) time: Time,
+    /// Where in lists and texts.
+    pub(crate) cursors: HashMap<Page, Cursor>,
+    /// What the user is typing.
+    pub(crate) prompt: Option<Prompt>,
+    /// What was searched last.
+    pub(crate) searched: String,
+    /// The help is shown; how far it is scrolled.
+    pub(crate) help: Option<Cursor>,
+    /// What to tell, until the next key.
+    pub(crate) notice: Option<String>,
+    /// True when what is shown is older than what is asked, for long enough to be noticed.
+    pub(crate) is_busy: bool,
+    /// The screen.
+    pub(crate) screen: Rect,
+    /// A function to be selected as soon as the view is there that has it, by name.
+    sought: Option<String>,
+    answers: Answers,
+    trail: Trail<Spot>,
+}
+
+impl Model {
+    /// Of a file that nothing is known of yet.
+    pub(crate) fn new(file: String, screen: Rect) -> Self {
+        Self { file, screen, ..Self::default() }
+    }
+
+    /// What to ask next; none when everything that is shown is there.
+    pub(crate) fn wanted(&self) -> Option<Request> {
+        let unknown = |request: &Request| self.answers.to(request).is_none();
+        let first = Request::View(self.question.clone());
+        if unknown(&first) {
+            return Some(first);
+        }
+        // Without it there is nothing to ask more of.
+        self.view_of_question()?;
+        self.requests().into_iter().find(unknown)
+    }
+
+    /// What the page needs beside the view.
+    fn requests(&self) -> Vec<Request> {
+        let question = self.question.clone();
+        let mut requests = Vec::new();
+        if self.needs_inverted() {
+            requests.push(Request::Inverted(question.clone()));
+        }
+        if self.page == Page::Functions
+            && let Some(label) = self.selected_function()
+        {
+            requests.push(Request::Function(question.clone(), label));
+        }
+        if matches!(self.page, Page::Time | Page::Diff) {
+            requests.push(Request::History(None));
+            requests.extend(self.time.window.map(|window| Request::History(Some(window))));
+        }
+        if let Some(topic) = self.page.topic(self.time.range()) {
+            requests.push(Request::Text(topic, question.clone(), self.areas().body.width));
+        }
+        if let Some(topic) = self.page.list() {
+            requests.push(Request::List(topic, question));
+        }
+        if let Some(place) = self.place().filter(|_| self.page == Page::Lines) {
+            requests.push(Request::Source(place.path));
+        }
+        requests
+    }
+
+    /// Takes an answer.
+    pub(crate) fn take(&mut self, request: Request, answer: Answer) {
+        if let Answer::Failed(reason) = &answer {
+            self.notice = Some(reason.clone());
+        }
+        if let (Request::History(None), Answer::History(history)) = (&request, &answer) {
+            let peak = self.view().map_or(history.duration, |view| view.loaded.profile.peak.time);
+            self.time.set_duration(history.duration, peak);
+        }
+        self.answers.keep(request, answer);
+        self.settle();
+    }
+
+    /// Brings the parts of the page up to what is known, and what is selected into the window.
+    pub(crate) fn settle(&mut self) {
+        let body = self.areas().body;
+        let rows = usize::from(layout::below_header(body).height);
+        if let Some(view) = self.view_of_question() {
+            self.tree.adopt(view.clone(), view.tree.clone(), Opening::Rows(rows));
+            self.functions.adopt(&view);
+            if let Some(name) = self.sought.take() {
+                self.select_function(&name);
+            }
+            if !self.is_inverted {
+                self.flame.adopt(view.clone(), view.tree.clone());
+            }
+        }
+        if let Some(Answer::Inverted(view, tree)) =
+            self.answers.to(&Request::Inverted(self.question.clone())).cloned()
+        {
+            self.inverted.adopt(view.clone(), tree.clone(), Opening::Rows(rows));
+            if self.is_inverted {
+                self.flame.adopt(view, tree);
+            }
+        }
+        let areas = layout::functions(body).map(|(_, area)| usize::from(layout::below_header(area).height));
+        if let Some(label) = self.selected_function()
+            && let Some(Answer::Function(view, callers, below)) =
+                self.answers.to(&Request::Function(self.question.clone(), label)).cloned()
+        {
+            self.functions.adopt_neighbours(&view, &callers, &below, areas[2]);
+        }
+        self.tree.scroll(rows);
+        self.inverted.scroll(rows);
+        self.flame.scroll(u32::from(layout::flame(body)[0].height));
+        let (functions, callers) = (self.functions.len(), self.functions.callers().len());
+        self.functions.cursor.scroll(areas[0], functions);
+        self.functions.callers_cursor.scroll(areas[1], callers);
+        self.functions.below.scroll(areas[2]);
+        if let Some(list) = self.list() {
+            let height = usize::from(layout::list(body)[0].height).saturating_sub(list.about.len() + 1);
+            let length = list.rows.len();
+            self.cursor().scroll(height, length);
+        }
+        if let Some(document) = self.document() {
+            let length = document.lines.len();
+            self.cursor().slide(0, usize::from(body.height), length);
+        }
+    }
+
+    /// The parts of the screen.
+    pub(crate) fn areas(&self) -> Areas {
+        Areas::of(self.screen)
+    }
+
+    /// The view that is shown: that of the question, or until it is there the latest one.
+    pub(crate) fn view(&self) -> Option<Arc<View>> {
+        let is_view = |_: &Request, answer: &Answer| match answer {
+            Answer::View(view) => Some(view.clone()),
+            _ => None,
+        };
+        self.view_of_question().or_else(|| self.answers.latest(is_view))
+    }
+
+    fn view_of_question(&self) -> Option<Arc<View>> {
+        match self.answers.to(&Request::View(self.question.clone())) {
+            Some(Answer::View(view)) => Some(view.clone()),
+            _ => None,
+        }
+    }
+
+    /// The heap over the time that is seen, or until it is there over all of it.
+    pub(crate) fn history(&self) -> Option<Arc<History>> {
+        let known = |window| match self.answers.to(&Request::History(window)) {
+            Some(Answer::History(history)) => Some(history.clone()),
+            _ => None,
+        };
+        known(self.time.window).or_else(|| known(None))
+    }
+
+    /// The text of the page; until it is there, that of another question.
+    pub(crate) fn document(&self) -> Option<Arc<Document>> {
+        let topic = self.page.topic(self.time.range())?;
+        let width = self.areas().body.width;
+        match self.answers.to(&Request::Text(topic, self.question.clone(), width)) {
+            Some(Answer::Text(document)) => Some(document.clone()),
+            Some(_) => None,
+            None => self.answers.latest(|request, answer| match (request, answer) {
+                (Request::Text(of, ..), Answer::Text(document)) if *of == topic => Some(document.clone()),
+                _ => None,
+            }),
+        }
+    }
+
+    /// The rows of the page; until they are there, those of another question.
+    pub(crate) fn list(&self) -> Option<Arc<StackList>> {
+        let topic = self.page.list()?;
+        match self.answers.to(&Request::List(topic, self.question.clone())) {
+            Some(Answer::List(list)) => Some(list.clone()),
+            Some(_) => None,
+            None => self.answers.latest(|request, answer| match (request, answer) {
+                (Request::List(of, _), Answer::List(list)) if *of == topic => Some(list.clone()),
+                _ => None,
+            }),
+        }
+    }
+
+    /// The source of the selected line.
+    pub(crate) fn source(&self) -> Option<Arc<SourceText>> {
+        match self.answers.to(&Request::Source(self.place()?.path)) {
+            Some(Answer::Source(source)) => Some(source.clone()),
+            _ => None,
+        }
+    }
+
+    /// Where in the list or text of this page.
+    pub(crate) fn cursor(&mut self) -> &mut Cursor {
+        self.cursors.entry(self.page).or_default()
+    }
+
+    /// The same, to look at.
+    pub(crate) fn cursor_now(&self) -> Cursor {
+        self.cursors.get(&self.page).copied().unwrap_or_default()
+    }
+
+    /// The tree of calls that is shown.
+    pub(crate) fn pane(&self) -> &Pane {
+        if self.is_inverted { &self.inverted } else { &self.tree }
+    }
+
+    /// The same, to change.
+    pub(crate) fn pane_mut(&mut self) -> &mut Pane {
+        if self.is_inverted { &mut self.inverted } else { &mut self.tree }
+    }
+
+    /// The function that keys are about, on any page.
+    pub(crate) fn function(&self) -> Option<LabelId> {
+        match self.page {
+            Page::Functions => self.functions.focused(),
+            Page::Tree => self.pane().label(),
+            Page::Flame => self.flame.label(),
+            _ => None,
+        }
+    }
+
+    /// Its name, as it was recorded.
+    pub(crate) fn function_name(&self) -> Option<String> {
+        let shown = match self.page {
+            Page::Functions => self.functions.view().map(|(view, _)| view.clone()),
+            Page::Tree => self.pane().shown().map(|(view, _)| view.clone()),
+            Page::Flame => self.flame.shown().map(|(view, _)| view.clone()),
+            _ => None,
+        };
+        let label = self.function()?;
+        Some(shown?.loaded.names.label(label).name.clone())
+    }
+
+    /// Where the selected row is in the source.
+    pub(crate) fn place(&self) -> Option<Place> {
+        match self.list() {
+            Some(list) => list.rows.get(self.cursor_now().selected)?.place.clone(),
+            None => None,
+        }
+    }
+
+    /// The function in the list of functions, when it is one of the present question.
+    fn selected_function(&self) -> Option<LabelId> {
+        let (view, _) = self.functions.view()?;
+        (view.question == self.question).then(|| self.functions.selected()).flatten()
+    }
+
+    fn needs_inverted(&self) -> bool {
+        self.is_inverted && matches!(self.page, Page::Tree | Page::Flame)
+    }
+
+    /// What all is compared with.
+    pub(crate) fn total(&self) -> Amount {
+        self.view().map_or(Amount::ZERO, |view| view.question.metric.of(&view.loaded.profile.total))
+    }
+
+    /// Remembers where the user is, before going somewhere else.
+    pub(crate) fn leave(&mut self) {
+        let spot = self.spot();
+        self.trail.leave(spot);
+    }
+
+    /// Goes back; false at the beginning.
+    pub(crate) fn back(&mut self) -> bool {
+        let spot = self.spot();
+        self.trail.back(spot).map(|spot| self.go_to(spot)).is_some()
+    }
+
+    /// Goes forward; false at the end.
+    pub(crate) fn forward(&mut self) -> bool {
+        let spot = self.spot();
+        self.trail.forward(spot).map(|spot| self.go_to(spot)).is_some()
+    }
+
+    fn spot(&self) -> Spot {
+        let name = self.functions.selected().zip(self.functions.view());
+        let function = name.map(|(label, (view, _))| view.loaded.names.label(label).name.clone());
+        Spot { page: self.page, question: self.question.clone(), function }
+    }
+
+    fn go_to(&mut self, spot: Spot) {
+        (self.page, self.question) = (spot.page, spot.question);
+        self.sought = spot.function;
+        self.settle();
+    }
+
+    /// Selects a function of this name, now or as soon as the view is there that is asked for.
+    pub(crate) fn seek(&mut self, name: String) {
+        self.sought = Some(name);
+    }
+
+    /// Selects a function in the list of functions by its name, if it is there.
+    fn select_function(&mut self, name: &str) {
+        let Some((view, _)) = self.functions.view() else { return };
+        let place = (0..view.loaded.names.len()).find_map(|place| {
+            let label = LabelId(u32::try_from(place).ok()?);
+            (view.loaded.names.label(label).name == name).then_some(label)
+        });
+        if let Some(label) = place {
+            self.functions.go_to(label);
+            self.functions.focus = Focus::Functions;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Between the terminal and the model: reads events, asks the worker, draws, and does what is to be done outside.
+
+mod clipboard;
+mod terminal;
+
+use crate::draw::{Theme, draw};
+use crate::editor;
+use crate::model::Model;
+use crate::update::{Effect, Event, update};
+use crate::work::{Place, Worker};
+use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
+use ratatui::layout::Rect;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use terminal::Screen;
+use viewer::text::escape;
+use viewer::{Cache, Naming};
+
+/// What to show, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The capture.
+    pub file: PathBuf,
+    /// Where to look names up that it lacks.
+    pub naming: Naming,
+    /// Where the first look at a large capture is kept.
+    pub cache: Cache,
+    /// Use colours.
+    pub color: bool,
+}
+
+/// An answer that takes longer than this is waited for with a sign.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Between two looks at what the worker has answered, while it works.
+const WORKING: Duration = Duration::from_millis(10);
+
+/// Between two looks at whether a signal came, while nothing happens.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// Shows a capture until the user leaves.
+///
+/// # Errors
+/// Those of the terminal. That a capture cannot be read is shown in it.
+pub fn run(options: Options) -> io::Result<()> {
+    let theme = Theme { color: options.color };
+    let name = escape(&options.file.display().to_string()).into_owned();
+    let mut worker = Worker::start(options)?;
+    let mut screen = Screen::open(&name)?;
+    let mut model = Model::new(name, screen.area()?);
+    let mut has_changed = true;
+    while !screen.is_told_to_end() {
+        if let Some(request) = model.wanted() {
+            worker.ask(request);
+        }
+        while let Some((request, answer)) = worker.answer() {
+            update(&mut model, Event::Answer(request, answer));
+            if let Some(request) = model.wanted() {
+                worker.ask(request);
+            }
+            has_changed = true;
+        }
+        let is_busy = worker.busy_since().is_some_and(|since| since.elapsed() >= PATIENCE);
+        has_changed |= std::mem::replace(&mut model.is_busy, is_busy) != is_busy;
+        if std::mem::take(&mut has_changed) {
+            screen.draw(|buffer| draw(buffer, &model, &theme))?;
+        }
+        let wait = if worker.busy_since().is_some() { WORKING } else { IDLE };
+        if !event::poll(wait)? {
+            continue;
+        }
+        // All that has come is taken in before anything is drawn: a held key never runs ahead of the screen.
+        while event::poll(Duration::ZERO)? {
+            has_changed = true;
+            let effect = read(event::read()?).and_then(|event| update(&mut model, event));
+            match effect {
+                None => {}
+                Some(Effect::Quit) => return screen.close(),
+                Some(effect) => {
+                    let notice = perform(&mut screen, effect);
+                    update(&mut model, Event::Notice(notice));
+                }
+            }
+        }
+    }
+    screen.close()
+}
+
+fn read(input: Input) -> Option<Event> {
+    match input {
+        Input::Key(key) if key.kind != KeyEventKind::Release => Some(Event::Key(key)),
+        Input::Mouse(mouse) => Some(Event::Mouse(mouse)),
+        Input::Paste(text) => Some(Event::Paste(text)),
+        Input::Resize(width, height) => Some(Event::Resize(Rect::new(0, 0, width, height))),
+        _ => None,
+    }
+}
+
+/// Does what is to be done outside, and says what became of it.
+fn perform(screen: &mut Screen, effect: Effect) -> String {
+    match effect {
+        Effect::Quit => String::new(),
+        Effect::Copy(text) => match clipboard::copy(&text) {
+            Ok(()) => format!("copied {}, if your terminal allows it", lines(&text)),
+            Err(error) => format!("cannot copy: {error}; W writes into a file"),
+        },
+        Effect::Write(path, text) => match write(&path, &text) {
+            Ok(()) => format!("wrote {} into {}", lines(&text), path.display()),
+            Err(error) => format!("cannot write {}: {error}", path.display()),
+        },
+        Effect::Edit(place) => edit(screen, &place),
+    }
+}
+
+fn lines(text: &str) -> String {
+    viewer::format::counted(text.lines().count() as i128, "line")
+}
+
+/// Writes a file that is not there yet, for its owner only.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+}
+
+fn edit(screen: &mut Screen, place: &Place) -> String {
+    let shown = place.path.display();
+    if !place.path.exists() {
+        return format!("{shown} is not on this machine");
+    }
+    let started = Instant::now();
+    let ended = screen.lend(|| editor::open(place));
+    match ended {
+        Ok(status) if status.success() => {
+            format!("back from {shown} after {} s", started.elapsed().as_secs())
+        }
+        Ok(status) => format!("the editor ended with {status}"),
+        Err(error) => format!("cannot start the editor ({error}): set VISUAL or EDITOR"),
+    }
+}

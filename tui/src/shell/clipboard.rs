@@ -1,0 +1,35 @@
+//! The clipboard of the terminal, which may be on another machine than we are: by the escape sequence OSC 52.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::io::{self, Write};
+
+/// Longest text that terminals take.
+const MOST_BYTES: usize = 74_000;
+
+/// The sequence that asks a terminal to put a text into its clipboard.
+fn sequence(text: &str) -> String {
+    format!("\u{1b}]52;c;{}\u{7}", STANDARD.encode(text))
+}
+
+/// Copies a text.
+pub(super) fn copy(text: &str) -> io::Result<()> {
+    if text.len() > MOST_BYTES {
+        return Err(io::Error::other("it is longer than terminals take"));
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(sequence(text).as_bytes())?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check the sequence, and that what no terminal takes is refused.
+    #[test]
+    fn texts_are_sent_as_base64() {
+        assert_eq!(sequence("a\u{1b}"), "\u{1b}]52;c;YRs=\u{7}");
+        assert!(copy(&"x".repeat(MOST_BYTES + 1)).is_err());
+    }
+}

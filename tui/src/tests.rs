@@ -1,0 +1,122 @@
+//! The whole without a terminal: keys in, screens out, on captures made by hand.
+
+mod pages;
+mod random;
+mod stories;
+
+use crate::draw::{Theme, draw};
+use crate::model::Model;
+use crate::shell::Options;
+use crate::support::Made;
+use crate::update::{Effect, Event, update};
+use crate::work::{Asked, Request};
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::layout::Rect;
+use std::sync::Arc;
+use tempfile::TempDir;
+use viewer::{Cache, Naming};
+
+/// Somebody in front of a screen.
+pub(super) struct User {
+    pub(super) model: Model,
+    asked: Asked,
+    /// All that was asked, in order.
+    pub(super) requests: Vec<Request>,
+    /// What was to be done outside.
+    pub(super) effects: Vec<Effect>,
+    _folder: TempDir,
+}
+
+impl User {
+    /// With a capture and a screen of this size.
+    pub(super) fn new(made: &Made, width: u16, height: u16) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("app.memprof");
+        made.write(&file);
+        let options = Options { file, naming: Naming::Stored, cache: Cache::none(), color: true };
+        let mut user = Self {
+            model: Model::new("app.memprof".to_owned(), Rect::new(0, 0, width, height)),
+            asked: Asked::new(options, Arc::default()),
+            requests: Vec::new(),
+            effects: Vec::new(),
+            _folder: folder,
+        };
+        user.wait();
+        user
+    }
+
+    /// Answers all that the model wants to know.
+    pub(super) fn wait(&mut self) {
+        for _ in 0..20 {
+            let Some(request) = self.model.wanted() else { return };
+            let answer = self.asked.answer(&request);
+            self.requests.push(request.clone());
+            update(&mut self.model, Event::Answer(request, answer));
+        }
+        panic!("the model never has enough: {:?}", self.model.wanted());
+    }
+
+    /// Lets something happen, and waits for nothing.
+    pub(super) fn event(&mut self, event: Event) {
+        self.effects.extend(update(&mut self.model, event));
+    }
+
+    /// Presses keys, each a letter or a name as in `<Enter>`, and waits after each.
+    pub(super) fn press(&mut self, keys: &str) -> &mut Self {
+        for code in codes(keys) {
+            self.event(Event::Key(KeyEvent::from(code)));
+            self.wait();
+        }
+        self
+    }
+
+    /// What is on the screen, without what is blank at the ends of lines.
+    pub(super) fn screen(&self) -> String {
+        let buffer = self.buffer();
+        let line = |y: u16| {
+            let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+            cells.trim_end().to_owned()
+        };
+        (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n") + "\n"
+    }
+
+    /// The screen with its colours.
+    pub(super) fn buffer(&self) -> Buffer {
+        let mut buffer = Buffer::empty(self.model.screen);
+        draw(&mut buffer, &self.model, &Theme { color: true });
+        buffer
+    }
+}
+
+/// The keys that a text stands for.
+pub(super) fn codes(keys: &str) -> Vec<KeyCode> {
+    let mut codes = Vec::new();
+    let mut rest = keys;
+    while let Some(letter) = rest.chars().next() {
+        let named = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        let code = named.and_then(|(name, after)| Some((code(name)?, after)));
+        let (code, after) = code.unwrap_or((KeyCode::Char(letter), &rest[letter.len_utf8()..]));
+        codes.push(code);
+        rest = after;
+    }
+    codes
+}
+
+fn code(name: &str) -> Option<KeyCode> {
+    Some(match name {
+        "Enter" => KeyCode::Enter,
+        "Esc" => KeyCode::Esc,
+        "Tab" => KeyCode::Tab,
+        "Back" => KeyCode::Backspace,
+        "Up" => KeyCode::Up,
+        "Down" => KeyCode::Down,
+        "Left" => KeyCode::Left,
+        "Right" => KeyCode::Right,
+        "Home" => KeyCode::Home,
+        "End" => KeyCode::End,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        _ => return None,
+    })
+}

@@ -1,0 +1,98 @@
+//! Every page as it looks, in files; `UPDATE_GOLDEN=1` writes them anew.
+
+use super::User;
+use crate::support::Made;
+use crate::support::fixtures::{small, told};
+use crate::support::golden::check_golden;
+use capture::Ended;
+
+/// A program that loads, peaks, and leaks a little.
+pub(super) fn program() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let load = made.stack("main > load > read_file");
+    let parse = made.stack("main > parse > expression > node");
+    let token = made.stack("main > parse > token");
+    let cache = made.stack("main > load > cache > map_insert");
+    for block in 0..20 {
+        made.alloc(thread, 0x10_0000 + block * 0x1000, 4096, load);
+        made.alloc(thread, 0x20_0000 + block * 0x100, 100 + block, parse);
+        made.alloc(thread, 0x30_0000, 32, token);
+        made.free(thread, 0x30_0000);
+    }
+    made.mark(thread, capture::MarkKind::Instant, "loaded");
+    for block in 0..20 {
+        made.free(thread, 0x10_0000 + block * 0x1000);
+        made.alloc(thread, 0x40_0000 + block * 0x1000, 512, cache);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made.tables.metadata.command = vec!["./app".to_owned(), "--fast".to_owned()];
+    made.tables.summary = Some(capture::Summary { duration_ns: made.time, ..capture::Summary::default() });
+    made
+}
+
+/// Check what all pages look like on the smallest screen that they are made for, and on a large one.
+#[test]
+fn pages_look_as_expected() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        for (name, keys) in [
+            ("overview", "1"),
+            ("functions", "2<Down><Down>"),
+            ("tree", "3"),
+            ("tree-inverted", "3i"),
+            ("flame", "4<Down><Down>"),
+            ("time", "5"),
+            ("diff", "5.d"),
+            ("leaks", "6"),
+            ("temporary", "7"),
+            ("sizes", "8"),
+            ("lifetimes", "9"),
+            ("threads", "0"),
+            ("lines", "l"),
+            ("help", "?"),
+            ("filter", "3fparse and"),
+        ] {
+            let mut user = User::new(&program(), width, height);
+            check_golden(&format!("{width}x{height}/{name}.txt"), &user.press(keys).screen());
+        }
+    }
+}
+
+/// Check that captures with nothing in them, and those from which everything is left out, have all pages.
+#[test]
+fn nothing_has_all_pages() {
+    let mut nothing = Made::new();
+    nothing.process("idle");
+    for made in [Made::new(), nothing] {
+        for page in "1234567890l".chars() {
+            let mut user = User::new(&made, 80, 24);
+            user.press(&page.to_string()).press("imo<Right><Enter><Down>/x<Enter>yYe<Back>");
+            assert!(user.screen().contains("app.memprof"), "{page}");
+        }
+    }
+    let mut user = User::new(&small(), 80, 24);
+    assert!(user.press("3fnobody<Enter>").screen().contains("what was chosen has no allocations"));
+    assert!(user.press("4").screen().contains("Nothing to show"));
+    assert!(user.press("u").screen().contains("Everything"), "undone");
+}
+
+/// Check that names of a capture cannot act on the terminal on any page, copies included.
+#[test]
+fn hostile_names_are_harmless() {
+    let mut made = told();
+    let (process, thread) = made.process("\u{1b}[2Jevil");
+    let stack = made.stack("\u{1b}]52;c;x\u{7} > \u{202e}reversed > a\nb");
+    made.alloc(thread, 0x99_0000, 1 << 20, stack);
+    made.end(process, thread, Ended::Exited(0));
+    for page in "1234567890l".chars() {
+        let mut user = User::new(&made, 120, 40);
+        user.press(&page.to_string()).press("<Down><Down><Down>yY");
+        let copies = user.effects.iter().map(|effect| match effect {
+            crate::update::Effect::Copy(text) => text.as_str(),
+            _ => "",
+        });
+        let all = copies.collect::<String>() + &user.screen();
+        let acts = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{202e}';
+        assert!(!all.contains(acts), "page {page}: {all:?}");
+    }
+}

@@ -1,0 +1,198 @@
+//! What people come for, key by key.
+
+use super::User;
+use super::pages::program;
+use crate::model::Page;
+use crate::update::Effect;
+use crate::work::Request;
+use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use viewer::analysis::Metric;
+use viewer::query::Part;
+
+fn user() -> User {
+    User::new(&program(), 100, 30)
+}
+
+fn copied(user: &User) -> String {
+    match user.effects.last() {
+        Some(Effect::Copy(text)) => text.clone(),
+        other => panic!("nothing was copied: {other:?}"),
+    }
+}
+
+/// Check that a leak leads to its function, its callers and what is below, and back again.
+#[test]
+fn a_leak_leads_to_its_callers_and_back() {
+    let mut user = user();
+    user.press("6<Enter>");
+    assert_eq!(user.model.page, Page::Functions);
+    assert_eq!(user.model.function_name().as_deref(), Some("map_insert"));
+    user.press("<Tab><Enter>");
+    assert_eq!(user.model.function_name().as_deref(), Some("cache"));
+    user.press("<Tab><Enter>");
+    assert_eq!(user.model.function_name().as_deref(), Some("load"));
+    user.press("<Back>");
+    assert_eq!(user.model.function_name().as_deref(), Some("cache"));
+    user.press("<Back><Back>");
+    assert_eq!(user.model.page, Page::Leaks);
+    user.press("]");
+    assert_eq!(user.model.page, Page::Functions);
+}
+
+/// Check that callers and what is below a function add up to it.
+#[test]
+fn neighbours_add_up() {
+    let mut user = user();
+    user.press("2/load<Enter>");
+    let (_, metric) = user.model.functions.view().unwrap();
+    assert_eq!(metric, Metric::Peak);
+    let row = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
+    let callers: i64 = user.model.functions.callers().iter().map(|(_, amount)| amount.bytes).sum();
+    assert_eq!(callers, row.total.bytes);
+    let (_, below) = user.model.functions.below.shown().unwrap();
+    assert_eq!(below.node(0).total, row.total);
+}
+
+/// Check that what is open and selected stays so when the order, the metric or the question changes.
+#[test]
+fn open_rows_stay_open() {
+    let mut user = user();
+    user.press("3co/expression<Enter>");
+    let name = |user: &User| user.model.function_name();
+    assert_eq!(name(&user).as_deref(), Some("expression"));
+    let open = |user: &User| user.model.pane().all_rows(100).len();
+    let all = open(&user);
+    for keys in ["s", "s", "mm", "M", "fmain<Enter>", "u", "ii"] {
+        user.press(keys);
+        assert_eq!(name(&user).as_deref(), Some("expression"), "after {keys}");
+        assert_eq!(open(&user), all, "after {keys}");
+    }
+    user.press("<Left><Left>");
+    assert!(open(&user) < all, "an open row is closed");
+}
+
+/// Check that a range of the timeline is what all pages are about, until the whole is wanted again.
+#[test]
+fn a_range_is_what_all_pages_are_about() {
+    let mut user = user();
+    user.press("5 .r");
+    assert!(matches!(user.model.question.part, Part::Range(..)));
+    let whole = user.press("3").screen();
+    user.press("5<Home>r3");
+    assert_ne!(user.screen(), whole);
+    assert!(user.screen().contains(" to "), "the title says so");
+    user.press("w");
+    assert_eq!(user.model.question.part, Part::Whole);
+    user.press("5a");
+    assert!(matches!(user.model.question.part, Part::At(_)));
+    assert_eq!(user.model.question.metric, Metric::Live);
+}
+
+/// Check that a drag over the timeline chooses a range, and a click on a tab its page.
+#[test]
+fn the_mouse_drags_a_range() {
+    let mut user = user();
+    user.press("5");
+    let body = user.model.areas().body;
+    for (kind, column) in [
+        (MouseEventKind::Down(MouseButton::Left), 30),
+        (MouseEventKind::Drag(MouseButton::Left), 45),
+        (MouseEventKind::Up(MouseButton::Left), 60),
+    ] {
+        let event = MouseEvent { kind, column, row: body.y + 2, modifiers: KeyModifiers::NONE };
+        user.event(crate::update::Event::Mouse(event));
+    }
+    let (from, to) = user.model.time.range();
+    assert!(from > 0 && to > from, "{from} {to}");
+    let event = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 1,
+        row: 1,
+        modifiers: KeyModifiers::NONE,
+    };
+    user.event(crate::update::Event::Mouse(event));
+    assert_eq!(user.model.page, Page::Overview);
+}
+
+/// Check that a copy has the rows that are open, in text and in Markdown, and so has a file.
+#[test]
+fn copies_have_the_open_rows() {
+    let mut user = user();
+    user.press("3o").press("y");
+    let text = copied(&user);
+    let rows = user.model.pane().all_rows(1000).len();
+    assert_eq!(text.lines().count(), rows + 3, "{text}");
+    assert!(text.lines().any(|line| line.contains("read_file")), "{text}");
+    user.press("Y");
+    assert_eq!(copied(&user).matches("\n| ").count(), rows + 1);
+    user.press("W<Back><Back>txt<Enter>");
+    let Some(Effect::Write(path, written)) = user.effects.last() else { panic!("nothing was written") };
+    assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
+}
+
+/// Check that the editor gets the line of the selected row.
+#[test]
+fn the_editor_gets_the_line() {
+    let mut user = user();
+    user.press("6e");
+    let Some(Effect::Edit(place)) = user.effects.last() else { panic!("no editor") };
+    assert_eq!((place.path.to_str(), place.line), (Some("/src/m.c"), 20));
+}
+
+/// Check that an expression with a mistake stays to be put right, and says what is wrong.
+#[test]
+fn mistakes_can_be_put_right() {
+    let mut user = user();
+    user.press("3f(parse<Enter>");
+    let prompt = user.model.prompt.clone().expect("it is still there");
+    assert!(prompt.text == "(parse" && prompt.error.is_some(), "{prompt:?}");
+    user.press(")<Enter>");
+    assert!(user.model.prompt.is_none());
+    assert!(user.model.question.lens.filter.is_some());
+    assert!(
+        user.screen().contains("only (parse)") || user.screen().contains("only parse"),
+        "{}",
+        user.screen()
+    );
+}
+
+/// Check that nothing is asked twice in a row, and that going back asks nothing.
+#[test]
+fn going_back_asks_nothing() {
+    let mut user = user();
+    user.press("34563i");
+    let asked = user.requests.len();
+    user.press("i3456<Back><Back><Back>");
+    assert_eq!(user.requests.len(), asked, "{:?}", &user.requests[asked..]);
+}
+
+/// Check that only the last of many choices is wanted, and that older answers do no harm.
+#[test]
+fn the_last_choice_is_the_one_that_is_wanted() {
+    let mut user = user();
+    let key = |letter| crate::update::Event::Key(ratatui::crossterm::event::KeyEvent::from(letter));
+    let mut wanted = Vec::new();
+    for _ in 0..100 {
+        user.event(key(ratatui::crossterm::event::KeyCode::Char('m')));
+        wanted.extend(user.model.wanted());
+    }
+    // 100 choices among seven metrics end with the third one.
+    let Some(Request::View(question)) = wanted.last() else { panic!("nothing is wanted") };
+    assert_eq!(question.metric, Metric::ALL[100 % 7]);
+    user.wait();
+    assert_eq!(user.requests.iter().filter(|request| matches!(request, Request::View(_))).count(), 2);
+    assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % 7]);
+}
+
+/// Check that the parts of the flame graph are as wide as their functions are large.
+#[test]
+fn flames_are_as_wide_as_their_part() {
+    let mut user = user();
+    user.press("4m");
+    let (_, tree) = user.model.flame.shown().unwrap();
+    let (width, total) = (1000_u16, tree.node(0).total.bytes as f64);
+    for cell in user.model.flame.cells(width, 50) {
+        let expected = f64::from(width) * tree.node(cell.id).total.bytes as f64 / total;
+        assert!((f64::from(cell.width) - expected).abs() <= 1.0, "{cell:?} {expected}");
+    }
+}

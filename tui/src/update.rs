@@ -1,0 +1,181 @@
+//! What keys and the mouse do to the model.
+
+mod choose;
+mod mouse;
+mod moves;
+mod typed;
+
+use crate::keys::{Command, command};
+use crate::model::{Cursor, Model, Page, Prompt, Purpose};
+use crate::work::{Answer, Place, Request};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseEvent};
+use ratatui::layout::Rect;
+use std::path::PathBuf;
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The mouse was used; true for the second click of a double one.
+    Mouse(MouseEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The screen has another size.
+    Resize(Rect),
+    /// The worker has answered.
+    Answer(Request, Answer),
+    /// There is something to tell.
+    Notice(String),
+}
+
+/// What is to be done outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Put a text into the terminal's clipboard.
+    Copy(String),
+    /// Write a text into a file that is not there yet.
+    Write(PathBuf, String),
+    /// Open an editor.
+    Edit(Place),
+    /// Leave.
+    Quit,
+}
+
+/// Takes what happened in.
+pub(crate) fn update(model: &mut Model, event: Event) -> Option<Effect> {
+    let effect = match event {
+        Event::Key(key) => {
+            model.notice = None;
+            pressed(model, key)
+        }
+        Event::Mouse(event) => {
+            mouse::used(model, event);
+            None
+        }
+        Event::Paste(text) => {
+            typed::paste(model, &text);
+            None
+        }
+        Event::Resize(screen) => {
+            model.screen = screen;
+            None
+        }
+        Event::Answer(request, answer) => {
+            model.take(request, answer);
+            None
+        }
+        Event::Notice(text) => {
+            model.notice = Some(text);
+            None
+        }
+    };
+    model.settle();
+    effect
+}
+
+fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
+    if model.prompt.is_some() {
+        return typed::pressed(model, key);
+    }
+    if key.code == KeyCode::Esc {
+        model.help = None;
+    }
+    let command = command(key)?;
+    if model.help.is_some() {
+        return in_help(model, command);
+    }
+    execute(model, command)
+}
+
+/// With the help on top, keys are about the help.
+fn in_help(model: &mut Model, command: Command) -> Option<Effect> {
+    let height = usize::from(model.areas().body.height);
+    let length = crate::draw::help_lines();
+    let cursor = model.help.get_or_insert_default();
+    match command {
+        Command::Up => cursor.slide(-1, height, length),
+        Command::Down => cursor.slide(1, height, length),
+        Command::PageUp => cursor.slide(-(height as isize), height, length),
+        Command::PageDown => cursor.slide(height as isize, height, length),
+        Command::Quit => return Some(Effect::Quit),
+        _ => model.help = None,
+    }
+    None
+}
+
+/// Does what a key stands for.
+fn execute(model: &mut Model, command: Command) -> Option<Effect> {
+    match command {
+        Command::Page(page) => go(model, page),
+        Command::Tab(step) => go(model, model.page.neighbour(step)),
+        Command::Up => moves::step(model, -1),
+        Command::Down => moves::step(model, 1),
+        Command::PageUp => moves::pages(model, -1),
+        Command::PageDown => moves::pages(model, 1),
+        Command::Home => moves::home(model),
+        Command::End => moves::end(model),
+        Command::Left => moves::aside(model, -1),
+        Command::Right => moves::aside(model, 1),
+        Command::Activate => moves::activate(model),
+        Command::Toggle => moves::toggle(model),
+        Command::OpenAll => moves::set_all(model, true),
+        Command::CloseAll => moves::set_all(model, false),
+        Command::Lists => moves::next_list(model),
+        Command::Metric(step) => choose::metric(model, step),
+        Command::Sort => choose::sort(model),
+        Command::Invert => model.is_inverted = !model.is_inverted,
+        Command::Search => model.prompt = Some(Prompt::new(Purpose::Search, String::new())),
+        Command::Again => typed::search(model),
+        Command::Filter => typed::ask_filter(model),
+        Command::Focus => choose::focus(model),
+        Command::Transparent => choose::transparent(model),
+        Command::Group => choose::group(model),
+        Command::Clear => choose::clear(model),
+        Command::Range => choose::range(model),
+        Command::Moment => choose::moment(model),
+        Command::Whole => choose::whole(model),
+        Command::Diff => go(model, Page::Diff),
+        Command::Mark(step) => choose::mark(model, step),
+        Command::ZoomIn => moves::zoom(model, true),
+        Command::ZoomOut => moves::zoom(model, false),
+        Command::Copy => return Some(Effect::Copy(crate::draw::copy::text(model))),
+        Command::CopyMarkdown => return Some(Effect::Copy(crate::draw::copy::markdown(model))),
+        Command::Write => typed::ask_file(model),
+        Command::Edit => return edit(model),
+        Command::Back => {
+            model.back();
+        }
+        Command::Forward => {
+            model.forward();
+        }
+        Command::Help => model.help = Some(Cursor::default()),
+        Command::Quit => return Some(Effect::Quit),
+    }
+    None
+}
+
+/// Turns to a page.
+pub(super) fn go(model: &mut Model, page: Page) {
+    if model.page != page {
+        model.leave();
+        model.page = page;
+    }
+}
+
+fn edit(model: &mut Model) -> Option<Effect> {
+    let place = model.place().or_else(|| place_of_function(model));
+    if place.is_none() {
+        model.notice = Some("the source of this is not known".to_owned());
+    }
+    place.map(Effect::Edit)
+}
+
+/// A line of the selected function: the first that one of its frames has.
+fn place_of_function(model: &Model) -> Option<Place> {
+    let (label, view) = (model.function()?, model.view()?);
+    let loaded = &view.loaded;
+    let frames = (0..loaded.tables.frames.len()).map(capture::FrameId::from_index);
+    let mut steps = frames.flat_map(|frame| loaded.names.steps(frame)).filter(|step| step.label == label);
+    steps.find_map(|step| crate::work::place(loaded, step))
+}

@@ -1,0 +1,111 @@
+//! Choosing what all pages are about.
+
+use crate::model::{Model, Page};
+use crate::work::at;
+use viewer::analysis::Metric;
+use viewer::query::{Grouping, Lens, Part, Pattern};
+
+/// Counts something else.
+pub(super) fn metric(model: &mut Model, step: isize) {
+    let all = Metric::ALL;
+    let place = all.iter().position(|metric| *metric == model.question.metric).unwrap_or(0);
+    let next = (place as isize + step).rem_euclid(all.len() as isize);
+    model.leave();
+    model.question.metric = all[next as usize];
+}
+
+/// Sorts by something else.
+pub(super) fn sort(model: &mut Model) {
+    let next = match model.page {
+        Page::Functions => model.functions.order().next(),
+        _ => model.pane().order().next(),
+    };
+    match model.page {
+        Page::Functions => model.functions.set_order(next),
+        _ => model.pane_mut().set_order(next),
+    }
+    model.notice = Some(format!("sorted by {}", next.name()));
+}
+
+fn change(model: &mut Model, change: impl FnOnce(&mut Lens)) {
+    model.leave();
+    change(&mut model.question.lens);
+}
+
+/// Makes the selected function the root.
+pub(super) fn focus(model: &mut Model) {
+    match model.function_name() {
+        Some(name) => change(model, |lens| lens.focus = vec![Pattern::literal(&name)]),
+        None => model.notice = Some("select a function first".to_owned()),
+    }
+}
+
+/// Takes the selected function out of stacks.
+pub(super) fn transparent(model: &mut Model) {
+    match model.function_name() {
+        Some(name) => change(model, |lens| lens.transparent.push(Pattern::literal(&name))),
+        None => model.notice = Some("select a function first".to_owned()),
+    }
+}
+
+/// Puts functions together by the next thing.
+pub(super) fn group(model: &mut Model) {
+    let all = Grouping::ALL;
+    let place = model.question.lens.group.and_then(|group| all.iter().position(|other| *other == group));
+    let next = all.get(place.map_or(0, |place| place + 1)).copied();
+    change(model, |lens| lens.group = next);
+    model.notice = Some(next.map_or("not grouped".to_owned(), |group| format!("by {}", group.name())));
+}
+
+/// Shows all stacks as they are.
+pub(super) fn clear(model: &mut Model) {
+    if model.question.lens != Lens::default() {
+        change(model, |lens| *lens = Lens::default());
+    }
+}
+
+/// All pages are about the range between the cursors.
+pub(super) fn range(model: &mut Model) {
+    let (from, to) = model.time.range();
+    set_part(model, Part::Range(at(from), at(to)), Metric::Peak);
+}
+
+/// All pages are about the moment of the cursor.
+pub(super) fn moment(model: &mut Model) {
+    let time = model.time.cursors[model.time.active];
+    set_part(model, Part::At(at(time)), Metric::Live);
+}
+
+/// All pages are about everything.
+pub(super) fn whole(model: &mut Model) {
+    set_part(model, Part::Whole, Metric::Peak);
+}
+
+fn set_part(model: &mut Model, part: Part, metric: Metric) {
+    if model.question.part == part {
+        return;
+    }
+    model.leave();
+    // A moment has live blocks and no peak of its own, and the other way round.
+    if matches!(model.question.metric, Metric::Peak | Metric::Live) {
+        model.question.metric = metric;
+    }
+    model.question.part = part;
+}
+
+/// Puts the cursor to the next mark.
+pub(super) fn mark(model: &mut Model, step: isize) {
+    let Some(history) = model.history().filter(|_| model.page == Page::Time) else { return };
+    let now = model.time.cursors[model.time.active];
+    let found = match step > 0 {
+        true => history.marks.iter().find(|mark| mark.time > now),
+        false => history.marks.iter().rev().find(|mark| mark.time < now),
+    };
+    match found {
+        Some(mark) => {
+            model.time.put(mark.time);
+            model.notice = Some(mark.name.clone());
+        }
+        None => model.notice = Some("there is no mark".to_owned()),
+    }
+}

@@ -1,0 +1,111 @@
+//! What the mouse does.
+
+use super::{go, moves};
+use crate::model::{Focus, Model, Page, layout};
+use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Rect};
+
+/// Rows that a turn of the wheel moves.
+const WHEEL: isize = 3;
+
+/// Takes what was done with the mouse in.
+pub(super) fn used(model: &mut Model, event: MouseEvent) {
+    if model.prompt.is_some() || model.help.is_some() {
+        return;
+    }
+    let at = Position { x: event.column, y: event.row };
+    match event.kind {
+        MouseEventKind::ScrollDown => wheel(model, at, WHEEL),
+        MouseEventKind::ScrollUp => wheel(model, at, -WHEEL),
+        MouseEventKind::Down(MouseButton::Left) => pressed(model, at),
+        MouseEventKind::Drag(MouseButton::Left) => dragged(model, at),
+        _ => {}
+    }
+}
+
+fn wheel(model: &mut Model, at: Position, rows: isize) {
+    point(model, at);
+    moves::step(model, rows);
+}
+
+/// Gives the list under the mouse the focus.
+fn point(model: &mut Model, at: Position) {
+    if model.page == Page::Functions {
+        let areas = layout::functions(model.areas().body);
+        let hit = areas.into_iter().find(|(_, area)| area.contains(at));
+        model.functions.focus = hit.map_or(model.functions.focus, |(focus, _)| focus);
+    }
+}
+
+fn pressed(model: &mut Model, at: Position) {
+    let areas = model.areas();
+    if areas.tabs.contains(at) {
+        if let Some(page) = layout::tab_at(at.x, areas.tabs.width) {
+            go(model, page);
+        }
+        return;
+    }
+    if !areas.body.contains(at) {
+        return;
+    }
+    point(model, at);
+    // The second click on a row does what Enter does.
+    if select(model, areas.body, at) {
+        match model.page {
+            Page::Tree => model.pane_mut().toggle(),
+            Page::Functions if model.functions.focus == Focus::Below => model.functions.below.toggle(),
+            _ => moves::activate(model),
+        }
+    }
+}
+
+/// Selects what is under the mouse; true when it was selected already.
+fn select(model: &mut Model, body: Rect, at: Position) -> bool {
+    let row = |area: Rect| {
+        let rows = layout::below_header(area);
+        rows.contains(at).then(|| usize::from(at.y - rows.y))
+    };
+    match model.page {
+        Page::Tree => row(body).is_some_and(|row| model.pane_mut().click(row)),
+        Page::Flame => {
+            let [graph, _] = layout::flame(body);
+            graph.contains(at) && model.flame.click(at.x - graph.x, at.y - graph.y, graph.width)
+        }
+        Page::Functions => {
+            let focus = model.functions.focus;
+            let area = layout::functions(body).into_iter().find(|(of, _)| *of == focus).map(|(_, area)| area);
+            let (functions, callers) = (model.functions.len(), model.functions.callers().len());
+            let Some(row) = area.and_then(row) else { return false };
+            match focus {
+                Focus::Functions => model.functions.cursor.click(row, functions),
+                Focus::Callers => model.functions.callers_cursor.click(row, callers),
+                Focus::Below => model.functions.below.click(row),
+            }
+        }
+        Page::Time => {
+            let plot = layout::plot(body);
+            if plot.contains(at) {
+                let time = model.time.time_of(at.x - plot.x, plot.width);
+                // A drag begins here: one cursor stays, the other one follows.
+                (model.time.cursors, model.time.active) = ([time; 2], 1);
+            }
+            false
+        }
+        _ => {
+            let Some(list) = model.list() else { return false };
+            let [rows, _] = layout::list(body);
+            let above = u16::try_from(list.about.len()).unwrap_or(u16::MAX);
+            let first = rows.y.saturating_add(above).saturating_add(1);
+            let length = list.rows.len();
+            rows.contains(at) && at.y >= first && model.cursor().click(usize::from(at.y - first), length)
+        }
+    }
+}
+
+fn dragged(model: &mut Model, at: Position) {
+    let plot = layout::plot(model.areas().body);
+    if model.page == Page::Time && plot.contains(at) {
+        let time = model.time.time_of(at.x - plot.x, plot.width);
+        model.time.put(time);
+    }
+}

@@ -1,0 +1,165 @@
+//! Moving about on a page.
+
+use super::go;
+use crate::model::{Focus, Model, Page, layout};
+use crate::work::steps;
+use viewer::analysis::{Metric, meaningful};
+
+/// Columns that a text moves to the side.
+const SHIFT: isize = 16;
+
+/// Goes up or down by rows.
+pub(super) fn step(model: &mut Model, rows: isize) {
+    let height = usize::from(model.areas().body.height);
+    match model.page {
+        Page::Tree => model.pane_mut().step(rows),
+        Page::Flame => (0..rows.unsigned_abs()).for_each(|_| match rows > 0 {
+            true => model.flame.down(),
+            false => model.flame.up(),
+        }),
+        Page::Functions => {
+            let (functions, callers) = (model.functions.len(), model.functions.callers().len());
+            match model.functions.focus {
+                Focus::Functions => model.functions.cursor.step(rows, functions),
+                Focus::Callers => model.functions.callers_cursor.step(rows, callers),
+                Focus::Below => model.functions.below.step(rows),
+            }
+        }
+        Page::Time => {}
+        _ => {
+            if let Some(list) = model.list() {
+                model.cursor().step(rows, list.rows.len());
+            } else if let Some(document) = model.document() {
+                model.cursor().slide(rows, height, document.lines.len());
+            }
+        }
+    }
+}
+
+/// Goes up or down by what is seen at once.
+pub(super) fn pages(model: &mut Model, pages: isize) {
+    let body = model.areas().body;
+    let height = match model.page {
+        Page::Functions => layout::functions(body)[0].1.height,
+        Page::Leaks | Page::Temporary | Page::Lines => layout::list(body)[0].height,
+        _ => body.height,
+    };
+    step(model, pages * isize::try_from(height.saturating_sub(2).max(1)).unwrap_or(1));
+}
+
+/// Goes to the first row.
+pub(super) fn home(model: &mut Model) {
+    match (model.page, model.functions.focus) {
+        (Page::Tree, _) => model.pane_mut().home(),
+        (Page::Functions, Focus::Below) => model.functions.below.home(),
+        (Page::Flame, _) => model.flame.zoom_all(),
+        (Page::Time, _) => model.time.put(0),
+        _ => step(model, isize::MIN),
+    }
+}
+
+/// Goes to the last row.
+pub(super) fn end(model: &mut Model) {
+    match (model.page, model.functions.focus) {
+        (Page::Tree, _) => model.pane_mut().end(),
+        (Page::Functions, Focus::Below) => model.functions.below.end(),
+        (Page::Flame, _) => {}
+        (Page::Time, _) => model.time.put(u64::MAX),
+        _ => step(model, isize::MAX),
+    }
+}
+
+/// Goes into what is selected, or out of it.
+pub(super) fn aside(model: &mut Model, step: isize) {
+    match model.page {
+        Page::Tree if step > 0 => model.pane_mut().go_in(),
+        Page::Tree => model.pane_mut().go_out(),
+        Page::Flame => model.flame.aside(step),
+        Page::Functions if model.functions.focus == Focus::Below => match step > 0 {
+            true => model.functions.below.go_in(),
+            false => model.functions.below.go_out(),
+        },
+        Page::Functions => {}
+        Page::Time => model.time.step(step as i64, layout::plot(model.areas().body).width),
+        _ if model.document().is_some() => model.cursor().shift(step * SHIFT),
+        _ => {}
+    }
+}
+
+/// What Enter and a double click do.
+pub(super) fn activate(model: &mut Model) {
+    match model.page {
+        Page::Flame => model.flame.zoom_in(),
+        Page::Time => super::choose::range(model),
+        Page::Functions if model.functions.focus == Focus::Functions => model.functions.focus = Focus::Below,
+        Page::Functions => {
+            if let Some(label) = model.functions.focused() {
+                model.leave();
+                model.functions.go_to(label);
+            }
+        }
+        _ => {
+            if let Some(name) = model.function_name().or_else(|| function_of_row(model)) {
+                let of_page = model.page;
+                go(model, Page::Functions);
+                // A list has a number of its own, by which its functions are to be found.
+                match of_page {
+                    Page::Leaks => model.question.metric = Metric::Leaked,
+                    Page::Temporary => model.question.metric = Metric::Temporary,
+                    _ => {}
+                }
+                model.seek(name);
+            }
+        }
+    }
+}
+
+/// The allocating function of the selected row of a list.
+fn function_of_row(model: &Model) -> Option<String> {
+    let list = model.list()?;
+    let node = list.rows.get(model.cursor_now().selected)?.node?;
+    let loaded = &list.loaded;
+    let first = meaningful(&loaded.tables, &loaded.names, node).next().map(|(_, step)| step);
+    let step = first.or_else(|| steps(loaded, node).first().copied())?;
+    Some(loaded.names.label(step.label).name.clone())
+}
+
+/// Opens or closes the selected row; on the axis of time, turns to the other cursor.
+pub(super) fn toggle(model: &mut Model) {
+    match model.page {
+        Page::Tree => model.pane_mut().toggle(),
+        Page::Functions => model.functions.below.toggle(),
+        Page::Time => model.time.switch(),
+        _ => {}
+    }
+}
+
+/// Opens or closes everything.
+pub(super) fn set_all(model: &mut Model, open: bool) {
+    match model.page {
+        Page::Tree => model.pane_mut().set_all(open),
+        Page::Functions => model.functions.below.set_all(open),
+        _ => {}
+    }
+}
+
+/// Turns to the next list of the page.
+pub(super) fn next_list(model: &mut Model) {
+    let focus = &mut model.functions.focus;
+    *focus = match *focus {
+        Focus::Functions => Focus::Callers,
+        Focus::Callers => Focus::Below,
+        Focus::Below => Focus::Functions,
+    };
+}
+
+/// Zooms in or out.
+pub(super) fn zoom(model: &mut Model, closer: bool) {
+    match (model.page, closer) {
+        (Page::Flame, true) => model.flame.zoom_in(),
+        (Page::Flame, false) => model.flame.zoom_out(),
+        (Page::Time, true) => model.time.zoom_in(),
+        (Page::Time, false) => model.time.zoom_out(),
+        _ => {}
+    }
+}

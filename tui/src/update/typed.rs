@@ -1,0 +1,133 @@
+//! Lines that the user types.
+
+use super::Effect;
+use crate::model::{Model, Page, Prompt, Purpose};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::path::PathBuf;
+use viewer::query::Expression;
+
+/// Longest line that is taken.
+const LONGEST: usize = 4096;
+
+/// A key while a line is typed.
+pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
+    let prompt = model.prompt.as_mut()?;
+    match (key.code, key.modifiers) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), KeyModifiers::CONTROL) => model.prompt = None,
+        (KeyCode::Char('u'), KeyModifiers::CONTROL) => prompt.text.clear(),
+        (KeyCode::Enter, _) => return entered(model),
+        (KeyCode::Backspace, _) => {
+            prompt.text.pop();
+        }
+        (KeyCode::Char(letter), modifiers) if !modifiers.contains(KeyModifiers::CONTROL) => {
+            if prompt.text.len() < LONGEST {
+                prompt.text.push(letter);
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+/// Takes a pasted text into the line, without what is no letter.
+pub(super) fn paste(model: &mut Model, text: &str) {
+    let Some(prompt) = &mut model.prompt else { return };
+    let room = LONGEST.saturating_sub(prompt.text.len());
+    prompt.text.extend(text.chars().filter(|letter| !letter.is_control()).take(room));
+}
+
+fn entered(model: &mut Model) -> Option<Effect> {
+    let prompt = model.prompt.take()?;
+    match prompt.purpose {
+        Purpose::Search => {
+            model.searched = prompt.text;
+            search(model);
+        }
+        Purpose::Filter => filter(model, prompt),
+        Purpose::File if prompt.text.is_empty() => {}
+        Purpose::File => {
+            let path = PathBuf::from(&prompt.text);
+            let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+            let text = match is_markdown {
+                true => crate::draw::copy::markdown(model),
+                false => crate::draw::copy::text(model),
+            };
+            return Some(Effect::Write(path, text + "\n"));
+        }
+    }
+    None
+}
+
+/// Goes to the next name that has what was searched in it. Capitals count where there are any.
+pub(super) fn search(model: &mut Model) {
+    let sought = model.searched.clone();
+    if sought.is_empty() {
+        return;
+    }
+    let exact = sought.chars().any(char::is_uppercase);
+    let passes = |name: &str| match exact {
+        true => name.contains(&sought),
+        false => name.to_lowercase().contains(&sought),
+    };
+    let found = match model.page {
+        Page::Functions => model.functions.find(passes),
+        Page::Tree => model.pane_mut().find(passes),
+        Page::Flame => find_flame(model, passes),
+        _ => find_row(model, passes),
+    };
+    if !found {
+        model.notice = Some(format!("nothing has `{sought}` in its name"));
+    }
+}
+
+fn find_flame(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
+    // The tree is searched in its own order, and what is found there is shown here.
+    let found = model.pane_mut().find(passes).then(|| model.pane().selected()).flatten();
+    found.into_iter().for_each(|id| model.flame.select(id));
+    found.is_some()
+}
+
+fn find_row(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
+    let now = model.cursor_now();
+    if let Some(list) = model.list() {
+        let count = list.rows.len();
+        let places = (1..=count).map(|step| (now.selected + step) % count.max(1));
+        let found = places.into_iter().find(|&place| passes(&list.rows[place].name));
+        found.into_iter().for_each(|place| model.cursor().selected = place);
+        return found.is_some();
+    }
+    let Some(document) = model.document() else { return false };
+    let count = document.lines.len();
+    let text = |place: usize| document.lines[place].iter().map(|(_, text)| text.as_str()).collect::<String>();
+    let found = (1..=count).map(|step| (now.top + step) % count.max(1)).find(|&place| passes(&text(place)));
+    found.into_iter().for_each(|place| model.cursor().top = place);
+    found.is_some()
+}
+
+/// Asks for an expression; the present one is there to be changed.
+pub(super) fn ask_filter(model: &mut Model) {
+    let present = model.question.lens.filter.as_ref().map(ToString::to_string);
+    model.prompt = Some(Prompt::new(Purpose::Filter, present.unwrap_or_default()));
+}
+
+fn filter(model: &mut Model, prompt: Prompt) {
+    let expression = match prompt.text.trim() {
+        "" => None,
+        text => match text.parse::<Expression>() {
+            Ok(expression) => Some(expression),
+            Err(error) => {
+                // What was typed stays, to be put right.
+                let error = Some(error.to_string().lines().next().unwrap_or_default().to_owned());
+                model.prompt = Some(Prompt { error, ..prompt });
+                return;
+            }
+        },
+    };
+    model.leave();
+    model.question.lens.filter = expression;
+}
+
+/// Asks for the name of a file for the page.
+pub(super) fn ask_file(model: &mut Model) {
+    model.prompt = Some(Prompt::new(Purpose::File, "page.md".to_owned()));
+}

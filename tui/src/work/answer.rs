@@ -1,0 +1,105 @@
+//! What comes back.
+
+use super::document::Document;
+use super::request::Question;
+use super::source::SourceText;
+use capture::NodeId;
+use std::path::PathBuf;
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
+
+/// A capture, counted: what most pages are drawn from.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// What was asked.
+    pub(crate) question: Question,
+    /// The names and the numbers.
+    pub(crate) loaded: Arc<Loaded>,
+    /// From the root inwards.
+    pub(crate) tree: Arc<Tree>,
+    /// All functions.
+    pub(crate) functions: Vec<FunctionCost>,
+    /// Their places by total, by their own part, and by name.
+    pub(crate) orders: [Vec<u32>; 3],
+}
+
+/// A mark on the axis of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Nanoseconds since the recording began.
+    pub(crate) time: u64,
+    /// Its name, harmless.
+    pub(crate) name: String,
+}
+
+/// The heap over time, with what else there is on the same axis.
+#[derive(Debug)]
+pub(crate) struct History {
+    /// The heap.
+    pub(crate) heap: Timeline,
+    /// Resident bytes by step; empty where nobody looked.
+    pub(crate) resident: Vec<i64>,
+    /// Processor time by step, nanoseconds; empty where nobody looked.
+    pub(crate) processor: Vec<i64>,
+    /// The moments that programs named, by time.
+    pub(crate) marks: Vec<Mark>,
+    /// Length of the recording.
+    pub(crate) duration: u64,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// The file, as the debug information names it.
+    pub(crate) path: PathBuf,
+    /// The line in it, from 1; 0 where only the file is known.
+    pub(crate) line: u32,
+}
+
+/// A row for a stack or a line.
+#[derive(Clone, Debug)]
+pub(crate) struct StackRow {
+    /// Its numbers, in the columns of the header.
+    pub(crate) numbers: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its stack; none of a line.
+    pub(crate) node: Option<NodeId>,
+    /// Where it is.
+    pub(crate) place: Option<Place>,
+}
+
+/// Rows, and what stands over them.
+#[derive(Debug)]
+pub(crate) struct StackList {
+    /// What the page is about, and what to know before believing it.
+    pub(crate) about: Vec<String>,
+    /// Over the numbers.
+    pub(crate) header: String,
+    /// The most expensive first.
+    pub(crate) rows: Vec<StackRow>,
+    /// The names.
+    pub(crate) loaded: Arc<Loaded>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// Of a view.
+    View(Arc<View>),
+    /// Of an inverted tree, with its names.
+    Inverted(Arc<View>, Arc<Tree>),
+    /// Of a function, with its names: its callers, and the tree below it.
+    Function(Arc<View>, Arc<[(LabelId, Amount)]>, Arc<Tree>),
+    /// Of the heap over time.
+    History(Arc<History>),
+    /// Of a text.
+    Text(Arc<Document>),
+    /// Of rows.
+    List(Arc<StackList>),
+    /// Of a source file.
+    Source(Arc<SourceText>),
+    /// Why there is no answer.
+    Failed(String),
+}

@@ -1,0 +1,303 @@
+//! Answers requests: where the viewer is called.
+
+use super::answer::{Answer, History, Mark, Place, StackList, StackRow, View};
+use super::document::Document;
+use super::request::{ListTopic, Question, Request, Topic, at};
+use super::source::SourceText;
+use crate::shell::Options;
+use capture::NodeId;
+use std::cmp::Reverse;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use viewer::analysis::{
+    Amount, FunctionCost, Metric, Names, Neighbours, Step, Tree, call_of, functions, lines, meaningful,
+    natural, processor_time, resident, rows,
+};
+use viewer::format::{bytes, count, percent};
+use viewer::lives::{Lifetimes, Sizes, Threads};
+use viewer::query::{Part, Query};
+use viewer::suppression::Suppressions;
+use viewer::text::{self, Style, escape, fit_name, stack_line};
+use viewer::{DiffOptions, Error, Loaded, Moments, compare_moments};
+
+/// Steps of the heap over time: more than a terminal has columns.
+const STEPS: usize = 512;
+
+/// Rows of the tables in texts, and of lists.
+const TEXT_ROWS: usize = 20;
+const LIST_ROWS: usize = 5000;
+
+/// An inverted tree is taken apart down to this share of the total: one in so many.
+const INVERTED_PARTS: i64 = 2000;
+
+/// Columns of a name where nobody cuts it.
+const WIDE: usize = 400;
+
+/// A capture that is asked about, with the last counts: most requests need no other.
+pub(crate) struct Asked {
+    options: Options,
+    stop: Arc<AtomicBool>,
+    counted: Option<(Question, Arc<Loaded>)>,
+    view: Option<Arc<View>>,
+}
+
+impl Asked {
+    /// Of a file. Passes over its events end soon after `stop` was set.
+    pub(crate) fn new(options: Options, stop: Arc<AtomicBool>) -> Self {
+        Self { options, stop, counted: None, view: None }
+    }
+
+    /// The answer, whatever it takes.
+    pub(crate) fn answer(&mut self, request: &Request) -> Answer {
+        self.try_answer(request).unwrap_or_else(|error| Answer::Failed(error.to_string()))
+    }
+
+    fn try_answer(&mut self, request: &Request) -> Result<Answer, Error> {
+        Ok(match request {
+            Request::View(question) => Answer::View(self.view(question)?),
+            Request::Inverted(question) => {
+                let view = self.view(question)?;
+                let Loaded { profile, tables, names, .. } = &*view.loaded;
+                let total = question.metric.rank(question.metric.of(&profile.total));
+                let least = (total / INVERTED_PARTS).max(1);
+                let tree = Tree::inverted(profile, tables, names, question.metric, least);
+                Answer::Inverted(view, Arc::new(tree))
+            }
+            Request::Function(question, label) => {
+                let view = self.view(question)?;
+                let Neighbours { callers, below } = Neighbours::of(&view.tree, *label, question.metric);
+                Answer::Function(view, callers.into(), Arc::new(below))
+            }
+            Request::History(range) => Answer::History(Arc::new(self.history(*range)?)),
+            Request::Text(topic, question, width) => {
+                Answer::Text(Arc::new(self.text(*topic, question, *width)?))
+            }
+            Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
+            Request::Source(path) => Answer::Source(Arc::new(SourceText::read(path))),
+        })
+    }
+
+    fn moments(&self) -> Result<Moments, Error> {
+        let Options { file, cache, .. } = &self.options;
+        Ok(Moments::with_cache(file, cache.clone())?.until(self.stop.clone()))
+    }
+
+    fn loaded(&mut self, question: &Question) -> Result<Arc<Loaded>, Error> {
+        if let Some((counted, loaded)) = &self.counted
+            && counted.counts_like(question)
+        {
+            return Ok(loaded.clone());
+        }
+        let loaded = self.moments()?.seen(&question.query(), &question.lens, self.options.naming.clone())?;
+        let loaded = Arc::new(loaded);
+        self.counted = Some((question.clone(), loaded.clone()));
+        Ok(loaded)
+    }
+
+    fn view(&mut self, question: &Question) -> Result<Arc<View>, Error> {
+        if let Some(view) = self.view.as_ref().filter(|view| view.question == *question) {
+            return Ok(view.clone());
+        }
+        let loaded = self.loaded(question)?;
+        let Loaded { profile, tables, names, .. } = &*loaded;
+        let tree = Tree::top_down(profile, tables, names, question.metric);
+        let functions = functions(&tree, names);
+        let orders = orders(&functions, names, question.metric);
+        let view = View {
+            question: question.clone(),
+            loaded: loaded.clone(),
+            tree: Arc::new(tree),
+            functions,
+            orders,
+        };
+        Ok(self.view.insert(Arc::new(view)).clone())
+    }
+
+    fn history(&mut self, range: Option<(u64, u64)>) -> Result<History, Error> {
+        let part = range.map_or(Part::Whole, |(from, to)| Part::Range(at(from), at(to)));
+        let mut moments = self.moments()?;
+        let (heap, profile) = moments.timeline(&part, STEPS)?;
+        let loaded = moments.show(profile, viewer::Naming::Stored);
+        let ends: Vec<u64> = (0..heap.buckets.len()).map(|bucket| heap.end_of(bucket)).collect();
+        let resident = resident(&loaded.counters, &loaded.tables.processes, ends.iter().copied());
+        let processor = processor_time(&loaded.counters, &ends);
+        let mut marks: Vec<Mark> = loaded
+            .marks()
+            .map(|row| Mark { time: row.mark.time, name: escape(row.name).into_owned() })
+            .collect();
+        marks.sort_by_key(|mark| mark.time);
+        Ok(History { resident, processor, marks, duration: loaded.duration_ns(), heap })
+    }
+
+    fn text(&mut self, topic: Topic, question: &Question, width: u16) -> Result<Document, Error> {
+        let style = Style { color: true, width: Some(usize::from(width)) };
+        let (query, naming) = (question.query(), self.options.naming.clone());
+        let filter = question.lens.filter.as_ref();
+        let mut out = Vec::new();
+        match topic {
+            Topic::Overview => {
+                let loaded = self.loaded(question)?;
+                text::overview(&mut out, &loaded, &style)?;
+                writeln!(out)?;
+                text::info(&mut out, &loaded, &style)?;
+            }
+            Topic::Sizes => {
+                let (loaded, sizes) = self.moments()?.lives(&query, filter, naming, Sizes::new)?;
+                text::sizes(&mut out, &loaded, &sizes.finish(), 3, &style)?;
+            }
+            Topic::Lifetimes => {
+                let (loaded, lives) = self.moments()?.lives(&query, filter, naming, Lifetimes::new)?;
+                text::lifetimes(&mut out, &loaded, &lives.finish(), TEXT_ROWS, &style)?;
+            }
+            Topic::Threads => {
+                let (loaded, threads) = self.moments()?.lives(&query, filter, naming, Threads::new)?;
+                text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
+            }
+            Topic::Diff(from, to) => {
+                let compared = compare_moments(self.moments()?, at(from), at(to), Query::default(), naming)?;
+                let metric = Metric::Live;
+                for tree in [false, true] {
+                    let options = DiffOptions { metric, tree, limit: Some(TEXT_ROWS), min: None };
+                    text::diff(&mut out, &compared, &options, &style)?;
+                    writeln!(out)?;
+                }
+            }
+        }
+        Ok(Document::of(&String::from_utf8_lossy(&out)))
+    }
+
+    fn list(&mut self, topic: ListTopic, question: &Question) -> Result<StackList, Error> {
+        match topic {
+            ListTopic::Leaks => {
+                let naming = self.options.naming.clone();
+                let rules = Suppressions { of_programs: true, built_in: true, ..Suppressions::default() };
+                let loaded = self.moments()?.leaks(&question.query(), &question.lens, &rules, naming)?;
+                Ok(stacks(Arc::new(loaded), Metric::Leaked, "still allocated at the end"))
+            }
+            ListTopic::Temporary => {
+                let about = "freed by the thread that allocated it, before its next allocation";
+                Ok(stacks(self.loaded(question)?, Metric::Temporary, about))
+            }
+            ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
+        }
+    }
+}
+
+/// Functions by total, by their own part, and by name.
+fn orders(functions: &[FunctionCost], names: &Names, metric: Metric) -> [Vec<u32>; 3] {
+    let mut by_name: Vec<u32> = (0..u32::try_from(functions.len()).unwrap_or(u32::MAX)).collect();
+    let name = |place: u32| names.label(functions[place as usize].label).name.as_str();
+    by_name.sort_by(|&a, &b| natural(name(a), name(b)));
+    let by = |amount: fn(&FunctionCost) -> Amount| {
+        let mut places = by_name.clone();
+        places.sort_by_key(|&place| Reverse(metric.order(amount(&functions[place as usize]))));
+        places
+    };
+    [by(|cost| cost.total), by(|cost| cost.own), by_name]
+}
+
+/// Rows of stacks by one metric.
+fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
+    let total = metric.of(&loaded.profile.total);
+    let all = rows(&loaded.profile, metric);
+    let mut about =
+        vec![format!("{} in {} {meaning}", bytes(total.bytes), stacks_and_blocks(all.len(), total))];
+    if let Some(suppressed) = &loaded.suppressed {
+        let hidden = suppressed.total;
+        if !hidden.is_zero() {
+            about.push(format!("{} in {} left out by rules", bytes(hidden.bytes), count(hidden.blocks)));
+        }
+    }
+    if all.len() > LIST_ROWS {
+        about.push(format!("the first {} stacks are shown", count(LIST_ROWS as i128)));
+    }
+    let style = Style { color: false, width: Some(WIDE) };
+    let row = |row: &viewer::analysis::Row| {
+        let amount = metric.of(&row.cost);
+        let call = call_of(&loaded.tables, row.node);
+        StackRow {
+            numbers: numbers(metric, amount, total),
+            name: format!("{} [{call}]", stack_line(&loaded, row.node, &style, 0)),
+            node: Some(row.node),
+            place: meaningful(&loaded.tables, &loaded.names, row.node)
+                .next()
+                .and_then(|(_, step)| place(&loaded, &step)),
+        }
+    };
+    let rows = all.iter().take(LIST_ROWS).map(row).collect();
+    StackList { about, header: header(metric).to_owned() + "  stack", rows, loaded }
+}
+
+fn stacks_and_blocks(stacks: usize, total: Amount) -> String {
+    let blocks = viewer::format::counted(total.blocks, "block");
+    format!("{blocks} of {}", viewer::format::counted(stacks as i128, "stack"))
+}
+
+/// Rows of source lines.
+fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
+    let Loaded { profile, tables, names, .. } = &*loaded;
+    let mut costs = lines(profile, tables, names);
+    costs.retain(|cost| !metric.of(&cost.cost).is_zero());
+    let name = |label| names.label(label).name.as_str();
+    costs.sort_by(|a, b| {
+        let order = |cost: &viewer::analysis::LineCost| metric.order(metric.of(&cost.cost));
+        order(b).cmp(&order(a)).then_with(|| natural(name(a.label), name(b.label)))
+    });
+    let total = metric.of(&profile.total);
+    let rows = costs.iter().take(LIST_ROWS).map(|cost| {
+        let step = Step { label: cost.label, file: cost.file, line: cost.line, inlined: false };
+        let function = fit_name(names, cost.label, 60);
+        let text = text::place(&loaded, &step)
+            .map_or_else(|| function.clone(), |place| format!("{place}  {function}"));
+        let amount = metric.of(&cost.cost);
+        StackRow {
+            numbers: numbers(metric, amount, total),
+            name: text,
+            node: None,
+            place: place(&loaded, &step),
+        }
+    });
+    let rows = rows.collect();
+    let about = vec!["The innermost line of each stack that is not the standard library's".to_owned()];
+    StackList { about, header: header(metric).to_owned() + "  line", rows, loaded }
+}
+
+/// Where a step is in the source.
+pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
+    let path = loaded.tables.string(step.file?);
+    (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
+}
+
+/// The steps of a stack, innermost first.
+pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<Step> {
+    viewer::analysis::functions_of(&loaded.tables, &loaded.names, node).map(|(_, step)| step).collect()
+}
+
+/// `  12.3 MiB   45.6 %       1,234`.
+pub(crate) fn numbers(metric: Metric, amount: Amount, total: Amount) -> String {
+    let share = percent(metric.rank(amount), metric.rank(total));
+    let (first, second) = pair(metric, amount);
+    format!("{first:>10}  {share:>7}  {second:>10}")
+}
+
+/// What stands over these columns.
+pub(crate) fn header(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Peak | Metric::Leaked | Metric::Live => "     bytes    share      blocks",
+        Metric::Bytes => "     bytes    share       calls",
+        Metric::Allocations | Metric::Temporary => "     calls    share       bytes",
+        Metric::Cpu => "   samples    share        time",
+    }
+}
+
+/// The number that ranks, and the other one.
+pub(crate) fn pair(metric: Metric, amount: Amount) -> (String, String) {
+    match metric {
+        Metric::Cpu => {
+            (count(amount.blocks), viewer::format::duration(u64::try_from(amount.bytes).unwrap_or(0)))
+        }
+        _ if metric.counts_blocks() => (count(amount.blocks), bytes(amount.bytes)),
+        _ => (bytes(amount.bytes), count(amount.blocks)),
+    }
+}

@@ -1,0 +1,17 @@
+//! What is asked about a capture, and who answers.
+
+mod answer;
+mod ask;
+mod document;
+mod request;
+mod source;
+mod worker;
+
+pub(crate) use answer::{Answer, History, Place, StackList, StackRow, View};
+#[cfg(test)]
+pub(crate) use ask::Asked;
+pub(crate) use ask::{header, numbers, pair, place, steps};
+pub(crate) use document::{Document, Tone};
+pub(crate) use request::{ListTopic, Question, Request, Topic, at};
+pub(crate) use source::SourceText;
+pub(crate) use worker::Worker;

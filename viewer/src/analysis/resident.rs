@@ -1,0 +1,103 @@
+//! What counters said of all processes together, in steps of time: for tracks beside that of the heap.
+
+use super::counters::{Counters, Point};
+use capture::{CounterKind, Process, ProcessId};
+use std::collections::BTreeMap;
+
+/// The most that all processes had resident together, in each step, of which the ends are given; none where nobody looked.
+/// Processes are looked at some times a second, so one counts with its last value until the next one, or its end.
+pub fn resident(counters: &Counters, processes: &[Process], ends: impl Iterator<Item = u64>) -> Vec<i64> {
+    let mut points: Vec<(u64, ProcessId, u64)> = Vec::new();
+    for (process, kind, _, series) in counters.iter() {
+        let Some(process) = process.filter(|_| kind == CounterKind::Rss) else { continue };
+        points.extend(series.iter().map(|point| (point.time, process, point.value)));
+        let end = processes.get(process.index()).and_then(|process| process.end.as_ref());
+        points.extend(end.map(|end| (end.time, process, 0)));
+    }
+    if points.is_empty() {
+        return Vec::new();
+    }
+    points.sort_unstable();
+    let mut points = points.into_iter().peekable();
+    let mut held: BTreeMap<ProcessId, u64> = BTreeMap::new();
+    let mut sum = 0_u64;
+    let most = ends.map(|end| {
+        let mut most = sum;
+        while let Some((_, process, value)) = points.next_if(|(time, ..)| *time <= end) {
+            let before = held.insert(process, value).unwrap_or(0);
+            sum = sum.wrapping_sub(before).wrapping_add(value);
+            most = most.max(sum);
+        }
+        most.cast_signed()
+    });
+    most.collect()
+}
+
+/// The nanoseconds of processors that all processes together used in each step, their threads and the kernel's work for
+/// them included; none where nobody looked. What was used between two looks is spread evenly over that time.
+pub fn processor_time(counters: &Counters, ends: &[u64]) -> Vec<i64> {
+    let mut used = vec![0.0; ends.len()];
+    let mut is_known = false;
+    for (process, kind, _, series) in counters.iter() {
+        if process.is_none() || !matches!(kind, CounterKind::UserTime | CounterKind::SystemTime) {
+            continue;
+        }
+        is_known = true;
+        series.windows(2).for_each(|pair| spread(&mut used, ends, pair[0], pair[1]));
+    }
+    if is_known { used.into_iter().map(|time: f64| time.round() as i64).collect() } else { Vec::new() }
+}
+
+/// Adds what a counter grew by between two points to the steps between them.
+fn spread(used: &mut [f64], ends: &[u64], from: Point, to: Point) {
+    let grown = to.value.saturating_sub(from.value) as f64;
+    let length = to.time.saturating_sub(from.time).max(1) as f64;
+    let first = ends.partition_point(|&end| end <= from.time);
+    let mut begin = from.time;
+    for (step, &end) in ends.iter().enumerate().skip(first) {
+        let end = end.min(to.time);
+        used[step] += grown * end.saturating_sub(begin) as f64 / length;
+        if end >= to.time {
+            return;
+        }
+        begin = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Counter, ProcessEnd};
+
+    /// Check that processes add up, each with its last value, and are gone after their end.
+    #[test]
+    fn resident_memory_adds_up() {
+        let mut counters = Counters::default();
+        for (time, process, value) in [(5, 0, 100), (15, 0, 300), (16, 0, 50), (25, 1, 7)] {
+            let process = Some(ProcessId(process));
+            counters.add(&Counter { time, process, kind: CounterKind::Rss, instance: 0, value });
+        }
+        let end =
+            |time| Process { end: Some(ProcessEnd { time, ..ProcessEnd::default() }), ..Process::default() };
+        let ends = || [10, 20, 30, 40, 50].into_iter();
+        assert_eq!(resident(&counters, &[end(35), end(90)], ends()), [100, 300, 57, 57, 7]);
+        assert!(resident(&Counters::default(), &[], ends()).is_empty());
+    }
+
+    /// Check that processor time is spread between two looks, over all processes, and that its sum is kept.
+    #[test]
+    fn processor_time_is_spread() {
+        let mut counters = Counters::default();
+        for (time, process, kind, value) in [
+            (0, 0, CounterKind::UserTime, 0),
+            (40, 0, CounterKind::UserTime, 400),
+            (15, 1, CounterKind::SystemTime, 100),
+            (25, 1, CounterKind::SystemTime, 110),
+            (25, 1, CounterKind::Threads, 9),
+        ] {
+            counters.add(&Counter { time, process: Some(ProcessId(process)), kind, instance: 0, value });
+        }
+        assert_eq!(processor_time(&counters, &[10, 20, 30, 40, 50]), [100, 105, 105, 100, 0]);
+        assert!(processor_time(&Counters::default(), &[10]).is_empty());
+    }
+}

@@ -1,0 +1,142 @@
+//! A page as it is seen, to be pasted elsewhere: rows of numbers and an indented name, as text, Markdown or HTML.
+//!
+//! Whoever shows rows makes an outline of just these rows; so what is copied from a terminal is what was on it, and a report
+//! in another form has the rows of the one in text.
+
+mod html;
+mod markdown;
+mod plain;
+mod report;
+
+pub use report::outline;
+
+use std::io::{self, Write};
+use std::str::FromStr;
+
+/// How an outline is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// In columns.
+    #[default]
+    Text,
+    /// A table that wikis and issue trackers understand.
+    Markdown,
+    /// A page of its own, without script.
+    Html,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Form; 3] = [Form::Text, Form::Markdown, Form::Html];
+
+    /// The word that names it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Text => "text",
+            Form::Markdown => "markdown",
+            Form::Html => "html",
+        }
+    }
+}
+
+impl FromStr for Form {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|form| form.name() == name)
+            .ok_or_else(|| format!("there is no form `{name}`"))
+    }
+}
+
+/// Rows under a title.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// What the rows are about, a line each.
+    pub title: Vec<String>,
+    /// What stands over the numbers, and at last over the names.
+    pub columns: Vec<String>,
+    /// From top to bottom.
+    pub rows: Vec<OutlineRow>,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutlineRow {
+    /// In the columns' order; an empty one is left blank.
+    pub numbers: Vec<String>,
+    /// Levels that the name is moved to the right.
+    pub indent: usize,
+    /// The name, as it was recorded: it is made harmless here.
+    pub name: String,
+    /// True for a name that nobody wrote: what stands for an unknown function, or sums others up.
+    pub is_generated: bool,
+}
+
+impl Outline {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut dyn Write, form: Form) -> io::Result<()> {
+        match form {
+            Form::Text => plain::write(out, self),
+            Form::Markdown => markdown::write(out, self),
+            Form::Html => html::write(out, self),
+        }
+    }
+
+    /// The same as a text.
+    pub fn to_text(&self, form: Form) -> String {
+        let mut text = Vec::new();
+        // Nothing can fail in memory.
+        let _ = self.write(&mut text, form);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Outline {
+        let row = |bytes: &str, indent, name: &str, is_generated| OutlineRow {
+            numbers: vec![bytes.to_owned(), String::new()],
+            indent,
+            name: name.to_owned(),
+            is_generated,
+        };
+        Outline {
+            title: vec!["app.memprof: peak".to_owned()],
+            columns: ["bytes", "self", "function"].map(str::to_owned).into(),
+            rows: vec![
+                row("12.3 MiB", 0, "[Everything]", true),
+                row("1 B", 2, "map<a|b, c*>::f\u{1b}[1m `x` <script>", false),
+            ],
+        }
+    }
+
+    /// Check the columns of the text, and that a name cannot act on a terminal.
+    #[test]
+    fn text_is_in_columns() {
+        let expected = "app.memprof: peak\n\n     bytes  self  function\n  12.3 MiB        [Everything]\n       1 B            map<a|b, c*>::f\\u{1b}[1m `x` <script>\n";
+        assert_eq!(example().to_text(Form::Text), expected);
+    }
+
+    /// Check that a name cannot end a cell of a Markdown table, and that its levels are kept.
+    #[test]
+    fn markdown_is_a_table() {
+        let expected = "app.memprof: peak\n\n| bytes | self | function |\n|---:|---:|:---|\n| 12.3 MiB |  | *[Everything]* |\n| 1 B |  | &nbsp;&nbsp;&nbsp;&nbsp;`` map<a\\|b, c*>::f\\u{1b}[1m `x` <script> `` |\n";
+        assert_eq!(example().to_text(Form::Markdown), expected);
+    }
+
+    /// Check that a name is text in the page, whatever is in it, and that the page allows no script.
+    #[test]
+    fn html_has_text_only() {
+        let page = example().to_text(Form::Html);
+        assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
+        assert!(page.contains("default-src 'none'") && page.contains("padding-left:2em"), "{page}");
+        assert!(page.contains("<i>[Everything]</i>"), "{page}");
+    }
+}

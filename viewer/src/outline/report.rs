@@ -1,0 +1,132 @@
+//! The rows of a report.
+
+use super::{Outline, OutlineRow};
+use crate::analysis::{
+    Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows,
+};
+use crate::format::{bytes, count, counted, duration, percent};
+use crate::loaded::Loaded;
+use crate::options::{ReportOptions, Shape};
+use crate::text::{Style, stack_line, warning_texts};
+
+/// The rows that a report in text has, with full names.
+pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
+    let metric = options.metric;
+    let total = metric.of(&loaded.profile.total);
+    let cutoff = options.cutoff_for_text(total);
+    let (first, second) = heads(metric);
+    let columns = match options.shape {
+        Shape::Stacks => vec![first, "share", second, "stack"],
+        _ => vec![first, "share", second, "self", "function"],
+    };
+    let rows = match options.shape {
+        _ if total.is_zero() => Vec::new(),
+        Shape::Stacks => of_stacks(loaded, metric, total, cutoff),
+        Shape::Functions => of_functions(loaded, metric, total, cutoff),
+        Shape::Tree => {
+            let tree = Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, metric);
+            of_tree(loaded, &tree, metric, total, cutoff)
+        }
+        Shape::Inverted => {
+            let Loaded { profile, tables, names, .. } = loaded;
+            let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
+            of_tree(loaded, &tree, metric, total, cutoff)
+        }
+    };
+    Outline { title: title(loaded, metric), columns: columns.into_iter().map(str::to_owned).collect(), rows }
+}
+
+/// What stands over the number that ranks, and over the other one.
+fn heads(metric: Metric) -> (&'static str, &'static str) {
+    match metric {
+        Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
+        Metric::Bytes => ("bytes", "calls"),
+        Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
+        Metric::Cpu => ("samples", "time"),
+    }
+}
+
+fn title(loaded: &Loaded, metric: Metric) -> Vec<String> {
+    let file = &loaded.source.file;
+    let mut lines = vec![format!("{file}: {}", metric.name())];
+    lines.extend(warning_texts(loaded).into_iter().map(|line| format!("warning: {line}")));
+    lines
+}
+
+fn numbers(metric: Metric, amount: Amount, total: Amount) -> Vec<String> {
+    let share = percent(metric.rank(amount), metric.rank(total));
+    let (bytes, blocks) = (bytes(amount.bytes), count(amount.blocks));
+    match metric {
+        Metric::Cpu => vec![blocks, share, duration(amount.bytes.max(0).cast_unsigned())],
+        _ if metric.counts_blocks() => vec![blocks, share, bytes],
+        _ => vec![bytes, share, blocks],
+    }
+}
+
+fn own(metric: Metric, own: Amount) -> String {
+    match own.is_zero() {
+        true => String::new(),
+        false if metric.counts_blocks() => count(own.blocks),
+        false => bytes(own.bytes),
+    }
+}
+
+fn of_label(loaded: &Loaded, label: LabelId) -> (String, bool) {
+    let label = loaded.names.label(label);
+    (label.name.clone(), !matches!(label.kind, Kind::Function(..) | Kind::Process))
+}
+
+fn rest(hidden: usize, noun: &str, numbers: Vec<String>) -> Option<OutlineRow> {
+    let name = format!("{} not shown", counted(hidden as u64, noun));
+    (hidden > 0).then_some(OutlineRow { numbers, indent: 0, name, is_generated: true })
+}
+
+fn of_tree(loaded: &Loaded, tree: &Tree, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
+    let mut found = Vec::new();
+    let mut open = vec![(Tree::ROOT, 0)];
+    while let Some((id, indent)) = open.pop() {
+        let (name, is_generated) = of_label(loaded, tree.node(id).label);
+        let mut cells = numbers(metric, tree.node(id).total, total);
+        cells.push(own(metric, tree.own(id)));
+        found.push(OutlineRow { numbers: cells, indent, name, is_generated });
+        let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
+        // An only child stands in the column of its caller, so that deep stacks can be read.
+        let below = indent + usize::from(shown.children.len() > 1);
+        open.extend(shown.children.iter().rev().map(|&child| (child, below)));
+    }
+    found
+}
+
+fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
+    let tree = Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, metric);
+    let mut costs = functions(&tree, &loaded.names);
+    let name = |label| loaded.names.label(label).name.as_str();
+    costs.sort_by(|a, b| {
+        let rank = |cost: &crate::analysis::FunctionCost| (metric.order(cost.total), metric.order(cost.own));
+        rank(b).cmp(&rank(a)).then_with(|| natural(name(a.label), name(b.label)))
+    });
+    let large = costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least);
+    let shown = large.take(cutoff.limit).count();
+    let rows = costs[..shown].iter().map(|cost| {
+        let (name, is_generated) = of_label(loaded, cost.label);
+        let mut cells = numbers(metric, cost.total, total);
+        cells.push(own(metric, cost.own));
+        OutlineRow { numbers: cells, indent: 0, name, is_generated }
+    });
+    rows.chain(rest(costs.len() - shown, "smaller function", Vec::new())).collect()
+}
+
+fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
+    let all = rows(&loaded.profile, metric);
+    let amount = |row: &crate::analysis::Row| metric.of(&row.cost);
+    let large = all.iter().take_while(|row| metric.rank(amount(row)) >= cutoff.least);
+    let shown = large.take(cutoff.limit).count();
+    let found = all[..shown].iter().map(|row| OutlineRow {
+        numbers: numbers(metric, amount(row), total),
+        indent: 0,
+        name: stack_line(loaded, row.node, &Style::default(), 0),
+        is_generated: meaningful(&loaded.tables, &loaded.names, row.node).next().is_none(),
+    });
+    let sum = all[shown..].iter().fold(Amount::ZERO, |sum, row| sum + amount(row));
+    found.chain(rest(all.len() - shown, "smaller stack", numbers(metric, sum, total))).collect()
+}
