@@ -9,6 +9,7 @@
 //! It reads the capture as every view does, so recorder and program know nothing of it, and what a server has missed can be sent later.
 //! A span ends before the last time that is in the capture, since more may come at that time.
 
+use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::message;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use viewer::analysis::Metric;
 use viewer::query::{Anchor, Part, Query, When};
-use viewer::{ExportOptions, Format, Moments, Naming, Recorded};
+use viewer::{ExportOptions, Format, Moments, Recorded};
 
 /// Send profiles of a recording to a server, while it goes on
 ///
@@ -57,6 +58,8 @@ pub(crate) struct Arguments {
     /// Do not look up names that the capture lacks: while a recording goes on, that is all of them
     #[arg(long)]
     no_symbolize: bool,
+    #[command(flatten)]
+    symbols: Symbols,
 }
 
 /// A recorder writes at least once a second. One that has not for this long is gone.
@@ -176,7 +179,7 @@ fn send(arguments: &Arguments, name: &Name, started: u64, from: u64, until: u64)
 
 /// A part of the capture as a profile, and when the capture ends.
 fn profile(arguments: &Arguments, part: Part) -> anyhow::Result<(Vec<u8>, u64)> {
-    let naming = if arguments.no_symbolize { Naming::Stored } else { Naming::FromFiles };
+    let naming = arguments.symbols.naming(arguments.no_symbolize);
     let mut moments = Moments::open(&arguments.file)?;
     let counted = moments.profile(&Query::of(part))?;
     let loaded = moments.show(counted, naming);

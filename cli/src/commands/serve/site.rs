@@ -119,7 +119,7 @@ impl Site {
             None => moments.history()?,
             Some((from, to)) => moments.history_within(from, to)?,
         };
-        let loaded = moments.show(profile, self.naming);
+        let loaded = moments.show(profile, self.naming.clone());
         let data = Arc::new(web::packed_data(&loaded, &history, &self.options)?);
         *known = Some((range, data.clone()));
         Ok(data)
