@@ -31,7 +31,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 pub type Answer = Result<String, String>;
 
 /// What obeys.
-type Obey = Box<dyn Fn(&[OsString]) -> Answer + Send>;
+pub(crate) type Obey = Box<dyn Fn(&[OsString]) -> Answer + Send>;
 
 /// Why a collector could not be asked, or what it said.
 #[derive(Debug, thiserror::Error)]

@@ -28,6 +28,7 @@ pub mod import;
 pub mod launch;
 pub mod target;
 
+mod desk;
 mod error;
 mod log;
 mod occasions;
@@ -61,6 +62,7 @@ mod heads;
 mod item;
 mod merge;
 mod queue;
+mod writing;
 
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;

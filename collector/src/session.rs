@@ -1,42 +1,37 @@
 //! One recording from its start to the finished capture.
 
 use crate::attach::{self, Refusal};
-use crate::clock::{Clock, thread_cpu_ns};
-use crate::commands::{Answer, Ear};
+use crate::clock::Clock;
+use crate::commands::{Ear, Obey};
 use crate::counters::{Counters, Subjects};
+use crate::desk::Desk;
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
-use crate::listener::{Host, Listener, Rules};
+use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
-use crate::orders::{Mark, Order, Orders};
 use crate::perf::{Sampler, Samples};
 use crate::pipeline::Pipeline;
-use crate::queue::{Received, Receiver, queue};
+use crate::queue::queue;
 use crate::sleeper::Bell;
-use crate::snapshot::{self, SoFar};
 use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
+use crate::writing::{Inputs, Written, overhead, write};
 use crate::{Error, OnFull, Options, symbolize};
-use capture::{Counter, CpuSummary, Create, Effort, Metadata, Overhead, Summary, Writer};
+use capture::{CpuSummary, Create, Effort, Metadata, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// How often whole chunks are written, so that readers of the growing file see it grow.
-const FLUSH: Duration = Duration::from_millis(900);
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// One recording. Agents connect to its socket; everything they record goes to one capture.
 #[derive(Debug)]
 pub struct Session {
-    path: PathBuf,
     symbolize: bool,
     symbols: symbols::Options,
     /// Dropped first when the recording ends: no agent is taken in any more.
@@ -51,22 +46,12 @@ pub struct Session {
     sampler: Result<Sampler, CpuSummary>,
     counters: Counters,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
-    clock: Clock,
-    /// To the writer's thread.
-    orders: mpsc::Sender<Order>,
+    /// Where wishes go.
+    desk: Desk,
     /// Processes that are alive.
     subjects: Subjects,
     /// Hears commands, when it is to.
     ear: Option<Ear>,
-}
-
-/// What the writer tells about its progress.
-#[derive(Debug, Default)]
-struct Written {
-    live_bytes: AtomicU64,
-    lost: AtomicU64,
-    bytes: AtomicU64,
-    processes: AtomicU32,
 }
 
 /// How a recording goes, for the progress line.
@@ -159,18 +144,12 @@ impl Session {
         let lookout = Lookout::new(options.occasions);
         let inputs = Inputs { queue, samples, readings, orders: given, lookout };
         let writer = spawn("writer", move || write(pipeline, inputs, &out))?;
-        let ear = if options.hears_commands {
-            let desk =
-                Desk { path: options.output.clone(), orders: orders.clone(), clock, host: listener.host() };
-            Some(
-                Ear::open(Box::new(move |words: &[OsString]| desk.obey(words)))
-                    .map_err(system("listen for commands"))?,
-            )
-        } else {
-            None
+        let desk = Desk { path: options.output, clock, orders, host: listener.host() };
+        let ear = match options.hears_commands {
+            true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
+            false => None,
         };
         Ok(Session {
-            path: options.output,
             symbolize: options.symbolize,
             symbols: options.symbols,
             listener,
@@ -183,8 +162,7 @@ impl Session {
             sampler,
             counters,
             exits: Arc::default(),
-            clock,
-            orders,
+            desk,
             subjects,
             ear,
         })
@@ -235,7 +213,7 @@ impl Session {
     /// # Errors
     /// When it cannot be written.
     pub fn snapshot(&self, output: &Path) -> Result<(), Error> {
-        snapshot(&self.orders, &self.clock, None, &self.path, output)
+        self.desk.snapshot(None, output)
     }
 
     /// Marks this moment with a name, for one process or the whole recording; false if there was no thread yet that could
@@ -244,12 +222,12 @@ impl Session {
     /// # Errors
     /// When nothing is written any more.
     pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
-        mark(&self.orders, &self.clock, pid, name)
+        self.desk.mark(pid, name)
     }
 
     /// The capture that is written.
     pub fn output(&self) -> &Path {
-        &self.path
+        &self.desk.path
     }
 
     /// How it goes.
@@ -278,7 +256,6 @@ impl Session {
     /// When the capture could not be written.
     pub fn stop(self, cancel_symbols: Arc<AtomicBool>, unrecorded: Vec<String>) -> Result<Finished, Error> {
         let Session {
-            path,
             symbolize,
             symbols,
             listener,
@@ -291,12 +268,11 @@ impl Session {
             sampler,
             counters,
             exits,
-            clock,
-            orders: _,
+            desk: Desk { path, clock, orders, host },
             subjects: _,
             ear,
         } = self;
-        drop(ear);
+        drop((ear, orders, host));
         drop(counters);
         // While the writer still takes what comes.
         let cpu = sampler.map_or_else(|summary| summary, Sampler::stop);
@@ -358,6 +334,11 @@ fn spawn<T: Send + 'static>(
         .map_err(|source| Error::System { what: "start a thread", source })
 }
 
+/// Has commands obeyed at a desk.
+fn obey(desk: Desk) -> Obey {
+    Box::new(move |words| desk.obey(words))
+}
+
 fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let text =
@@ -390,156 +371,6 @@ pub(crate) fn cannot_create(path: &Path, error: capture::Error) -> Error {
             Error::OutputExists { path: path.to_owned() }
         }
         source => Error::Capture { path: path.to_owned(), source },
-    }
-}
-
-fn mark(orders: &mpsc::Sender<Order>, clock: &Clock, pid: Option<u32>, name: &str) -> Result<bool, Error> {
-    let (done, answer) = mpsc::channel();
-    let mark = Mark { pid, name: name.to_owned(), time: clock.now() };
-    orders.send(Order::Mark(mark, done)).map_err(|_| Error::Crashed)?;
-    answer.recv().map_err(|_| Error::Crashed)
-}
-
-fn snapshot(
-    orders: &mpsc::Sender<Order>,
-    clock: &Clock,
-    pid: Option<u32>,
-    capture: &Path,
-    output: &Path,
-) -> Result<(), Error> {
-    let failed = |source| Error::Capture { path: output.to_owned(), source };
-    // One that comes before the first thread has nothing to be marked in.
-    mark(orders, clock, pid, &output.file_stem().unwrap_or_default().to_string_lossy())?;
-    let (asked, answer) = mpsc::channel();
-    orders.send(Order::SoFar(asked)).map_err(|_| Error::Crashed)?;
-    let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
-    snapshot::write(capture, &so_far, output).map_err(failed)
-}
-
-/// Where commands are obeyed, in the thread that hears them.
-struct Desk {
-    path: PathBuf,
-    orders: mpsc::Sender<Order>,
-    clock: Clock,
-    host: Arc<Host>,
-}
-
-impl Desk {
-    fn obey(&self, words: &[OsString]) -> Answer {
-        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        match words.as_slice() {
-            ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
-                Ok(format!("process {pid} goes on unrecorded"))
-            }
-            ["snapshot" | "mark", pid, _] | ["detach", pid]
-                if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
-            {
-                Err(format!("process {pid} is not recorded by this collector"))
-            }
-            ["snapshot", pid, output] => {
-                snapshot(&self.orders, &self.clock, pid.parse().ok(), &self.path, Path::new(output))
-                    .map_err(|error| error.to_string())?;
-                Ok(format!("wrote {output}"))
-            }
-            ["mark", pid, name] => match mark(&self.orders, &self.clock, pid.parse().ok(), name) {
-                Ok(true) => Ok(format!("marked {name}")),
-                Ok(false) => Err(format!("process {pid} has done nothing yet that could be marked")),
-                Err(error) => Err(error.to_string()),
-            },
-            _ => Err("this collector does not know that command".to_string()),
-        }
-    }
-}
-
-/// What the writer takes.
-struct Inputs {
-    queue: Receiver,
-    samples: Samples,
-    readings: mpsc::Receiver<Vec<Counter>>,
-    orders: mpsc::Receiver<Order>,
-    lookout: Lookout,
-}
-
-impl Inputs {
-    /// Takes what there is beside the records of agents, without waiting for it.
-    fn beside(&self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
-        self.samples.try_each(|batch| pipeline.sampled(batch))?;
-        self.readings.try_iter().try_for_each(|counters| pipeline.counted(&counters))
-    }
-}
-
-/// The writer's thread: takes batches until there are no more. Gives the processor time that it took, too.
-fn write(
-    mut pipeline: Pipeline,
-    mut inputs: Inputs,
-    written: &Written,
-) -> Result<(Pipeline, u64), capture::Error> {
-    let mut flushed = Instant::now();
-    let mut orders = Orders::default();
-    loop {
-        let received = inputs.queue.receive(FLUSH);
-        let is_over = matches!(received, Received::Over);
-        if let Received::Batch(mut batch) = received {
-            let bytes = batch.bytes();
-            pipeline.take(&mut batch)?;
-            inputs.queue.finish(batch, bytes);
-        }
-        inputs.orders.try_iter().for_each(|order| orders.push(order));
-        inputs.beside(&mut pipeline)?;
-        if is_over {
-            orders.obey_all(&mut pipeline)?;
-            return Ok((pipeline, thread_cpu_ns()));
-        }
-        let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
-        if let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live) {
-            // Nobody waits for the answer.
-            let (done, _) = mpsc::channel();
-            orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));
-        }
-        orders.obey(&mut pipeline)?;
-        if flushed.elapsed() >= FLUSH {
-            pipeline.refresh()?;
-            flushed = Instant::now();
-        }
-        written.live_bytes.store(live, Ordering::Relaxed);
-        written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
-        written.bytes.store(pipeline.writer.length(), Ordering::Relaxed);
-        written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
-    }
-}
-
-impl Pipeline {
-    /// The capture as it would be if it ended now.
-    pub(crate) fn so_far(&mut self) -> Result<SoFar, capture::Error> {
-        self.refresh()?;
-        let summary = Summary {
-            duration_ns: self.now(),
-            lost: self.sums.losses(0),
-            overhead: overhead(self),
-            remarks: vec!["This is a snapshot: the recording went on.".into()],
-            ..Summary::default()
-        };
-        let end = self.writer.end_so_far(&summary)?;
-        Ok(SoFar { length: self.writer.length(), end })
-    }
-
-    /// Nanoseconds since the recording began.
-    fn now(&mut self) -> u64 {
-        let now = self.clock().now();
-        self.clock().nanoseconds(now)
-    }
-}
-
-fn overhead(pipeline: &mut Pipeline) -> Overhead {
-    let usage = crate::clock::own_usage();
-    let sums = pipeline.sums;
-    Overhead {
-        agent_cpu_ns: pipeline.clock().duration(sums.agent_ticks),
-        collector_cpu_ns: usage.cpu_ns,
-        wait_ns: sums.counters.wait_ns,
-        collector_peak_rss: usage.peak_rss,
-        shared_memory: sums.shared_memory,
-        agent_allocations: sums.counters.agent_allocations,
     }
 }
 

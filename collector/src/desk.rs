@@ -1,0 +1,67 @@
+//! Where those turn who want something of a recording: this process, and others through [`crate::commands`].
+
+use crate::Error;
+use crate::clock::Clock;
+use crate::commands::Answer;
+use crate::listener::Host;
+use crate::orders::{Mark, Order};
+use crate::snapshot;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+
+/// What is wanted is passed on to the writer's thread, or to whoever answers agents.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk {
+    /// The capture.
+    pub(crate) path: PathBuf,
+    pub(crate) clock: Clock,
+    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) host: Arc<Host>,
+}
+
+impl Desk {
+    /// Marks this moment: see [`crate::Session::mark`].
+    pub(crate) fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
+        let (done, answer) = mpsc::channel();
+        let mark = Mark { pid, name: name.to_owned(), time: self.clock.now() };
+        self.orders.send(Order::Mark(mark, done)).map_err(|_| Error::Crashed)?;
+        answer.recv().map_err(|_| Error::Crashed)
+    }
+
+    /// Writes a capture of all up to now: see [`crate::Session::snapshot`].
+    pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<(), Error> {
+        let failed = |source| Error::Capture { path: output.to_owned(), source };
+        // One that comes before the first thread has nothing to be marked in.
+        self.mark(pid, &output.file_stem().unwrap_or_default().to_string_lossy())?;
+        let (asked, answer) = mpsc::channel();
+        self.orders.send(Order::SoFar(asked)).map_err(|_| Error::Crashed)?;
+        let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
+        snapshot::write(&self.path, &so_far, output).map_err(failed)
+    }
+
+    /// Obeys a command, in the thread that has heard it.
+    pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        match words.as_slice() {
+            ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
+                Ok(format!("process {pid} goes on unrecorded"))
+            }
+            ["snapshot" | "mark", pid, _] | ["detach", pid]
+                if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
+            {
+                Err(format!("process {pid} is not recorded by this collector"))
+            }
+            ["snapshot", pid, output] => match self.snapshot(pid.parse().ok(), Path::new(output)) {
+                Ok(()) => Ok(format!("wrote {output}")),
+                Err(error) => Err(error.to_string()),
+            },
+            ["mark", pid, name] => match self.mark(pid.parse().ok(), name) {
+                Ok(true) => Ok(format!("marked {name}")),
+                Ok(false) => Err(format!("process {pid} has done nothing yet that could be marked")),
+                Err(error) => Err(error.to_string()),
+            },
+            _ => Err("this collector does not know that command".to_string()),
+        }
+    }
+}

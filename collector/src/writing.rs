@@ -1,0 +1,118 @@
+//! The writer's thread: from the drain thread's batches to the capture.
+
+use crate::clock::thread_cpu_ns;
+use crate::occasions::Lookout;
+use crate::orders::{Mark, Order, Orders};
+use crate::perf::Samples;
+use crate::pipeline::Pipeline;
+use crate::queue::{Received, Receiver};
+use crate::snapshot::SoFar;
+use capture::{Counter, Overhead, Summary};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// How often whole chunks are written, so that readers of the growing file see it grow.
+const FLUSH: Duration = Duration::from_millis(900);
+
+/// What the writer tells about its progress.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) live_bytes: AtomicU64,
+    pub(crate) lost: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) processes: AtomicU32,
+}
+
+/// What the writer takes.
+pub(crate) struct Inputs {
+    pub(crate) queue: Receiver,
+    pub(crate) samples: Samples,
+    pub(crate) readings: mpsc::Receiver<Vec<Counter>>,
+    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) lookout: Lookout,
+}
+
+impl Inputs {
+    /// Takes what there is beside the records of agents, without waiting for it.
+    fn beside(&self, pipeline: &mut Pipeline) -> Result<(), capture::Error> {
+        self.samples.try_each(|batch| pipeline.sampled(batch))?;
+        self.readings.try_iter().try_for_each(|counters| pipeline.counted(&counters))
+    }
+}
+
+/// Takes batches until there are no more. Gives the processor time that it took, too.
+pub(crate) fn write(
+    mut pipeline: Pipeline,
+    mut inputs: Inputs,
+    written: &Written,
+) -> Result<(Pipeline, u64), capture::Error> {
+    let mut flushed = Instant::now();
+    let mut orders = Orders::default();
+    loop {
+        let received = inputs.queue.receive(FLUSH);
+        let is_over = matches!(received, Received::Over);
+        if let Received::Batch(mut batch) = received {
+            let bytes = batch.bytes();
+            pipeline.take(&mut batch)?;
+            inputs.queue.finish(batch, bytes);
+        }
+        inputs.orders.try_iter().for_each(|order| orders.push(order));
+        inputs.beside(&mut pipeline)?;
+        if is_over {
+            orders.obey_all(&mut pipeline)?;
+            return Ok((pipeline, thread_cpu_ns()));
+        }
+        let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
+        if let Some(name) = inputs.lookout.due(Duration::from_nanos(pipeline.now()), live) {
+            // Nobody waits for the answer.
+            let (done, _) = mpsc::channel();
+            orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));
+        }
+        orders.obey(&mut pipeline)?;
+        if flushed.elapsed() >= FLUSH {
+            pipeline.refresh()?;
+            flushed = Instant::now();
+        }
+        written.live_bytes.store(live, Ordering::Relaxed);
+        written.lost.store(pipeline.sums.lost(), Ordering::Relaxed);
+        written.bytes.store(pipeline.writer.length(), Ordering::Relaxed);
+        written.processes.store(pipeline.processes.count() as u32, Ordering::Relaxed);
+    }
+}
+
+impl Pipeline {
+    /// The capture as it would be if it ended now.
+    pub(crate) fn so_far(&mut self) -> Result<SoFar, capture::Error> {
+        self.refresh()?;
+        let summary = Summary {
+            duration_ns: self.now(),
+            lost: self.sums.losses(0),
+            overhead: overhead(self),
+            remarks: vec!["This is a snapshot: the recording went on.".into()],
+            ..Summary::default()
+        };
+        let end = self.writer.end_so_far(&summary)?;
+        Ok(SoFar { length: self.writer.length(), end })
+    }
+
+    /// Nanoseconds since the recording began.
+    fn now(&mut self) -> u64 {
+        let now = self.clock().now();
+        self.clock().nanoseconds(now)
+    }
+}
+
+/// What the recording has cost so far.
+pub(crate) fn overhead(pipeline: &mut Pipeline) -> Overhead {
+    let usage = crate::clock::own_usage();
+    let sums = pipeline.sums;
+    Overhead {
+        agent_cpu_ns: pipeline.clock().duration(sums.agent_ticks),
+        collector_cpu_ns: usage.cpu_ns,
+        wait_ns: sums.counters.wait_ns,
+        collector_peak_rss: usage.peak_rss,
+        shared_memory: sums.shared_memory,
+        agent_allocations: sums.counters.agent_allocations,
+    }
+}
