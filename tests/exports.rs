@@ -236,6 +236,10 @@ fn scripts_find_our_totals() {
         assert_eq!(folded.lines().map(number).sum::<i64>(), total(&capture, field), "{folded}");
         assert!(folded.lines().all(|line| line.starts_with("mixed_calls;")), "{folded}");
     }
+    let folded = export(&capture, "folded", &["--metric", "bytes"]);
+    if let Some(drawn) = opened(&capture, "inferno-flamegraph", &[], &folded) {
+        assert!(drawn.contains("<svg") && drawn.contains("main"), "inferno draws the stacks");
+    }
     let speedscope = std::fs::read(export(&capture, "speedscope", &[])).expect("it was written");
     let speedscope: Value = serde_json::from_slice(&speedscope).expect("it is JSON");
     assert_eq!(speedscope["profiles"][0]["endValue"], total(&capture, "peak_bytes"));
