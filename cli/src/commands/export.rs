@@ -69,6 +69,9 @@ enum Target {
     /// A database, likewise.
     #[cfg(feature = "sql")]
     Database,
+    /// A folder of tables.
+    #[cfg(feature = "sql")]
+    Tables,
 }
 
 /// Writes it: to a file whole or not at all, as every file of ours.
@@ -83,6 +86,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Target::Copy => copy(arguments),
         #[cfg(feature = "sql")]
         Target::Database => database(arguments),
+        #[cfg(feature = "sql")]
+        Target::Tables => tables(arguments),
     }
 }
 
@@ -152,6 +157,29 @@ fn database(arguments: &Arguments) -> Outcome {
     commit(file, output)
 }
 
+/// Writes a folder, which is not there yet, and is gone again if that fails.
+#[cfg(feature = "sql")]
+fn tables(arguments: &Arguments) -> Outcome {
+    use std::os::unix::fs::DirBuilderExt;
+    let Some(output) = &arguments.output else {
+        return Err(Failure::usage(anyhow!("tables are files of a folder. Give its name with --output.")));
+    };
+    // A folder may hold more than was written by us, so not even --force replaces it.
+    output::check(output, false)?;
+    wants_all(&arguments.question.query(), PARQUET)?;
+    let loaded = arguments.capture.open()?;
+    let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
+    folder.with_context(|| format!("cannot make the folder {}", output.display()))?;
+    let written = viewer::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
+    if let Err(error) = written {
+        // What is left if this fails, too, is a folder of ours without an end.
+        let _stays = std::fs::remove_dir_all(output);
+        return Err(error.into());
+    }
+    message::plain(&format!("Wrote {}", output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Fails if a part was asked for in a format that has none.
 fn wants_all(query: &Query, name: &str) -> Result<(), Failure> {
     if query.part == Part::Whole && query.filter.is_empty() {
@@ -171,17 +199,28 @@ fn commit(file: AtomicFile, path: &Path) -> Outcome {
 const MEMPROF: &str = "memprof";
 #[cfg(feature = "sql")]
 const SQLITE: &str = "sqlite";
+#[cfg(feature = "sql")]
+const PARQUET: &str = "parquet";
 
 fn target() -> impl TypedValueParser<Value = Target> {
     let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
     let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
     let values = [values.to_vec(), vec![copy]].concat();
     #[cfg(feature = "sql")]
-    let values =
-        [values, vec![PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite")]].concat();
+    let values = [
+        values,
+        vec![
+            PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite"),
+            PossibleValue::new(PARQUET)
+                .help("the same tables as files of a folder, for DuckDB, pandas and Spark"),
+        ],
+    ]
+    .concat();
     PossibleValuesParser::new(values).try_map(|name| match &*name {
         #[cfg(feature = "sql")]
         SQLITE => Ok(Target::Database),
+        #[cfg(feature = "sql")]
+        PARQUET => Ok(Target::Tables),
         MEMPROF => Ok(Target::Copy),
         name => name.parse().map(Target::Document),
     })

@@ -58,7 +58,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         what.push(counted(imported.samples, "sample"));
     }
     message::plain(&format!("Wrote {}: {} of {}", output.display(), what.join(" and "), imported.tool));
-    view::summarize(&output)?;
+    if imported.events > 0 {
+        view::summarize(&output)?;
+    } else {
+        message::plain(&format!("Next\n  sysprof-memprof report {} --cpu", output.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

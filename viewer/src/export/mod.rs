@@ -96,4 +96,4 @@ pub fn export(
 }
 
 /// The program and its version, for formats that say who wrote them.
-const CREATOR: &str = concat!("sysprof-memprof ", env!("CARGO_PKG_VERSION"));
+pub(crate) const CREATOR: &str = concat!("sysprof-memprof ", env!("CARGO_PKG_VERSION"));

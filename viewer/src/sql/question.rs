@@ -74,7 +74,7 @@ fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(
 }
 
 /// A value as text; one of no text in hexadecimal digits.
-fn shown(value: ValueRef) -> String {
+pub(super) fn shown(value: ValueRef) -> String {
     match value {
         ValueRef::Null => String::new(),
         ValueRef::Integer(value) => value.to_string(),
