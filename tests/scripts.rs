@@ -55,7 +55,7 @@ fn script_frames_stand_under_their_eval_loop() {
     assert_eq!((&info["lost"]["events"], &info["stacks"]["incomplete"]), (&json!(0), &json!(0)));
     let rows = capture.report(&["--functions", "--by", "allocations"]);
     let of_keep = rows["functions"].as_array().expect("a list").iter().find(|row| row["function"] == "keep");
-    assert_eq!(of_keep.expect("functions of scripts are in views")["total_allocations"], 2);
+    assert_eq!(of_keep.expect("functions of scripts are in views")["total_blocks"], 2);
 }
 
 /// Check that the same stacks are those of the machine alone when nobody says what runs.
@@ -78,7 +78,7 @@ fn providers_may_allocate() {
     let reason = &info["lost"]["by_reason"][0];
     assert_eq!((&reason["reason"], &reason["events"]), (&json!("nested"), &info["lost"]["events"]));
     assert_eq!(reason["events"], 4);
-    assert_eq!((&info["totals"]["lost_allocations"], &info["totals"]["lost_frees"]), (&json!(2), &json!(2)));
+    assert_eq!((&info["lost"]["gap_allocations"], &info["lost"]["gap_frees"]), (&json!(2), &json!(2)));
     assert_eq!(info["overhead"]["agent_allocations"], 0);
     assert!(capture.events().iter().all(|event| event.size != 7));
 }
