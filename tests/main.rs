@@ -46,6 +46,8 @@ mod options;
 mod exports;
 mod imports;
 mod push;
+mod serve;
+mod terminal;
 mod web;
 
 mod documents;

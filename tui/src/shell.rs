@@ -57,7 +57,7 @@ pub fn run(options: Options) -> io::Result<()> {
             worker.ask(request);
         }
         while let Some((request, answer)) = worker.answer() {
-            update(&mut model, Event::Answer(request, answer));
+            update(&mut model, Event::Answer(Box::new((request, answer))));
             if let Some(request) = model.wanted() {
                 worker.ask(request);
             }

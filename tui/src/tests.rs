@@ -52,7 +52,7 @@ impl User {
             let Some(request) = self.model.wanted() else { return };
             let answer = self.asked.answer(&request);
             self.requests.push(request.clone());
-            update(&mut self.model, Event::Answer(request, answer));
+            update(&mut self.model, Event::Answer(Box::new((request, answer))));
         }
         panic!("the model never has enough: {:?}", self.model.wanted());
     }

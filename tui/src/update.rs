@@ -24,7 +24,7 @@ pub(crate) enum Event {
     /// The screen has another size.
     Resize(Rect),
     /// The worker has answered.
-    Answer(Request, Answer),
+    Answer(Box<(Request, Answer)>),
     /// There is something to tell.
     Notice(String),
 }
@@ -61,7 +61,8 @@ pub(crate) fn update(model: &mut Model, event: Event) -> Option<Effect> {
             model.screen = screen;
             None
         }
-        Event::Answer(request, answer) => {
+        Event::Answer(answered) => {
+            let (request, answer) = *answered;
             model.take(request, answer);
             None
         }

@@ -166,3 +166,16 @@ fn both_ways_to_filter_agree() {
         assert_eq!(numbers(&ask(filter(None))), numbers(&ask(filter(Some("0..")))), "{part}");
     }
 }
+
+/// Check that a pass over the events that nobody waits for any more ends with an error, and never with a part of the numbers.
+#[test]
+fn a_pass_that_is_stopped_has_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&busy(), &folder);
+    let ask = |is_stopped: bool| {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(is_stopped));
+        Moments::open(&path).unwrap().until(stop).profile(&Query::default())
+    };
+    assert!(ask(true).is_err());
+    assert!(ask(false).is_ok());
+}

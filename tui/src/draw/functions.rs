@@ -49,8 +49,8 @@ fn callers(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focu
     let (cursor, callers) = (model.functions.callers_cursor, model.functions.callers());
     for (place, at) in (0..rows.height).zip(cursor.top..callers.len()) {
         let (label, amount) = callers[at];
-        put(buffer, rows, place, &numbers(metric, amount, whole), theme.value());
-        put_at(buffer, rows, own_at, place, &" ".repeat(13), theme.detail());
+        let numbers: String = numbers(metric, amount, whole).chars().take(usize::from(own_at)).collect();
+        put(buffer, rows, place, &numbers, theme.value());
         name(buffer, rows, name_at, place, view, label, "", theme);
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(has_focus));

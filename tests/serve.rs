@@ -1,0 +1,129 @@
+//! The server of a capture: what it gives, to whom, and what a browser makes of it.
+
+use crate::harness::{Capture, Running, World, c, installed, record, skip, start, wait, wait_for};
+use rustix::process::Signal;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+/// A server of a capture.
+struct Server {
+    running: Running,
+    /// `http://127.0.0.1:PORT/TOKEN/`.
+    address: String,
+}
+
+/// The parts of an answer.
+struct Answer {
+    status: String,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Server {
+    fn of(capture: &Capture) -> Server {
+        let world = capture.world();
+        let file = capture.file().to_str().expect("temporary folders have plain names");
+        let running = start(world, world.tool(["serve", file, "--no-browser"]));
+        wait_for("the server's address", || running.stderr().contains("Ctrl-C"));
+        let text = running.stderr();
+        let address = text.split_whitespace().find(|word| word.starts_with("http://"));
+        let address = address.unwrap_or_else(|| panic!("no address: {text}")).to_owned();
+        Server { running, address }
+    }
+
+    fn host(&self) -> &str {
+        self.address.trim_start_matches("http://").split('/').next().expect("an address has a host")
+    }
+
+    fn path(&self, name: &str) -> String {
+        let token = self.address.trim_end_matches('/').rsplit('/').next().expect("an address has a token");
+        format!("/{token}/{name}")
+    }
+
+    /// Sends these bytes, and reads the answer to its end.
+    fn send(&self, request: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.host()).expect("the server listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it answers");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
+        let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+        let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        Answer { status, body: answer.split_off(end + 4), head }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host()))
+    }
+
+    fn stop(self) {
+        self.running.signal(Signal::INT);
+        self.running.wait();
+    }
+}
+
+/// Check that the page and its data are there for whoever has the address, in parts and as a whole, and for nobody else.
+#[test]
+fn server_answers_those_who_know_the_address() {
+    let (_, capture) = record(c("known_allocations").build()).succeed();
+    let server = Server::of(&capture);
+    let page = server.get(&server.path(""));
+    assert_eq!(page.status, "200", "{}", page.head);
+    assert!(page.head.contains("connect-src 'self'") && page.head.contains("no-store"), "{}", page.head);
+    assert!(page.body.starts_with(b"<!DOCTYPE html>"));
+    let whole = server.get(&server.path("data"));
+    assert!(whole.status == "200" && whole.body.len() > 100, "{}", whole.head);
+    let part = server.get(&server.path("data?from=1000&to=2000000"));
+    assert!(part.status == "200" && part.body != whole.body, "{}", part.head);
+
+    let target = server.path("");
+    let host = server.host();
+    for (request, status) in [
+        (format!("GET /wrong/ HTTP/1.1\r\nHost: {host}\r\n\r\n"), "404"),
+        (format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"), "404"),
+        (format!("GET {target}../../etc/passwd HTTP/1.1\r\nHost: {host}\r\n\r\n"), "404"),
+        (format!("GET {target} HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "421"),
+        (format!("POST {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"), "405"),
+        (format!("GET {target}data?from=x HTTP/1.1\r\nHost: {host}\r\n\r\n"), "400"),
+    ] {
+        let answer = server.send(&request);
+        assert_eq!(answer.status, status, "{request:?}: {}", answer.head);
+        assert!(!answer.body.starts_with(b"<!DOCTYPE"), "{request:?}");
+    }
+    // Whoever connects and says nothing keeps nobody else from being answered.
+    let silent: Vec<TcpStream> = (0..4).filter_map(|_| TcpStream::connect(host).ok()).collect();
+    assert_eq!(server.get(&server.path("")).status, "200");
+    drop(silent);
+    server.stop();
+}
+
+/// Check that a browser shows the server's page with the numbers of other views, and goes into a range and out of it.
+#[test]
+fn browser_goes_into_a_range() {
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(installed);
+    let Some((node, browser)) = installed("node").zip(browser) else {
+        return skip("the server's page in a browser", "node or Chromium is not installed");
+    };
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let server = Server::of(&capture);
+    let world: &World = capture.world();
+    let expected = world.write("expected.json", json!({ "info": capture.info() }).to_string());
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = world.command(node);
+    command.arg(tests.join("web/served.mjs")).arg(tests.join("../viewer/src/web/assets"));
+    command.arg(browser).arg(&server.address).arg(expected);
+    let ran = wait(world, command);
+    assert_eq!(ran.code, 0, "{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+    server.stop();
+}
+
+/// Check that what cannot be served is said before anything listens.
+#[test]
+fn what_cannot_be_served_is_said() {
+    let world = World::new();
+    world.write("text.memprof", "no capture");
+    let ran = wait(&world, world.tool(["serve", "text.memprof", "--no-browser"]));
+    assert!(ran.code == 2 && ran.stderr.contains("not a capture"), "{}", ran.stderr);
+}

@@ -1,0 +1,114 @@
+//! The views in a terminal, for once in a real one: tmux draws, presses keys, and says what is on the screen.
+
+use crate::harness::{Capture, World, c, installed, product, record, skip, wait, wait_for};
+use std::path::PathBuf;
+
+/// A terminal of 80 by 24 that runs a command; it is gone with this.
+struct Terminal<'a> {
+    tmux: PathBuf,
+    world: &'a World,
+}
+
+impl<'a> Terminal<'a> {
+    /// None where there is no tmux.
+    fn new(world: &'a World, command: &str) -> Option<Terminal<'a>> {
+        let Some(tmux) = installed("tmux") else {
+            skip("the views in a terminal", "tmux is not installed");
+            return None;
+        };
+        let terminal = Terminal { tmux, world };
+        terminal.tmux(&["new-session", "-d", "-x", "80", "-y", "24", command]);
+        Some(terminal)
+    }
+
+    /// A server of its own, which sees no settings of the user.
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = self.world.command(&self.tmux);
+        command.env_remove("TMUX").env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        command.args(["-u", "-f", "/dev/null", "-S"]).arg(self.world.path("tmux")).args(arguments);
+        let ran = wait(self.world, command);
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
+    fn shows(&self, text: &str) {
+        wait_for(&format!("`{text}` on the screen"), || self.screen().contains(text));
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn file(capture: &Capture) -> &str {
+    capture.file().to_str().expect("temporary folders have plain names")
+}
+
+/// Check that a capture alone opens the views in a terminal, that keys turn the pages, and that the terminal is given back
+/// as it was: with what was on it before, and with the keys that a shell needs.
+#[test]
+fn views_take_a_terminal_and_give_it_back() {
+    let (_, capture) = record(c("known_allocations").build()).with_names().succeed();
+    let tool = product().display();
+    let shell = format!("echo be''fore; {tool} {}; echo lef''t with $?; stty -a; sleep 600", file(&capture));
+    let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
+    terminal.shows("allocations");
+    terminal.shows("1Info 2Functions");
+    terminal.press("3");
+    terminal.shows("[Everything]");
+    terminal.shows("main");
+    terminal.press("4");
+    terminal.shows("Enter zoom");
+    terminal.press("5");
+    terminal.shows("heap");
+    terminal.press("?");
+    terminal.shows("this help");
+    terminal.press("Escape");
+    terminal.press("q");
+    terminal.shows("left with 0");
+    let screen = terminal.screen();
+    assert!(screen.contains("before") && !screen.contains("2Functions"), "{screen}");
+    assert!(screen.contains(" icanon") && screen.contains(" echo "), "{screen}");
+}
+
+/// Check that the terminal is given back when a signal ends the views, too.
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let (_, capture) = record(c("allocates_once").build()).succeed();
+    let (tool, pid) = (product().display(), capture.world().path("pid"));
+    // The shell's pid becomes that of the command.
+    let shell = format!(
+        "sh -c 'echo $$ > {}; exec {tool} view {}'; echo lef''t; stty -a; sleep 600",
+        pid.display(),
+        file(&capture)
+    );
+    let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
+    terminal.shows("2Functions");
+    let pid = std::fs::read_to_string(pid).expect("it was written before the views came");
+    let mut kill = capture.world().command("kill");
+    kill.args(["-TERM", pid.trim()]);
+    assert_eq!(wait(capture.world(), kill).code, 0);
+    terminal.shows("left");
+    terminal.shows(" icanon");
+    assert!(!terminal.screen().contains("2Functions"));
+}
+
+/// Check that without a terminal a capture alone is reported, and that the views say what they need.
+#[test]
+fn without_a_terminal_there_is_a_report() {
+    let (_, capture) = record(c("allocates_once").build()).succeed();
+    let world = capture.world();
+    let alone = wait(world, world.tool([file(&capture)]));
+    assert!(alone.code == 0 && alone.text().contains("held at the peak"), "{}{}", alone.text(), alone.stderr);
+    let views = wait(world, world.tool(["view", file(&capture)]));
+    assert!(views.code == 2 && views.stderr.contains("sysprof-memprof report"), "{}", views.stderr);
+}
