@@ -32,7 +32,7 @@ fn functions_have_names_that_were_told_later() {
         assert_eq!(told[0], ("add".to_owned(), "/srv/app.js".to_owned(), 12), "{told:?}");
         let untold = capture.row_of_size(3002);
         assert_eq!(untold.value["stack"][0]["function"], serde_json::Value::Null);
-        assert_eq!(untold.value["stack"][0]["reason"], "Address has no corresponding symbol in file");
+        assert_eq!(untold.value["stack"][0]["reason"], "Code made at run time was not told of");
         assert!(untold.frames[0].module.starts_with("[anonymous code (JIT?) of "), "{untold:?}");
         if with_names {
             assert!(told.iter().any(|(function, ..)| function == "main"), "{told:?}");

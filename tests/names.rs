@@ -93,10 +93,15 @@ fn main_functions_are_told_apart() {
 fn names_are_shown_as_asked_for() {
     let (_, capture) = record(cpp("keeps_in_templates").build()).options(["--no-symbolize"]).succeed();
     let text = |options: &[&str]| {
-        capture.show(&[&["report", "--by", "allocations", "--min", "0%"], options].concat()).text().to_owned()
+        capture
+            .show(&[&["report", "--tree", "--by", "allocations", "--min", "0%"], options].concat())
+            .text()
+            .to_owned()
     };
-    let shown =
-        [(&[][..], "keep<std::pair<int, std::pair<long, char> > >()"), (&["--short-names"], "keep()")];
+    let shown = [
+        (&[][..], "keep<std::pair<int, std::pair<long, char> > >()"),
+        (&["--short-names"], "std::pair* keep()"),
+    ];
     for (options, expected) in [&shown[..], &[(&["--no-demangle"], "_Z4keepI")]].concat() {
         assert!(text(options).contains(expected), "{options:?}: {}", text(options));
     }

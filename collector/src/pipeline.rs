@@ -105,6 +105,11 @@ impl Pipeline {
         self.samples.take(batch, &self.clock, &mut self.writer, &mut wanted)
     }
 
+    /// Frames of the kernel, which have names but no lines.
+    pub(crate) fn kernel_frames(&mut self) -> Vec<CodeFrame> {
+        std::mem::take(&mut self.samples.kernel_frames)
+    }
+
     /// Takes readings of counters in.
     pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
         counters.iter().try_for_each(|counter| self.writer.counter(*counter))

@@ -10,7 +10,7 @@ use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
-use symbols::{Batch, Lookup, ModuleFile, Reason, Source, Symbolizer};
+use symbols::{Batch, KernelImage, Lookup, ModuleFile, Reason, Source, Symbolizer};
 
 /// Which names are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,22 @@ pub(crate) fn symbolize(
             addresses: frames.iter().map(address).collect(),
         })
         .collect();
-    let frames: Vec<Vec<CodeFrame>> = by_module.into_values().collect();
+    let mut frames: Vec<Vec<CodeFrame>> = by_module.into_values().collect();
+    let (mut batches, kernel) = (batches, pipeline.kernel_frames());
+    // The names of its functions are known; its own file, where it is here, has lines.
+    let image = (wanted == Wanted::All && !kernel.is_empty()).then(KernelImage::of_this_kernel).flatten();
+    let kernel_batch = image.as_ref().map(|image| {
+        let addresses = kernel.iter().map(|frame| address(frame).wrapping_add(image.start)).collect();
+        batches.push(Batch { source: Source::File(image.file.clone()), addresses });
+        frames.push(kernel);
+        batches.len() - 1
+    });
     Symbolizer::new(options).look_up(&batches, cancel, |(batch, place, lookup)| {
         if let (0, Some(reason), Source::File(file)) = (place, lookup.reason, &batches[batch].source) {
             debug!("first address in {}: {reason}", file.path.display());
+        }
+        if Some(batch) == kernel_batch && lookup.function().is_none() {
+            return Ok(());
         }
         write(&mut pipeline.writer, frames[batch][place], lookup)
     })

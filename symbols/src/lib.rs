@@ -35,6 +35,7 @@ mod binary;
 mod jit;
 mod kernel;
 mod returned_text;
+mod vmlinux;
 
 mod debug_files;
 mod debuginfod;
@@ -67,3 +68,4 @@ pub use lookup::{Lookup, SourceFrame};
 pub use reason::Reason;
 pub use returned_text::{ReturnedText, returned_text};
 pub use symbolizer::{DebugFiles, ModuleSymbols, Options, Refusal, Symbolizer};
+pub use vmlinux::KernelImage;

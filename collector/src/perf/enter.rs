@@ -5,6 +5,7 @@
 //! images of which no agent told are added to the table of processes.
 
 use super::batch::{Batch, Image, KernelFrame, Step, Task};
+use super::kernel::KERNEL;
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
@@ -21,6 +22,8 @@ use symbols::ModuleFile;
 pub(crate) struct Entered {
     modules: Vec<ModuleId>,
     kernel: Vec<FrameId>,
+    /// Those of the kernel itself, by where they are from its beginning.
+    pub(crate) kernel_frames: Vec<CodeFrame>,
     /// The empty stack first.
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
@@ -49,7 +52,11 @@ impl Entered {
             self.modules.push(module(file, writer, wanted)?);
         }
         for frame in batch.kernel {
-            self.kernel.push(kernel_frame(&frame, writer)?);
+            let code = kernel_frame(&frame, writer)?;
+            self.kernel.push(code.frame);
+            if frame.module == KERNEL {
+                self.kernel_frames.push(code);
+            }
         }
         if self.nodes.is_empty() {
             self.nodes.push(NodeId::ROOT);
@@ -200,17 +207,17 @@ fn module(file: ModuleFile, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Res
     Ok(id)
 }
 
-fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<FrameId, Error> {
-    let module = writer.module(Module { path: frame.module.clone(), ..Module::default() })?;
-    let id =
-        writer.frame(Frame::Code { module: Some(module), address: frame.address, exact: frame.exact })?;
+fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, Error> {
+    let module = Some(writer.module(Module { path: frame.module.clone(), ..Module::default() })?);
+    let &KernelFrame { address, exact, .. } = frame;
+    let id = writer.frame(Frame::Code { module, address, exact })?;
     let names = match &frame.name {
         Ok(name) => vec![SourceFrame { function: Some(writer.string(name)?), file: None, line: None }],
         Err(_) => Vec::new(),
     };
     let reason = frame.reason().map(|reason| writer.string(&reason.to_string())).transpose()?;
     writer.symbolized(Symbolized { frame: id, names, reason })?;
-    Ok(id)
+    Ok(CodeFrame { frame: id, module, address, exact })
 }
 
 fn process_of(image: &Image, parent: Option<ProcessId>, clock: &Clock) -> Process {

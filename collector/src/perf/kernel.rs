@@ -8,6 +8,9 @@ use symbols::{KernelSymbols, Reason};
 /// Addresses from here on are marks between the parts of a stack.
 const FIRST_MARK: u64 = sys::PERF_CONTEXT_MAX;
 
+/// The module that the kernel's own code is in.
+pub(super) const KERNEL: &str = "[kernel]";
+
 /// The kernel's functions, and the frames that were seen.
 #[derive(Default)]
 pub(super) struct Kernel {
@@ -58,15 +61,15 @@ impl Kernel {
         let symbols = self.symbols.get_or_insert_default();
         let (module, base, name) = match symbols.find(lookup) {
             Ok(function) if function.module.is_empty() => {
-                ("kernel", symbols.start(), Ok(function.name.to_owned()))
+                (KERNEL.to_owned(), symbols.start(), Ok(function.name.to_owned()))
             }
             Ok(function) => {
                 let base = self.bases.get(function.module).copied().unwrap_or(0);
-                (function.module, base, Ok(function.name.to_owned()))
+                (format!("[{}]", function.module), base, Ok(function.name.to_owned()))
             }
-            Err(reason) => ("kernel", symbols.start(), Err(reason)),
+            Err(reason) => (KERNEL.to_owned(), symbols.start(), Err(reason)),
         };
-        KernelFrame { module: format!("[{module}]"), address: address.wrapping_sub(base), exact, name }
+        KernelFrame { module, address: address.wrapping_sub(base), exact, name }
     }
 
     fn read(&mut self) {

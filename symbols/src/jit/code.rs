@@ -78,7 +78,7 @@ impl JitCode {
         let index = match self.owners[..after].last() {
             Some(Owner::One(index)) => *index,
             Some(Owner::Several) => return Lookup::without(Reason::SeveralFunctions),
-            Some(Owner::Nobody) | None => return Lookup::without(Reason::NoSymbolHere),
+            Some(Owner::Nobody) | None => return Lookup::without(Reason::Untold),
         };
         let function = &self.functions[index as usize];
         let name = FunctionName::of(&function.name);
@@ -92,7 +92,7 @@ impl JitCode {
             (frame.file, frame.line) =
                 (Some(printable(&line.file)), Some(line.line).filter(|&line| line > 0));
         }
-        let reason = frame.function.is_none().then_some(Reason::NoSymbolHere);
+        let reason = frame.function.is_none().then_some(Reason::Untold);
         Lookup { frames: vec![frame], reason }
     }
 
@@ -164,18 +164,18 @@ mod tests {
         let code =
             code(&[(10, 10, "f"), (15, 10, "g"), (100, 10, "again"), (100, 20, "again"), (40, 0, "empty")]);
         for (address, expected) in [
-            (9, Err(Reason::NoSymbolHere)),
+            (9, Err(Reason::Untold)),
             (10, Ok("f")),
             (14, Ok("f")),
             (15, Err(Reason::SeveralFunctions)),
             (19, Err(Reason::SeveralFunctions)),
             (20, Ok("g")),
-            (25, Err(Reason::NoSymbolHere)),
-            (40, Err(Reason::NoSymbolHere)),
+            (25, Err(Reason::Untold)),
+            (40, Err(Reason::Untold)),
             (105, Ok("again")),
             (119, Ok("again")),
-            (120, Err(Reason::NoSymbolHere)),
-            (u64::MAX, Err(Reason::NoSymbolHere)),
+            (120, Err(Reason::Untold)),
+            (u64::MAX, Err(Reason::Untold)),
         ] {
             assert_eq!(name(&code, address).as_deref().map_err(|reason| *reason), expected, "{address}");
         }
@@ -198,7 +198,7 @@ mod tests {
             there.sort_unstable();
             there.dedup();
             let expected = match there.as_slice() {
-                [] => Err(Reason::NoSymbolHere),
+                [] => Err(Reason::Untold),
                 [name] => Ok((*name).to_owned()),
                 _ => Err(Reason::SeveralFunctions),
             };
