@@ -80,26 +80,41 @@ fn views_take_a_terminal_and_give_it_back() {
     assert!(screen.contains(" icanon") && screen.contains(" echo "), "{screen}");
 }
 
+/// Views that run in a terminal, and their pid.
+fn views(capture: &Capture) -> Option<(Terminal<'_>, String)> {
+    let (tool, pid) = (product().display(), capture.world().path("pid"));
+    // The inner shell's pid becomes that of the command.
+    let shell = format!(
+        "sh -c 'echo $$ > {}; exec {tool} view {}'; echo lef''t; stty -a; sleep 600",
+        pid.display(),
+        file(capture)
+    );
+    let terminal = Terminal::new(capture.world(), &shell)?;
+    terminal.shows("2Functions");
+    let pid = std::fs::read_to_string(pid).expect("it was written before the views came");
+    Some((terminal, pid.trim().to_owned()))
+}
+
 /// Check that the terminal is given back when a signal ends the views, too.
 #[test]
 fn a_signal_gives_the_terminal_back() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
-    let (tool, pid) = (product().display(), capture.world().path("pid"));
-    // The shell's pid becomes that of the command.
-    let shell = format!(
-        "sh -c 'echo $$ > {}; exec {tool} view {}'; echo lef''t; stty -a; sleep 600",
-        pid.display(),
-        file(&capture)
-    );
-    let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
-    terminal.shows("2Functions");
-    let pid = std::fs::read_to_string(pid).expect("it was written before the views came");
+    let Some((terminal, pid)) = views(&capture) else { return };
     let mut kill = capture.world().command("kill");
-    kill.args(["-TERM", pid.trim()]);
+    kill.args(["-TERM", &pid]);
     assert_eq!(wait(capture.world(), kill).code, 0);
     terminal.shows("left");
     terminal.shows(" icanon");
     assert!(!terminal.screen().contains("2Functions"));
+}
+
+/// Check that the views end with their terminal.
+#[test]
+fn views_end_with_their_terminal() {
+    let (_, capture) = record(c("allocates_once").build()).succeed();
+    let Some((terminal, pid)) = views(&capture) else { return };
+    drop(terminal);
+    wait_for("the end of the views", || !PathBuf::from(format!("/proc/{pid}")).exists());
 }
 
 /// Check that without a terminal a capture alone is reported, and that the views say what they need.

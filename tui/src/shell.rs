@@ -38,8 +38,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Between two looks at what the worker has answered, while it works.
 const WORKING: Duration = Duration::from_millis(10);
 
-/// Between two looks at whether a signal came, while nothing happens.
-const IDLE: Duration = Duration::from_millis(250);
+/// The longest wait for a key while nothing else can happen.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Shows a capture until the user leaves.
 ///
@@ -52,7 +52,7 @@ pub fn run(options: Options) -> io::Result<()> {
     let mut screen = Screen::open(&name)?;
     let mut model = Model::new(name, screen.area()?);
     let mut has_changed = true;
-    while !screen.is_told_to_end() {
+    loop {
         if let Some(request) = model.wanted() {
             worker.ask(request);
         }
@@ -86,7 +86,6 @@ pub fn run(options: Options) -> io::Result<()> {
             }
         }
     }
-    screen.close()
 }
 
 fn read(input: Input) -> Option<Event> {

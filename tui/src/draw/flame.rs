@@ -19,7 +19,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     let mut processes = HashMap::new();
     for cell in model.flame.cells(graph.width, graph.height) {
         let node = tree.node(cell.id);
-        let process = *processes.entry(cell.id).or_insert_with(|| process(view, tree, cell.id));
+        let process = process(view, tree, cell.id, &mut processes);
         let style = theme.cell(process, shade(view, node.label), selected == Some(cell.id));
         let row = u16::try_from(cell.depth - model.flame.top()).unwrap_or(u16::MAX);
         let area = Rect { x: graph.x + cell.x, y: graph.y + row, width: cell.width, height: 1 };
@@ -38,12 +38,17 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     about(buffer, lines, view, tree, selected, theme);
 }
 
-/// The process that a node is in, or whose name an inverted one has below it.
-fn process(view: &View, tree: &Tree, id: u32) -> Option<ProcessId> {
+/// The process that a node is in. `known` has those of labels that were looked up: there may be many processes.
+fn process(
+    view: &View,
+    tree: &Tree,
+    id: u32,
+    known: &mut HashMap<LabelId, Option<ProcessId>>,
+) -> Option<ProcessId> {
     let callers = std::iter::successors(Some(id), |&id| tree.parent(id));
-    let of_kind = |id: &u32| view.loaded.names.label(tree.node(*id).label).kind == Kind::Process;
-    let node = callers.into_iter().find(of_kind)?;
-    process_of(view, tree.node(node).label)
+    let mut labels = callers.map(|id| tree.node(id).label);
+    let label = labels.find(|label| view.loaded.names.label(*label).kind == Kind::Process)?;
+    *known.entry(label).or_insert_with(|| process_of(view, label))
 }
 
 /// Functions of one name have one shade.

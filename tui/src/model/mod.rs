@@ -5,6 +5,7 @@ mod cursor;
 mod flame;
 mod forest;
 mod functions;
+mod hits;
 pub(crate) mod layout;
 mod opened;
 mod page;

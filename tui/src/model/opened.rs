@@ -17,11 +17,6 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Everything, without exceptions.
-    pub(crate) fn all_open() -> Self {
-        Self { all: true, exceptions: HashSet::new() }
-    }
-
     /// True when the children of a node are seen.
     pub(crate) fn is_open(&self, key: Key) -> bool {
         self.all != self.exceptions.contains(&key)

@@ -1,6 +1,7 @@
 //! A tree on the screen: what is open, what is selected, and which row is at the top.
 
 use super::forest::{Forest, Memo, Order};
+use super::hits::Hits;
 use super::opened::Opened;
 use super::way;
 use crate::work::View;
@@ -217,20 +218,13 @@ impl Pane {
     }
 
     /// Goes to the next node, in the order of the rows if all were open, whose name passes; false when none does.
-    // Cost: a test for each name, and one word for each node.
+    // Cost: a test for each name, a word for each node, and the order of siblings on the ways to the two nodes.
     pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
         let Some((view, tree)) = &self.shown else { return false };
         let named: Vec<bool> = view.loaded.names.labels().map(|label| passes(&label.name)).collect();
-        let all = Opened::all_open();
-        let Some(forest) = self.forest().map(|forest| Forest { opened: &all, ..forest }) else {
-            return false;
-        };
-        if !tree_has(tree, &named) {
-            return false;
-        }
-        let hit = |id: &u32| named[tree.node(*id).label.index()];
-        let after = forest.rows(self.selected).skip(1).find(hit);
-        let Some(found) = after.or_else(|| forest.rows(Tree::ROOT).find(hit)) else { return false };
+        let hits = Hits::of(tree, &named);
+        let Some(forest) = self.forest() else { return false };
+        let Some(found) = hits.after(&forest, self.selected) else { return false };
         self.is_touched = true;
         self.select(found);
         true
@@ -274,8 +268,4 @@ impl Pane {
             }
         }
     }
-}
-
-fn tree_has(tree: &Tree, named: &[bool]) -> bool {
-    (0..tree.len()).any(|id| u32::try_from(id).is_ok_and(|id| named[tree.node(id).label.index()]))
 }

@@ -12,39 +12,30 @@ use ratatui::crossterm::terminal::{
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, Stdout, stdout};
 use std::panic;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// A terminal that is ours until this is dropped.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    told_to_end: Arc<AtomicBool>,
 }
 
 impl Screen {
     /// Takes the terminal over, under a title.
     pub(super) fn open(title: &str) -> io::Result<Self> {
-        let told_to_end = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
-            signal_hook::flag::register(signal, told_to_end.clone())?;
-        }
+        give_back_on_signals()?;
         give_back_on_panic();
         take()?;
         // From here on, dropping this gives it back.
         let options = TerminalOptions { viewport: Viewport::Fullscreen };
         let terminal = Terminal::with_options(CrosstermBackend::new(stdout()), options);
         let terminal = terminal.inspect_err(|_| give_back())?;
-        let screen = Self { terminal, told_to_end };
+        let screen = Self { terminal };
         execute!(stdout(), SetTitle(format!("{title} - sysprof-memprof")))?;
         Ok(screen)
-    }
-
-    /// True after a signal that ends programs.
-    pub(super) fn is_told_to_end(&self) -> bool {
-        // Relaxed: nothing else is read because of it.
-        self.told_to_end.load(Ordering::Relaxed)
     }
 
     /// The size.
@@ -98,6 +89,20 @@ fn give_back() {
         ratatui::crossterm::cursor::Show
     );
     let _ = disable_raw_mode();
+}
+
+/// Signals that end programs end this one after the terminal was given back. A thread of its own sees to it: of a terminal that
+/// has gone, the one that reads keys may never come back.
+fn give_back_on_signals() -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever() {
+            give_back();
+            // It ends the process, as the signal would have done.
+            let _ = emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
 }
 
 /// A panic's message is of no use on a screen that is about to go.

@@ -71,6 +71,30 @@ fn open_rows_stay_open() {
     assert!(open(&user) < all, "an open row is closed");
 }
 
+/// Check that searching on goes through all that have the name, in the order of rows, and begins anew after the last.
+#[test]
+fn searching_goes_round() {
+    let mut user = user();
+    user.press("3/e<Enter>");
+    let mut found = Vec::new();
+    for _ in 0..20 {
+        found.push(user.model.function_name().unwrap());
+        user.press("n");
+        if user.model.pane().selected() == Some(0) {
+            break;
+        }
+    }
+    let rows = user.press("o").model.pane().all_rows(100);
+    let (view, tree) = user.model.pane().shown().unwrap();
+    let name = |id| view.loaded.names.label(tree.node(id).label).name.clone();
+    let named: Vec<String> =
+        rows.iter().map(|row| name(row.id)).filter(|name| name.to_lowercase().contains('e')).collect();
+    let begin = named.iter().position(|name| *name == found[0]).unwrap();
+    let round: Vec<&String> = named.iter().cycle().skip(begin).take(found.len()).collect();
+    assert_eq!(found.iter().collect::<Vec<_>>(), round);
+    assert!(found.len() >= named.len() - 1, "{found:?} {named:?}");
+}
+
 /// Check that a range of the timeline is what all pages are about, until the whole is wanted again.
 #[test]
 fn a_range_is_what_all_pages_are_about() {

@@ -19,10 +19,10 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Option<Effect> {
         (KeyCode::Backspace, _) => {
             prompt.text.pop();
         }
-        (KeyCode::Char(letter), modifiers) if !modifiers.contains(KeyModifiers::CONTROL) => {
-            if prompt.text.len() < LONGEST {
-                prompt.text.push(letter);
-            }
+        (KeyCode::Char(letter), modifiers)
+            if !modifiers.contains(KeyModifiers::CONTROL) && prompt.text.len() < LONGEST =>
+        {
+            prompt.text.push(letter);
         }
         _ => {}
     }

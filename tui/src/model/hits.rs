@@ -1,0 +1,54 @@
+//! Nodes that are searched, in the order of rows, without a list of all rows.
+
+use super::forest::Forest;
+use viewer::analysis::Tree;
+
+/// Which nodes are hits, or have one below them.
+pub(crate) struct Hits {
+    is_hit: Vec<bool>,
+    leads_to_one: Vec<bool>,
+}
+
+impl Hits {
+    /// Those whose name is among these, by label.
+    pub(crate) fn of(tree: &Tree, named: &[bool]) -> Self {
+        let ids = 0..u32::try_from(tree.len()).unwrap_or(u32::MAX);
+        let is_hit: Vec<bool> = ids.clone().map(|id| named[tree.node(id).label.index()]).collect();
+        let mut leads_to_one = is_hit.clone();
+        // Children come after their parents.
+        for id in ids.rev().filter(|id| *id != Tree::ROOT) {
+            if leads_to_one[id as usize]
+                && let Some(parent) = tree.parent(id)
+            {
+                leads_to_one[parent as usize] = true;
+            }
+        }
+        Self { is_hit, leads_to_one }
+    }
+
+    /// The next one after a node, were all rows open; after the last one comes the first.
+    pub(crate) fn after(&self, forest: &Forest<'_>, from: u32) -> Option<u32> {
+        if let Some(below) = self.first_among(forest, forest.children(from).iter().copied()) {
+            return Some(below);
+        }
+        let mut at = from;
+        while let Some(parent) = forest.tree.parent(at) {
+            let siblings = forest.children(parent);
+            let later = siblings.iter().copied().skip_while(|&id| id != at).skip(1);
+            if let Some(found) = self.first_among(forest, later) {
+                return Some(found);
+            }
+            at = parent;
+        }
+        self.first_among(forest, std::iter::once(Tree::ROOT))
+    }
+
+    /// The first one in the first of some trees that has one.
+    fn first_among(&self, forest: &Forest<'_>, mut trees: impl Iterator<Item = u32>) -> Option<u32> {
+        let mut at = trees.find(|&id| self.leads_to_one[id as usize])?;
+        while !self.is_hit[at as usize] {
+            at = forest.children(at).iter().copied().find(|&id| self.leads_to_one[id as usize])?;
+        }
+        Some(at)
+    }
+}
