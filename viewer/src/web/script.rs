@@ -132,7 +132,9 @@ mod tests {
             "</script",
         ];
         for (name, module) in MODULES {
-            for danger in dangers {
+            // One asks the server that the page came from, if it came from one: the policy of a file forbids it.
+            let asks = |danger: &str| name == "source" && danger == "fetch(";
+            for danger in dangers.into_iter().filter(|danger| !asks(danger)) {
                 assert!(!module.contains(danger), "{name} has {danger}");
             }
         }

@@ -85,7 +85,7 @@ fn names_are_not_in_the_markup() {
     }
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script>").count(), 2);
-    let policy = format!("default-src 'none'; script-src '{}'", hash(&script()));
+    let policy = format!("default-src 'none'; connect-src 'none'; script-src '{}'", hash(&script()));
     assert!(page.contains(&policy));
     let outside = ["http:", "https:", "src=", "href=", "url(", "@import"];
     let markup = PAGE.replace("http-equiv", "");
