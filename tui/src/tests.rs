@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::shell::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
-use crate::work::{Asked, Request};
+use crate::work::{Answer, Asked, Request};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
@@ -25,7 +25,7 @@ pub(super) struct User {
     pub(super) requests: Vec<Request>,
     /// What was to be done outside.
     pub(super) effects: Vec<Effect>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl User {
@@ -40,7 +40,7 @@ impl User {
             asked: Asked::new(options, Arc::default()),
             requests: Vec::new(),
             effects: Vec::new(),
-            _folder: folder,
+            folder,
         };
         user.wait();
         user
@@ -51,10 +51,22 @@ impl User {
         for _ in 0..20 {
             let Some(request) = self.model.wanted() else { return };
             let answer = self.asked.answer(&request);
+            let answer = self.without_folder(answer);
             self.requests.push(request.clone());
             update(&mut self.model, Event::Answer(Box::new((request, answer))));
         }
         panic!("the model never has enough: {:?}", self.model.wanted());
+    }
+
+    /// Texts name the file with its folder, which is another one each time.
+    fn without_folder(&self, answer: Answer) -> Answer {
+        let Answer::Text(document) = answer else { return answer };
+        let folder = format!("{}/", self.folder.path().display());
+        let mut document = (*document).clone();
+        for (_, text) in document.lines.iter_mut().flatten() {
+            *text = text.replace(&folder, "");
+        }
+        Answer::Text(Arc::new(document))
     }
 
     /// Lets something happen, and waits for nothing.

@@ -16,7 +16,8 @@ export function fromFragment(fragment, first, slices) {
   }
   state.a = Math.min(state.a, slices);
   state.b = Math.min(state.b, slices);
-  Object.assign(state, rangeOf(fragment));
+  const range = rangeOf(fragment);
+  if (range.to > 0) Object.assign(state, range);
   state.inverted = said.get("inverted") === "1";
   state.query = (said.get("query") ?? "").slice(0, 200);
   if (["light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
