@@ -53,7 +53,9 @@ fn all_files(root: &Path, below: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(root.join(below)).unwrap().map(Result::unwrap) {
         let path = below.join(entry.file_name());
         let kind = entry.file_type().unwrap();
-        if kind.is_dir() && entry.file_name() != "target" && entry.file_name() != ".git" {
+        // Sources may have folders of that name, too.
+        let is_made = below == Path::new("") && entry.file_name() == "target";
+        if kind.is_dir() && !is_made && entry.file_name() != ".git" {
             files.extend(all_files(root, &path));
         } else if kind.is_file() {
             files.push(path);
@@ -82,7 +84,7 @@ fn copy(from: &Path, to: &Path, files: &[PathBuf]) {
     }
 }
 
-/// Builds the command, without a network, and gives its path. It is built without SQLite, which takes longer to compile than all
+/// Builds the command, without a network, and gives its path. It is built without `SQLite`, which takes longer to compile than all
 /// else together and has no part in what is tested.
 fn build(source: &Path, target: &Path) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
