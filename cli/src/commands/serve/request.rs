@@ -3,7 +3,7 @@
 //! A page asks with GET for a path below the token. Everything else is refused: other methods, names of other hosts (a page of
 //! the web may have its name lead to this machine), and anything that is longer than what browsers send.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 
 /// The most bytes of a request.
 const MOST_BYTES: u64 = 16 << 10;
@@ -35,7 +35,7 @@ impl Request {
     /// Those of the connection; inside, the reason for which it is refused.
     pub(super) fn read(stream: impl Read) -> io::Result<Result<Self, Refusal>> {
         let mut head = Vec::new();
-        let mut bytes = stream.take(MOST_BYTES).bytes();
+        let mut bytes = BufReader::new(stream.take(MOST_BYTES)).bytes();
         while !head.ends_with(b"\r\n\r\n") {
             match bytes.next() {
                 Some(byte) => head.push(byte?),
