@@ -42,13 +42,11 @@ fn functions_have_names_that_were_told_later() {
     }
 }
 
-/// Check that names and lines are read from a log that the program mapped as a sign, wherever it lies.
+/// Check that names and lines are read from a log, although the program ends as soon as it has written it.
 #[test]
 fn functions_have_names_and_lines_of_a_log() {
-    let world = World::new();
-    let folder = world.path("logs");
-    fs::create_dir(&folder).expect("a folder can be made");
-    let (_, capture) = record(c("makes_code").build()).args([&folder]).world(world).with_names().succeed();
+    let (_, capture) = record(c("makes_code").build()).args(["/tmp"]).with_names().succeed();
+    let _ = fs::remove_file(format!("/tmp/jit-{}.dump", pid(&capture)));
     let told = stack(&capture, 3001);
     assert_eq!(told[0], ("logged".to_owned(), "/srv/source.py".to_owned(), 42), "{told:?}");
 }

@@ -91,7 +91,7 @@ fn main_functions_are_told_apart() {
 /// Check that names can be had as they are in the files, and without template arguments.
 #[test]
 fn names_are_shown_as_asked_for() {
-    let (_, capture) = record(cpp("keeps_in_templates").build()).options(["--no-symbolize"]).succeed();
+    let (_, capture) = record(cpp("keeps_in_templates").build()).succeed();
     let text = |options: &[&str]| {
         capture
             .show(&[&["report", "--tree", "--by", "allocations", "--min", "0%"], options].concat())

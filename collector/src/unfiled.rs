@@ -142,9 +142,12 @@ impl Seen {
             |root| PathBuf::from(format!("/proc/self/fd/{}", root.as_raw_fd())),
         );
         let maps = maps(pid);
+        let mapped = dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path)));
+        // A short life may be over before its mappings could be read.
+        let usual = base.join(format!("tmp/jit-{}.dump", inner_pid(pid)));
         let files = JitFiles {
             perf_map: base.join(format!("tmp/perf-{}.map", inner_pid(pid))),
-            dumps: dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path))).collect(),
+            dumps: mapped.chain([usual]).collect(),
             owner: std::fs::metadata(format!("/proc/{pid}")).map_or(0, |process| process.uid()),
             started_unix_ns: started(pid).unwrap_or(0),
         };
