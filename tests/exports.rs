@@ -291,7 +291,7 @@ fn parts_are_exported_and_files_kept() {
     assert!(ran.code == 2 && ran.stderr.contains("drawings"), "{}", ran.stderr);
 }
 
-/// Check that DuckDB and pyarrow read every table, and find our totals in them with the question of the document.
+/// Check that `duckdb` and `pyarrow` read every table, and find our totals in them with the question of the document.
 #[test]
 fn tables_have_our_totals_in_parquet() {
     let capture = recorded();

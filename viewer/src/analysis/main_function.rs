@@ -86,9 +86,9 @@ mod tests {
 
     /// Check the names of a stack, outermost first, of functions in files; `""` has no name.
     fn check(stack: &[(&str, &str)], expected: &[&str]) {
-        let mut tables = Tables::default();
-        tables.modules =
+        let modules =
             [PROGRAM, LIBC].map(|path| Module { path: path.to_owned(), ..Module::default() }).into();
+        let mut tables = Tables { modules, ..Tables::default() };
         tables.nodes.push(Node { parent: NodeId::ROOT, frame: FrameId(0) });
         for (index, (function, file)) in stack.iter().enumerate() {
             let frame = FrameId::from_index(index);
