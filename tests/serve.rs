@@ -59,7 +59,7 @@ impl Server {
     }
 
     fn stop(self) {
-        self.running.signal(Signal::INT);
+        self.running.signal(Signal::TERM);
         self.running.wait();
     }
 }
