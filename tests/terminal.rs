@@ -114,7 +114,11 @@ fn views_end_with_their_terminal() {
     let (_, capture) = record(c("allocates_once").build()).succeed();
     let Some((terminal, pid)) = views(&capture) else { return };
     drop(terminal);
-    wait_for("the end of the views", || !PathBuf::from(format!("/proc/{pid}")).exists());
+    // Whoever inherits it may not have waited for it.
+    let is_over = |stat: String| stat.contains(") Z ");
+    wait_for("the end of the views", || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, is_over)
+    });
 }
 
 /// Check that without a terminal a capture alone is reported, and that the views say what they need.

@@ -91,8 +91,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             }
         };
     }
-    let finished =
-        supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
+    let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
+        .map_err(|error| Failure::new(FAILED, error))?;
     series.wait();
     view::after_recording(&finished, quiet);
     Ok(ExitCode::SUCCESS)

@@ -70,8 +70,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     supervise::until_interrupted(&session, &signals, progress, || false)
         .context("cannot wait for signals")?;
-    let finished =
-        supervise::finish(session, signals, Vec::new(), 0).map_err(|error| Failure::new(FAILED, error))?;
+    let finished = supervise::finish(session, signals, Vec::new(), 0, arguments.recording.quiet)
+        .map_err(|error| Failure::new(FAILED, error))?;
     view::after_recording(&finished, arguments.recording.quiet);
     Ok(ExitCode::SUCCESS)
 }

@@ -123,7 +123,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let Supervised { status, unrecorded } =
         supervise::until_end(child, &session, &signals, progress, &supervision)?;
     let code = exit::of_target(status);
-    match supervise::finish(session, signals, unrecorded, code) {
+    match supervise::finish(session, signals, unrecorded, code, arguments.recording.quiet) {
         Ok(finished) => match gate {
             Some(gate) => gate.pass(&finished, code, arguments.recording.quiet),
             None => {

@@ -11,8 +11,8 @@
 
 use super::snapshot;
 use crate::log::debug;
-use crate::message;
 use crate::progress::{PERIOD, Progress};
+use crate::{message, terminal};
 use anyhow::Context;
 use collector::launch::{
     Child, Descendant, Origin, Received, Signal, Signals, descendants, has_children, reap,
@@ -27,6 +27,8 @@ use viewer::format::counted;
 
 /// Time between two looks when there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);
+/// How long names are looked for without a word.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Processes that are named on the terminal; the capture names them all.
 const NAMED: usize = 10;
 
@@ -138,12 +140,14 @@ pub(crate) fn until_interrupted(
 }
 
 /// Finishes the capture. A signal that comes meanwhile ends the search for names, one that comes later ends this
-/// process with `code`, since then only the summary is left to do.
+/// process with `code`, since then only the summary is left to do. Unless the user wants it `quiet`, a search that takes long
+/// says so on a terminal.
 pub(crate) fn finish(
     session: Session,
     signals: Signals,
     unrecorded: Vec<String>,
     code: u8,
+    quiet: bool,
 ) -> Result<Finished, Error> {
     // The signal that ended the target is not meant for what comes now.
     while matches!(signals.next(Duration::ZERO), Ok(Some(_))) {}
@@ -151,8 +155,11 @@ pub(crate) fn finish(
     let finished = Arc::new(AtomicBool::new(false));
     {
         let (cancel, finished) = (Arc::clone(&cancel), Arc::clone(&finished));
+        // Names of a browser, or those that servers have, take a while.
+        let hint = "looking for names; ^C finishes without those that are missing";
+        let hint = Some(hint).filter(|_| !quiet && terminal::progress_is_welcome());
         // Nobody joins it: it ends with the process.
-        std::thread::spawn(move || watch(&signals, &cancel, &finished, code));
+        std::thread::spawn(move || watch(&signals, &cancel, &finished, code, hint));
     }
     debug!("ending the recording: {:?}", session.progress());
     let result = session.stop(cancel, unrecorded);
@@ -162,10 +169,12 @@ pub(crate) fn finish(
     result
 }
 
-fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8) {
+fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8, mut hint: Option<&str>) {
     loop {
-        match signals.next(IDLE) {
-            Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
+        match signals.next(if hint.is_some() { PATIENCE } else { IDLE }) {
+            // Relaxed: nothing is read on the strength of it.
+            Ok(None) if !finished.load(Ordering::Relaxed) => hint.take().into_iter().for_each(message::note),
+            Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => hint = None,
             // Acquire, for the Release in finish.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
             // Relaxed: a flag; nothing is read on the strength of it.
