@@ -71,7 +71,7 @@ fn views_take_a_terminal_and_give_it_back() {
     terminal.press("5");
     terminal.shows("heap");
     terminal.press("?");
-    terminal.shows("this help");
+    terminal.shows("any other key: back");
     terminal.press("Escape");
     terminal.press("q");
     terminal.shows("left with 0");
