@@ -8,6 +8,8 @@ import { pathToFileURL } from "node:url";
 
 /** Milliseconds after which a browser that does not answer is taken for dead; nothing is measured by it. */
 const PATIENCE = 120_000;
+/** The page is drawn, or says why it cannot be. */
+const READY = "document.documentElement?.dataset.ready === 'true' || document.querySelector('.unreadable') !== null";
 
 export class Browser {
   constructor(program) {
@@ -69,7 +71,7 @@ export class Browser {
     for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
     await this.send("Emulation.setDeviceMetricsOverride", { width: 1440, height: 900, deviceScaleFactor: 1, mobile: false });
     await this.send("Page.navigate", { url: this.address + fragment });
-    await this.until("document.documentElement?.dataset.ready === 'true' || document.querySelector('.unreadable') !== null");
+    await this.until(READY);
   }
 
   /** What an expression gives in the page; promises are waited for. */
@@ -79,9 +81,19 @@ export class Browser {
     return result.value;
   }
 
+  /** Whether a condition is true. A page that is being left answers nothing. */
+  async holds(condition) {
+    try {
+      return await this.evaluate(condition);
+    } catch (error) {
+      if (/navigated or closed|context was destroyed|Cannot find/.test(error.message)) return false;
+      throw error;
+    }
+  }
+
   async until(condition) {
     const end = Date.now() + PATIENCE;
-    while (!(await this.evaluate(condition))) {
+    while (!(await this.holds(condition))) {
       if (Date.now() > end) throw new Error(`never true: ${condition}; ${this.faults.join("; ")}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -118,6 +130,13 @@ export class Browser {
   async press(selector) {
     await this.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`);
     await this.settled();
+  }
+
+  /** Presses what leads to another page, and waits until that is there. */
+  async follow(selector) {
+    // Later: the page that is left could not say that it has been done.
+    await this.evaluate(`document.documentElement.dataset.ready = "no"; setTimeout(() => document.querySelector(${JSON.stringify(selector)}).click()); true`);
+    await this.until(READY);
   }
 
   async screenshot(file) {

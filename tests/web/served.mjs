@@ -13,11 +13,6 @@ const browser = new Browser(program);
 const peak = () => browser.evaluate("document.querySelector('[data-fact=peak]').textContent");
 const slices = () => browser.evaluate("Number(document.querySelector('input[type=range]').max)");
 const cursors = () => browser.evaluate("[...document.querySelectorAll('.cursor')].map((cursor) => cursor.textContent).join(' ')");
-const reloaded = async (press) => {
-  await browser.evaluate("document.documentElement.dataset.ready = 'no'");
-  await browser.press(press);
-  await browser.until("document.documentElement?.dataset.ready === 'true' || document.querySelector('.unreadable') !== null");
-};
 
 try {
   await browser.open(address);
@@ -28,11 +23,11 @@ try {
   for (let moves = 0; moves < coarse; moves += 10) await browser.key("<");
   for (const key of [".", ".", ".", ".", ".", "."]) await browser.key(key);
   const said = await cursors();
-  await reloaded("#closer");
+  await browser.follow("#closer");
   assert.match(await browser.evaluate("location.hash"), /from=\d+&to=\d+/);
   assert.ok((await peak()).includes(bytes(expected.info.totals.peak_bytes)), "the whole is still known");
   assert.ok((await slices()) >= 1, said);
-  await reloaded("#all");
+  await browser.follow("#all");
   assert.equal(await browser.evaluate("location.hash.includes('from=')"), false);
   assert.equal(await slices(), coarse);
   assert.deepEqual(browser.faults, []);
