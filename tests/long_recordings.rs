@@ -85,10 +85,11 @@ fn full_captures_are_followed_by_others() {
     assert!(!server.world.path("it.memprof").exists(), "{}", ran.stderr);
     let last = (3..).take_while(|number| path(*number).exists()).last().expect("there is a third");
     assert!(!path(last - 2).exists(), "{}", ran.stderr);
-    for number in [last - 1, last] {
-        let info = info(&server.world, &format!("it.{number}.memprof"));
+    for place in [last - 1, last] {
+        let info = info(&server.world, &format!("it.{place}.memprof"));
         assert_eq!(info["cut"], Value::Null);
-        if number != last || info["events"] != 0 {
+        // The last one may just have begun.
+        if place != last || number(&info, "/totals/allocations") > 1000 {
             assert_exact(&info, 2);
         }
     }

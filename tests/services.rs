@@ -8,6 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
+/// Microseconds that threads of the server sleep after a thousand calls: however slow the machine is, captures stay small.
+const REST: &str = "5000";
 /// Blocks that each thread of the server keeps.
 const KEPT: u64 = 64;
 
@@ -30,7 +32,7 @@ impl Server {
     fn with(world: World, agent: &str, threads: usize) -> Server {
         let page = Page::new(&world);
         let mut command = world.command(c("counts_its_calls").flags(["-O1"]).build());
-        command.arg(&page.path).arg(threads.to_string()).env("LD_PRELOAD", agent);
+        command.arg(&page.path).arg(threads.to_string()).arg(REST).env("LD_PRELOAD", agent);
         let running = start(&world, command);
         page.wait_for_calls(threads, 1000);
         Server { world, page, running, threads }

@@ -1,11 +1,13 @@
 /* Threads that allocate and free until they are told to stop, or killed, and count each call in a shared page before
-   and after it.
+   and after it. With REST, each sleeps so many microseconds after every thousand calls, as a service that waits.
 
-     counts_its_calls PAGE THREADS */
+     counts_its_calls PAGE THREADS [REST] */
 #include "page.h"
 #include <pthread.h>
+#include <unistd.h>
 
-enum { KEPT = 64 };
+enum { KEPT = 64, LAP = 1000 };
+static useconds_t rest;
 
 static void *work(void *number) {
   struct page_counts *counts = &page->threads[(uintptr_t)number];
@@ -25,6 +27,10 @@ static void *work(void *number) {
     uint64_t after = now_ns();
     if (after - before > get(&page->longest_ns)) set(&page->longest_ns, after - before);
     before = after;
+    if (rest && calls % LAP == 0) {
+      usleep(rest);
+      before = now_ns();
+    }
   }
   for (int i = 0; i < KEPT; i++) free(kept[i]);
   return NULL;
@@ -35,6 +41,7 @@ int main(int count, char **arguments) {
   map_page(arguments[1]);
   pthread_t threads[PAGE_THREADS];
   int wanted = atoi(arguments[2]);
+  if (count > 3) rest = (useconds_t)atoi(arguments[3]);
   for (int i = 0; i < wanted; i++) pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
   for (int i = 0; i < wanted; i++) pthread_join(threads[i], NULL);
   set(&page->done, 1);
