@@ -1,7 +1,7 @@
 //! Recordings of other tools, imported, have the numbers that these tools print.
 
 use crate::harness::{Capture, World, c, cpp, installed, skip, wait};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// heaptrack's recording of a program, with what `heaptrack_print` says about it.
 fn heaptracked(world: &World, program: &PathBuf) -> Option<(PathBuf, String)> {
@@ -52,12 +52,7 @@ fn heaptrack_recordings_keep_their_numbers() {
     for (function, program) in programs {
         let world = World::new();
         let Some((file, printed)) = heaptracked(&world, &program) else { return };
-        let output = world.path("it.memprof");
-        let mut tool = world.tool(["import", "--output"]);
-        tool.arg(&output).arg(&file);
-        let ran = wait(&world, tool);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let capture = Capture::new(world, output);
+        let capture = imported(world, &file);
         let info = capture.info();
         let total =
             |field: &str| info["totals"][field].as_u64().unwrap_or_else(|| panic!("{field} of {info}"));
@@ -85,12 +80,7 @@ fn perf_recordings_keep_their_samples() {
         // A line of its own begins a sample, addresses stand below it.
         let expected =
             printed.text().lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '\t'])).count();
-        let output = world.path("it.memprof");
-        let mut tool = world.tool(["import", "--output"]);
-        tool.arg(&output).arg(&file);
-        let ran = wait(&world, tool);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let capture = Capture::new(world, output);
+        let capture = imported(world, &file);
         let info = capture.info();
         assert_eq!(info["cpu"]["samples"].as_u64(), Some(expected as u64), "{stacks}: {}", info["cpu"]);
         let dumped = capture.show(&["dump", "--samples", "--json"]);
@@ -98,6 +88,16 @@ fn perf_recordings_keep_their_samples() {
         let worked = dumped.text().lines().filter(on_stack).count();
         assert!(worked * 5 > expected, "{stacks}: {worked} of {expected} samples:\n{}", dumped.text());
     }
+}
+
+/// What `import` makes of a recording.
+fn imported(world: World, file: &Path) -> Capture {
+    let output = world.path("it.memprof");
+    let mut tool = world.tool(["import", "--output"]);
+    tool.arg(&output).arg(file);
+    let ran = wait(&world, tool);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    Capture::new(world, output)
 }
 
 /// perf's recording of a program; none where perf is not installed or not permitted.

@@ -2,33 +2,19 @@
  * that are touched, work again, and a child that has a block of its own. */
 #include "say.h"
 #include "sysprof_memprof.h"
+#include "work.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define PAGES ((size_t)64 << 20)
 
-static volatile unsigned long sink;
-
-static long cpu_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void work(void) {
-  long until = cpu_ms() + 250;
-  while (cpu_ms() < until)
-    for (int i = 0; i < 10000; i++) sink += i * 7;
-}
-
 __attribute__((noinline)) static void before(void) {
-  work();
+  work(250);
   sink++;
 }
 
 __attribute__((noinline)) static void after(void) {
-  work();
+  work(250);
   sink++;
 }
 
