@@ -1,7 +1,7 @@
 //! What an index keeps against passes over everything.
 
 use super::{Made, events, family};
-use capture::{Event, Tables};
+use capture::{Event, Reader, Tables};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use viewer::analysis::{Amount, Load, Profile, Timeline};
@@ -27,11 +27,13 @@ fn all_of(profile: &Profile) -> String {
     format!("{profile:#?}")
 }
 
+/// A capture of events, with them as it has them: stored times are up to a microsecond beside those that were given.
 fn written(tables: Tables, events: Vec<Event>, folder: &tempfile::TempDir) -> (Made, PathBuf) {
     let made = Made { tables, events, ..Made::default() };
     let path = folder.path().join("a.memprof");
     made.write(&path);
-    (made, path)
+    let stored = Reader::open(&path).unwrap().events().unwrap().map(Result::unwrap).collect();
+    (Made { events: stored, ..made }, path)
 }
 
 fn many() -> impl Strategy<Value = Vec<Event>> {
