@@ -10,27 +10,18 @@
 mod machine;
 mod pace;
 mod process;
+mod subjects;
+
+pub(crate) use subjects::{Subject, Subjects};
 
 use crate::clock::Clock;
 use capture::{Counter, CounterKind, ProcessId};
 use pace::Pace;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 /// Processes that are read in one round: so many take a few milliseconds.
 const MOST: usize = 512;
-
-/// A process whose counters are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
-    pub(crate) process: ProcessId,
-    pub(crate) pid: u32,
-    /// Start in clock ticks since boot: another process may have the pid by now. 0 where it is not known.
-    pub(crate) start_ticks: u64,
-}
-
-/// Who is alive.
-pub(crate) type Subjects = Arc<Mutex<Vec<Subject>>>;
 
 /// Somewhere that counters are read from.
 pub(super) trait Source {
@@ -53,8 +44,7 @@ impl Reading {
 /// The thread, from the outside. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// Nothing is ever sent: that it is gone is the message.
-    _alive: Sender<()>,
+    subjects: Subjects,
 }
 
 impl Counters {
@@ -63,23 +53,26 @@ impl Counters {
         clock: Clock,
         subjects: Subjects,
     ) -> std::io::Result<(Counters, Receiver<Vec<Counter>>)> {
-        let (alive, is_over) = channel();
         let (readings, receiver) = channel();
-        std::thread::Builder::new()
-            .name("counters".into())
-            .spawn(move || run(clock, &subjects, &is_over, &readings))?;
-        Ok((Counters { _alive: alive }, receiver))
+        let read = subjects.clone();
+        std::thread::Builder::new().name("counters".into()).spawn(move || run(clock, &read, &readings))?;
+        Ok((Counters { subjects }, receiver))
     }
 }
 
-fn run(mut clock: Clock, subjects: &Subjects, is_over: &Receiver<()>, readings: &Sender<Vec<Counter>>) {
+impl Drop for Counters {
+    fn drop(&mut self) {
+        self.subjects.end();
+    }
+}
+
+fn run(mut clock: Clock, subjects: &Subjects, readings: &Sender<Vec<Counter>>) {
     let mut sources: [Box<dyn Source>; 3] =
         [Box::new(process::Stat::new()), Box::new(machine::Processors), Box::new(machine::Own)];
-    let (mut pace, mut before) = (Pace::default(), Vec::new());
-    while is_over.recv_timeout(pace.time()) == Err(RecvTimeoutError::Timeout) {
+    let (mut pace, mut before, mut last) = (Pace::default(), Vec::new(), Instant::now());
+    while let Some(subjects) = subjects.next(last, &mut pace, MOST) {
+        last = Instant::now();
         clock.measure();
-        let mut subjects = subjects.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        subjects.truncate(MOST);
         let mut reading = Reading { time: clock.nanoseconds_of(clock.ticks()), counters: Vec::new() };
         sources.iter_mut().for_each(|source| source.read(&subjects, &mut reading));
         let of_subjects = |counter: &&Counter| counter.process.is_some();

@@ -7,7 +7,6 @@ use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
 use std::process::ExitStatus;
-use std::sync::PoisonError;
 
 /// A process that is alive as far as the merged records go.
 #[derive(Debug)]
@@ -85,7 +84,7 @@ impl Processes {
         let (pid, start_ticks) = (process.pid, process.start_ticks);
         let id = writer.process(process.clone())?;
         let subject = Subject { process: id, pid, start_ticks };
-        self.subjects.lock().unwrap_or_else(PoisonError::into_inner).push(subject);
+        self.subjects.add(subject);
         self.all.push(process);
         self.starts.push(time);
         self.by_pid.insert(pid, id);
@@ -194,9 +193,7 @@ impl Processes {
         writer: &mut Writer,
     ) -> Result<Option<ProcessId>, Error> {
         let Some(alive) = self.alive.remove(&(image, slot)) else { return Ok(None) };
-        let mut subjects = self.subjects.lock().unwrap_or_else(PoisonError::into_inner);
-        subjects.retain(|subject| subject.process != alive.process);
-        drop(subjects);
+        self.subjects.remove(alive.process);
         let ended = match (end, alive.code) {
             (End::Exec, _) => Ended::Exec,
             (End::Running, _) => Ended::Running,

@@ -25,7 +25,7 @@ use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -195,9 +195,7 @@ impl Session {
     /// begin, while this one is finished. Gives the processes that were recorded.
     pub fn close(&mut self) -> Vec<u32> {
         self.ear = None;
-        let subjects = self.subjects.lock().unwrap_or_else(PoisonError::into_inner);
-        let processes = subjects.iter().map(|subject| subject.pid).collect();
-        drop(subjects);
+        let processes = self.subjects.pids();
         self.listener.host().close_all();
         processes
     }

@@ -25,6 +25,11 @@ impl Pace {
         self.time = if found { SHORTEST } else { (self.time * 2).min(LONGEST) };
     }
 
+    /// There is something that no look has found yet.
+    pub(super) fn hurry(&mut self) {
+        self.time = SHORTEST;
+    }
+
     /// Time until the next look.
     pub(super) fn time(&self) -> Duration {
         self.time
