@@ -32,10 +32,12 @@ impl Server {
             for stream in listener.incoming() {
                 let stream = stream.expect("connections are taken");
                 code = codes.next().unwrap_or(code);
-                // The test has seen enough when nobody listens.
-                if send.send(answer(stream, code)).is_err() {
+                // Told first: a client with its answer may be gone before this thread goes on. The test has seen enough when
+                // nobody listens.
+                if send.send(request(&stream, code)).is_err() {
                     return;
                 }
+                answer(&stream, code);
             }
         });
         Server { address, requests }
@@ -47,8 +49,8 @@ impl Server {
     }
 }
 
-fn answer(stream: TcpStream, code: u16) -> Request {
-    let mut input = BufReader::new(&stream);
+fn request(stream: &TcpStream, code: u16) -> Request {
+    let mut input = BufReader::new(stream);
     let mut line = String::new();
     input.read_line(&mut line).expect("a request begins with a line");
     let (mut headers, mut length) = (String::new(), 0);
@@ -65,9 +67,12 @@ fn answer(stream: TcpStream, code: u16) -> Request {
     }
     let mut body = vec![0; length];
     input.read_exact(&mut body).expect("the body is as long as it says");
-    let text = format!("HTTP/1.1 {code} X\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell");
-    (&stream).write_all(text.as_bytes()).expect("the client listens");
     Request { line, headers, body, code }
+}
+
+fn answer(mut stream: &TcpStream, code: u16) {
+    let text = format!("HTTP/1.1 {code} X\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwell");
+    stream.write_all(text.as_bytes()).expect("the client listens");
 }
 
 /// The parts of a form by their names.
