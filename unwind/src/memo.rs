@@ -9,15 +9,21 @@
 //! is left by it, and of the words read on the way; all of those are compared, every time, down to the outermost frame.
 //! Comparing only the newest few would be wrong: two calls from two lines of one function, far down, differ in one word.
 //!
+//! Stacks that come in turn differ from the last one in the same few ways again and again: such chains of newest frames are
+//! kept, too, and compared as the last stack is.
+//!
 //! What is not remembered is walked: frames above a signal frame, rules that are evaluated anew each time, stacks that do
 //! not reach their root or are longer than the limit.
 
+mod branch;
+mod branches;
 #[expect(unsafe_code, reason = "divides memory of the caller's")]
 mod layout;
 mod past;
 #[expect(unsafe_code, reason = "is made of memory of the caller's")]
 mod regions;
 mod saved;
+mod tag;
 
 pub use regions::{Frames, Labels, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};

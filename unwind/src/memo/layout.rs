@@ -1,7 +1,10 @@
 //! Where the memos lie in the memory that they are given.
 
+use super::branch::Branch;
+use super::branches::Branches;
 use super::past::{Fresh, Past, Stack};
 use super::saved::SavedWord;
+use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;
 
@@ -12,7 +15,7 @@ pub(super) const REGIONS: usize = 4;
 ///
 /// ```text
 ///  ┌─ for each region ─────────────────────────────┐
-///  │ depth frames │ depth returns │ depth others   │ … │ depth fresh frames │
+///  │ depth frames │ depth returns │ depth others   │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -34,6 +37,15 @@ impl Layout {
 
     /// Bytes of all.
     pub(super) const fn bytes(self) -> usize {
+        self.branches().saturating_add(PLACES.saturating_mul(size_of::<Branch>()))
+    }
+
+    /// Where the branches begin, and their tags.
+    const fn branches(self) -> usize {
+        self.tags().saturating_add(size_of::<Tags>().next_multiple_of(align_of::<Branch>()))
+    }
+
+    const fn tags(self) -> usize {
         self.region().saturating_mul(REGIONS).saturating_add(self.depth.saturating_mul(size_of::<Fresh>()))
     }
 
@@ -41,7 +53,10 @@ impl Layout {
     ///
     /// # Safety
     /// As for [`Memos::from_raw`](super::Memos::from_raw).
-    pub(super) unsafe fn divide<'a>(self, memory: *mut u8) -> ([Stack<'a>; REGIONS], &'a mut [Fresh]) {
+    pub(super) unsafe fn divide<'a>(
+        self,
+        memory: *mut u8,
+    ) -> ([Stack<'a>; REGIONS], &'a mut [Fresh], Branches<'a>) {
         let stacks = array::from_fn(|region| {
             let frames = memory.wrapping_add(self.region().wrapping_mul(region));
             let returns = frames.wrapping_add(self.frames());
@@ -56,6 +71,13 @@ impl Layout {
         });
         let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
         // SAFETY: as above, with fresh frames.
-        (stacks, unsafe { from_raw_parts_mut(fresh.cast::<Fresh>(), self.depth) })
+        let fresh = unsafe { from_raw_parts_mut(fresh.cast::<Fresh>(), self.depth) };
+        let tags = memory.wrapping_add(self.tags());
+        // SAFETY: as above, with tags: a word of four bytes is one, or none.
+        let tags = unsafe { &mut *tags.cast::<Tags>() };
+        let branches = memory.wrapping_add(self.branches());
+        // SAFETY: as above, with branches.
+        let branches = unsafe { from_raw_parts_mut(branches.cast::<Branch>(), PLACES) };
+        (stacks, fresh, Branches::new(tags, branches))
     }
 }

@@ -1,7 +1,7 @@
 //! The last stack of one region, frame by frame.
 
 use super::Labels;
-use super::saved::{SavedWord, WordStack};
+use super::saved::{SavedWord, SavedWords, WordStack};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
 
@@ -32,6 +32,22 @@ pub(super) struct Past {
     others: u32,
     /// Whether an older frame is left by way of the value that rbp has in this one.
     is_bp_live: bool,
+}
+
+impl Past {
+    /// What the caller of the walk keeps for the stack that ends here.
+    #[inline(always)]
+    pub(super) fn label(&self) -> u64 {
+        self.label
+    }
+
+    /// Whether these are its registers, as far as they matter.
+    #[inline(always)]
+    pub(super) fn is_at(&self, registers: Registers) -> bool {
+        self.sp == registers.sp
+            && self.code == registers.ip.to_bits()
+            && (self.bp == registers.bp || !self.is_bp_live)
+    }
 }
 
 /// The caller of a frame that is added.
@@ -123,10 +139,49 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        let is_same = newest.sp == start.sp
-            && newest.code == start.ip.to_bits()
-            && (newest.bp == start.bp || !newest.is_bp_live);
-        (is_same && self.unchanged(start.sp, memory) == self.len).then_some(newest.label)
+        (newest.is_at(start) && self.unchanged(start.sp, memory) == self.len).then_some(newest.label)
+    }
+
+    /// Number of frames.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The newest of the oldest `count` frames.
+    #[inline(always)]
+    pub(super) fn frame(&self, count: usize) -> Option<Past> {
+        self.frames.get(count.checked_sub(1)?).copied()
+    }
+
+    /// Whether the newest of the oldest `count` frames is this one.
+    #[inline(always)]
+    pub(super) fn has(&self, count: usize, frame: &Past) -> bool {
+        let Some(past) = count.checked_sub(1).and_then(|last| self.frames.get(last)) else { return false };
+        past.code == frame.code
+            && past.sp == frame.sp
+            && past.label == frame.label
+            && past.others == frame.others
+            && past.is_bp_live == frame.is_bp_live
+            && (past.bp == frame.bp || !past.is_bp_live)
+    }
+
+    /// The frames after the first `known`, of which `root` is the last, and their words.
+    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], &[SavedWord], &[SavedWord]) {
+        let frames = self.frames.get(known..self.len).unwrap_or(&[]);
+        let others = frames.last().map_or(0, |last| last.others as usize);
+        let returns = self.returns.range(known, self.len).as_slice();
+        (frames, returns, self.others.range(root.others as usize, others).as_slice())
+    }
+
+    /// Adds frames, the oldest first, that have been here before, and the words that led through them.
+    pub(super) fn append(&mut self, frames: &[Past], (returns, others): (SavedWords<'_>, SavedWords<'_>)) {
+        let end = self.len.wrapping_add(frames.len());
+        if let Some(room) = self.frames.get_mut(self.len..end) {
+            room.copy_from_slice(frames);
+            self.len = end;
+            self.returns.append(returns);
+            self.others.append(others);
+        }
     }
 
     /// Whether the frame with these registers is one of the first `candidates`. Then that is frame number

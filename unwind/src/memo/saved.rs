@@ -21,6 +21,12 @@ impl<'a> SavedWords<'a> {
     pub fn as_slice(self) -> &'a [SavedWord] {
         self.0
     }
+
+    /// Those that were taken from a [`WordStack`] in one piece.
+    #[inline(always)]
+    pub(super) fn of_chain(words: &'a [SavedWord]) -> Self {
+        Self(words)
+    }
 }
 
 /// A stack of saved words over memory of the caller's; only what falls can be pushed.
@@ -59,6 +65,16 @@ impl<'a> WordStack<'a> {
         *place = SavedWord { address, value };
         self.len = self.len.wrapping_add(1);
         true
+    }
+
+    /// Adds words that were taken from here when it was as it is now, as far as there is room.
+    #[inline(always)]
+    pub(super) fn append(&mut self, words: SavedWords<'_>) {
+        let end = self.len.wrapping_add(words.0.len());
+        if let Some(room) = self.words.get_mut(self.len..end) {
+            room.copy_from_slice(words.0);
+            self.len = end;
+        }
     }
 
     /// The words from the one numbered `first` to before `end`.

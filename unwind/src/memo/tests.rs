@@ -261,8 +261,64 @@ fn old_frames_are_met() {
         machine.call(38, 0, PLAIN, 0, 0);
         checker.check(machine.start(), &mut machine.words);
     }
-    // The caller whose call changed, and the two that it called.
-    assert_eq!(checker.stacks.new_frames - before, 300);
+    // The caller whose call changed, and the two that it called; each of the three chains until it was kept.
+    assert_eq!(checker.stacks.new_frames - before, 3 * 3 * 2);
+}
+
+/// Check that stacks which come in turn are not walked again, as long as all that leads through them is as it was, and that
+/// one word that is not shows, wherever it lies.
+#[test]
+fn stacks_in_turn_are_recalled() {
+    if !arch::SUPPORTED {
+        return;
+    }
+    let mut checker = Checker::new(64);
+    let mut machine = Machine::new(0x10_0000);
+    let functions = [PLAIN, SAVES, BY_BP, REALIGNED];
+    let leaves = |machine: &mut Machine, turn: usize| {
+        let (base, site) = (turn / 5 % 2, turn % 5);
+        for depth in 1..17 {
+            machine.call(depth, u64::from(depth == 5) * base as u64, functions[depth % 3], 32, 0x20);
+        }
+        machine.call(17, site as u64, functions[site % 4], 32, 0x30);
+        machine.call(18, 1, functions[site % 3], 32, 0x40);
+        machine.call(19, 2, functions[site % 2], 0, 0x50 + turn as u64);
+    };
+    let walked: Vec<usize> = (0..60)
+        .map(|turn| {
+            let before = checker.stacks.new_frames;
+            leaves(&mut machine, turn);
+            checker.check(machine.start(), &mut machine.words);
+            checker.stacks.new_frames - before
+        })
+        .collect();
+    // Each chain until it was kept; and what lies below it where the base changes.
+    assert!(
+        walked.iter().skip(30).enumerate().all(|(turn, walked)| turn % 5 == 0 || *walked == 0),
+        "{walked:?}"
+    );
+    // Somebody writes over each word in turn, of a stack that is not the last one.
+    for turn in 0..20 {
+        leaves(&mut machine, turn);
+        let lowest = machine.start().sp;
+        let words: Vec<u64> = machine.words.0.range(lowest..).map(|(address, _)| *address).collect();
+        for word in words {
+            leaves(&mut machine, turn + 1);
+            checker.check(machine.start(), &mut machine.words);
+            leaves(&mut machine, turn);
+            let old = machine.words.0.get(&word).copied().expect("it is there");
+            for value in [0x66, old ^ 8, old] {
+                machine.words.0.insert(word, value);
+                checker.check(machine.start(), &mut machine.words);
+            }
+        }
+        // Or enters the newest function with another rbp.
+        leaves(&mut machine, turn + 1);
+        checker.check(machine.start(), &mut machine.words);
+        leaves(&mut machine, turn);
+        let start = machine.start();
+        checker.check(Registers { bp: start.bp ^ 8, ..start }, &mut machine.words);
+    }
 }
 
 /// Check that rbp is compared where an older frame is left by it, and only there.

@@ -1,0 +1,93 @@
+//! A chain of frames that has hung on an older frame.
+
+use super::past::{Past, Stack};
+use super::saved::{SavedWord, SavedWords};
+use crate::{Memory, Registers};
+
+/// Most frames of a chain.
+pub(super) const LONGEST: usize = 8;
+/// Most further words of a chain.
+const WORDS: usize = 4;
+
+/// A chain of frames, the oldest first, and the words that led through them to the frame that they hang on.
+///
+/// The same argument holds as for [`Stack`]: a walk from its newest frame, with the same sp and, where it matters, the same
+/// rbp, leads through these words to `root`, if all of them hold what they held. From there the last stack goes on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Branch {
+    /// The frame that called the oldest.
+    root: Past,
+    /// How many frames of the stack are older than the chain.
+    known: u32,
+    /// How many frames and further words.
+    count: u16,
+    words: u16,
+    returns: [SavedWord; LONGEST],
+    others: [SavedWord; WORDS],
+    frames: [Past; LONGEST],
+}
+
+impl Branch {
+    /// The return addresses and the further words.
+    #[inline(always)]
+    fn saved(&self) -> Option<(SavedWords<'_>, SavedWords<'_>)> {
+        let returns = self.returns.get(..self.count as usize)?;
+        let others = self.others.get(..self.words as usize)?;
+        Some((SavedWords::of_chain(returns), SavedWords::of_chain(others)))
+    }
+
+    /// The label of the stack with these registers, if it is this chain on one of the oldest `candidates` frames of `stack`.
+    ///
+    /// # Errors
+    /// The first word that is another one, from the newest frame on: until there, it is the same chain.
+    #[inline(always)]
+    pub(super) fn leads(
+        &self,
+        start: Registers,
+        stack: &Stack<'_>,
+        candidates: usize,
+        memory: &mut impl Memory,
+    ) -> Result<u64, u64> {
+        let newest = self.frames.get((self.count as usize).wrapping_sub(1)).ok_or(0_u64)?;
+        let (returns, others) = self.saved().ok_or(0_u64)?;
+        if !newest.is_at(start) {
+            return Err(start.bp);
+        }
+        for returns in returns.as_slice().iter().rev() {
+            match memory.read(returns.address) {
+                Some(value) if value == returns.value && returns.address >= start.sp => {}
+                value => return Err(value.unwrap_or(0)),
+            }
+        }
+        if self.words != 0 && memory.unchanged(others, start.sp) != others.as_slice().len() {
+            return Err(1);
+        }
+        let known = self.known as usize;
+        if known > candidates || !stack.has(known, &self.root) {
+            return Err(stack.label(known.min(candidates)).unwrap_or(0));
+        }
+        Ok(newest.label())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
+        if let (Some(frames), Some(words)) = (self.frames.get(..self.count as usize), self.saved()) {
+            stack.truncate(self.known as usize);
+            stack.append(frames, words);
+        }
+    }
+
+    /// Takes the frames of `stack` after the first `known`, if there is room.
+    pub(super) fn fill(&mut self, stack: &Stack<'_>, known: usize) -> Option<()> {
+        let root = stack.frame(known)?;
+        let (frames, returns, others) = stack.newer_than(known, root);
+        self.frames.get_mut(..frames.len())?.copy_from_slice(frames);
+        self.returns.get_mut(..returns.len())?.copy_from_slice(returns);
+        self.others.get_mut(..others.len())?.copy_from_slice(others);
+        self.root = root;
+        (self.known, self.count, self.words) = (known as u32, frames.len() as u16, others.len() as u16);
+        Some(())
+    }
+}
