@@ -7,13 +7,14 @@ use crate::functions;
 use crate::modules::{self, Loaded};
 use crate::process::{self, Session};
 use crate::provider::{self, Said, ScriptFrame};
+use crate::stack_reader::StackReader;
 use crate::thread::ThreadState;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stash::Path;
-use unwind::{CachedRules, CodeAddress, End, Labels, Registers};
+use unwind::{CachedRules, CodeAddress, End, Labels, Memos, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -95,17 +96,11 @@ impl ThreadState {
     /// A stack with what a provider said. It is walked whole: the machine's frames may be the last ones while those of the
     /// script are not.
     fn scripted_stack(&mut self, caller: Caller, kind: u32, said: Said) -> Option<u32> {
-        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
-        let mut paths = Paths {
-            session: &self.session,
-            finder: &mut self.finder,
-            pcs: &mut self.pcs,
-            nodes: &mut self.nodes,
-        };
-        let (end, natives) = self.memos.frames(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        let (memos, frames, Walk { reader, mut rules, mut paths }) = self.walk();
+        let (end, natives) = memos.frames(caller.registers, reader, &mut rules, &mut paths);
         let end = if said.is_cut && end == End::Root { End::Truncated } else { end };
         let mut path = paths.empty(end)?;
-        let mut scripts = self.script_frames.get(..said.count)?.iter().rev().peekable();
+        let mut scripts = frames.get(..said.count)?.iter().rev().peekable();
         for native in natives {
             path = paths.longer(path, native.number)?;
             while let Some(frame) = scripts.next_if(|frame| frame.place.addr() as u64 >= native.sp) {
@@ -120,16 +115,23 @@ impl ThreadState {
         Some(Path::from_bits(path).id())
     }
 
-    #[inline(never)]
-    fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
-        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
-        let mut paths = Paths {
+    /// What walks need, beside what they leave behind: the last stacks, and the frames of scripts.
+    #[inline(always)]
+    fn walk(&mut self) -> (&mut Memos<'static>, &[ScriptFrame], Walk<'_>) {
+        let paths = Paths {
             session: &self.session,
             finder: &mut self.finder,
             pcs: &mut self.pcs,
             nodes: &mut self.nodes,
         };
-        let path = self.memos.stack(caller.registers, &mut self.reader, &mut rules, &mut paths);
+        let rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
+        (&mut self.memos, self.script_frames, Walk { reader: &mut self.reader, rules, paths })
+    }
+
+    #[inline(never)]
+    fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
+        let (memos, _, Walk { reader, mut rules, mut paths }) = self.walk();
+        let path = memos.stack(caller.registers, reader, &mut rules, &mut paths);
         let with_kind = |path| if kind == 0 { Some(path) } else { paths.extend(path, kind) };
         let stack = path.map(Path::from_bits).and_then(with_kind);
         #[cfg(feature = "verify")]
@@ -143,14 +145,8 @@ impl ThreadState {
     /// Ends the program if `path` is not what a walk without the memo gives.
     #[cfg(feature = "verify")]
     fn verify(&mut self, caller: Caller, path: Option<u64>) {
-        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
-        let mut paths = Paths {
-            session: &self.session,
-            finder: &mut self.finder,
-            pcs: &mut self.pcs,
-            nodes: &mut self.nodes,
-        };
-        if path != self.memos.stack_afresh(caller.registers, &mut self.reader, &mut rules, &mut paths) {
+        let (memos, _, Walk { reader, mut rules, mut paths }) = self.walk();
+        if path != memos.stack_afresh(caller.registers, reader, &mut rules, &mut paths) {
             crate::arch::trap();
         }
     }
@@ -214,6 +210,13 @@ impl ThreadState {
         self.begin(caller);
         self.reader.learn(caller.registers.sp);
     }
+}
+
+/// What a walk works with.
+struct Walk<'a> {
+    reader: &'a mut StackReader,
+    rules: CachedRules<'a, Loaded>,
+    paths: Paths<'a>,
 }
 
 /// The stash, as a walk fills it: labels are paths.
