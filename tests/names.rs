@@ -1,6 +1,7 @@
 //! Which names there are, and what is shown where there is none.
 
-use crate::harness::{Capture, World, c, cpp, library, record};
+use crate::harness::{Capture, World, c, cpp, library, record, skip};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +44,51 @@ fn stripped_programs_lose_their_names() {
     assert!(text.contains("<main of program>"), "{text}");
     assert!(text.contains("No symbols in binary file: program"), "{text}");
     assert!(report(&first).contains(" main"), "{}", report(&first));
+}
+
+/// Check that each way to have no name is told apart, in the report at the frame that has none, and in `info` with its share.
+#[test]
+fn each_reason_is_said() {
+    let world = World::new();
+    let lender = |name: &str, size: u32| {
+        let flags = ["-DFUNCTION=inner".to_owned(), format!("-DSIZE={size}")];
+        let built = library("lends_memory").flags(flags).named(&format!("lib{name}.so")).build();
+        copy(&built, world.path(&format!("lib{name}.so")))
+    };
+    let changed = ["stripped", "replaced", "gone", "secret"];
+    let libraries: Vec<PathBuf> = changed.iter().zip(7000..).map(|(name, size)| lender(name, size)).collect();
+    let program = copy(&c("borrows_from_all").build(), world.path("program"));
+    let unnamed = library("lends_by_unnamed_code").build();
+    let (_, capture) = record(&program).args(&libraries).args([&unnamed]).succeed();
+
+    let [stripped, replaced, gone, secret] = &libraries[..] else { panic!("{libraries:?}") };
+    for file in [&program, stripped] {
+        assert!(Command::new("strip").arg(file).status().is_ok_and(|status| status.success()));
+    }
+    std::fs::remove_file(replaced).expect("it is ours");
+    copy(&library("lends_memory").flags(["-DFUNCTION=other", "-DSIZE=1"]).build(), replaced.clone());
+    std::fs::remove_file(gone).expect("it is ours");
+    let unreadable = std::fs::Permissions::from_mode(0o000);
+    std::fs::set_permissions(secret, unreadable).expect("it is ours");
+
+    let mut reasons = vec![
+        ("No symbols in binary file", "program"),
+        ("Binary file was deleted or replaced", "libreplaced.so"),
+        ("Binary file was deleted or replaced", "libgone.so"),
+        ("Address has no corresponding symbol in file", "liblends_by_unnamed_code.so"),
+        ("Address has no corresponding symbol in file", "libstripped.so"),
+        ("Code made at run time was not told of", "anonymous code"),
+    ];
+    match std::fs::File::open(secret) {
+        Ok(_) => skip("a file that may not be read", "this user may read everything"),
+        Err(_) => reasons.push(("Permission denied", "libsecret.so")),
+    }
+    for text in [report(&capture), capture.show(&["info"]).text().to_owned()] {
+        for (reason, file) in &reasons {
+            let is_it = |line: &str| line.contains(reason) && line.contains(file) && line.contains('%');
+            assert!(text.lines().any(is_it), "{reason}, {file}: {text}");
+        }
+    }
 }
 
 /// Check that functions of one name in two libraries carry their library's name, and others do not.
