@@ -142,8 +142,20 @@ impl<S: ReadAt> Reader<S> {
         Ok(())
     }
 
+    /// Forgets which chunks there were so far, and gives where they end: for those who follow a recording, read all that
+    /// it has, and will not come back to it. The tables stay. Until the next [`Reader::refresh`] there are no events.
+    pub fn forget(&mut self) -> u64 {
+        self.chunks = Vec::new();
+        self.end
+    }
+
     pub(crate) fn source(&self) -> &S {
         &self.source
+    }
+
+    /// True while nothing was read.
+    fn is_fresh(&self) -> bool {
+        self.end == Header::LENGTH as u64
     }
 
     fn load(&mut self) -> Result<(), Error> {
@@ -151,8 +163,7 @@ impl<S: ReadAt> Reader<S> {
         self.loader.allow(length);
         self.cut = None;
         let mut fetcher = Fetcher::new()?;
-        let indexed =
-            if self.chunks.is_empty() { index::read(&self.source, length, &mut fetcher) } else { None };
+        let indexed = if self.is_fresh() { index::read(&self.source, length, &mut fetcher) } else { None };
         let stopped = match indexed {
             Some(chunks) => self.load_indexed(chunks, &mut fetcher),
             None => self.scan(length, &mut fetcher),

@@ -21,6 +21,7 @@
 
 pub mod analysis;
 pub mod check;
+pub mod live;
 pub mod lives;
 pub mod query;
 pub mod suppression;

@@ -71,7 +71,7 @@ pub(crate) fn symbolize(tables: &mut Tables, options: &symbols::Options) -> Look
     // Threads answer in any order, but the names of a capture are the same each time.
     found.sort_unstable_by_key(|(frame, _)| *frame);
     tables.symbols.resize(tables.frames.len(), None);
-    let mut texts = Texts { tables, known: HashMap::new() };
+    let mut texts = Texts::new(tables);
     for (frame, lookup) in found {
         looked_up.named += u64::from(texts.enter(frame, lookup));
     }
@@ -123,24 +123,34 @@ pub(crate) fn module_file(module: &Module) -> Option<ModuleFile> {
 }
 
 fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Batch {
-    let address = |frame: &FrameId| match tables.frames[frame.index()] {
+    let address = |frame: &FrameId| address(tables.frames[frame.index()]);
+    Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
+}
+
+/// The address to look up.
+pub(crate) fn address(frame: Frame) -> u64 {
+    match frame {
         Frame::Code { address, exact: true, .. } => address,
         // The call may be the last instruction of its function.
         Frame::Code { address, .. } => address.wrapping_sub(1),
         Frame::Pseudo(_) => 0,
-    };
-    Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
+    }
 }
 
 /// The strings of the tables, each new one once.
-struct Texts<'a> {
+pub(crate) struct Texts<'a> {
     tables: &'a mut Tables,
     known: HashMap<String, StringId>,
 }
 
-impl Texts<'_> {
+impl<'a> Texts<'a> {
+    /// Those of these tables: strings that they have already are entered again.
+    pub(crate) fn new(tables: &'a mut Tables) -> Self {
+        Self { tables, known: HashMap::new() }
+    }
+
     /// Puts a result in, if it says more than what is there; says whether it has a name.
-    fn enter(&mut self, frame: FrameId, lookup: Lookup) -> bool {
+    pub(crate) fn enter(&mut self, frame: FrameId, lookup: Lookup) -> bool {
         let is_named = lookup.function().is_some();
         if is_named || self.tables.symbol(frame).is_none() {
             let names = lookup.frames.into_iter().map(|source| SourceFrame {

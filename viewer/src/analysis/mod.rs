@@ -18,6 +18,7 @@
 //!
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
 
+mod account;
 mod cost;
 mod counters;
 mod estimate;
@@ -68,6 +69,7 @@ mod timeline;
 mod top_down;
 mod tree;
 
+pub use account::{Account, Oddities, Standing};
 pub use allocator::{AllocatorTime, allocator_time};
 pub use cost::{Amount, Cost};
 pub use counters::{Counters, Point};

@@ -107,6 +107,22 @@ impl Sites {
         SiteId(row)
     }
 
+    /// Makes room for stacks that the capture has now.
+    pub(super) fn grow(&mut self, nodes: usize) {
+        if nodes > self.recent.len() {
+            self.recent.resize(nodes, NONE);
+        }
+    }
+
+    pub(super) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// All rows, each at the place of its [`SiteId`].
+    pub(super) fn rows(&self) -> &[SiteState] {
+        &self.rows
+    }
+
     /// The row for blocks of a process that are followed and not counted.
     pub(super) fn rest(&mut self, process: ProcessId) -> SiteId {
         SiteId(self.find_or_add(process, None, NodeId::ROOT, true))

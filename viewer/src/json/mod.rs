@@ -19,6 +19,7 @@ mod stack;
 mod tables;
 mod timeline;
 mod told;
+mod top;
 mod tree;
 mod unseen;
 
@@ -32,6 +33,7 @@ pub use lives::{history, lifetimes, lines, reallocs, sizes, temporary, threads};
 pub use report::report;
 pub(crate) use tables::tables;
 pub use timeline::timeline;
+pub use top::top;
 
 use serde::Serialize;
 use std::io::{self, Write};

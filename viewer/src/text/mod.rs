@@ -28,6 +28,7 @@ mod summary;
 mod temporary;
 mod threads;
 mod timeline;
+mod top;
 mod tree;
 
 pub use crate::options::DumpOptions;
@@ -53,3 +54,4 @@ pub use summary::{overview, summary};
 pub use temporary::temporary;
 pub use threads::threads;
 pub use timeline::{timeline, timeline_steps};
+pub use top::{top, top_columns, top_header, top_numbers};

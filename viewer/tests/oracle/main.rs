@@ -2,6 +2,7 @@
 
 mod kept;
 mod lives;
+mod looks;
 mod naive;
 mod ranges;
 #[path = "../support/mod.rs"]

@@ -174,6 +174,16 @@ impl Made {
 
     /// Writes a made capture to a file, with a flush between every few events.
     pub(crate) fn write(&self, path: &Path) {
+        let mut writer = self.begin(path);
+        for events in self.events.chunks(5) {
+            events.iter().for_each(|event| writer.event(*event).unwrap());
+            writer.flush().unwrap();
+        }
+        writer.finish(&self.tables.summary.clone().unwrap_or_default()).unwrap();
+    }
+
+    /// Writes its tables to a file, for those who write the events.
+    pub(crate) fn begin(&self, path: &Path) -> Writer {
         let tables = &self.tables;
         let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
         tables.strings.iter().for_each(|string| {
@@ -198,10 +208,6 @@ impl Made {
         tables.marks.iter().for_each(|mark| {
             writer.mark(*mark).unwrap();
         });
-        for events in self.events.chunks(5) {
-            events.iter().for_each(|event| writer.event(*event).unwrap());
-            writer.flush().unwrap();
-        }
-        writer.finish(&tables.summary.clone().unwrap_or_default()).unwrap();
+        writer
     }
 }

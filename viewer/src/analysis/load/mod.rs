@@ -6,6 +6,7 @@
 mod calls;
 mod gaps;
 mod life;
+mod onto;
 mod pages;
 mod pools;
 mod range;

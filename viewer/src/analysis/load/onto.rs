@@ -1,0 +1,80 @@
+//! Goes on with tables that have grown.
+
+use super::Load;
+use crate::analysis::account::{Oddities, Standing};
+use crate::analysis::estimate::Estimator;
+use crate::analysis::process::ProcessState;
+use crate::analysis::thread::ThreadState;
+use capture::{ProcessId, Tables};
+
+impl Load<'_> {
+    /// The same pass over other tables, in which everything is where it was. It counts all blocks.
+    pub(in crate::analysis) fn onto<'t>(self, tables: &'t Tables) -> Load<'t> {
+        let Load {
+            tables: _,
+            only: _,
+            sampling,
+            estimator,
+            mut sites,
+            peak,
+            own_pages,
+            own_pages_peak,
+            pools,
+            mut processes,
+            mut threads,
+            watch,
+            skipped,
+            events,
+            now,
+            stray_events,
+            last_time,
+        } = self;
+        sites.grow(tables.nodes.len());
+        let seed = sites.seed();
+        let new = tables.processes.iter().skip(processes.len());
+        processes.extend(new.map(|row| ProcessState::new(seed, row)));
+        threads.resize_with(tables.threads.len().max(threads.len()), ThreadState::default);
+        Load {
+            tables,
+            only: None,
+            sampling,
+            estimator,
+            sites,
+            peak,
+            own_pages,
+            own_pages_peak,
+            pools,
+            processes,
+            threads,
+            watch,
+            skipped,
+            events,
+            now,
+            stray_events,
+            last_time,
+        }
+    }
+
+    pub(in crate::analysis) fn estimator(&self) -> Estimator {
+        self.estimator
+    }
+
+    /// What rows stand at now.
+    pub(in crate::analysis) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
+        self.sites.rows().iter().map(|row| Standing {
+            process: row.process,
+            node: row.node,
+            held: row.held,
+            allocated: row.cost.allocated,
+            freed: row.cost.freed,
+            temporary: row.cost.temporary,
+            left: row.cost.leaked + row.cost.uncertain,
+        })
+    }
+
+    /// What is odd about a process so far.
+    pub(in crate::analysis) fn oddities(&self, process: ProcessId) -> Option<Oddities> {
+        let state = self.processes.get(process.index())?;
+        Some(Oddities { anomalies: state.anomalies, gaps: state.gaps })
+    }
+}

@@ -1,0 +1,225 @@
+//! A reading: the numbers of a moment, with the rows that matter most.
+
+use super::figures::{Change, Figures};
+use super::follower::Follower;
+use super::ledger::Ledger;
+use super::order::Order;
+use super::shown::Shown;
+use crate::analysis::{Amount, Profile, process_name};
+use crate::loaded::{Loaded, Source};
+use crate::symbolize::Naming;
+use capture::{CounterKind, Ended, Error, NodeId, Process, ProcessId, Reader};
+use std::cmp::Reverse;
+use std::fs::File;
+use std::io;
+
+/// A recording that is looked at while it goes on, as far as one process and its children are concerned.
+pub struct Live {
+    follower: Follower,
+    pid: u32,
+    ledger: Ledger,
+    shown: Shown,
+}
+
+/// The numbers of a moment.
+pub struct Reading {
+    /// The process' id.
+    pub pid: u32,
+    /// Its name; empty before anything was recorded of it.
+    pub process: String,
+    /// When it was, in nanoseconds on the clock of [`Live::look`].
+    pub time_ns: u64,
+    /// Nanoseconds since the look before this one: what steps are about.
+    pub step_ns: u64,
+    /// Nanoseconds since the beginning: what growth is about.
+    pub since_ns: u64,
+    /// What rows are sorted by.
+    pub order: Order,
+    /// The sum of all rows.
+    pub total: Change,
+    /// The first rows.
+    pub rows: Vec<Row>,
+    /// How many rows are left out, and their sum.
+    pub hidden: (usize, Change),
+    /// Tables and names of the rows' stacks.
+    pub loaded: Loaded,
+    /// Frees of blocks that were allocated before the recording began, or by a parent before it forked.
+    pub unknown_frees: u64,
+    /// Allocations and frees that were lost.
+    pub lost: u64,
+    /// Resident memory of the process, bytes.
+    pub rss: Option<u64>,
+    /// Threads of the process.
+    pub threads: Option<u64>,
+    /// Mean distance of samples where numbers are estimates.
+    pub sample_interval: Option<u64>,
+    /// The process is gone, or not recorded any more.
+    pub is_over: bool,
+}
+
+/// A stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// In the tables of the reading.
+    pub node: NodeId,
+    /// What it stands at, and what changed.
+    pub change: Change,
+}
+
+impl Live {
+    /// Looks at the recording of a process in a growing capture.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn new(reader: Reader<File>, pid: u32, naming: Naming) -> io::Result<Self> {
+        let options = match naming {
+            Naming::Stored => None,
+            Naming::FromFiles(options) => Some(*options),
+        };
+        let shown = Shown::new(options)?;
+        Ok(Self { follower: Follower::new(reader), pid, ledger: Ledger::default(), shown })
+    }
+
+    /// Reads what there is; gives the length of the file up to there, which is not needed again.
+    ///
+    /// # Errors
+    /// Those of [`Follower::refresh`].
+    pub fn refresh(&mut self) -> Result<u64, Error> {
+        self.follower.refresh()
+    }
+
+    /// Takes down what was read so far as that of this moment, in nanoseconds on a clock of the caller's that begins at 0.
+    pub fn look(&mut self, time: u64) {
+        let processes = &self.follower.tables().processes;
+        let holds: Vec<bool> = processes.iter().map(|process| self.has_left(process)).collect();
+        let holds = |process: ProcessId| holds.get(process.index()).copied().unwrap_or(false);
+        let rows = self.follower.account().rows();
+        self.ledger.look(time, rows.map(|row| Figures::of(&row, holds(row.process))));
+    }
+
+    /// When the last of what was read has happened, in nanoseconds since the recording began.
+    pub fn time(&self) -> u64 {
+        self.follower.time()
+    }
+
+    /// Lets growth begin at the last look.
+    pub fn reset(&mut self) {
+        self.ledger.reset();
+    }
+
+    /// True while names are looked for: another reading of the same look may have more of them.
+    pub fn is_naming(&self) -> bool {
+        self.shown.is_naming()
+    }
+
+    /// True when the recording has ended.
+    pub fn is_over(&self) -> bool {
+        self.follower.is_over()
+    }
+
+    /// The last look, with the first rows in an order. It waits for their names where that is wanted.
+    pub fn reading(&mut self, order: Order, limit: usize, waits_for_names: bool) -> Reading {
+        let wanted = self.wanted();
+        let mut changes = self.changes(&wanted);
+        changes.sort_unstable_by_key(|(node, change)| (Reverse(order.rank(change)), *node));
+        let mut total = Change::default();
+        changes.iter().for_each(|(_, change)| total += *change);
+        let rest = changes.split_off(limit.min(changes.len()));
+        let mut hidden = Change::default();
+        rest.iter().for_each(|(_, change)| hidden += *change);
+        let account = self.follower.account();
+        let tables = self.follower.tables();
+        let rows = changes.into_iter().map(|(node, change)| Row {
+            node: self.shown.enter(node, tables),
+            change: change.map(|amount| account.whole(amount)),
+        });
+        let rows = rows.collect();
+        self.shown.name(waits_for_names);
+        let processes = || (0..wanted.len()).filter(|&index| wanted[index]).map(ProcessId::from_index);
+        let oddities = processes().map(|process| account.oddities(process));
+        let (mut unknown_frees, mut lost) = (0, 0);
+        for one in oddities {
+            unknown_frees += one.anomalies.frees_from_before + one.anomalies.inherited_frees;
+            lost += one.gaps.allocations.saturating_add(one.gaps.frees);
+        }
+        let told = tables.summary.iter().flat_map(|summary| &summary.lost);
+        let told = told.fold(0, |sum: u64, lost| sum.saturating_add(lost.events));
+        // The last image of the process itself, not what it has started.
+        let own = processes().rfind(|process| tables.processes[process.index()].pid == self.pid);
+        let counter = |kind| own.and_then(|process| self.follower.counter(process, kind));
+        let row = own.map(|process| &tables.processes[process.index()]);
+        let interval = tables.metadata.sample_interval;
+        Reading {
+            pid: self.pid,
+            process: row.map(process_name).unwrap_or_default(),
+            time_ns: self.ledger.time(),
+            step_ns: self.ledger.step(),
+            since_ns: self.ledger.age(),
+            order,
+            total: total.map(|amount| account.whole(amount)),
+            rows,
+            hidden: (rest.len(), hidden.map(|amount| account.whole(amount))),
+            loaded: Loaded::new(self.shown.tables().clone(), Profile::default(), Source::default()),
+            unknown_frees,
+            // What threads could not tell themselves is known at the end.
+            lost: lost.max(told),
+            rss: counter(CounterKind::Rss),
+            threads: counter(CounterKind::Threads),
+            sample_interval: Some(interval).filter(|interval| *interval > 0),
+            is_over: self.is_over() || row.is_some_and(|process| process.end.is_some()),
+        }
+    }
+
+    /// What became of each stack, over the processes that are wanted.
+    fn changes(&self, wanted: &[bool]) -> Vec<(NodeId, Change)> {
+        let rows = self.follower.account().rows().zip(self.ledger.changes());
+        let rows = rows.filter(|(row, _)| wanted.get(row.process.index()) == Some(&true));
+        let mut changes: Vec<(NodeId, Change)> = rows.map(|(row, change)| (row.node, change)).collect();
+        changes.sort_unstable_by_key(|(node, _)| *node);
+        // Processes that share a stack share its row.
+        changes.dedup_by(|(node, change), (before, sum)| {
+            let is_same = node == before;
+            if is_same {
+                *sum += *change;
+            }
+            is_same
+        });
+        let is_idle = |change: &Change| change.now.held.is_zero() && change.since == Figures::default();
+        changes.retain(|(_, change)| !is_idle(change));
+        changes
+    }
+
+    /// By process, whether it is the one that is looked at, or comes from it.
+    fn wanted(&self) -> Vec<bool> {
+        let mut wanted: Vec<bool> = Vec::new();
+        for process in &self.follower.tables().processes {
+            let of_parent = process.parent.and_then(|parent| wanted.get(parent.index()));
+            let is_wanted = process.pid == self.pid || of_parent == Some(&true);
+            wanted.push(is_wanted);
+        }
+        wanted
+    }
+
+    /// True for the process itself when it has ended: what it held then is what there is to see at the end. What its children
+    /// held, and what it held before an exec, is gone.
+    fn has_left(&self, process: &Process) -> bool {
+        let is_over = process.end.as_ref().is_some_and(|end| end.ended != Ended::Exec);
+        process.pid == self.pid && is_over
+    }
+}
+
+impl Reading {
+    /// A number of the last step as one of a second.
+    pub fn per_second(&self, number: i64) -> i64 {
+        match self.step_ns {
+            0 => 0,
+            step => (number as f64 * 1e9 / step as f64).round() as i64,
+        }
+    }
+
+    /// What was allocated in a second of the last step.
+    pub fn rate(&self, change: &Change) -> Amount {
+        let Amount { blocks, bytes } = change.step.allocated;
+        Amount { blocks: self.per_second(blocks), bytes: self.per_second(bytes) }
+    }
+}

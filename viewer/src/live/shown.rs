@@ -1,0 +1,137 @@
+//! The tables of the rows that were ever shown: a small capture of its own, with names as far as they are found.
+
+use super::namer::{Namer, Wanted};
+use crate::symbolize::{Texts, address, module_file};
+use capture::{Frame, FrameId, ModuleId, Node, NodeId, SourceFrame, StringId, Symbolized, Tables};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use symbols::{Batch, Source};
+
+/// Stacks that were shown. Their ids are of these tables, not of the capture's.
+pub(super) struct Shown {
+    tables: Tables,
+    nodes: HashMap<NodeId, NodeId>,
+    frames: HashMap<FrameId, FrameId>,
+    modules: HashMap<ModuleId, ModuleId>,
+    strings: HashMap<StringId, StringId>,
+    /// Frames that were looked at for names, from the first on.
+    asked: usize,
+    namer: Option<Namer>,
+}
+
+impl Shown {
+    /// With names, or without where there are no options for them.
+    pub(super) fn new(options: Option<symbols::Options>) -> io::Result<Self> {
+        let root = Node { parent: NodeId::ROOT, frame: FrameId(0) };
+        Ok(Self {
+            tables: Tables { nodes: vec![root], ..Tables::default() },
+            nodes: HashMap::new(),
+            frames: HashMap::new(),
+            modules: HashMap::new(),
+            strings: HashMap::new(),
+            asked: 0,
+            namer: options.map(Namer::start).transpose()?,
+        })
+    }
+
+    /// The tables.
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// A stack of the capture.
+    pub(super) fn enter(&mut self, stack: NodeId, of: &Tables) -> NodeId {
+        let unknown = of.stack(stack).take_while(|(node, _)| !self.nodes.contains_key(node));
+        let unknown: Vec<(NodeId, Node)> = unknown.collect();
+        for (node, row) in unknown.into_iter().rev() {
+            let parent = self.nodes.get(&row.parent).copied().unwrap_or(NodeId::ROOT);
+            let frame = self.frame(row.frame, of);
+            self.nodes.insert(node, NodeId::from_index(self.tables.nodes.len()));
+            self.tables.nodes.push(Node { parent, frame });
+        }
+        self.nodes.get(&stack).copied().unwrap_or(NodeId::ROOT)
+    }
+
+    fn frame(&mut self, frame: FrameId, of: &Tables) -> FrameId {
+        if let Some(known) = self.frames.get(&frame) {
+            return *known;
+        }
+        let row = match of.frames.get(frame.index()) {
+            Some(&Frame::Code { module, address, exact }) => {
+                Frame::Code { module: module.map(|module| self.module(module, of)), address, exact }
+            }
+            Some(pseudo) => *pseudo,
+            None => Frame::Code { module: None, address: 0, exact: true },
+        };
+        let id = FrameId::from_index(self.tables.frames.len());
+        // Frames of scripts have names from the beginning.
+        let symbol = of.symbol(frame).map(|symbol| self.symbol(id, symbol, of));
+        self.tables.frames.push(row);
+        self.tables.symbols.push(symbol);
+        self.frames.insert(frame, id);
+        id
+    }
+
+    fn symbol(&mut self, frame: FrameId, symbol: &Symbolized, of: &Tables) -> Symbolized {
+        let mut string = |id: Option<StringId>| id.map(|id| self.string(id, of));
+        let names = symbol.names.iter().map(|name| SourceFrame {
+            function: string(name.function),
+            file: string(name.file),
+            line: name.line,
+        });
+        let names = names.collect();
+        Symbolized { frame, names, reason: string(symbol.reason) }
+    }
+
+    fn string(&mut self, id: StringId, of: &Tables) -> StringId {
+        let tables = &mut self.tables;
+        *self.strings.entry(id).or_insert_with(|| {
+            tables.strings.push(of.string(id).to_owned());
+            StringId::from_index(tables.strings.len() - 1)
+        })
+    }
+
+    fn module(&mut self, id: ModuleId, of: &Tables) -> ModuleId {
+        let tables = &mut self.tables;
+        *self.modules.entry(id).or_insert_with(|| {
+            tables.modules.push(of.modules.get(id.index()).cloned().unwrap_or_default());
+            ModuleId::from_index(tables.modules.len() - 1)
+        })
+    }
+
+    /// Asks for the names that are missing, and takes those that were found. Where it `waits`, all of them.
+    pub(super) fn name(&mut self, waits: bool) {
+        let wanted = self.wanted();
+        let Some(namer) = &mut self.namer else { return };
+        namer.ask(wanted);
+        while let Some(found) = namer.answer(waits) {
+            let mut texts = Texts::new(&mut self.tables);
+            for (frame, lookup) in found {
+                texts.enter(frame, lookup);
+            }
+        }
+    }
+
+    /// True while names are looked for.
+    pub(super) fn is_naming(&self) -> bool {
+        self.namer.as_ref().is_some_and(Namer::is_busy)
+    }
+
+    /// Frames that nobody has looked up, of files that can be told from others.
+    fn wanted(&mut self) -> Wanted {
+        let Tables { frames, symbols, modules, .. } = &self.tables;
+        let mut by_module: BTreeMap<ModuleId, Vec<FrameId>> = BTreeMap::new();
+        for (index, frame) in frames.iter().enumerate().skip(self.asked) {
+            if let (Frame::Code { module: Some(module), .. }, None) = (frame, &symbols[index]) {
+                by_module.entry(*module).or_default().push(FrameId::from_index(index));
+            }
+        }
+        self.asked = frames.len();
+        let batch = |(module, ids): (ModuleId, Vec<FrameId>)| {
+            let source = Source::File(module_file(&modules[module.index()])?);
+            let addresses = ids.iter().map(|frame| address(frames[frame.index()])).collect();
+            Some((ids, Batch { source, addresses }))
+        };
+        by_module.into_iter().filter_map(batch).collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! Looks at a recording that goes on, against a pass over all of it.
+
+use super::support::Made;
+use super::{events, family};
+use capture::{Action, Event, Tables};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use viewer::analysis::{Account, Amount, Load, Standing};
+
+/// As much of the tables as the events need: what a capture has that was written so far.
+fn needed(tables: &Tables, events: &[Event]) -> Tables {
+    let thread = |event: &Event| event.thread.index() + 1;
+    let threads = events.iter().map(thread).max().unwrap_or(0);
+    let named = |event: &Event| match event.action {
+        Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => process.index() + 1,
+        _ => 0,
+    };
+    let of_threads = tables.threads[..threads].iter().map(|thread| thread.process.index() + 1);
+    let processes = of_threads.chain(events.iter().map(named)).max().unwrap_or(0);
+    let mut needed = tables.clone();
+    needed.threads.truncate(threads);
+    needed.processes.truncate(processes);
+    needed
+}
+
+/// Rows by process and stack.
+fn rows(standings: impl Iterator<Item = Standing>) -> BTreeMap<(u32, u32), [Amount; 4]> {
+    let numbers = |row: Standing| [row.held + row.left, row.allocated, row.freed, row.temporary];
+    standings.map(|row| ((row.process.0, row.node.0), numbers(row))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Check that at each look all rows are those of a pass that ends there, however many looks there were before and
+    /// though the tables grow.
+    #[test]
+    fn looks_are_what_a_pass_would_find(events in events(), lengths in prop::collection::vec(0..80_usize, 1..8)) {
+        let made = Made { tables: family(), events, ..Made::default() };
+        let mut account = Account::new(&needed(&made.tables, &[]));
+        let mut seen = 0;
+        for length in lengths {
+            let (from, to) = (seen, (seen + length).min(made.events.len()));
+            seen = to;
+            account.go_on(&needed(&made.tables, &made.events[..to]), |load| {
+                made.events[from..to].iter().for_each(|event| load.event(event));
+            });
+            let mut load = Load::new(&made.tables);
+            made.events[..to].iter().for_each(|event| load.event(event));
+            let (profile, ()) = load.cut();
+            let expected = profile.sites.iter().map(|site| Standing {
+                process: site.process,
+                node: site.node,
+                held: Amount::ZERO,
+                allocated: site.cost.allocated,
+                freed: site.cost.freed,
+                temporary: site.cost.temporary,
+                left: site.cost.leaked + site.cost.uncertain,
+            });
+            prop_assert_eq!(rows(account.rows()), rows(expected));
+            prop_assert_eq!(account.events(), to as u64);
+            for (process, of) in (0..).zip(&profile.processes) {
+                let oddities = account.oddities(capture::ProcessId(process));
+                prop_assert_eq!((oddities.anomalies, oddities.gaps), (of.anomalies, of.gaps));
+            }
+        }
+    }
+}
