@@ -30,6 +30,7 @@ mod long_recordings;
 mod overload;
 mod services;
 mod signals;
+mod top;
 mod torn;
 mod wake_ups;
 

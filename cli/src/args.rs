@@ -5,7 +5,7 @@ use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
     info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, preload_path, ps, push,
-    reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline,
+    reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -34,6 +34,7 @@ Examples:
   sysprof-memprof app.memprof                    short for view, or for report where the output is no terminal
 
   sysprof-memprof ps                             services with the agent preloaded
+  sysprof-memprof top 4711                       who holds most of its memory, who allocates now
   sysprof-memprof attach 4711 --duration 60s     record one of them for a minute
   sysprof-memprof mark 4711 before               name a moment of its recording, for report --at and diff
   sysprof-memprof snapshot 4711 before           keep what was recorded so far, and go on
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Ps(ps::Arguments),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
+    Top(top::Arguments),
     Mark(mark::Arguments),
     Snapshot(snapshot::Arguments),
     Daemon(daemon::Arguments),

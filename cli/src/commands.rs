@@ -49,6 +49,7 @@ mod symbols;
 pub(crate) mod temporary;
 pub(crate) mod threads;
 pub(crate) mod timeline;
+pub(crate) mod top;
 mod view;
 
 use crate::args::Command;
@@ -65,6 +66,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Daemon(arguments) => daemon::execute(arguments),
         Command::Start(arguments) => daemon::start(&arguments),
         Command::Stop(arguments) => daemon::stop(&arguments),
+        Command::Top(arguments) => top::execute(&arguments),
         Command::Mark(arguments) => mark::execute(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
         Command::View(arguments) => interactive::execute(&arguments),

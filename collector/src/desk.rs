@@ -10,11 +10,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
+/// Why there is nothing to copy or to follow.
+const NOTHING_KEPT: &str =
+    "this process is only looked at, by top: nothing of its recording is kept. top -o FILE keeps a capture";
+
 /// What is wanted is passed on to the writer's thread, or to whoever answers agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     /// The capture.
     pub(crate) path: PathBuf,
+    /// False where nothing of it is kept.
+    pub(crate) keeps: bool,
     pub(crate) clock: Clock,
     pub(crate) orders: mpsc::Sender<Order>,
     pub(crate) host: Arc<Host>,
@@ -47,11 +53,16 @@ impl Desk {
             ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
                 Ok(format!("process {pid} goes on unrecorded"))
             }
-            ["snapshot" | "mark", pid, _] | ["detach", pid]
+            ["snapshot" | "mark", pid, _] | ["detach" | "capture", pid]
                 if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
             {
                 Err(format!("process {pid} is not recorded by this collector"))
             }
+            ["snapshot" | "capture", _, ..] if !self.keeps => Err(NOTHING_KEPT.to_string()),
+            ["capture", _] => Ok(std::path::absolute(&self.path)
+                .unwrap_or_else(|_| self.path.clone())
+                .display()
+                .to_string()),
             ["snapshot", pid, output] => match self.snapshot(pid.parse().ok(), Path::new(output)) {
                 Ok(()) => Ok(format!("wrote {output}")),
                 Err(error) => Err(error.to_string()),

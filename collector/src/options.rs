@@ -2,7 +2,9 @@
 
 use crate::{CpuOptions, Occasions};
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a thread does when its ring is full.
@@ -20,8 +22,13 @@ pub enum OnFull {
 pub struct Options {
     /// The capture to write.
     pub output: PathBuf,
+    /// Write the capture into this empty file and make none at `output`: for those who read it while it grows, and keep
+    /// nothing of it.
+    pub passing: Option<Arc<File>>,
     /// Replace an existing capture.
     pub replace: bool,
+    /// How often whole chunks are written, so that readers of the growing file see it grow.
+    pub flush_every: Duration,
     /// The command that is recorded, for the capture's metadata; empty for `record`.
     pub command: Vec<OsString>,
     /// Store command lines in the capture.
@@ -60,4 +67,9 @@ pub struct Options {
     pub cpu: Option<CpuOptions>,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
+}
+
+impl Options {
+    /// How often a capture grows unless somebody waits for it.
+    pub const FLUSH: Duration = Duration::from_millis(900);
 }

@@ -142,9 +142,11 @@ impl Session {
         let (counters, readings) =
             Counters::start(clock, subjects.clone()).map_err(system("start a thread"))?;
         let lookout = Lookout::new(options.occasions);
-        let inputs = Inputs { queue, samples, readings, orders: given, lookout };
+        let flush_every = options.flush_every;
+        let inputs = Inputs { queue, samples, readings, orders: given, lookout, flush_every };
         let writer = spawn("writer", move || write(pipeline, inputs, &out))?;
-        let desk = Desk { path: options.output, clock, orders, host: listener.host() };
+        let keeps = options.passing.is_none();
+        let desk = Desk { path: options.output, keeps, clock, orders, host: listener.host() };
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
             false => None,
@@ -266,7 +268,7 @@ impl Session {
             sampler,
             counters,
             exits,
-            desk: Desk { path, clock, orders, host },
+            desk: Desk { path, clock, orders, host, .. },
             subjects: _,
             ear,
         } = self;
@@ -358,6 +360,11 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
         ],
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
     };
+    if let Some(file) = &options.passing {
+        let system = |source| Error::System { what: "use a file of our own", source };
+        let failed = |source| Error::Capture { path: options.output.clone(), source };
+        return Writer::new(file.try_clone().map_err(system)?, &metadata).map_err(failed);
+    }
     let create = if options.replace { Create::Replace } else { Create::New };
     Writer::create(&options.output, create, &metadata).map_err(|error| cannot_create(&options.output, error))
 }

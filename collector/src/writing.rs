@@ -12,9 +12,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How often whole chunks are written, so that readers of the growing file see it grow.
-const FLUSH: Duration = Duration::from_millis(900);
-
 /// What the writer tells about its progress.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
@@ -31,6 +28,8 @@ pub(crate) struct Inputs {
     pub(crate) readings: mpsc::Receiver<Vec<Counter>>,
     pub(crate) orders: mpsc::Receiver<Order>,
     pub(crate) lookout: Lookout,
+    /// How often whole chunks are written.
+    pub(crate) flush_every: Duration,
 }
 
 impl Inputs {
@@ -50,7 +49,7 @@ pub(crate) fn write(
     let mut flushed = Instant::now();
     let mut orders = Orders::default();
     loop {
-        let received = inputs.queue.receive(FLUSH);
+        let received = inputs.queue.receive(inputs.flush_every);
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();
@@ -70,7 +69,7 @@ pub(crate) fn write(
             orders.push(Order::Mark(Mark { pid: None, name, time: pipeline.clock().now() }, done));
         }
         orders.obey(&mut pipeline)?;
-        if flushed.elapsed() >= FLUSH {
+        if flushed.elapsed() >= inputs.flush_every {
             pipeline.refresh()?;
             flushed = Instant::now();
         }

@@ -22,10 +22,12 @@ mod editor;
 mod keys;
 mod model;
 mod shell;
+mod top;
 mod update;
 mod work;
 
 pub use shell::{Options, run};
+pub use top::{Top, Wish, top};
 
 #[cfg(test)]
 #[path = "../../viewer/tests/support/mod.rs"]

@@ -1,7 +1,7 @@
 //! Between the terminal and the model: reads events, asks the worker, draws, and does what is to be done outside.
 
 mod clipboard;
-mod terminal;
+pub(crate) mod terminal;
 
 use crate::draw::{Theme, draw};
 use crate::editor;

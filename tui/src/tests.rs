@@ -102,7 +102,7 @@ impl User {
 }
 
 /// The keys that a text stands for.
-pub(super) fn codes(keys: &str) -> Vec<KeyCode> {
+pub(crate) fn codes(keys: &str) -> Vec<KeyCode> {
     let mut codes = Vec::new();
     let mut rest = keys;
     while let Some(letter) = rest.chars().next() {

@@ -104,6 +104,8 @@ impl Arguments {
         let session = self.recording.start(Kind {
             target: None,
             output: capture.clone(),
+            passing: None,
+            is_watched: false,
             command: Vec::new(),
             socket: None,
             follow: true,
@@ -122,7 +124,7 @@ impl Arguments {
 }
 
 /// Attaches to all that can be recorded; a failure when that is none.
-fn attach_all(session: &Session, pids: &[u32], patience: Duration) -> Result<(), Failure> {
+pub(super) fn attach_all(session: &Session, pids: &[u32], patience: Duration) -> Result<(), Failure> {
     let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, patience).err()).collect();
     if refusals.len() < pids.len() {
         refusals.iter().for_each(|refusal| message::warning(&refusal.to_string()));

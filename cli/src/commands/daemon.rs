@@ -166,6 +166,7 @@ impl Desk {
             ("stop" | "detach", []) => self.stop(pid),
             ("snapshot", [file]) => self.snapshot(pid, Path::new(file)),
             ("mark", [name]) => self.mark(pid, name),
+            ("capture", []) => self.capture(pid),
             _ => Err(format!("the daemon does not know the command {command}")),
         }
     }
@@ -189,6 +190,8 @@ impl Desk {
     fn begin(&self, capture: &Path, pids: &[u32]) -> Result<Session, String> {
         let session = self.recording.start(Kind {
             output: capture.to_owned(),
+            passing: None,
+            is_watched: false,
             command: Vec::new(),
             socket: None,
             follow: true,
@@ -230,6 +233,14 @@ impl Desk {
             true => Ok(format!("marked {name}")),
             false => Err(format!("process {pid} has done nothing yet that could be marked")),
         }
+    }
+
+    /// Where the recording of a process goes, for those who look at it meanwhile.
+    fn capture(&self, pid: u32) -> Answer {
+        let held = self.held();
+        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        let path = std::path::absolute(session.output()).map_err(|error| error.to_string())?;
+        Ok(path.display().to_string())
     }
 
     fn snapshot_all(&self) {

@@ -51,6 +51,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let socket = std::path::absolute(&arguments.listen).context("cannot name the socket")?;
     let session = arguments.recording.start(Kind {
         output: capture.clone(),
+        passing: None,
+        is_watched: false,
         command: Vec::new(),
         socket: Some(socket),
         follow: true,

@@ -7,8 +7,14 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session};
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use viewer::Naming;
+
+/// How often a capture grows that somebody reads meanwhile.
+const WATCHED: Duration = Duration::from_millis(200);
 
 /// Frames of a stack that are recorded unless something else is said.
 const MAX_DEPTH: u32 = 1024;
@@ -94,6 +100,10 @@ enum Policy {
 pub(crate) struct Kind {
     /// Where the capture goes.
     pub(crate) output: PathBuf,
+    /// Where it goes instead, when nothing of it is to be kept.
+    pub(crate) passing: Option<Arc<File>>,
+    /// Somebody reads it while it grows.
+    pub(crate) is_watched: bool,
     /// The command, empty when there is none.
     pub(crate) command: Vec<OsString>,
     /// Where agents connect, when the user has a say in it.
@@ -125,6 +135,8 @@ impl Recording {
         });
         let options = Options {
             output: kind.output,
+            passing: kind.passing,
+            flush_every: if kind.is_watched { WATCHED } else { Options::FLUSH },
             replace: self.force,
             command: kind.command,
             store_command: !self.no_cmdline,
@@ -154,6 +166,11 @@ impl Recording {
             Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } => Failure::usage(error),
             error => Failure::new(FAILED, error),
         })
+    }
+
+    /// Where those take names from who look at it while it grows.
+    pub(crate) fn naming(&self) -> Naming {
+        self.symbols.naming(self.no_symbolize)
     }
 
     /// Whose work is sampled.

@@ -100,6 +100,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let progress = Progress::new(arguments.recording.quiet);
     let session = arguments.recording.start(Kind {
         output: capture.clone(),
+        passing: None,
+        is_watched: false,
         command: arguments.command.clone(),
         socket: None,
         follow: !arguments.no_follow,

@@ -63,12 +63,19 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
 }
 
 /// Writes a line into an area, as far as it goes; gives the column behind it.
-fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: Style) -> u16 {
+pub(crate) fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: Style) -> u16 {
     put_at(buffer, area, 0, row, text, style)
 }
 
 /// The same from a column on.
-fn put_at(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: &str, style: Style) -> u16 {
+pub(crate) fn put_at(
+    buffer: &mut Buffer,
+    area: Rect,
+    column: u16,
+    row: u16,
+    text: &str,
+    style: Style,
+) -> u16 {
     if row >= area.height || column >= area.width {
         return area.width;
     }
@@ -78,7 +85,7 @@ fn put_at(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: &str, st
 }
 
 /// Gives a row of an area a style.
-fn tint(buffer: &mut Buffer, area: Rect, row: u16, style: Style) {
+pub(crate) fn tint(buffer: &mut Buffer, area: Rect, row: u16, style: Style) {
     if row < area.height {
         buffer.set_style(Rect { y: area.y + row, height: 1, ..area }, style);
     }

@@ -19,13 +19,13 @@ use std::panic;
 use std::thread;
 
 /// A terminal that is ours until this is dropped.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl Screen {
     /// Takes the terminal over, under a title.
-    pub(super) fn open(title: &str) -> io::Result<Self> {
+    pub(crate) fn open(title: &str) -> io::Result<Self> {
         give_back_on_signals()?;
         give_back_on_panic();
         take()?;
@@ -39,19 +39,19 @@ impl Screen {
     }
 
     /// The size.
-    pub(super) fn area(&self) -> io::Result<Rect> {
+    pub(crate) fn area(&self) -> io::Result<Rect> {
         let size = self.terminal.size()?;
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
     /// Draws a whole screen; only what has changed is sent.
-    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
         Ok(())
     }
 
     /// Gives the terminal to another program while it runs.
-    pub(super) fn lend<T>(&mut self, run: impl FnOnce() -> T) -> T {
+    pub(crate) fn lend<T>(&mut self, run: impl FnOnce() -> T) -> T {
         give_back();
         let result = run();
         // If it cannot be taken back, the next drawing says so.
@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// Gives it back.
-    pub(super) fn close(self) -> io::Result<()> {
+    pub(crate) fn close(self) -> io::Result<()> {
         drop(self);
         Ok(())
     }

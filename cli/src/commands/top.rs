@@ -1,0 +1,156 @@
+//! `top`: who holds most, and who allocates, while a process runs.
+//!
+//! ```text
+//!  own attach ──► capture in memory, let go as it is read ──┐
+//!          -o ──► capture in a file ────────────────────────┼─► viewer::live ──► terminal, text, JSON
+//!  recorded by another ──► its capture ─────────────────────┘
+//! ```
+
+mod screen;
+mod subject;
+
+use super::interactive;
+use super::recording::Recording;
+use super::view;
+use crate::exit::{Failure, Outcome};
+use crate::values;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use collector::launch::{Received, Signal, Signals};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use subject::Subject;
+use viewer::live::{Order, Reading};
+use viewer::{json, text};
+
+/// Between two looks at what was recorded, however long a report takes to come.
+const TURN: Duration = Duration::from_millis(250);
+/// Shortest time between two reports.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Show who holds most of a process' memory and who allocates now, refreshed while it runs
+///
+/// The process must have been started with the agent preloaded, see ps. It is attached to, and goes on dormant
+/// when you leave. Of one that is recorded already, that recording is shown. What it had allocated before is not
+/// known: frees of that are counted apart. Nothing is written to disk without --output. Without a terminal, or with
+/// --batch, reports are printed one after the other; the last one when the process ends.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof top 4711
+  sysprof-memprof top 4711 --sort growth         what has grown since
+  sysprof-memprof top 4711 -o app.memprof        keep the recording, too
+  sysprof-memprof top 4711 --sample 512K         cost a few nanoseconds a call, and estimate
+  sysprof-memprof top 4711 --batch -n 3          three reports as text
+  sysprof-memprof top 4711 --json -d 10          a line of JSON each ten seconds")]
+pub(crate) struct Arguments {
+    /// The process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+    /// Time between two reports
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = values::duration)]
+    delay: Duration,
+    /// Leave after so many reports
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print reports one after the other, on a terminal, too
+    #[arg(short, long)]
+    batch: bool,
+    /// Print each report as a line of JSON
+    #[arg(long)]
+    json: bool,
+    /// What rows are sorted by
+    #[arg(long, value_name = "BY", default_value = "held")]
+    sort: Sort,
+    /// Stacks of a printed report
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// How long the process is waited for when it does not answer: it does so at its next allocation or free
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    patience: Duration,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Sort {
+    /// Bytes held now
+    Held,
+    /// Bytes held more than at the beginning
+    Growth,
+    /// Bytes allocated in a second
+    Rate,
+    /// Allocations in a second
+    Calls,
+}
+
+impl Sort {
+    fn order(self) -> Order {
+        match self {
+            Sort::Held => Order::Held,
+            Sort::Growth => Order::Growth,
+            Sort::Rate => Order::Rate,
+            Sort::Calls => Order::Calls,
+        }
+    }
+}
+
+/// Shows it until the user leaves or the process ends.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    // Shells let what they start in the background ignore ^C; here it is the way to end.
+    let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
+    let mut subject = Subject::open(arguments)?;
+    let shows =
+        !arguments.batch && !arguments.json && arguments.count.is_none() && interactive::is_possible();
+    let printed = match shows {
+        true => screen::show(arguments, &mut subject, &signals),
+        false => reports(arguments, &mut subject, &signals),
+    };
+    // Whatever became of the reports, the process is left as it was found.
+    let kept = subject.close(signals, arguments.recording.quiet);
+    let is_over = printed?;
+    kept?;
+    if is_over {
+        report(arguments, &subject.last_reading(arguments.sort.order(), arguments.limit)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints reports; true when there is a last one to come, since the process has ended.
+fn reports(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> Result<bool, Failure> {
+    let delay = arguments.delay.max(SHORTEST);
+    let mut due = Instant::now() + delay;
+    let mut printed = 0;
+    loop {
+        let rest = due.saturating_duration_since(Instant::now());
+        match signals.next(rest.min(TURN)).context("cannot wait for signals")? {
+            None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. }) => {}
+            Some(_) => return Ok(false),
+        }
+        subject.refresh()?;
+        if subject.is_over() {
+            return Ok(true);
+        }
+        if Instant::now() < due {
+            continue;
+        }
+        due = (due + delay).max(Instant::now());
+        report(arguments, &subject.reading(arguments.sort.order(), arguments.limit))?;
+        printed += 1;
+        if arguments.count == Some(printed) {
+            return Ok(false);
+        }
+    }
+}
+
+fn report(arguments: &Arguments, reading: &Reading) -> Result<(), Failure> {
+    let printed = view::print(|out, style| {
+        match arguments.json {
+            true => json::top(out, reading)?,
+            false => text::top(out, reading, style)?,
+        }
+        Ok(())
+    });
+    printed.map(drop)
+}

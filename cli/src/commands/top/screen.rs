@@ -1,0 +1,81 @@
+//! `top` on a terminal: this thread reads and counts, another one draws.
+
+use super::subject::Subject;
+use super::{Arguments, SHORTEST, TURN};
+use crate::exit::{FAILED, Failure};
+use anstream::{AutoStream, ColorChoice};
+use collector::launch::{Received, Signal, Signals};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+use tui::{Top, Wish};
+use viewer::live::{Order, Reading};
+
+/// Rows that are handed over: more than anybody looks through.
+const ROWS: usize = 200;
+
+/// Shows readings until the user leaves; true when the process has ended instead.
+pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> Result<bool, Failure> {
+    let (wishes, wished) = channel();
+    let (to_screen, readings) = channel();
+    let order = arguments.sort.order();
+    let delay = arguments.delay.max(SHORTEST);
+    let options = Top {
+        title: format!("top {}", arguments.pid),
+        order,
+        color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+        readings,
+        wishes,
+    };
+    thread::scope(|scope| {
+        let screen = scope.spawn(|| tui::top(options, || is_interrupted(signals)));
+        let read = read(subject, order, delay, &wished, to_screen);
+        let shown = screen.join().unwrap_or_else(|_| Err(io::Error::other("drawing has crashed")));
+        shown.map_err(|error| Failure::new(FAILED, error))?;
+        read
+    })
+}
+
+/// True when somebody wants us to end. Signals wait for this: keys of the terminal send none.
+fn is_interrupted(signals: &Signals) -> bool {
+    match signals.next(Duration::ZERO) {
+        Ok(Some(Received { signal: Signal::Child | Signal::Snapshot, .. }) | None) => false,
+        Ok(Some(_)) | Err(_) => true,
+    }
+}
+
+/// Reads until there is a wish to leave; true when the process has ended. `readings` goes with the end of it.
+fn read(
+    subject: &mut Subject,
+    mut order: Order,
+    delay: Duration,
+    wishes: &Receiver<Wish>,
+    readings: Sender<Reading>,
+) -> Result<bool, Failure> {
+    // The first numbers come soon, however long the user wants to wait for others.
+    let mut due = Instant::now() + TURN.min(delay);
+    loop {
+        let mut is_wished = true;
+        match wishes.recv_timeout(due.saturating_duration_since(Instant::now()).min(TURN)) {
+            Ok(Wish::Leave) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+            Ok(Wish::Sort(by)) => order = by,
+            Ok(Wish::Reset) => subject.reset(),
+            Err(RecvTimeoutError::Timeout) => is_wished = false,
+        }
+        subject.refresh()?;
+        if subject.is_over() {
+            return Ok(true);
+        }
+        let reading = if Instant::now() >= due {
+            due = Instant::now() + delay;
+            subject.quick_reading(order, ROWS)
+        } else if is_wished || subject.is_naming() {
+            subject.same_reading(order, ROWS)
+        } else {
+            continue;
+        };
+        if readings.send(reading).is_err() {
+            return Ok(false);
+        }
+    }
+}

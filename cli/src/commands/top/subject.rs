@@ -1,0 +1,216 @@
+//! The recording that is looked at: one of our own, or one that somebody else makes.
+
+use super::super::attach::{attach_all, discard};
+use super::super::record::ON_FULL;
+use super::super::recording::Kind;
+use super::super::{supervise, view};
+use super::Arguments;
+use crate::exit::{FAILED, Failure};
+use crate::log::debug;
+use crate::{message, output};
+use anyhow::{Context, anyhow};
+use capture::Reader;
+use collector::Session;
+use collector::attach::{State, make_doorbell, preloaded};
+use collector::commands::ask;
+use collector::launch::Signals;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use viewer::live::{Live, Order, Reading};
+
+/// What the recording is called where it has no file.
+const IN_MEMORY: &str = "the recording in memory";
+/// A recorder writes at least once a second. One that has not for this long, and is no process any more, was killed.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// A process that is looked at.
+pub(super) struct Subject {
+    live: Live,
+    started: Instant,
+    whose: Whose,
+    /// How far the capture was read, and since when.
+    read: (u64, Instant),
+}
+
+/// Whose recording it is.
+enum Whose {
+    /// Ours, with what is kept of it: a file, or nothing.
+    Own { session: Option<Box<Session>>, passing: Option<Arc<File>> },
+    /// That of another process.
+    Others { collector: u32 },
+}
+
+impl Subject {
+    /// Attaches to the process, or follows who has.
+    pub(super) fn open(arguments: &Arguments) -> Result<Subject, Failure> {
+        if let Err(error) = make_doorbell() {
+            debug!("there is no doorbell: {error}");
+        }
+        let state = preloaded().into_iter().find(|process| process.pid == arguments.pid);
+        match state.map(|process| process.state) {
+            Some(State::Recorded(collector)) => Subject::follow(arguments, collector),
+            _ => Subject::attach(arguments),
+        }
+    }
+
+    fn new(arguments: &Arguments, reader: Reader<File>, whose: Whose) -> Result<Subject, Failure> {
+        let naming = arguments.recording.naming();
+        let live = Live::new(reader, arguments.pid, naming).context("cannot start a thread")?;
+        Ok(Subject { live, started: Instant::now(), whose, read: (0, Instant::now()) })
+    }
+
+    /// A recording of our own: in memory, unless the user wants to keep it.
+    fn attach(arguments: &Arguments) -> Result<Subject, Failure> {
+        let kept = arguments.recording.output.as_deref();
+        let passing = match kept {
+            Some(path) => {
+                output::check(path, arguments.recording.force)?;
+                None
+            }
+            None => Some(Arc::new(in_memory().context("cannot get memory for the recording")?)),
+        };
+        let session = arguments.recording.start(Kind {
+            output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
+            passing: passing.clone(),
+            is_watched: true,
+            command: Vec::new(),
+            socket: None,
+            follow: true,
+            target: None,
+            live: false,
+            hears_commands: true,
+            on_full: ON_FULL,
+        })?;
+        let attached = attach_all(&session, &[arguments.pid], arguments.patience);
+        match (attached, kept) {
+            (Ok(()), _) => {}
+            (Err(failure), Some(path)) => {
+                discard(session, path);
+                return Err(failure);
+            }
+            (Err(failure), None) => {
+                let ended = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+                debug!("nobody is recorded: {ended:?}");
+                return Err(failure);
+            }
+        }
+        let reader = match (&passing, kept) {
+            (Some(file), _) => Reader::from_source(file.try_clone()?),
+            (None, path) => Reader::open(path.unwrap_or(Path::new(IN_MEMORY))),
+        };
+        let whose = Whose::Own { session: Some(Box::new(session)), passing };
+        Subject::new(arguments, reader.context("cannot read the recording")?, whose)
+    }
+
+    /// The recording of another process, from its beginning.
+    fn follow(arguments: &Arguments, collector: u32) -> Result<Subject, Failure> {
+        let pid = arguments.pid;
+        if arguments.recording.output.is_some() {
+            return Err(Failure::usage(anyhow!(
+                "process {pid} is already recorded by process {collector}: --output would record it twice. Leave it out, \
+                 or end that recording with sysprof-memprof detach {pid}"
+            )));
+        }
+        let file = ask(collector, ["capture", &pid.to_string()]).map_err(Failure::usage)?;
+        let reader = Reader::open(&file).with_context(|| file.clone()).map_err(Failure::usage)?;
+        if !arguments.recording.quiet {
+            message::note(&format!(
+                "process {pid} is recorded by process {collector} already: this shows {file}"
+            ));
+        }
+        Subject::new(arguments, reader, Whose::Others { collector })
+    }
+
+    /// Takes in what was recorded since the last time. Of a recording that is not kept, that is given back.
+    pub(super) fn refresh(&mut self) -> Result<(), Failure> {
+        let read = self.live.refresh().context("cannot read the recording").map_err(Failure::usage)?;
+        if read == self.read.0 {
+            return Ok(());
+        }
+        self.read = (read, Instant::now());
+        if let Whose::Own { passing: Some(file), .. } = &self.whose {
+            // Where it cannot be, the recording takes more memory and nothing else.
+            let given = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, read);
+            given.unwrap_or_else(|error| debug!("cannot give memory back: {error}"));
+        }
+        Ok(())
+    }
+
+    /// True when nothing more will come.
+    pub(super) fn is_over(&self) -> bool {
+        match &self.whose {
+            Whose::Own { session, .. } => session.as_ref().is_none_or(|session| !session.is_recording()),
+            Whose::Others { collector } => {
+                let is_silent = self.read.1.elapsed() > SILENCE;
+                self.live.is_over() || is_silent && !Path::new("/proc").join(collector.to_string()).exists()
+            }
+        }
+    }
+
+    /// The numbers of now, with all names that there are.
+    pub(super) fn reading(&mut self, order: Order, limit: usize) -> Reading {
+        self.look();
+        self.live.reading(order, limit, true)
+    }
+
+    /// The numbers of now, with the names that were found so far.
+    pub(super) fn quick_reading(&mut self, order: Order, limit: usize) -> Reading {
+        self.look();
+        self.live.reading(order, limit, false)
+    }
+
+    /// Those of the last look once more: perhaps with more names.
+    pub(super) fn same_reading(&mut self, order: Order, limit: usize) -> Reading {
+        self.live.reading(order, limit, false)
+    }
+
+    /// True while names are looked for.
+    pub(super) fn is_naming(&self) -> bool {
+        self.live.is_naming()
+    }
+
+    /// Lets growth begin at the last look.
+    pub(super) fn reset(&mut self) {
+        self.live.reset();
+    }
+
+    /// The numbers of the end.
+    pub(super) fn last_reading(&mut self, order: Order, limit: usize) -> Result<Reading, Failure> {
+        self.refresh()?;
+        let mut reading = self.reading(order, limit);
+        reading.is_over = true;
+        Ok(reading)
+    }
+
+    fn look(&mut self) {
+        let time = match &self.whose {
+            Whose::Own { .. } => u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            // What others write comes a second at a time: rates are those of what has come.
+            Whose::Others { .. } => self.live.time(),
+        };
+        self.live.look(time);
+    }
+
+    /// Leaves the process as it was found, and finishes the capture that is kept.
+    pub(super) fn close(&mut self, signals: Signals, quiet: bool) -> Result<(), Failure> {
+        let Whose::Own { session, passing } = &mut self.whose else { return Ok(()) };
+        let Some(session) = session.take() else { return Ok(()) };
+        if passing.is_some() {
+            let ended = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+            return ended.map(drop).map_err(|error| Failure::new(FAILED, error));
+        }
+        let finished = supervise::finish(*session, signals, Vec::new(), 0, quiet)
+            .map_err(|error| Failure::new(FAILED, error))?;
+        view::after_recording(&finished, quiet);
+        Ok(())
+    }
+}
+
+/// A file that is in no folder.
+fn in_memory() -> std::io::Result<File> {
+    Ok(File::from(memfd_create("sysprof-memprof-top", MemfdFlags::CLOEXEC)?))
+}

@@ -1,0 +1,89 @@
+//! From the model to the screen.
+
+use super::model::{ABOVE, Line, Model};
+use super::update::KEYS;
+use crate::draw::{Theme, put, put_at, tint};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use viewer::format::counted;
+use viewer::live::{Reading, Row};
+use viewer::text::{Style, fit, stack_line, top_columns, top_header, top_numbers};
+
+/// Columns of the screen below which rows have fewer numbers.
+const NARROW: u16 = 110;
+
+/// Draws everything.
+pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
+    let screen = model.screen;
+    if screen != buffer.area {
+        // The terminal has just got another size, of which we are about to be told.
+        return;
+    }
+    let last = screen.height.saturating_sub(1);
+    let paused = if model.is_paused { "PAUSED  " } else { "" };
+    put(buffer, screen, last, &format!("{paused}{KEYS}"), theme.detail());
+    let Some(reading) = &model.reading else {
+        put(buffer, screen, 0, "waiting for the first numbers …", theme.detail());
+        return;
+    };
+    let [first, second, third] = top_header(reading);
+    put(buffer, screen, 0, &first, theme.heading());
+    put(buffer, screen, 1, &second, theme.value());
+    put(buffer, screen, 2, &third, if reading.lost > 0 { theme.warning() } else { theme.detail() });
+    let is_narrow = screen.width < NARROW;
+    let columns = top_columns(is_narrow);
+    let sorted = format!("{columns}stack, sorted by {}", model.order.name());
+    put(buffer, screen, 3, &sorted, theme.detail());
+    let height = u16::try_from(model.height()).unwrap_or(u16::MAX);
+    let list = Rect { y: screen.y + ABOVE.min(screen.height), height, ..screen };
+    let lines = model.lines();
+    for (y, line) in (0..height).zip(lines.iter().skip(model.first)) {
+        match line {
+            Line::Row(place) => {
+                let Some(row) = reading.rows.get(*place) else { continue };
+                put_row(buffer, list, y, (reading, row), is_narrow, theme);
+                if *place == model.selected_place() {
+                    tint(buffer, list, y, theme.selected(true));
+                }
+            }
+            Line::Function(name, place) => {
+                let room = usize::from(list.width).saturating_sub(columns.len());
+                let from = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+                let end = put_at(buffer, list, from, y, &fit(name, room), theme.name());
+                put_at(buffer, list, end + 2, y, place, theme.detail());
+            }
+        }
+    }
+    put_rest(buffer, list, reading, lines.len().saturating_sub(model.first), theme);
+}
+
+fn put_row(
+    buffer: &mut Buffer,
+    list: Rect,
+    y: u16,
+    (reading, row): (&Reading, &Row),
+    is_narrow: bool,
+    theme: &Theme,
+) {
+    let column = put(buffer, list, y, &top_numbers(reading, &row.change, is_narrow), theme.value());
+    let style = Style { color: false, width: Some(usize::from(list.width)) };
+    put_at(
+        buffer,
+        list,
+        column,
+        y,
+        &stack_line(&reading.loaded, row.node, &style, column.into()),
+        theme.name(),
+    );
+}
+
+/// Says what is not in the list, where there is room below it.
+fn put_rest(buffer: &mut Buffer, list: Rect, reading: &Reading, used: usize, theme: &Theme) {
+    let text = match reading.hidden.0 {
+        0 if reading.rows.is_empty() => "nothing was allocated so far".to_owned(),
+        0 => return,
+        rows => counted(rows as u64, "more stack"),
+    };
+    let y = u16::try_from(used).unwrap_or(u16::MAX);
+    put(buffer, list, y, &text, theme.detail());
+}

@@ -1,0 +1,19 @@
+//! A recording in a terminal while it goes on.
+//!
+//! ```text
+//!  keys ─────► update ──► Model ──► draw ──► terminal
+//!                │          ▲
+//!              wishes    readings             one thread draws, another reads and counts
+//!                ▼          │
+//!              whoever reads the recording
+//! ```
+
+mod draw;
+mod model;
+mod shell;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use shell::{Top, top};
+pub use update::Wish;

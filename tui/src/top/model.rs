@@ -1,0 +1,103 @@
+//! What is on the screen, and where the cursor is.
+
+use capture::NodeId;
+use ratatui::layout::Rect;
+use viewer::analysis::functions_of;
+use viewer::live::{Order, Reading, Row};
+use viewer::text::{detail, escape};
+
+/// Lines above the rows: three of the header, one of columns.
+pub(super) const ABOVE: u16 = 4;
+/// Lines below them: the keys.
+const BELOW: u16 = 1;
+
+/// All that is to be drawn.
+pub(super) struct Model {
+    pub(super) screen: Rect,
+    /// None before the first one.
+    pub(super) reading: Option<Reading>,
+    pub(super) order: Order,
+    /// The screen stands still; the recording goes on.
+    pub(super) is_paused: bool,
+    /// The stack that keys are about, and its place when it was last there.
+    pub(super) selected: (Option<NodeId>, usize),
+    /// The stack of which all functions are shown.
+    pub(super) open: Option<NodeId>,
+    /// First line of the list that is on the screen.
+    pub(super) first: usize,
+}
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Line {
+    /// A row, by its place.
+    Row(usize),
+    /// A function of the row above that is open, with where it is.
+    Function(String, String),
+}
+
+impl Model {
+    pub(super) fn new(screen: Rect, order: Order) -> Self {
+        Self { screen, reading: None, order, is_paused: false, selected: (None, 0), open: None, first: 0 }
+    }
+
+    /// Takes a reading, unless the screen stands still.
+    pub(super) fn take(&mut self, reading: Reading) {
+        if self.is_paused && self.reading.is_some() {
+            return;
+        }
+        self.reading = Some(reading);
+        // A row is followed once somebody has looked for it; until then the first one is meant, whichever it is.
+        let is_first = self.selected.1 == 0 && self.open.is_none();
+        self.select(if is_first { 0 } else { self.selected_place() });
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        self.reading.as_ref().map_or(&[], |reading| &reading.rows)
+    }
+
+    /// Place of the selected row: where its stack is now or, where that is gone, where it was.
+    pub(super) fn selected_place(&self) -> usize {
+        let (node, place) = self.selected;
+        let rows = self.rows();
+        let now = rows.iter().position(|row| Some(row.node) == node);
+        now.unwrap_or(place).min(rows.len().saturating_sub(1))
+    }
+
+    /// Selects the row at a place, and has it on the screen.
+    pub(super) fn select(&mut self, place: usize) {
+        let place = place.min(self.rows().len().saturating_sub(1));
+        self.selected = (self.rows().get(place).map(|row| row.node), place);
+        let line = self.lines().iter().position(|line| *line == Line::Row(place)).unwrap_or(0);
+        let height = self.height().max(1);
+        self.first = self.first.clamp(line.saturating_sub(height - 1), line);
+    }
+
+    /// All lines of the list.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (place, row) in self.rows().iter().enumerate() {
+            lines.push(Line::Row(place));
+            if self.open == Some(row.node) {
+                lines.extend(self.functions(row.node));
+            }
+        }
+        lines
+    }
+
+    fn functions(&self, node: NodeId) -> Vec<Line> {
+        let Some(reading) = &self.reading else { return Vec::new() };
+        let loaded = &reading.loaded;
+        let steps = functions_of(&loaded.tables, &loaded.names, node);
+        let line = |(_, step): (capture::FrameId, viewer::analysis::Step)| {
+            let name = escape(&loaded.names.label(step.label).short()).into_owned();
+            Line::Function(name, detail(loaded, &step).unwrap_or_default())
+        };
+        steps.map(line).collect()
+    }
+
+    /// Lines of the list that the screen has room for.
+    pub(super) fn height(&self) -> usize {
+        usize::from(self.screen.height.saturating_sub(ABOVE + BELOW))
+    }
+}

@@ -1,0 +1,179 @@
+//! Readings in, keys in, screens out.
+
+use super::draw::draw;
+use super::model::Model;
+use super::update::{Wish, press};
+use crate::draw::Theme;
+use crate::support::Made;
+use crate::support::fixtures::small;
+use crate::support::golden::check_golden;
+use crate::tests::codes;
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+use viewer::analysis::Amount;
+use viewer::live::{Change, Figures, Order, Reading, Row};
+
+/// Stacks `main > run > f0`, `f1` and so on; the first holds most.
+fn reading(stacks: usize, lost: u64) -> Reading {
+    let mut made = Made::new();
+    let amount = |blocks: usize, size: i64| {
+        let blocks = i64::try_from(blocks).unwrap();
+        Amount { blocks, bytes: blocks * size }
+    };
+    let row = |index: usize| {
+        let node = made.stack(&format!("main > run > f{index}"));
+        let (held, step) = (amount(stacks - index, 1000), amount(1, 500));
+        let allocated = amount(4 * stacks, 10_000);
+        let now = Figures { held, allocated, temporary: amount(stacks, 10_000), ..Figures::default() };
+        let step =
+            Figures { held: step, allocated: amount(2000, 100), freed: amount(7, 1), ..Figures::default() };
+        Row { node, change: Change { now, step, since: now } }
+    };
+    let rows: Vec<Row> = (0..stacks).map(row).collect();
+    let mut total = Change::default();
+    rows.iter().for_each(|row| total += row.change);
+    Reading {
+        pid: 4711,
+        process: "app".to_owned(),
+        time_ns: 83_000_000_000,
+        step_ns: 2_000_000_000,
+        since_ns: 83_000_000_000,
+        order: Order::Held,
+        total,
+        rows,
+        hidden: (12, Change::default()),
+        loaded: made.loaded("app.memprof"),
+        unknown_frees: 3,
+        lost,
+        rss: Some(12 << 20),
+        threads: Some(4),
+        sample_interval: None,
+        is_over: false,
+    }
+}
+
+/// Somebody in front of a screen.
+struct User(Model);
+
+impl User {
+    fn new(width: u16, height: u16) -> Self {
+        User(Model::new(Rect::new(0, 0, width, height), Order::Held))
+    }
+
+    fn press(&mut self, keys: &str) -> Vec<Wish> {
+        let codes = codes(keys);
+        codes.into_iter().filter_map(|code| press(&mut self.0, KeyEvent::from(code))).collect()
+    }
+
+    fn screen(&self) -> String {
+        let mut buffer = Buffer::empty(self.0.screen);
+        draw(&mut buffer, &self.0, &Theme { color: true });
+        let line = |y: u16| {
+            let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+            cells.trim_end().to_owned()
+        };
+        (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n") + "\n"
+    }
+}
+
+/// Check what is on the screen before the first reading, with one, with a stack that is unfolded, and where much was lost.
+#[test]
+fn screens_look_as_expected() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        let golden = |name: &str, user: &User| {
+            check_golden(&format!("{width}x{height}/top {name}.txt"), &user.screen())
+        };
+        let mut user = User::new(width, height);
+        golden("waits", &user);
+        user.0.take(reading(5, 0));
+        golden("rows", &user);
+        user.press("<Down><Enter>");
+        golden("stack", &user);
+        user.0.take(reading(40, 1234));
+        user.press("<End> ");
+        golden("lost", &user);
+    }
+}
+
+/// Check which keys are wishes of others, and that all ways to leave are there.
+#[test]
+fn keys_are_wishes() {
+    let mut user = User::new(80, 24);
+    user.0.take(reading(3, 0));
+    let sorts = [
+        Wish::Sort(Order::Growth),
+        Wish::Sort(Order::Rate),
+        Wish::Sort(Order::Calls),
+        Wish::Sort(Order::Held),
+    ];
+    assert_eq!(user.press("ssss"), sorts);
+    assert_eq!(user.press("r<Down><Enter>xq"), [Wish::Reset, Wish::Leave]);
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(press(&mut user.0, interrupt), Some(Wish::Leave));
+}
+
+/// Check that the selected stack stays selected where others come before it, that the first place stays the first, and that
+/// nothing changes on a screen that stands still.
+#[test]
+fn selection_follows_its_stack() {
+    let mut user = User::new(80, 24);
+    user.0.take(reading(5, 0));
+    let swapped = || {
+        let mut reading = reading(5, 0);
+        reading.rows.swap(0, 3);
+        reading
+    };
+    let first = user.0.rows()[0].node;
+    user.0.take(swapped());
+    assert_eq!(user.0.selected_place(), 0);
+    user.press("<Down><Down><Down>");
+    assert_eq!(user.0.rows()[3].node, first);
+    user.0.take(reading(5, 0));
+    assert_eq!(user.0.selected_place(), 0);
+    user.press("<Down> ");
+    let before = user.screen();
+    user.0.take(swapped());
+    assert_eq!(user.screen(), before);
+    user.press(" ");
+    user.0.take(reading(2, 0));
+    assert_eq!(user.0.rows().len(), 2);
+}
+
+/// Check that a process which has allocated nothing says so, and names of anybody's do nothing to the terminal.
+#[test]
+fn odd_readings_can_be_drawn() {
+    let mut user = User::new(80, 24);
+    let nothing =
+        Reading { hidden: (0, Change::default()), process: "a\u{1b}[31mb".to_owned(), ..reading(0, 0) };
+    user.0.take(nothing);
+    assert!(user.screen().contains("nothing was allocated so far"), "{}", user.screen());
+    assert!(!user.screen().contains('\u{1b}'));
+    let other = Reading { loaded: small().loaded("x"), rows: Vec::new(), ..reading(1, 0) };
+    user.0.take(other);
+    user.press("<Enter><End>");
+    user.screen();
+}
+
+proptest! {
+    /// Check that any keys and readings, on a screen of any size, leave one that can be drawn, with the selected row on it.
+    #[test]
+    fn anything_can_be_drawn(
+        steps in prop::collection::vec((prop::option::of(0..60_usize), "[sr xjk]|<(Enter|Esc|Up|Down|PgUp|PgDn|Home|End)>"), 1..30),
+        width in 0..120_u16,
+        height in 0..40_u16,
+    ) {
+        let mut user = User::new(width, height);
+        for (stacks, key) in steps {
+            if let Some(stacks) = stacks {
+                user.0.take(reading(stacks, 0));
+            }
+            user.press(&key);
+            user.screen();
+            let (lines, place) = (user.0.lines(), user.0.selected_place());
+            let line = lines.iter().position(|line| *line == super::model::Line::Row(place)).unwrap_or(0);
+            prop_assert!(user.0.first <= line && line < user.0.first + user.0.height().max(1));
+        }
+    }
+}

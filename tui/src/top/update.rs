@@ -1,0 +1,54 @@
+//! What keys do.
+
+use super::model::Model;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use viewer::live::Order;
+
+/// What the user wants of whoever reads the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Rows in this order.
+    Sort(Order),
+    /// Growth begins now.
+    Reset,
+    /// An end.
+    Leave,
+}
+
+/// The keys, for the screen's last line.
+pub(super) const KEYS: &str = "s sort  r reset growth  space pause  Enter stack  ↑↓ move  q leave";
+
+/// Does what a key is for; what others are to do comes out.
+pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
+    let place = model.selected_place();
+    let page = model.height().max(1);
+    match key.code {
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Wish::Leave),
+        KeyCode::Char('q') => return Some(Wish::Leave),
+        KeyCode::Char('s') => {
+            model.order = model.order.next();
+            // A row that was followed down the list would hide what is at its top now.
+            model.select(0);
+            return Some(Wish::Sort(model.order));
+        }
+        KeyCode::Char('r') => return Some(Wish::Reset),
+        KeyCode::Char(' ') => model.is_paused = !model.is_paused,
+        KeyCode::Enter => {
+            let node = model.rows().get(place).map(|row| row.node);
+            model.open = if model.open == node { None } else { node };
+            model.select(place);
+        }
+        KeyCode::Esc => {
+            model.open = None;
+            model.select(place);
+        }
+        KeyCode::Up | KeyCode::Char('k') => model.select(place.saturating_sub(1)),
+        KeyCode::Down | KeyCode::Char('j') => model.select(place.saturating_add(1)),
+        KeyCode::PageUp => model.select(place.saturating_sub(page)),
+        KeyCode::PageDown => model.select(place.saturating_add(page)),
+        KeyCode::Home => model.select(0),
+        KeyCode::End => model.select(usize::MAX),
+        _ => {}
+    }
+    None
+}
