@@ -71,7 +71,8 @@ fn target_survives_its_collector() {
     set_child_subreaper(Some(getpid())).expect("every process may ask for that");
     for policy in ["block", "drop"] {
         let (recording, page) = counting(2);
-        let recording = recording.options(["--ring-size", "4K", "--on-full", policy]);
+        // It would wait for so long if the collector were only slow.
+        let recording = recording.options(["--ring-size", "4K", "--on-full", policy, "--max-wait", "100s"]);
         let running = recording.start();
         let target = Pid::from_raw(page.pid()).expect("a pid is not 0");
         wait_for("events in the capture", || events_so_far(&recording) > 0);
@@ -84,7 +85,7 @@ fn target_survives_its_collector() {
         assert!(page.is_done());
         let longest = Duration::from_nanos(page.longest_ns());
         assert!(
-            longest < Duration::from_secs(5),
+            longest < Duration::from_secs(50),
             "{policy}: waited {longest:?} for a collector that was dead"
         );
 

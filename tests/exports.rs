@@ -1,6 +1,6 @@
 //! Other programs open what is exported, and find our numbers in it.
 
-use crate::harness::{Capture, Ran, World, c, installed, record, skip, wait};
+use crate::harness::{Capture, Ran, World, c, copy_program, installed, record, skip, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -345,7 +345,7 @@ fn redacted_copy_tells_nothing_of_its_user() {
     let home = world.path("home/hedwig");
     std::fs::create_dir_all(home.join("work")).expect("the folder is ours");
     let program = home.join("work/acme_app");
-    std::fs::copy(c("keeps_some").flags(["-O1"]).build(), &program).expect("there is room for it");
+    copy_program(c("keeps_some").flags(["-O1"]).build(), &program);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("machines have names");
     let recording = record(&program).world(world).with_names().arg("--password=s3cret").env("HOME", &home);
     let (_, capture) = recording.run();

@@ -1,6 +1,6 @@
 //! Code that comes and goes keeps its names.
 
-use crate::harness::{World, c, library, record};
+use crate::harness::{World, c, copy_program, library, record};
 
 /// Check that two libraries which were loaded one after the other at the same address are told apart.
 #[test]
@@ -32,9 +32,7 @@ fn libraries_are_found_beside_the_program() {
     let program = c("opens_beside_itself").flags(["-Wl,--enable-new-dtags,-rpath,$ORIGIN"]).build();
     let beside = library("lends_memory").flags(["-DFUNCTION=beside", "-DSIZE=1403"]).build();
     for (from, to) in [(program, "program"), (beside, "libbeside.so")] {
-        // By another process: while ours holds a descriptor to write, or a child of another test, nobody can execute it.
-        let copied = std::process::Command::new("cp").arg(from).arg(world.path(to)).status();
-        assert!(copied.is_ok_and(|status| status.success()), "{to}");
+        copy_program(from, &world.path(to));
     }
     let path = world.path("program");
     let (_, capture) = record(path).world(world).with_names().succeed();

@@ -1,15 +1,13 @@
 //! Which names there are, and what is shown where there is none.
 
-use crate::harness::{Capture, World, c, cpp, library, record, skip};
+use crate::harness::{Capture, World, c, copy_program, cpp, library, record, skip};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A copy of a program in a world of its own, to be changed there.
 fn copy(program: &Path, to: PathBuf) -> PathBuf {
-    // By another process: while ours holds a descriptor to write, or a child of another test, nobody can execute it.
-    let copied = Command::new("cp").arg(program).arg(&to).status();
-    assert!(copied.is_ok_and(|status| status.success()), "{}", to.display());
+    copy_program(program, &to);
     to
 }
 

@@ -34,9 +34,11 @@ impl Estimate {
         }
     }
 
-    /// Checks that the truth is within four standard errors, so an estimate without error is the truth.
+    /// Checks that the truth is within five standard errors, so an estimate without error is the truth. The same samples
+    /// are chosen each time on one machine only, and there are hundreds of checks: four would be too few for one machine in
+    /// fifty.
     fn check(self, truth: f64, what: &str) {
-        assert!((self.value - truth).abs() <= 4.0 * self.error, "{what}: {self:?}, in truth {truth}");
+        assert!((self.value - truth).abs() <= 5.0 * self.error, "{what}: {self:?}, in truth {truth}");
     }
 }
 

@@ -1,7 +1,10 @@
 //! All that can be seen of a program, in one capture and on one clock.
 
-use crate::harness::{Capture, Event, c, record, skip};
+use crate::harness::{Capture, Event, Page, World, c, record, skip, wait, wait_for};
 use serde_json::Value;
+
+/// Bytes that the program maps, touches and gives back.
+const PAGES: u64 = 64 << 20;
 
 /// Lines of `dump --samples --json` that have a function on their stack: their times.
 fn samples_in(capture: &Capture, function: &str) -> Vec<u64> {
@@ -18,8 +21,24 @@ fn samples_in(capture: &Capture, function: &str) -> Vec<u64> {
 #[test]
 fn all_sources_are_on_one_clock() {
     let fixture = c("is_busy_in_every_way").with_api().flags(["-O1", "-fomit-frame-pointer"]);
-    let (ran, capture) = record(fixture.build()).with_names().run();
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = record(fixture.build()).arg(&page.path).world(world).with_names();
+    let running = recording.start();
+    wait_for("a reading with the program's pages", || {
+        let mut info = recording.world.tool(["info", "--json"]);
+        info.arg(recording.file());
+        // There is no document before the capture has a beginning.
+        let document =
+            serde_json::from_slice::<Value>(&wait(&recording.world, info).stdout).unwrap_or_default();
+        let counters = document["counters"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of_program = |series: &&Value| series["counter"] == "rss_bytes" && series["pid"] == page.pid();
+        counters.iter().filter(of_program).any(|series| series["peak"].as_u64() >= Some(PAGES))
+    });
+    page.go();
+    let ran = running.wait();
     assert_eq!(ran.code, 7, "{}", ran.stderr);
+    let capture = recording.capture();
     let (info, events) = (capture.info(), capture.events());
     let place = |what: &str, is_it: &dyn Fn(&Event) -> bool| {
         events.iter().position(is_it).unwrap_or_else(|| panic!("no {what} in {events:#?}"))
@@ -30,8 +49,8 @@ fn all_sources_are_on_one_clock() {
         block(2001),
         place("mark", &|event| event.kind == "mark" && event.name == "middle"),
         block(2002),
-        place("mapping", &|event| event.kind == "mmap" && event.size == 64 << 20),
-        place("unmapping", &|event| event.kind == "munmap" && event.size == 64 << 20),
+        place("mapping", &|event| event.kind == "mmap" && event.size == PAGES),
+        place("unmapping", &|event| event.kind == "munmap" && event.size == PAGES),
         place("fork", &|event| event.kind == "fork"),
         block(3001),
         place("end of the child", &|event| event.kind == "process_end"),
@@ -48,7 +67,7 @@ fn all_sources_are_on_one_clock() {
     let of_program =
         |series: &&Value| series["counter"] == "rss_bytes" && series["pid"] == processes[0]["pid"];
     let resident = counters.iter().find(of_program).expect("the program's memory is read");
-    assert!(resident["peak"].as_u64() >= Some(64 << 20), "{resident}");
+    assert!(resident["peak"].as_u64() >= Some(PAGES), "{resident}");
     let peak = resident["peak_time_ns"].as_u64().expect("a time");
     assert!((mapped..=unmapped).contains(&peak), "{peak} not in {mapped} to {unmapped}");
 

@@ -33,6 +33,7 @@ pub(crate) use world::World;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Tells on the terminal that a test cannot run here, and why: the test's own output is hidden when it passes.
@@ -50,6 +51,13 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Copies a program that is to be executed. Another process writes it: while ours holds a descriptor to write, or a child
+/// that another test starts just then, nobody can execute it.
+pub(crate) fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{}", to.display());
 }
 
 /// Waits for something to become true, on a loaded machine too.

@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The built command.
@@ -75,10 +76,13 @@ impl World {
         ran(self.tool(arguments).output().unwrap())
     }
 
-    /// Writes an executable file and gives its path.
+    /// Makes an executable file and gives its path. As with [`copy_program`], another process writes it.
     pub(crate) fn executable(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        fs::write(&path, bytes).unwrap();
+        let mut cp = Command::new("cp").arg("/dev/stdin").arg(&path).stdin(Stdio::piped()).spawn().unwrap();
+        // Dropped at the end of the statement, which is the end of the file.
+        cp.stdin.take().unwrap().write_all(bytes.as_ref()).unwrap();
+        assert!(cp.wait().unwrap().success(), "{}", path.display());
         chmod(&path, 0o755);
         path
     }

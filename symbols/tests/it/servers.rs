@@ -21,13 +21,15 @@ fn serve(status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             let request = lines.next().unwrap().unwrap();
             lines.by_ref().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty())).for_each(drop);
+            // Told first: a client with its answer may be gone before this thread goes on. The test has seen enough when
+            // nobody listens.
+            if asked.send(request.split(' ').nth(1).unwrap_or_default().to_owned()).is_err() {
+                return;
+            }
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
             // A client that has enough hangs up.
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
-            if asked.send(request.split(' ').nth(1).unwrap_or_default().to_owned()).is_err() {
-                return;
-            }
         }
     });
     (url, paths)

@@ -1,6 +1,8 @@
 /* Gives every kind of source something to see, one after the other: work of the processor, a block, a mark, a block, pages
- * that are touched, work again, and a child that has a block of its own. */
-#include "say.h"
+ * that are touched and kept until somebody has seen them, work again, and a child that has a block of its own.
+
+     is_busy_in_every_way PAGE */
+#include "page.h"
 #include "sysprof_memprof.h"
 #include "work.h"
 #include <sys/mman.h>
@@ -18,7 +20,9 @@ __attribute__((noinline)) static void after(void) {
   sink++;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+  if (count < 2) return 1;
+  map_page(arguments[1]);
   before();
   void *volatile first = malloc(2001);
   memprof_mark("middle");
@@ -27,6 +31,7 @@ int main(void) {
   if (pages == MAP_FAILED) return 1;
   memset(pages, 1, PAGES);
   after();
+  await(&page->go);
   munmap(pages, PAGES);
   pid_t child = fork();
   if (child == 0) {
