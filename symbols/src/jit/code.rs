@@ -15,6 +15,7 @@ use crate::resolver::{printable, readable};
 use crate::{Lookup, Reason, SourceFrame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Most functions of one process; what is told beyond has no names. Large programs of Java have some hundred thousand.
 const MOST_FUNCTIONS: usize = 1 << 22;
@@ -33,8 +34,8 @@ pub struct JitCode {
 #[derive(Debug, Default)]
 pub(super) struct Function {
     pub(super) code: Range<u64>,
-    /// As the compiler wrote it.
-    pub(super) name: String,
+    /// As the compiler wrote it. A function that was moved shares it with itself: a log may repeat moves without end.
+    pub(super) name: Arc<str>,
     /// Ascending; where each line begins.
     pub(super) lines: Vec<Line>,
 }
@@ -43,7 +44,7 @@ pub(super) struct Function {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) address: u64,
-    pub(super) file: std::sync::Arc<str>,
+    pub(super) file: Arc<str>,
     pub(super) line: u32,
 }
 
@@ -147,7 +148,7 @@ mod tests {
     fn code(functions: &[(u64, u64, &str)]) -> JitCode {
         let function = |&(start, size, name): &(u64, u64, &str)| Function {
             code: start..start + size,
-            name: name.to_owned(),
+            name: name.into(),
             lines: Vec::new(),
         };
         JitCode::from_functions(functions.iter().map(function).collect())

@@ -11,9 +11,9 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Longest map that is read, and longest log: they are read as a whole.
+/// Longest map that is read, and longest log, or several together: they are read as a whole.
 const LONGEST_MAP: u64 = 512 << 20;
-const LONGEST_DUMP: u64 = 1 << 30;
+const LONGEST_DUMPS: u64 = 1 << 30;
 /// A file's time is that of the kernel's last tick, and a process' start is rounded.
 const LATE_NS: i128 = 1_000_000_000;
 
@@ -36,8 +36,17 @@ impl JitFiles {
     /// # Errors
     /// Why the map that is there was not read, when there is nothing else.
     pub fn read(&self) -> Result<JitCode, Reason> {
-        let map = self.open(&self.perf_map).and_then(|file| whole(file, LONGEST_MAP));
-        let dumps = self.dumps.iter().filter_map(|dump| whole(self.open(dump).ok()?, LONGEST_DUMP).ok());
+        self.read_within(LONGEST_MAP, LONGEST_DUMPS)
+    }
+
+    fn read_within(&self, longest_map: u64, longest_dumps: u64) -> Result<JitCode, Reason> {
+        let map = self.open(&self.perf_map).and_then(|file| whole(file, longest_map));
+        let mut left = longest_dumps;
+        let dumps = self.dumps.iter().filter_map(|dump| {
+            let dump = whole(self.open(dump).ok()?, left).ok()?;
+            left -= dump.len() as u64;
+            Some(dump)
+        });
         let dumps: Vec<Vec<u8>> = dumps.collect();
         if let (Err(reason), true) = (&map, dumps.is_empty()) {
             return match reason {
@@ -79,6 +88,28 @@ mod tests {
 
     fn files(perf_map: &Path, started_unix_ns: u64) -> JitFiles {
         JitFiles { perf_map: perf_map.to_owned(), dumps: Vec::new(), owner: 0, started_unix_ns }
+    }
+
+    /// Check that of logs without number no more is read than of one.
+    #[test]
+    fn logs_have_one_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let dump = |number: u64| {
+            // A header, and a function of eight bytes at its number.
+            let words = [40, 0, 0, 0, 60 << 32, 0, 0, 0, 16 * number, 8, number];
+            let bytes = words.iter().flat_map(|word: &u64| word.to_ne_bytes());
+            let magic = [0x4A69_5444_u32, 1].map(u32::to_ne_bytes).concat();
+            let log: Vec<u8> = magic.into_iter().chain(bytes).chain(*b"f\0xx").collect();
+            let path = folder.path().join(format!("jit-{number}.dump"));
+            std::fs::write(&path, log).unwrap();
+            path
+        };
+        let files = JitFiles { dumps: (1..=5).map(dump).collect(), ..files(&folder.path().join("none"), 0) };
+        let found = |longest| {
+            let code = files.read_within(0, longest).unwrap();
+            (1..=5).filter(|number| code.lookup(16 * number, false).function().is_some()).count()
+        };
+        assert_eq!([found(u64::MAX), found(300), found(295), found(0)], [5, 3, 2, 0]);
     }
 
     /// Check that a map of the process is read, and that one of an earlier process with its pid, a link, a folder and a

@@ -9,6 +9,7 @@
 //! The file may be growing, and the last line be half a one: it counts only with its end.
 
 use super::code::Function;
+use std::sync::Arc;
 
 /// Longest name that is kept whole.
 const LONGEST_NAME: usize = 1 << 16;
@@ -23,7 +24,7 @@ fn function(line: &[u8]) -> Option<Function> {
     let mut words = line.splitn(3, |&byte| byte == b' ');
     let (start, size, name) = (number(words.next()?)?, number(words.next()?)?, words.next()?);
     let name = &name[..name.len().min(LONGEST_NAME)];
-    let name = String::from_utf8_lossy(name).trim().to_owned();
+    let name: Arc<str> = String::from_utf8_lossy(name).trim().into();
     (!name.is_empty()).then(|| Function { code: start..start.saturating_add(size), name, lines: Vec::new() })
 }
 
@@ -40,7 +41,7 @@ mod tests {
 
     fn check(text: &[u8], expected: &[(u64, u64, &str)]) {
         let found: Vec<_> = functions(text).map(|f| (f.code.start, f.code.end, f.name)).collect();
-        let found: Vec<_> = found.iter().map(|(start, end, name)| (*start, *end, name.as_str())).collect();
+        let found: Vec<_> = found.iter().map(|(start, end, name)| (*start, *end, &**name)).collect();
         assert_eq!(found, expected, "{}", text.escape_ascii());
     }
 
