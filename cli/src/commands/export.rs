@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = target())]
     format: Target,
-    /// Where to write it [default: standard output]
+    /// Where to write it; `-` for standard output, which is the default
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
@@ -74,6 +74,13 @@ enum Target {
     Tables,
 }
 
+impl Arguments {
+    /// The file or folder to be written; none for standard output.
+    fn output(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| *output != Path::new("-"))
+    }
+}
+
 /// Writes it: to a file whole or not at all, as every file of ours.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if arguments.redact && arguments.format != Target::Copy {
@@ -96,10 +103,10 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     if !format.is_cut() && (arguments.min.is_some() || arguments.limit.is_some()) {
         return Err(Failure::usage(anyhow!("--min and --limit are for drawings: {name} holds everything")));
     }
-    if arguments.output.is_none() && format.is_binary() && io::stdout().is_terminal() {
+    if arguments.output().is_none() && format.is_binary() && io::stdout().is_terminal() {
         return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
     }
-    if let Some(output) = &arguments.output {
+    if let Some(output) = arguments.output() {
         output::check(output, arguments.force)?;
     }
     let query = arguments.question.query();
@@ -111,7 +118,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let loaded = arguments.capture.ask(&query)?;
     let events = Recorded::new(&arguments.capture.file);
-    let Some(output) = &arguments.output else {
+    let Some(output) = arguments.output() else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
     };
     let mut out = BufWriter::new(AtomicFile::create(output)?);
@@ -121,7 +128,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
 }
 
 fn copy(arguments: &Arguments) -> Outcome {
-    let Some(output) = &arguments.output else {
+    let Some(output) = arguments.output() else {
         return Err(Failure::usage(anyhow!("a copy of a capture is a file. Give its name with --output.")));
     };
     output::check(output, arguments.force)?;
@@ -145,7 +152,7 @@ fn copy(arguments: &Arguments) -> Outcome {
 
 #[cfg(feature = "sql")]
 fn database(arguments: &Arguments) -> Outcome {
-    let Some(output) = &arguments.output else {
+    let Some(output) = arguments.output() else {
         return Err(Failure::usage(anyhow!("a database is a file. Give its name with --output.")));
     };
     output::check(output, arguments.force)?;
@@ -161,7 +168,7 @@ fn database(arguments: &Arguments) -> Outcome {
 #[cfg(feature = "sql")]
 fn tables(arguments: &Arguments) -> Outcome {
     use std::os::unix::fs::DirBuilderExt;
-    let Some(output) = &arguments.output else {
+    let Some(output) = arguments.output() else {
         return Err(Failure::usage(anyhow!("tables are files of a folder. Give its name with --output.")));
     };
     // A folder may hold more than was written by us, so not even --force replaces it.

@@ -1,13 +1,12 @@
 //! `html`: a page that shows everything, for any browser.
 
 use super::view::{self, Capture};
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::{message, output};
-use anyhow::anyhow;
+use anyhow::Context;
+use capture::AtomicFile;
 use clap::Args;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::web::{self, PageOptions};
@@ -68,28 +67,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
-    replace(&path, write)
-        .map_err(|error| Failure::new(1, anyhow!("cannot write {}: {error}", path.display())))?;
+    let mut out = BufWriter::new(AtomicFile::create(&path)?);
+    let file = write(&mut out).and_then(|()| out.into_inner().map_err(io::IntoInnerError::into_error));
+    file.with_context(|| format!("cannot write {}", path.display()))?.commit()?;
     message::plain(&format!("Wrote {}", path.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes a file that is there as a whole or not at all, and that only its owner can read.
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let written = File::options().write(true).create_new(true).mode(0o600).open(&part).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&part, path)
-    });
-    if written.is_err() {
-        // What is left of it is of no use; if it cannot be removed either, the error above says why.
-        let _ = fs::remove_file(&part);
-    }
-    written
 }
 
 /// An address for source lines.
@@ -146,20 +128,5 @@ mod tests {
         assert_eq!(mapping("/a="), pair("/a", ""));
         assert_eq!(mapping("/a=/b=c"), pair("/a", "/b=c"));
         assert!(mapping("/a").is_err() && mapping("=/b").is_err());
-    }
-
-    /// Check that a page that fails while it is written leaves nothing, and replaces nothing.
-    #[test]
-    fn half_a_page_is_no_page() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("page.html");
-        replace(&path, |out| out.write_all(b"whole")).unwrap();
-        let failed = replace(&path, |out| {
-            out.write_all(b"half")?;
-            Err(io::Error::other("no more"))
-        });
-        assert!(failed.is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"whole");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

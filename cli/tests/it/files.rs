@@ -59,6 +59,25 @@ fn captures_are_shown() {
     }
 }
 
+/// Check that `-` is standard output for every command that writes a document, and no file of that name; and that what
+/// must be a file is not written there.
+#[test]
+fn dash_is_standard_output() {
+    let world = World::new();
+    capture_of(3, &world.path("work/app.memprof"));
+    let plain = world.run(["export", "--format", "csv", "app.memprof"]);
+    for command in
+        [&["export", "--format", "csv", "-o", "-", "app.memprof"][..], &["html", "-o", "-", "app.memprof"]]
+    {
+        let ran = world.run(command);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command:?}");
+        assert!(command[0] == "html" || ran.stdout == plain.stdout, "{}", ran.stdout);
+    }
+    let ran = world.run(["export", "--format", "memprof", "-o", "-", "app.memprof"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("is a file"), "{}", ran.stderr);
+    assert!(!world.path("work/-").exists());
+}
+
 /// Check that what is neither is named, with both commands to choose from.
 #[test]
 fn unclear_files_get_both_commands() {

@@ -2,6 +2,7 @@
 
 mod agent;
 mod doctor;
+mod extremes;
 mod family;
 mod files;
 mod help;

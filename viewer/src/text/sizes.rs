@@ -21,7 +21,7 @@ pub fn sizes(
     style: &Style,
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Allocations, style)?;
-    let slack: i64 = table.classes.iter().map(|row| row.slack).sum();
+    let slack = table.classes.iter().fold(0_i64, |sum, row| sum.wrapping_add(row.slack));
     let total = loaded.profile.total.allocated;
     writeln!(
         out,

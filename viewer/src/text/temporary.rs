@@ -3,7 +3,7 @@
 use super::headline::headline;
 use super::stack_line::{header, rest, stack_line};
 use super::style::Style;
-use crate::analysis::Metric;
+use crate::analysis::{Amount, Metric};
 use crate::format::{count, duration, percent};
 use crate::lives::TemporaryRow;
 use crate::loaded::Loaded;
@@ -22,7 +22,7 @@ pub fn temporary(
     style: &Style,
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Temporary, style)?;
-    let brief: i64 = rows.iter().map(|row| row.brief.blocks).sum();
+    let brief = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.brief).blocks;
     writeln!(out, "  brief, freed within {}: {}\n", duration(limit_ns), count(brief))?;
     let rows: Vec<&TemporaryRow> =
         rows.iter().filter(|row| !row.immediate.is_zero() || !row.brief.is_zero()).collect();
