@@ -480,19 +480,22 @@ impl ThreadState {
         is_gone
     }
 
-    /// Tells about events that signal handlers could not record while a hook was at work.
+    /// Tells about events that signal handlers could not record while a hook was at work. No handler comes meanwhile: one
+    /// that leaves by `longjmp` would take with it what was counted and is not told yet.
     #[cold]
     pub(crate) fn tell_nested(&mut self, local: &ThreadLocal) {
-        let allocations = local.nested_allocations.replace(0);
-        let frees = local.nested_frees.replace(0);
-        let time = clock::before();
-        self.emit(Record::GapBegin, time, 0, 0);
-        self.emit(
-            Record::GapEnd { allocations: u64::from(allocations), frees: u64::from(frees) },
-            time,
-            0,
-            0,
-        );
+        sys::without_signals(|| {
+            let allocations = local.nested_allocations.replace(0);
+            let frees = local.nested_frees.replace(0);
+            let time = clock::before();
+            self.emit(Record::GapBegin, time, 0, 0);
+            self.emit(
+                Record::GapEnd { allocations: u64::from(allocations), frees: u64::from(frees) },
+                time,
+                0,
+                0,
+            );
+        });
     }
 
     /// Begins to time a hook.
