@@ -154,6 +154,10 @@ impl Heaptrack {
                 let (size, stack, address) = (kind.size, kind.stack, self.next);
                 self.next += STEP;
                 if let Some(kind) = self.kind(rest) {
+                    // Charged when room is taken: a long recording with few live blocks needs little.
+                    if kind.live.len() == kind.live.capacity() {
+                        lines.charge(size_of::<u64>() * kind.live.len().max(4))?;
+                    }
                     kind.live.push(address);
                 }
                 self.event(writer, Action::Alloc { address, size, alignment: 0, stack })?;

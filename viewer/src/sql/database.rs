@@ -21,6 +21,9 @@ pub enum Error {
     /// More than one statement, or none.
     #[error("give one statement, such as \"select count(*) from blocks\"")]
     Statements,
+    /// Two columns of one name, where values are known by it.
+    #[error("two columns are called {0}: give one another name, as in \"{0} as other\"")]
+    SameName(String),
 }
 
 impl From<std::io::Error> for Error {

@@ -25,7 +25,7 @@ pub enum Form {
 /// read only for a statement that speaks of them.
 ///
 /// # Errors
-/// When the statement is wrong, or the capture cannot be read.
+/// When the statement is wrong, or has two columns of one name for [`Form::Json`], or the capture cannot be read.
 pub fn query(
     out: &mut dyn Write,
     loaded: &Loaded,
@@ -60,7 +60,12 @@ fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(
             let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
             write!(out, "{}\r\n", names.join(","))?;
         }
-        Form::Json => {}
+        Form::Json => {
+            let same = (1..names.len()).find(|&column| names[..column].contains(&names[column]));
+            if let Some(column) = same {
+                return Err(Error::SameName(names[column].clone()));
+            }
+        }
     }
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

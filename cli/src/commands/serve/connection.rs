@@ -5,18 +5,19 @@
 
 use super::request::Request;
 use super::site::{Answer, Site};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections that are served at once: a browser opens six.
 const MOST: usize = 16;
 
-/// How long a browser may take to say what it wants, or to take what it asked for.
+/// How long a browser may take in all to say what it wants, and to take what it asked for.
 const PATIENCE: Duration = Duration::from_secs(10);
+const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves whoever connects, for ever.
 pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
@@ -42,14 +43,49 @@ pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
 }
 
 fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let answer = match Request::read(BufReader::new(&stream))? {
+    let answer = match Request::read(BufReader::new(Impatient::new(&stream, PATIENCE)))? {
         Ok(request) => site.answer(&request),
         Err(refusal) => Answer::refusal(refusal),
     };
-    write(&stream, &answer)?;
+    write(Impatient::new(&stream, LONG_PATIENCE), &answer)?;
     stream.shutdown(Shutdown::Write)
+}
+
+/// A connection for a limited time: one that gives or takes a byte now and then would else keep its place for ever.
+struct Impatient<'s> {
+    stream: &'s TcpStream,
+    end: Instant,
+}
+
+impl<'s> Impatient<'s> {
+    fn new(stream: &'s TcpStream, time: Duration) -> Self {
+        Self { stream, end: Instant::now() + time }
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        match self.end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(left),
+        }
+    }
+}
+
+impl Read for Impatient<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Impatient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 fn write(mut stream: impl Write, answer: &Answer) -> io::Result<()> {
@@ -63,4 +99,31 @@ fn write(mut stream: impl Write, answer: &Answer) -> io::Result<()> {
     )?;
     stream.write_all(body)?;
     stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// Check that a client which sends a byte now and then, or takes none, is not listened to for ever.
+    #[test]
+    fn slow_clients_lose_their_place() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let time = Duration::from_millis(200);
+        let sender = thread::spawn(move || {
+            // Until nobody listens any more.
+            while client.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let all = Impatient::new(&stream, time).read_to_end(&mut Vec::new());
+        assert!(matches!(all.unwrap_err().kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock));
+        let all = Impatient::new(&stream, time).write_all(&vec![0; 64 << 20]);
+        assert!(matches!(all.unwrap_err().kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock));
+        drop(stream);
+        sender.join().unwrap();
+    }
 }
