@@ -110,6 +110,11 @@ fn read(path: &Path) -> Table {
         let count = group.field(3).int() as usize;
         let first = rows.len();
         rows.resize(first + count, Vec::new());
+        // A group's sizes, before they were compressed and in the file, are those of its columns.
+        for (of_group, of_columns) in [(2, 6), (6, 7)] {
+            let columns = group.field(1).list().iter().map(|chunk| chunk.field(3).field(of_columns).int());
+            assert_eq!(group.field(of_group).int(), columns.sum::<i64>());
+        }
         for (chunk, name) in group.field(1).list().iter().zip(&names) {
             let data = chunk.field(3);
             assert_eq!(data.field(3).list()[0].text(), *name);

@@ -41,6 +41,16 @@ pub(super) struct Column {
     rows: u64,
 }
 
+/// A column that was written.
+pub(super) struct Page {
+    /// Bytes in the file.
+    pub(super) length: u64,
+    /// The same before they were compressed.
+    pub(super) unpacked: u64,
+    /// What the end of the file says of it.
+    pub(super) end: Struct,
+}
+
 impl Column {
     pub(super) fn new(name: &str, kind: Kind) -> Column {
         Column { name: name.to_owned(), kind, values: Vec::new(), runs: Vec::new(), rows: 0 }
@@ -83,9 +93,8 @@ impl Column {
         if self.kind == Kind::Text { line.i32(6, UTF8) } else { line }
     }
 
-    /// Writes all of it at a place of a file, as one page, and forgets it. Gives its length there, and what the end of the file
-    /// says of it.
-    pub(super) fn write(&mut self, out: &mut dyn Write, at: u64) -> io::Result<(u64, Struct)> {
+    /// Writes all of it at a place of a file, as one page, and forgets it.
+    pub(super) fn write(&mut self, out: &mut dyn Write, at: u64) -> io::Result<Page> {
         let mut levels = Vec::new();
         for (is_there, rows) in self.runs.drain(..) {
             thrift::put(&mut levels, rows << 1);
@@ -102,7 +111,7 @@ impl Column {
         let head = head.part(5, values).finish();
         out.write_all(&head)?;
         out.write_all(&packed)?;
-        let (unpacked, length) = (head.len() + page.len(), (head.len() + packed.len()) as u64);
+        let (unpacked, length) = ((head.len() + page.len()) as u64, (head.len() + packed.len()) as u64);
         let kind = if self.kind == Kind::Int { INT64 } else { BYTE_ARRAY };
         let data = Struct::default()
             .i32(1, kind)
@@ -110,9 +119,9 @@ impl Column {
             .texts(3, &[&self.name])
             .i32(4, ZSTD)
             .i64(5, rows.cast_signed())
-            .i64(6, unpacked as i64)
+            .i64(6, unpacked.cast_signed())
             .i64(7, length.cast_signed())
             .i64(9, at.cast_signed());
-        Ok((length, Struct::default().i64(2, at.cast_signed()).part(3, data)))
+        Ok(Page { length, unpacked, end: Struct::default().i64(2, at.cast_signed()).part(3, data) })
     }
 }

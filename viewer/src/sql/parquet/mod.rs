@@ -99,12 +99,13 @@ fn table(out: &mut dyn Write, statement: &mut Statement<'_>) -> Result<(), Error
 
 /// Writes the rows that the columns hold.
 fn group(out: &mut dyn Write, columns: &mut [Column], at: &mut u64, rows: u64) -> Result<Struct, Error> {
-    let (from, mut chunks) = (*at, Vec::new());
+    let (from, mut unpacked, mut chunks) = (*at, 0_u64, Vec::new());
     for column in columns {
-        let (length, chunk) = column.write(out, *at)?;
-        *at += length;
-        chunks.push(chunk);
+        let page = column.write(out, *at)?;
+        *at += page.length;
+        unpacked += page.unpacked;
+        chunks.push(page.end);
     }
-    let length = (*at - from).cast_signed();
-    Ok(Struct::default().parts(1, chunks).i64(2, length).i64(3, rows.cast_signed()))
+    let group = Struct::default().parts(1, chunks).i64(2, unpacked.cast_signed()).i64(3, rows.cast_signed());
+    Ok(group.i64(6, (*at - from).cast_signed()))
 }
