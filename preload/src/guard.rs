@@ -288,28 +288,34 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
             };
         return is_wanted.then_some(busy);
     }
+    count_nested(local, call);
+    None
+}
+
+/// Counts a call that cannot be recorded, since the agent is at work in this thread: a handler has interrupted it, or it calls
+/// itself.
+fn count_nested(local: &ThreadLocal, call: Call) {
     if local.busy.get() == MUTED {
         if call != Call::Other {
             process::lose(Loss::Sandbox, 1);
         }
-        return None;
+        return;
     }
     if local.busy.get() == OWN_CALL {
         if call == Call::Allocation {
             process::count_own_allocation();
         }
-        return None;
+        return;
     }
     match call {
         Call::Allocation | Call::Report => {
             local.nested_allocations.set(local.nested_allocations.get().wrapping_add(1));
         }
         Call::Free => local.nested_frees.set(local.nested_frees.get().wrapping_add(1)),
-        Call::Other => return None,
+        Call::Other => return,
     }
     Attention::Nested.call(local);
     process::lose(Loss::Nested, 1);
-    None
 }
 
 /// The recording is over, or the program wants nothing recorded now.
@@ -327,7 +333,14 @@ fn enter_no_more(local: &'static ThreadLocal) -> Option<Busy> {
 #[cold]
 #[inline(never)]
 fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
-    if local.in_vfork.get() != 0 || local.busy.get() != 0 {
+    if local.in_vfork.get() != 0 {
+        return None;
+    }
+    if local.busy.get() != 0 {
+        // A handler has interrupted the agent while it gave the thread a state, or took one back that it had left.
+        if process::is_recording() {
+            count_nested(local, call);
+        }
         return None;
     }
     if !process::is_wanted() && !process::hear(local) {
