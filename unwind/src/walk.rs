@@ -98,7 +98,7 @@ pub fn step<M: Memory, R: Rules>(
 /// The caller of a frame with these registers, if `rule` is of an ordinary kind: its own words end at the CFA, the return
 /// address lies just below that, rbp is as it was or saved.
 #[inline(always)]
-fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
+pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
     let Ordinary { uses_bp, saves_bp } = rule.ordinary()?;
     // Which of the ordinary kinds comes next cannot be predicted, so none of them is branched on.
     let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());

@@ -70,6 +70,7 @@ impl Branch {
         Ok(newest.label())
     }
 
+    /// Makes `stack`, of which it has just led to a frame, the one that ends with this chain.
     #[cold]
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {

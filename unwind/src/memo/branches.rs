@@ -39,8 +39,6 @@ const CREDIT: u32 = PRICE * PLACES as u32;
 pub(super) struct Branches<'a> {
     tags: &'a mut Tags,
     places: &'a mut [Branch],
-    /// Whether there may be anything to be cleared.
-    is_used: bool,
     /// The chain that was found last.
     last: Option<usize>,
     /// See [`PRICE`].
@@ -54,15 +52,13 @@ pub(super) struct Branches<'a> {
 impl<'a> Branches<'a> {
     /// Of zeroed memory, which has no chains.
     pub(super) fn new(tags: &'a mut Tags, places: &'a mut [Branch]) -> Self {
-        Self { tags, places, is_used: false, last: None, credit: CREDIT, misses: 0, rest: 0 }
+        Self { tags, places, last: None, credit: CREDIT, misses: 0, rest: 0 }
     }
 
     /// Forgets all.
     pub(super) fn clear(&mut self) {
-        if self.is_used {
-            self.tags.clear();
-            (self.is_used, self.last) = (false, None);
-        }
+        self.tags.clear();
+        self.last = None;
     }
 
     /// Whether looking for a chain is worth its while. A program whose stacks hardly ever come again would pay for nothing.
@@ -137,7 +133,6 @@ impl<'a> Branches<'a> {
         *tagged = None;
         self.places.get_mut(place)?.fill(stack, known)?;
         *tagged = Some(tag);
-        self.is_used = true;
         Some(())
     }
 }

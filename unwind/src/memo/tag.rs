@@ -1,9 +1,7 @@
 //! What chains of frames are found by, and which of them are kept.
 
-use crate::memory::word;
-use crate::rule::Ordinary;
+use crate::walk::ordinary;
 use crate::{Memory, Registers, Rules};
-use core::hint::select_unpredictable;
 use core::num::NonZeroU32;
 
 /// Sets of chains, 2 to the power of this, and the chains of each.
@@ -25,14 +23,12 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Tag(NonZeroU32);
 
 impl Tag {
-    /// That of the stack with these registers. `None` where the newest frame is left in an unusual way.
+    /// That of the stack with these registers. `None` where the newest frame has no caller, or one in an unusual way.
     #[inline(always)]
     pub(super) fn of(start: Registers, memory: &mut impl Memory, rules: &mut impl Rules) -> Option<Self> {
         let Registers { ip, sp, bp } = start;
         let (rule, _) = rules.rule(ip)?;
-        let Ordinary { uses_bp, .. } = rule.ordinary()?;
-        let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());
-        let caller = word(memory, cfa.wrapping_sub(8)).ok()?;
+        let caller = ordinary(rule, sp, bp, memory)?.ok()?.code().to_bits();
         // The product's high bits depend on all that lies far enough below them.
         Some(Self::hash(ip.to_bits() ^ caller << 7 ^ sp << 19))
     }
