@@ -1,7 +1,7 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Page, Ran, Running, World, c, copy_program, installed, product, skip, start, wait, wait_for,
+    Fixture, Page, Ran, Running, World, c, copy_program, installed, product, skip, start, wait, wait_for,
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
@@ -15,7 +15,7 @@ const REST: &str = "5000";
 /// Blocks that each thread of the server keeps.
 const KEPT: u64 = 64;
 
-/// A program with the agent preloaded whose threads allocate and free until they are told to stop.
+/// A program with the agent preloaded whose threads allocate until they are told to stop.
 pub(crate) struct Server {
     pub(crate) world: World,
     page: Page,
@@ -31,16 +31,28 @@ impl Server {
         Server::with(world, &agent, threads)
     }
 
+    /// One of one thread that holds ever more in one function and churns in another.
+    pub(crate) fn that_grows() -> Server {
+        let world = World::new();
+        let agent = agent(&world);
+        Server::start(world, &agent, &c("holds_and_churns").flags(["-O1", "-g"]), &[], 1)
+    }
+
     fn with(world: World, agent: &str, threads: usize) -> Server {
+        let program = c("counts_its_calls").flags(["-O1"]);
+        Server::start(world, agent, &program, &[&threads.to_string(), REST], threads)
+    }
+
+    fn start(world: World, agent: &str, program: &Fixture, arguments: &[&str], threads: usize) -> Server {
         let page = Page::new(&world);
-        let mut command = world.command(c("counts_its_calls").flags(["-O1"]).build());
-        command.arg(&page.path).arg(threads.to_string()).arg(REST).env("LD_PRELOAD", agent);
+        let mut command = world.command(program.build());
+        command.arg(&page.path).args(arguments).env("LD_PRELOAD", agent);
         let running = start(&world, command);
         page.wait_for_calls(threads, 1000);
         Server { world, page, running, threads }
     }
 
-    fn pid(&self) -> String {
+    pub(crate) fn pid(&self) -> String {
         self.running.pid().as_raw_nonzero().to_string()
     }
 
@@ -74,7 +86,7 @@ impl Server {
     }
 
     /// Its row of `ps`.
-    fn row(&self) -> Value {
+    pub(crate) fn row(&self) -> Value {
         let ran = wait(&self.world, self.world.tool(["ps", "--json"]));
         let document: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
         let rows = document["processes"].as_array().expect("there is a list").clone();

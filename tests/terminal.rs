@@ -1,7 +1,7 @@
 //! The views in a terminal, for once in a real one: tmux draws, presses keys, and says what is on the screen.
 
 use crate::harness::{Capture, World, c, installed, product, record, skip, wait, wait_for};
-use crate::top::Holder;
+use crate::services::Server;
 use std::path::PathBuf;
 
 /// A terminal of 80 by 24 that runs a command; it is gone with this.
@@ -137,14 +137,14 @@ fn without_a_terminal_there_is_a_report() {
 /// Check that `top` shows a process in a terminal, unfolds a stack, and gives back both: the process goes on dormant.
 #[test]
 fn top_takes_a_terminal_and_gives_it_back() {
-    let holder = Holder::new();
-    let (tool, pid) = (product().display(), holder.pid());
-    let agent = holder.world.path("agent");
+    let server = Server::that_grows();
+    let (tool, pid) = (product().display(), server.pid());
+    let agent = server.world.path("agent");
     let shell = format!(
         "export SYSPROF_MEMPROF_DIR={}; echo be''fore; {tool} top {pid} -d 0.2; echo lef''t with $?; stty -a; sleep 600",
         agent.display()
     );
-    let Some(terminal) = Terminal::new(&holder.world, &shell) else { return };
+    let Some(terminal) = Terminal::new(&server.world, &shell) else { return };
     terminal.shows("holds_and_churns (");
     terminal.shows("hold (holds_and_churns.c:");
     terminal.press("Enter");
@@ -153,13 +153,13 @@ fn top_takes_a_terminal_and_gives_it_back() {
     terminal.shows("sorted by growth");
     terminal.press("Space");
     terminal.shows("PAUSED");
-    assert_eq!(holder.state(), "recorded");
+    assert_eq!(server.row()["state"], "recorded");
     terminal.press("q");
     terminal.shows("left with 0");
     let screen = terminal.screen();
     assert!(screen.contains("before") && !screen.contains("sorted by"), "{screen}");
     assert!(screen.contains(" icanon") && screen.contains(" echo "), "{screen}");
-    wait_for("the process to leave its recording", || holder.state() == "dormant");
+    wait_for("the process to leave its recording", || server.row()["state"] == "dormant");
     drop(terminal);
-    holder.stop();
+    server.stop();
 }

@@ -1,57 +1,8 @@
 //! `top`: a process is looked at while it runs, and left as it was found.
 
-use crate::harness::{Page, Running, World, c, start, wait, wait_for};
-use crate::services::number;
+use crate::harness::{Page, World, c, start, wait, wait_for};
+use crate::services::{Server, number};
 use serde_json::Value;
-use std::process::Command;
-
-/// A program with the agent preloaded that holds ever more in one function and churns in another.
-pub(crate) struct Holder {
-    pub(crate) world: World,
-    page: Page,
-    running: Running,
-}
-
-impl Holder {
-    pub(crate) fn new() -> Holder {
-        let world = World::new();
-        let agent = wait(&world, world.tool(["preload-path"]));
-        let page = Page::new(&world);
-        let mut command = world.command(c("holds_and_churns").flags(["-O1", "-g"]).build());
-        command.arg(&page.path).env("LD_PRELOAD", agent.text().trim());
-        let running = start(&world, command);
-        page.wait_for_calls(1, 1000);
-        Holder { world, page, running }
-    }
-
-    pub(crate) fn pid(&self) -> String {
-        self.running.pid().as_raw_nonzero().to_string()
-    }
-
-    /// The product with a command about it.
-    fn tool(&self, command: &str, more: &[&str]) -> Command {
-        let mut tool = self.world.tool([command, &self.pid()]);
-        tool.args(more);
-        tool
-    }
-
-    /// What `ps` says of it.
-    pub(crate) fn state(&self) -> Value {
-        let ran = wait(&self.world, self.world.tool(["ps", "--json"]));
-        let document: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
-        let rows = document["processes"].as_array().expect("there is a list");
-        let pid = self.running.pid().as_raw_nonzero().get();
-        let row = rows.iter().find(|row| row["pid"] == pid);
-        row.expect("it has the agent preloaded")["state"].clone()
-    }
-
-    /// Has it end, as it would have without us.
-    pub(crate) fn stop(self) -> World {
-        self.page.stop();
-        assert_eq!(self.running.wait().code, 5);
-        self.world
-    }
-}
 
 /// The documents of lines of JSON.
 fn documents(text: &str) -> Vec<Value> {
@@ -68,9 +19,9 @@ fn row<'a>(document: &'a Value, function: &str) -> &'a Value {
 /// Check that reports name who holds and who churns, that nothing is kept, and that the process is dormant after.
 #[test]
 fn top_names_who_holds_and_who_churns() {
-    let holder = Holder::new();
+    let server = Server::that_grows();
     let ran =
-        wait(&holder.world, holder.tool("top", &["--batch", "-n", "3", "--json", "--on-full", "block"]));
+        wait(&server.world, server.tool("top", &["--batch", "-n", "3", "--json", "--on-full", "block"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let documents = documents(ran.text());
     assert_eq!(documents.len(), 3);
@@ -91,8 +42,8 @@ fn top_names_who_holds_and_who_churns() {
         before = held;
     }
     assert_eq!(documents[0]["rows"][0]["stack"][0]["function"], "hold", "it holds most");
-    wait_for("the process to leave its recording", || holder.state() == "dormant");
-    let world = holder.stop();
+    wait_for("the process to leave its recording", || server.row()["state"] == "dormant");
+    let world = server.stop();
     let captures = std::fs::read_dir(world.folder()).expect("the folder is ours").flatten();
     assert_eq!(captures.filter(|file| file.file_name().to_string_lossy().contains("memprof")).count(), 0);
 }
@@ -100,28 +51,28 @@ fn top_names_who_holds_and_who_churns() {
 /// Check that the order of rows is the one that was asked for, and that text has them, too.
 #[test]
 fn top_sorts_by_rate() {
-    let holder = Holder::new();
+    let server = Server::that_grows();
     let ran =
-        wait(&holder.world, holder.tool("top", &["--batch", "-n", "1", "--sort", "rate", "--limit", "1"]));
+        wait(&server.world, server.tool("top", &["--batch", "-n", "1", "--sort", "rate", "--limit", "1"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines: Vec<&str> = ran.text().lines().collect();
     assert!(lines[0].starts_with("holds_and_churns (") && lines[0].contains("RSS"), "{lines:?}");
     assert!(lines[3].ends_with("sorted by rate"), "{lines:?}");
     assert!(lines[4].contains("  churn (holds_and_churns.c:"), "{lines:?}");
     assert!(lines[5].contains("more stack"), "{lines:?}");
-    holder.stop();
+    server.stop();
 }
 
 /// Check that `top` of a process that ends says so with a last report of what it held, and keeps the capture that was asked
 /// for.
 #[test]
 fn top_ends_with_its_process() {
-    let holder = Holder::new();
+    let server = Server::that_grows();
     let more = ["--json", "-d", "0.1", "-o", "kept.memprof", "--on-full", "block", "--max-wait", "100s"];
-    let top = start(&holder.world, holder.tool("top", &more));
-    wait_for("the recording", || holder.state() == "recorded");
-    holder.page.wait_for_calls(1, holder.page.calls(0).mallocs_done + 20_000);
-    let world = holder.stop();
+    let top = start(&server.world, server.tool("top", &more));
+    wait_for("the recording", || server.row()["state"] == "recorded");
+    server.work();
+    let world = server.stop();
     let ran = top.wait();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let documents = documents(ran.text());
@@ -145,27 +96,27 @@ fn top_ends_with_its_process() {
 /// Check that of a process that is recorded already that recording is shown, from its beginning, and goes on.
 #[test]
 fn top_shows_a_recording_that_runs() {
-    let holder = Holder::new();
+    let server = Server::that_grows();
     let more = ["--no-symbolize", "--on-full", "block", "--max-wait", "100s", "-o", "other.memprof"];
-    let collector = start(&holder.world, holder.tool("attach", &more));
-    wait_for("the recording", || holder.state() == "recorded");
-    holder.page.wait_for_calls(1, holder.page.calls(0).mallocs_done + 20_000);
-    let refused = wait(&holder.world, holder.tool("top", &["-n", "1", "-o", "second.memprof"]));
+    let collector = start(&server.world, server.tool("attach", &more));
+    wait_for("the recording", || server.row()["state"] == "recorded");
+    server.work();
+    let refused = wait(&server.world, server.tool("top", &["-n", "1", "-o", "second.memprof"]));
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("already recorded"), "{}", refused.stderr);
     let mut held = 0;
     wait_for("what was recorded so far", || {
-        let ran = wait(&holder.world, holder.tool("top", &["-n", "1", "-d", "0.1", "--json"]));
+        let ran = wait(&server.world, server.tool("top", &["-n", "1", "-d", "0.1", "--json"]));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stderr.contains("other.memprof"), "{}", ran.stderr);
         let documents = documents(ran.text());
         held = number(&documents[0], "/total/held_bytes");
         held > 0 && row(&documents[0], "hold")["held_bytes"] == held
     });
-    assert_eq!(holder.state(), "recorded");
-    assert_eq!(wait(&holder.world, holder.tool("detach", &[])).code, 0);
+    assert_eq!(server.row()["state"], "recorded");
+    assert_eq!(wait(&server.world, server.tool("detach", &[])).code, 0);
     assert_eq!(collector.wait().code, 0);
-    holder.stop();
+    server.stop();
 }
 
 /// Check that `top` of a process without the agent says what to do, and that nothing is printed.

@@ -1,12 +1,9 @@
 /* Loads each library of its arguments and keeps a block that it lends, and one that code made at run time gives. */
 #define _GNU_SOURCE
+#include "made_code.h"
 #include "say.h"
 #include <dlfcn.h>
-#include <string.h>
 #include <sys/mman.h>
-
-/* push rbp; mov rbp, rsp; mov rax, <malloc>; call rax; pop rbp; ret */
-static const unsigned char CODE[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
 
 int main(int count, char **arguments) {
   for (int i = 1; i < count; i++) {
@@ -18,10 +15,7 @@ int main(int count, char **arguments) {
   }
   unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (code == MAP_FAILED) return 2;
-  void *(*function)(size_t) = malloc;
-  memcpy(code, CODE, sizeof CODE);
-  memcpy(code + 6, &function, sizeof function);
-  void *volatile made = ((void *(*)(size_t))(void *)code)(7005);
+  void *volatile made = make(code)(7005);
   (void)made;
   return 0;
 }

@@ -2,17 +2,9 @@
 // system call. Each goes on until it has had so much processor time, in milliseconds, as the argument says. It looks at
 // that often enough for slow machines, too: a turn takes less than a millisecond.
 #define _GNU_SOURCE
+#include "work.h"
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
-
-static volatile unsigned long sink;
-
-static long cpu_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 __attribute__((noinline)) static void burn(long until) {
     while (cpu_ms() < until)

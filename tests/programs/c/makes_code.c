@@ -1,6 +1,7 @@
 /* Makes functions while it runs that call malloc by a pointer, and tells of them as compilers at run time do: one in the
    perf map after it has run, one not at all. With an argument it tells by a log in the jitdump format, with lines. */
 #define _GNU_SOURCE
+#include "made_code.h"
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,18 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* push rbp; mov rbp, rsp; mov rax, <function>; call rax; pop rbp; ret */
-static const unsigned char CODE[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
-
-typedef void *(*maker)(size_t);
-
-static maker make(unsigned char *place) {
-    void *(*function)(size_t) = malloc;
-    memcpy(place, CODE, sizeof CODE);
-    memcpy(place + 6, &function, sizeof function);
-    return (maker)(uintptr_t)place;
-}
 
 static void tell_in_map(maker function, const char *name) {
     char path[64];

@@ -12,7 +12,7 @@ static long cpu_ms(void) {
 }
 
 /* Computes for so many milliseconds of CPU time. */
-static void work(long milliseconds) {
+static inline void work(long milliseconds) {
     long until = cpu_ms() + milliseconds;
     while (cpu_ms() < until)
         for (int i = 0; i < 10000; i++) sink += i * 7;
