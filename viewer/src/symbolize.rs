@@ -122,19 +122,15 @@ pub(crate) fn module_file(module: &Module) -> Option<ModuleFile> {
     })
 }
 
-fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Batch {
-    let address = |frame: &FrameId| address(tables.frames[frame.index()]);
-    Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
-}
-
-/// The address to look up.
-pub(crate) fn address(frame: Frame) -> u64 {
-    match frame {
+/// Frames of a file, to be looked up.
+pub(crate) fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Batch {
+    let address = |frame: &FrameId| match tables.frames[frame.index()] {
         Frame::Code { address, exact: true, .. } => address,
         // The call may be the last instruction of its function.
         Frame::Code { address, .. } => address.wrapping_sub(1),
         Frame::Pseudo(_) => 0,
-    }
+    };
+    Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
 }
 
 /// The strings of the tables, each new one once.

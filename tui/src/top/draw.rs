@@ -7,10 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use viewer::format::counted;
 use viewer::live::{Reading, Row};
-use viewer::text::{Style, fit, stack_line, top_columns, top_header, top_numbers};
-
-/// Columns of the screen below which rows have fewer numbers.
-const NARROW: u16 = 110;
+use viewer::text::{Style, fit, stack_line, top_columns, top_header, top_is_narrow, top_numbers};
 
 /// Draws everything.
 pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
@@ -30,7 +27,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     put(buffer, screen, 0, &first, theme.heading());
     put(buffer, screen, 1, &second, theme.value());
     put(buffer, screen, 2, &third, if reading.lost > 0 { theme.warning() } else { theme.detail() });
-    let is_narrow = screen.width < NARROW;
+    let is_narrow = top_is_narrow(screen.width.into());
     let columns = top_columns(is_narrow);
     let sorted = format!("{columns}stack, sorted by {}", model.order.name());
     put(buffer, screen, 3, &sorted, theme.detail());

@@ -17,9 +17,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// All of them.
-    pub const ALL: [Order; 4] = [Order::Held, Order::Growth, Order::Rate, Order::Calls];
-
     /// The word for it, on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {

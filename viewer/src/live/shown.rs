@@ -1,11 +1,10 @@
 //! The tables of the rows that were ever shown: a small capture of its own, with names as far as they are found.
 
 use super::namer::{Namer, Wanted};
-use crate::symbolize::{Texts, address, module_file};
+use crate::symbolize::{Texts, batch, module_file};
 use capture::{Frame, FrameId, ModuleId, Node, NodeId, SourceFrame, StringId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use symbols::{Batch, Source};
 
 /// Stacks that were shown. Their ids are of these tables, not of the capture's.
 pub(super) struct Shown {
@@ -127,11 +126,10 @@ impl Shown {
             }
         }
         self.asked = frames.len();
-        let batch = |(module, ids): (ModuleId, Vec<FrameId>)| {
-            let source = Source::File(module_file(&modules[module.index()])?);
-            let addresses = ids.iter().map(|frame| address(frames[frame.index()])).collect();
-            Some((ids, Batch { source, addresses }))
+        let request = |(module, ids): (ModuleId, Vec<FrameId>)| {
+            let batch = batch(&self.tables, module_file(&modules[module.index()])?, &ids);
+            Some((ids, batch))
         };
-        by_module.into_iter().filter_map(batch).collect()
+        by_module.into_iter().filter_map(request).collect()
     }
 }

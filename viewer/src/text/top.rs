@@ -9,8 +9,10 @@ use crate::format::{bytes, count, counted, duration};
 use crate::live::{Change, Reading, Row};
 use std::io::{self, Write};
 
-/// Columns of a terminal below which rows have fewer numbers.
-const NARROW: usize = 110;
+/// Whether rows have fewer numbers in so many columns of a terminal.
+pub fn top_is_narrow(width: usize) -> bool {
+    width < 110
+}
 
 /// The line over the rows' numbers. Where it `is_narrow`, there are fewer.
 pub fn top_columns(is_narrow: bool) -> &'static str {
@@ -91,7 +93,7 @@ pub fn top(out: &mut dyn Write, reading: &Reading, style: &Style) -> io::Result<
     writeln!(out, "{second}")?;
     let role = if reading.lost > 0 { Role::Warning } else { Role::Detail };
     writeln!(out, "{}", style.paint(role, third))?;
-    let is_narrow = style.width.is_some_and(|width| width < NARROW);
+    let is_narrow = style.width.is_some_and(top_is_narrow);
     let columns = top_columns(is_narrow);
     header(out, style, &format!("{columns}sorted by {}", reading.order.name()))?;
     for Row { node, change } in &reading.rows {
