@@ -1,12 +1,15 @@
 //! Where a capture, or what is made from one, goes: checked before anything is started.
 
-use crate::exit::Failure;
-use anyhow::anyhow;
+use crate::exit::{Failure, Outcome};
+use crate::message;
+use anyhow::{Context, anyhow};
+use capture::AtomicFile;
 use rustix::fs::{Access, access};
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Fails unless a file can be written to `path`. With `replace`, a regular file that is there may be replaced.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
@@ -33,6 +36,21 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
         Err(error) => return Err(unwritable(path, &error)),
     }
     check_folder(folder_of(path)).map_err(|error| unwritable(path, &error))
+}
+
+/// Writes a file that is there whole or not at all, and says so.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Outcome {
+    let mut out = BufWriter::new(AtomicFile::create(path)?);
+    fill(&mut out)?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error);
+    commit(file.with_context(|| format!("cannot write {}", path.display()))?, path)
+}
+
+/// Puts a file that was written to its place, and says so.
+pub(crate) fn commit(file: AtomicFile, path: &Path) -> Outcome {
+    file.commit()?;
+    message::plain(&format!("Wrote {}", path.display()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Fails unless a capture can be written to the current folder, under a name that is known only later.

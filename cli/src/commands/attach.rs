@@ -116,7 +116,7 @@ impl Arguments {
         match attach_all(&session, pids, self.patience) {
             Ok(()) => Ok(session),
             Err(failure) => {
-                discard(session, &capture);
+                discard(session, Some(&capture));
                 Err(failure)
             }
         }
@@ -142,10 +142,10 @@ fn default_output(pids: &[u32]) -> PathBuf {
     output::default_name(OsStr::new(&name), pid)
 }
 
-/// Ends a recording of nobody.
-pub(super) fn discard(session: Session, capture: &Path) {
+/// Ends a recording of nobody, of which there may be a file.
+pub(super) fn discard(session: Session, capture: Option<&Path>) {
     let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
-    let removed = fs::remove_file(capture);
+    let removed = capture.map(fs::remove_file);
     debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
 }
 

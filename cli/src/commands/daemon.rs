@@ -204,7 +204,7 @@ impl Desk {
         let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, PATIENCE).err()).collect();
         match refusals.last() {
             Some(refusal) if refusals.len() == pids.len() => {
-                super::attach::discard(session, capture);
+                super::attach::discard(session, Some(capture));
                 Err(refusal.to_string())
             }
             _ => Ok(session),

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use capture::AtomicFile;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share};
@@ -121,10 +121,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let Some(output) = arguments.output() else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
     };
-    let mut out = BufWriter::new(AtomicFile::create(output)?);
-    viewer::export(&mut out, &loaded, &events, &options)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error);
-    commit(file.with_context(|| format!("cannot write {}", output.display()))?, output)
+    output::write(output, |out| Ok(viewer::export(out, &loaded, &events, &options)?))
 }
 
 fn copy(arguments: &Arguments) -> Outcome {
@@ -147,7 +144,7 @@ fn copy(arguments: &Arguments) -> Outcome {
             output.display()
         ));
     }
-    commit(sink, output)
+    output::commit(sink, output)
 }
 
 #[cfg(feature = "sql")]
@@ -161,7 +158,7 @@ fn database(arguments: &Arguments) -> Outcome {
     // An empty file is an empty database.
     let file = AtomicFile::create(output)?;
     viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))?;
-    commit(file, output)
+    output::commit(file, output)
 }
 
 /// Writes a folder, which is not there yet, and is gone again if that fails.
@@ -195,12 +192,6 @@ fn wants_all(query: &Query, name: &str) -> Result<(), Failure> {
     Err(Failure::usage(anyhow!(
         "{name} holds every event of a capture: it takes no part of it, and no choice of blocks"
     )))
-}
-
-fn commit(file: AtomicFile, path: &Path) -> Outcome {
-    file.commit()?;
-    message::plain(&format!("Wrote {}", path.display()));
-    Ok(ExitCode::SUCCESS)
 }
 
 const MEMPROF: &str = "memprof";

@@ -2,13 +2,11 @@
 
 use super::view::{self, Capture};
 use crate::exit::Outcome;
-use crate::{message, output};
+use crate::output;
 use anyhow::Context;
-use capture::AtomicFile;
 use clap::Args;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use viewer::web::{self, PageOptions};
 
 /// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
@@ -67,11 +65,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
-    let mut out = BufWriter::new(AtomicFile::create(&path)?);
-    let file = write(&mut out).and_then(|()| out.into_inner().map_err(io::IntoInnerError::into_error));
-    file.with_context(|| format!("cannot write {}", path.display()))?.commit()?;
-    message::plain(&format!("Wrote {}", path.display()));
-    Ok(ExitCode::SUCCESS)
+    output::write(&path, |out| write(out).with_context(|| format!("cannot write {}", path.display())))
 }
 
 /// An address for source lines.

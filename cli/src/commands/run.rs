@@ -10,6 +10,7 @@
 //!     ─► finish the capture ─► summary ─► the target's exit code
 //! ```
 
+use super::attach::discard;
 use super::gate::Gate;
 use super::recording::{Kind, Recording};
 use super::supervise::{self, Supervised};
@@ -21,13 +22,10 @@ use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_file_limit};
-use collector::{OnFull, Session, target};
+use collector::{OnFull, target};
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A program under `run` waits rather than lose events, but never for ever.
@@ -116,7 +114,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let child = match prepared.go(&environment) {
         Ok(child) => child,
         Err(error) => {
-            discard(session, &capture);
+            discard(session, Some(&capture));
             return Err(exit::not_executed(&program.to_string_lossy(), error));
         }
     };
@@ -136,11 +134,4 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Err(error) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),
         Err(error) => Err(Failure::new(code, error)),
     }
-}
-
-/// Ends a recording of a target that never ran.
-fn discard(session: Session, capture: &Path) {
-    let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
-    let removed = fs::remove_file(capture);
-    debug!("the target did not start: {:?}, {:?}", finished.map(|finished| finished.path), removed);
 }

@@ -22,7 +22,10 @@ impl Default for Pace {
 impl Pace {
     /// A look has found something, or nothing.
     pub(super) fn looked(&mut self, found: bool) {
-        self.time = if found { SHORTEST } else { (self.time * 2).min(LONGEST) };
+        match found {
+            true => self.hurry(),
+            false => self.time = (self.time * 2).min(LONGEST),
+        }
     }
 
     /// There is something that no look has found yet.

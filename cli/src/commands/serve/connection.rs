@@ -5,7 +5,7 @@
 
 use super::request::Request;
 use super::site::{Answer, Site};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
 }
 
 fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
-    let answer = match Request::read(BufReader::new(Impatient::new(&stream, PATIENCE)))? {
+    let answer = match Request::read(Impatient::new(&stream, PATIENCE))? {
         Ok(request) => site.answer(&request),
         Err(refusal) => Answer::refusal(refusal),
     };
@@ -90,13 +90,13 @@ impl Write for Impatient<'_> {
 
 fn write(mut stream: impl Write, answer: &Answer) -> io::Result<()> {
     let Answer { status, kind, policy, body } = answer;
-    write!(
-        stream,
+    let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nContent-Security-Policy: {policy}\r\n\
          X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n\
          Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n",
         body.len()
-    )?;
+    );
+    stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
     stream.flush()
 }

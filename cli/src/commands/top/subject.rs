@@ -1,6 +1,6 @@
 //! The recording that is looked at: one of our own, or one that somebody else makes.
 
-use super::super::attach::{attach_all, discard};
+use super::super::attach::{attach_all, collector_of, discard};
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::{supervise, view};
@@ -11,7 +11,7 @@ use crate::{message, output};
 use anyhow::{Context, anyhow};
 use capture::Reader;
 use collector::Session;
-use collector::attach::{State, make_doorbell, preloaded};
+use collector::attach::make_doorbell;
 use collector::commands::ask;
 use collector::launch::Signals;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -50,10 +50,9 @@ impl Subject {
         if let Err(error) = make_doorbell() {
             debug!("there is no doorbell: {error}");
         }
-        let state = preloaded().into_iter().find(|process| process.pid == arguments.pid);
-        match state.map(|process| process.state) {
-            Some(State::Recorded(collector)) => Subject::follow(arguments, collector),
-            _ => Subject::attach(arguments),
+        match collector_of(arguments.pid) {
+            Ok(collector) => Subject::follow(arguments, collector),
+            Err(_) => Subject::attach(arguments),
         }
     }
 
@@ -85,22 +84,13 @@ impl Subject {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        let attached = attach_all(&session, &[arguments.pid], arguments.patience);
-        match (attached, kept) {
-            (Ok(()), _) => {}
-            (Err(failure), Some(path)) => {
-                discard(session, path);
-                return Err(failure);
-            }
-            (Err(failure), None) => {
-                let ended = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
-                debug!("nobody is recorded: {ended:?}");
-                return Err(failure);
-            }
+        if let Err(failure) = attach_all(&session, &[arguments.pid], arguments.patience) {
+            discard(session, kept);
+            return Err(failure);
         }
-        let reader = match (&passing, kept) {
-            (Some(file), _) => Reader::from_source(file.try_clone()?),
-            (None, path) => Reader::open(path.unwrap_or(Path::new(IN_MEMORY))),
+        let reader = match &passing {
+            Some(file) => Reader::from_source(file.try_clone()?),
+            None => Reader::open(session.output()),
         };
         let whose = Whose::Own { session: Some(Box::new(session)), passing };
         Subject::new(arguments, reader.context("cannot read the recording")?, whose)
