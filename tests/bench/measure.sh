@@ -64,6 +64,8 @@ pinned() { taskset -c "$cores" env -C "$directory" "$@" </dev/null; }
 
 # Records a command into the file "capture".
 recorded() { pinned "$memprof" run --quiet --force --output "$bench_folder/capture" -- "$@"; }
+# The same without names and without samples of the processors, as heaptrack's --raw records.
+bare() { pinned "$memprof" run --quiet --force --no-symbolize --no-cpu --output "$bench_folder/bare" -- "$@"; }
 sampled() { pinned "$memprof" run --quiet --force --sample 512K --output "$bench_folder/sampled" -- "$@"; }
 # Records a command by heaptrack into the file "heaptrack.zst".
 by_heaptrack() { pinned heaptrack --output "$bench_folder/heaptrack" "$@"; }

@@ -81,6 +81,7 @@ row_of_real() {
         stat -c 'size %s' capture | note "$key" recorded
         why=$(trouble 1 <facts_of_run)
         [[ ! $why ]] || break
+        run_real bare bare "$@" || true
         [[ ! $can_sample ]] || run_real sampled sampled "$@" || true
         [[ $has_heaptrack ]] && is_one_process || continue
         if run_real heaptrack by_heaptrack "$@"; then stat -c 'size %s' heaptrack.zst | note "$key" heaptrack; fi
@@ -94,9 +95,9 @@ row_of_real() {
         }
         END {
             size = median("recorded", "size")
-            printf "| %s | %.2f | %.2f s | **%s** | %s | %s | %s | %.2f s | **%s** | %s | %.2f | %s | %.0f |\n", title,
+            printf "| %s | %.2f | %.2f s | **%s** | **%s** | %s | %s | %s | %.2f s | **%s** | %s | %.2f | %s | %.0f |\n", title,
                 median("recorded", "totals.allocations") / 1e6, median("alone", "cpu"), ratio("recorded", "cpu"),
-                ratio("sampled", "cpu"), ratio("heaptrack", "cpu"), ratio("raw", "cpu"), median("alone", "wall"),
+                ratio("bare", "cpu"), ratio("sampled", "cpu"), ratio("heaptrack", "cpu"), ratio("raw", "cpu"), median("alone", "wall"),
                 ratio("recorded", "wall"), ratio("heaptrack", "wall"), size / 1e6,
                 has("heaptrack", "size") ? sprintf("%.1f", size / median("heaptrack", "size")) : "–",
                 median("recorded", "overhead.collector_peak_rss") / 1048576
@@ -107,10 +108,10 @@ head_of_real() {
     cat <<'END_OF_HEAD'
 
 Whole programs, each as a ratio to the program alone. CPU times count all processes that take part, ours and heaptrack's
-too, from start to complete file.
+too, from start to complete file. Bare is what compares with --raw: without names and without samples of the processors.
 
-| program | M allocations | CPU alone | recorded | sampled | heaptrack | its --raw | wall alone | recorded | heaptrack | capture, MB | : heaptrack's | collector, MiB |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| program | M allocations | CPU alone | recorded | bare | sampled | heaptrack | its --raw | wall alone | recorded | heaptrack | capture, MB | : heaptrack's | collector, MiB |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 END_OF_HEAD
 }
 
