@@ -63,7 +63,7 @@ fn views_show_what_a_program_did() {
     let turns: Vec<&str> =
         history["turns"].as_array().unwrap().iter().filter_map(|turn| turn["turn"].as_str()).collect();
     assert_eq!(turns, ["allocated", "freed"]);
-    for command in ["temporary", "threads", "sizes", "lifetimes", "reallocs", "lines"] {
+    for command in ["temporary", "threads", "sizes", "lifetimes", "reallocs", "pages", "lines"] {
         let ran = capture.show(&[command]);
         assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command}: {}{}", ran.text(), ran.stderr);
     }

@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
-    info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, preload_path, ps, push,
-    reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline, top,
+    info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, pages, preload_path, ps,
+    push, reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -92,6 +92,7 @@ pub(crate) enum Command {
     Sizes(sizes::Arguments),
     Lifetimes(lifetimes::Arguments),
     Reallocs(reallocs::Arguments),
+    Pages(pages::Arguments),
     Lines(lines::Arguments),
     History(history::Arguments),
     Check(check::Arguments),

@@ -26,6 +26,7 @@ mod lives;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
 pub(crate) mod open;
+pub(crate) mod pages;
 mod parts;
 pub(crate) mod preload_path;
 pub(crate) mod ps;
@@ -81,6 +82,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Sizes(arguments) => sizes::execute(&arguments),
         Command::Lifetimes(arguments) => lifetimes::execute(&arguments),
         Command::Reallocs(arguments) => reallocs::execute(&arguments),
+        Command::Pages(arguments) => pages::execute(&arguments),
         Command::History(arguments) => history::execute(&arguments),
         Command::Lines(arguments) => lines::execute(&arguments),
         Command::Check(arguments) => check::execute(&arguments),

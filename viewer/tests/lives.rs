@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use support::Made;
 use support::fixtures::{rich, sampled, small};
 use viewer::analysis::{Amount, Load, Watch, lines};
-use viewer::lives::{History, Lifetimes, ReallocRow, Reallocs, Sizes, Temporary, Threads};
+use viewer::lives::{History, Lifetimes, PAGE, Pages, ReallocRow, Reallocs, Sizes, Temporary, Threads};
 use viewer::query::{Part, Query};
 use viewer::text::{self, Style};
 use viewer::{Loaded, Moments, Naming, ReportOptions, Source, json};
@@ -222,6 +222,62 @@ fn chains_of_reallocs_are_followed() {
     assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, 460 B copied at most\n"), "{text}");
 }
 
+/// Check whose blocks keep which pages: of one that is full of others' blocks nothing would come back, and of a page with a
+/// single small block all.
+#[test]
+fn pages_belong_to_those_whose_blocks_lie_on_them() {
+    const BASE: u64 = 0x10_0000;
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (many, few, large) =
+        (made.stack("main > fill > many"), made.stack("main > few"), made.stack("main > fill > large"));
+    // Page 0: sixteen of `many`, one of `few`. Page 1: one of `few`, and one of `many` that is freed.
+    (0..16).for_each(|block| made.alloc(thread, BASE + block * 0x40, 48, many));
+    made.alloc(thread, BASE + 0x800, 32, few);
+    made.alloc(thread, BASE + PAGE, 32, few);
+    made.alloc(thread, BASE + PAGE + 0x40, 48, many);
+    made.free(thread, BASE + PAGE + 0x40);
+    // From the last bytes of page 2 to the first ones of page 6, which the last of `few` follows, nothing in it.
+    made.alloc(thread, BASE + 3 * PAGE - 16, 16 + 3 * PAGE + 16, large);
+    made.alloc(thread, BASE + 6 * PAGE + 0x20, 0, few);
+    made.end(process, thread, Ended::Exited(0));
+
+    let (loaded, watch) = watched(&made, |_| Pages::new(true));
+    let table = watch.finish();
+    let pages = |bytes: i64| bytes / PAGE.cast_signed();
+    let row = |row: &viewer::lives::StackPages| {
+        (row.node, row.held.blocks, pages(row.pages.total), pages(row.pages.alone))
+    };
+    assert_eq!(
+        table.stacks.iter().map(row).collect::<Vec<_>>(),
+        [(large, 1, 5, 4), (few, 3, 3, 1), (many, 16, 1, 0)]
+    );
+    assert_eq!((pages(table.pages), table.held.blocks), (7, 20));
+    let shared = PAGE.cast_signed();
+    assert_eq!(table.sharers(9, 9), [vec![(1, shared)], vec![(0, shared), (2, shared)], vec![(1, shared)]]);
+    assert_eq!(table.sharers(2, 1), [vec![(1, shared)], vec![(0, shared)]]);
+
+    let style = Style { color: false, width: Some(100) };
+    let text = written(|out| text::pages_tree(out, &loaded, &table, 1, &style));
+    let functions: Vec<&str> = text.lines().skip(4).map(|line| line.trim_start()).collect();
+    assert_eq!(
+        functions,
+        [
+            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  [Everything]",
+            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  app",
+            "28.0 KiB  28.0 KiB  12.8 KiB        20      45.9 %  main",
+            "16.0 KiB  24.0 KiB  12.8 KiB        17      53.3 %  ├─ fill",
+            "16.0 KiB  20.0 KiB  12.0 KiB         1      60.2 %  │  ├─ large",
+            "0 B  4.00 KiB     768 B        16      18.8 %  │  └─ many",
+            "4.00 KiB  12.0 KiB      64 B         3       0.5 %  └─ few",
+        ],
+        "{text}"
+    );
+    // What has ended holds nothing.
+    let (_, watch) = watched(&made, |_| Pages::new(false));
+    assert_eq!(watch.finish().pages, 0);
+}
+
 /// Check the turns of an address that is used again and again, also from within a block.
 #[test]
 fn turns_of_an_address_are_told() {
@@ -324,6 +380,7 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     view!(sizes, Sizes::new);
     view!(lifetimes, Lifetimes::new);
     view!(reallocs, |_| Reallocs::default());
+    view!(pages, |_| Pages::new(true));
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
     let rows = watch.finish();
     written(|out| text::temporary(out, &loaded, &rows, 1_000_000, 2, &style));

@@ -1,8 +1,10 @@
 //! `info`: what a capture is.
 
+use super::question::WhichPart;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
+use viewer::query::Query;
 use viewer::{json, text};
 
 /// Show what was recorded, what was lost, and what the recording cost
@@ -10,6 +12,8 @@ use viewer::{json, text};
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    #[command(flatten)]
+    when: WhichPart,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -17,7 +21,7 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let loaded = arguments.capture.open()?;
+    let loaded = arguments.capture.ask(&Query { part: arguments.when.part(), ..Query::default() })?;
     view::print(|out, style| {
         match arguments.json {
             true => json::info(out, &loaded)?,

@@ -18,6 +18,7 @@
 //!
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
 
+mod accesses;
 mod account;
 mod cost;
 mod counters;
@@ -69,6 +70,7 @@ mod timeline;
 mod top_down;
 mod tree;
 
+pub use accesses::{Access, Use, uses};
 pub use account::{Account, Oddities, Standing};
 pub use allocator::{AllocatorTime, allocator_time};
 pub use cost::{Amount, Cost};

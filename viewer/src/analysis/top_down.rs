@@ -14,6 +14,11 @@ use capture::{NodeId, Tables};
 use hashbrown::HashTable;
 
 pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Tree {
+    placed(profile, tables, names, metric).0
+}
+
+/// The same, and the node of each row of the profile, the root for those that cost nothing.
+pub(super) fn placed(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> (Tree, Vec<u32>) {
     let mut builder = Builder {
         names,
         tree: Tree::new(),
@@ -22,18 +27,19 @@ pub(super) fn build(profile: &Profile, tables: &Tables, names: &Names, metric: M
         many: HashTable::new(),
     };
     let mut stacks = StackMap::new(tables);
-    let own = |(site, spread)| {
+    let own = |(row, (site, spread))| {
         let site: &Site = site;
-        (site, Own { amount: metric.of(&site.cost), spread: metric.of(&spread) })
+        (row, site, Own { amount: metric.of(&site.cost), spread: metric.of(&spread) })
     };
-    let mut sites: Vec<(&Site, Own)> =
-        profile.sites_with_spread().map(own).filter(|(_, own)| !own.amount.is_zero()).collect();
-    sites.sort_by_key(|(site, _)| (names.process(site.process), site.node));
-    let process = |(site, _): &(&Site, Own)| names.process(site.process);
+    let rows = profile.sites_with_spread().enumerate().map(own);
+    let mut sites: Vec<(usize, &Site, Own)> = rows.filter(|(.., own)| !own.amount.is_zero()).collect();
+    sites.sort_by_key(|(_, site, _)| (names.process(site.process), site.node));
+    let mut places = vec![Tree::ROOT; profile.sites.len()];
+    let process = |(_, site, _): &(usize, &Site, Own)| names.process(site.process);
     for of_process in sites.chunk_by(|a, b| process(a) == process(b)) {
-        builder.process(of_process, &mut stacks);
+        builder.process(of_process, &mut stacks, &mut places);
     }
-    builder.sum(profile.sampling.is_some())
+    (builder.sum(profile.sampling.is_some()), places)
 }
 
 /// What a node costs beside its children, and the variances of that.
@@ -56,13 +62,14 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn process(&mut self, sites: &[(&Site, Own)], stacks: &mut StackMap<'_>) {
-        let Some((first, _)) = sites.first() else { return };
+    fn process(&mut self, sites: &[(usize, &Site, Own)], stacks: &mut StackMap<'_>, places: &mut [u32]) {
+        let Some((_, first, _)) = sites.first() else { return };
         stacks.restart(self.child(Tree::ROOT, self.names.process(first.process)));
-        for (site, own) in sites {
-            let node = self.place(site.node, stacks) as usize;
-            self.own[node].amount += own.amount;
-            self.own[node].spread += own.spread;
+        for (row, site, own) in sites {
+            let node = self.place(site.node, stacks);
+            places[*row] = node;
+            self.own[node as usize].amount += own.amount;
+            self.own[node as usize].spread += own.spread;
         }
     }
 

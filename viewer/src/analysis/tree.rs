@@ -45,6 +45,11 @@ impl Tree {
         super::top_down::build(profile, tables, names, metric)
     }
 
+    /// As [`Self::top_down`], with the node of each row of the profile; the root's for rows that cost nothing.
+    pub fn placed(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> (Self, Vec<u32>) {
+        super::top_down::placed(profile, tables, names, metric)
+    }
+
     /// From the allocating functions outwards to their callers, and at last the process. Nodes whose rank is
     /// below `least` are leaves: what is too small to show is not taken apart.
     pub fn inverted(profile: &Profile, tables: &Tables, names: &Names, metric: Metric, least: i64) -> Self {
@@ -90,6 +95,11 @@ impl Tree {
     /// The node above; none for the root.
     pub fn parent(&self, id: u32) -> Option<u32> {
         Some(self.node(id).parent).filter(|&parent| parent != NONE)
+    }
+
+    /// By node, the node above; the root's is its own.
+    pub fn parents(&self) -> Vec<u32> {
+        self.nodes.iter().map(|node| if node.parent == NONE { Self::ROOT } else { node.parent }).collect()
     }
 
     /// The nodes below, in no order that means anything.

@@ -2,6 +2,7 @@
 
 use super::cpu::{CpuInfo, SeriesFields, series};
 use super::nameless::{self, NamelessFields};
+use super::span::SpanFields;
 use super::told::{self, HeapFields, MarkFields, PauseFields};
 use super::{SCHEMA, write_document};
 use crate::analysis::{
@@ -20,6 +21,8 @@ struct Document<'a> {
     document: &'static str,
     file: &'a str,
     cut: Option<&'a str>,
+    #[serde(flatten)]
+    span: SpanFields,
     unknown_chunks: u64,
     command: &'a [String],
     tool_version: &'a str,
@@ -256,6 +259,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         document: "info",
         file: &source.file,
         cut: source.cut.as_deref(),
+        span: profile.span.into(),
         unknown_chunks: source.unknown_chunks,
         command: &metadata.command,
         tool_version: &metadata.tool_version,

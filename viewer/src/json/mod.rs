@@ -29,7 +29,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
-pub use lives::{history, lifetimes, lines, reallocs, sizes, temporary, threads};
+pub use lives::{history, lifetimes, lines, pages, reallocs, sizes, temporary, threads};
 pub use report::report;
 pub(crate) use tables::tables;
 pub use timeline::timeline;

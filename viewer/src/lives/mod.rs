@@ -9,6 +9,7 @@
 mod age;
 mod history;
 mod lifetimes;
+mod pages;
 mod reallocs;
 mod size;
 mod sizes;
@@ -18,6 +19,7 @@ mod threads;
 pub use age::Age;
 pub use history::{Entry, History, Turn};
 pub use lifetimes::{Cell, LifeRow, LifeTable, Lifetimes};
+pub use pages::{PAGE, PageTable, Pages, StackPages};
 pub use reallocs::{ReallocRow, Reallocs};
 pub use size::{SizeClass, usable_by_glibc};
 pub use sizes::{SizeRow, SizeTable, Sizes};

@@ -3,10 +3,10 @@
 use super::beside;
 use super::escape::{columns, escape};
 use super::estimate;
-use super::headline::warnings;
+use super::headline::{span, warnings};
 use super::nameless::footnote;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, process_name, stack_states, state_share};
+use crate::analysis::{Amount, Metric, Span, process_name, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
@@ -19,7 +19,8 @@ use std::io::{self, Write};
 /// Those of the writer.
 pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     let file = escape(&loaded.source.file);
-    writeln!(out, "{}", style.paint(Role::Heading, &file))?;
+    let part = span(loaded.profile.span);
+    writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{part}")))?;
     warnings(out, loaded, style)?;
     beside::pages(out, loaded, style)?;
     section(out, "Recording", recording(loaded), style)?;
@@ -128,11 +129,16 @@ fn heap(loaded: &Loaded) -> Facts {
         fact("frees", amount(total.freed, spread.freed)),
         fact("temporary", amount(total.temporary, spread.temporary)),
         fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.time))),
-        fact("leaked", amount(total.leaked, spread.leaked)),
+        fact(left(loaded), amount(total.leaked, spread.leaked)),
         fact("of it still running", amount(profile.still_running(), profile.still_running_spread())),
         fact("uncertain", amount(total.uncertain, spread.uncertain)),
         fact("alive at exec", amount(total.at_exec, spread.at_exec)),
     ]
+}
+
+/// What blocks are that were not freed: leaked only in the end.
+fn left(loaded: &Loaded) -> &'static str {
+    if loaded.profile.span == Span::Whole { "leaked" } else { "still allocated" }
 }
 
 fn pages(loaded: &Loaded) -> Facts {
@@ -274,7 +280,7 @@ fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
 }
 
 fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let columns = [("pid", 8), ("allocations", 12), ("peak", 10), ("leaked", 10), ("end", -18), ("name", 0)];
+    let columns = [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];
     let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
     let rows = rows.map(|(row, profile)| {
         [

@@ -3,6 +3,7 @@
 mod history;
 mod lifetimes;
 mod lines;
+mod pages;
 mod reallocs;
 mod sizes;
 mod start;
@@ -12,6 +13,7 @@ mod threads;
 pub use history::history;
 pub use lifetimes::lifetimes;
 pub use lines::lines;
+pub use pages::pages;
 pub use reallocs::reallocs;
 pub use sizes::sizes;
 pub use temporary::temporary;

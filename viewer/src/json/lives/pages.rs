@@ -1,0 +1,66 @@
+//! `pages --json`: whose blocks lie on which pages.
+
+use super::start::{AmountFields, Start, stack};
+use crate::json::stack::Stack;
+use crate::json::write_document;
+use crate::lives::{PAGE, PageTable, StackPages};
+use crate::loaded::Loaded;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Others given for each stack, and the stacks for which they are looked for: each page costs the square of those on it.
+const SHARERS: usize = 5;
+const WITH_SHARERS: usize = 1000;
+
+#[derive(Serialize)]
+struct PagesDocument<'a> {
+    #[serde(flatten)]
+    start: Start<'a>,
+    page_size: u64,
+    page_bytes: i64,
+    held: AmountFields,
+    stacks: Vec<RowFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowFields<'a> {
+    pid: Option<u32>,
+    stack: Stack<'a>,
+    alone_bytes: i64,
+    page_bytes: i64,
+    held: AmountFields,
+    shared_with: Vec<SharedFields>,
+}
+
+#[derive(Serialize)]
+struct SharedFields {
+    stack: usize,
+    page_bytes: i64,
+}
+
+/// Writes `pages --json`.
+///
+/// # Errors
+/// Those of the writer.
+pub fn pages(out: &mut dyn Write, loaded: &Loaded, table: &PageTable) -> io::Result<()> {
+    let sharers = table.sharers(WITH_SHARERS, SHARERS).into_iter().chain(std::iter::repeat(Vec::new()));
+    let row = |(row, sharers): (&StackPages, Vec<(usize, i64)>)| RowFields {
+        pid: loaded.tables.processes.get(row.process.index()).map(|process| process.pid),
+        stack: stack(loaded, row.node),
+        alone_bytes: row.pages.alone,
+        page_bytes: row.pages.total,
+        held: row.held.into(),
+        shared_with: sharers
+            .into_iter()
+            .map(|(stack, page_bytes)| SharedFields { stack, page_bytes })
+            .collect(),
+    };
+    let document = PagesDocument {
+        start: Start::new(loaded, "pages"),
+        page_size: PAGE,
+        page_bytes: table.pages,
+        held: table.held.into(),
+        stacks: table.stacks.iter().zip(sharers).map(row).collect(),
+    };
+    write_document(out, &document)
+}

@@ -1,0 +1,130 @@
+//! `pages`: whose blocks lie on which pages.
+
+use super::escape::{columns, escape};
+use super::headline::{span, warnings};
+use super::lead::{Branch, Lead};
+use super::place::fit_name;
+use super::stack_line::{header, rest, stack_line};
+use super::style::{Role, Style};
+use crate::analysis::{Amount, Tree, Use, natural};
+use crate::format::{bytes, count, counted, percent};
+use crate::lives::{PAGE, PageTable};
+use crate::loaded::Loaded;
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+/// Other stacks named below a row.
+const SHARERS: usize = 2;
+/// Columns of the numbers before a name.
+const WIDTH: usize = 54;
+
+/// Writes the stacks that keep most pages alone first, at most `limit`, each with those that it shares most pages with.
+///
+/// # Errors
+/// Those of the writer.
+pub fn pages(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    table: &PageTable,
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    head(out, loaded, table, "stack", style)?;
+    let sharers = table.sharers(limit, SHARERS);
+    for (row, sharers) in table.stacks.iter().zip(sharers) {
+        let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
+        writeln!(out, "{}{stack}", numbers(row.pages, row.held, style))?;
+        for (other, shared) in sharers {
+            let text = format!("shares {} with ", bytes(shared));
+            let line = stack_line(loaded, table.stacks[other].node, style, WIDTH + 2 + text.len());
+            writeln!(out, "{:WIDTH$}  {}", "", style.paint(Role::Detail, format!("{text}{line}")))?;
+        }
+    }
+    rest(out, style, table.stacks.len().saturating_sub(limit), "more stack")
+}
+
+/// Writes them as a call tree, without branches that are on less than `least` bytes of pages. Branches share pages, so
+/// their numbers add up to more than those of the branch above.
+///
+/// # Errors
+/// Those of the writer.
+pub fn pages_tree(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    table: &PageTable,
+    least: i64,
+    style: &Style,
+) -> io::Result<()> {
+    head(out, loaded, table, "function", style)?;
+    let (tree, uses) = table.tree(&loaded.tables, &loaded.names);
+    let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
+    let of = |node: u32| uses[node as usize];
+    let mut rows = vec![(Row::Node(Tree::ROOT), Lead::default(), Branch::Trunk)];
+    while let Some((row, lead, branch)) = rows.pop() {
+        let lines = lead.text(branch, 20);
+        let node = match row {
+            Row::Node(node) => node,
+            Row::Hidden(number) => {
+                let text = format!("{} not shown", counted(number as u64, "smaller one"));
+                writeln!(out, "{:WIDTH$}{lines}{}", "", style.paint(Role::Detail, text))?;
+                continue;
+            }
+        };
+        let room = style.room(WIDTH + columns(&lines));
+        let function = style.paint(Role::Function, fit_name(&loaded.names, tree.node(node).label, room));
+        writeln!(out, "{}{lines}{function}", numbers(of(node), tree.node(node).total, style))?;
+        let (mut children, small): (Vec<u32>, Vec<u32>) =
+            tree.children(node).partition(|&child| of(child).total >= least);
+        children.sort_by(|&a, &b| {
+            let size = |node| Reverse((of(node).total, of(node).alone));
+            size(a).cmp(&size(b)).then_with(|| natural(name(a), name(b)))
+        });
+        let below = lead.below(branch);
+        let (first, alone) = (rows.len(), children.len() == 1 && small.is_empty());
+        if !small.is_empty() {
+            rows.push((Row::Hidden(small.len()), below, Branch::Fork));
+        }
+        let way = if alone { Branch::Trunk } else { Branch::Fork };
+        rows.extend(children.iter().rev().map(|&child| (Row::Node(child), below, way)));
+        // The one on the bottom of these is written last.
+        if let Some((_, _, branch @ Branch::Fork)) = rows.get_mut(first) {
+            *branch = Branch::Last;
+        }
+    }
+    Ok(())
+}
+
+/// A row of the tree.
+enum Row {
+    Node(u32),
+    /// So many that are too small.
+    Hidden(usize),
+}
+
+fn head(out: &mut dyn Write, loaded: &Loaded, table: &PageTable, of: &str, style: &Style) -> io::Result<()> {
+    let file = escape(&loaded.source.file);
+    let text = format!(
+        "{file}{}: {} in {}, on {} ({}), of which they fill {}",
+        span(loaded.profile.span),
+        bytes(table.held.bytes),
+        counted(table.held.blocks, "block"),
+        counted(table.pages / PAGE.cast_signed(), "page"),
+        bytes(table.pages),
+        percent(table.held.bytes, table.pages),
+    );
+    writeln!(out, "{}", style.paint(Role::Heading, text))?;
+    warnings(out, loaded, style)?;
+    let explained =
+        "alone: pages with blocks of nobody else, which could go back to the system without these";
+    writeln!(out, "  {}\n", style.paint(Role::Detail, explained))?;
+    let titles = ["alone", "pages", "held", "blocks"].map(|title| format!("{title:>10}")).concat();
+    header(out, style, &format!("{titles}  {:>10}  {of}", "filled"))
+}
+
+/// `  12.0 KiB  40.0 KiB   1.20 KiB        60      3.0 %  `.
+fn numbers(pages: Use, held: Amount, style: &Style) -> String {
+    let alone = style.paint(Role::Value, format!("{:>10}", bytes(pages.alone)));
+    let rest = [bytes(pages.total), bytes(held.bytes), count(held.blocks)];
+    let rest = rest.map(|number| format!("{number:>10}")).concat();
+    format!("{alone}{rest}  {:>10}  ", percent(held.bytes, pages.total))
+}
