@@ -2,6 +2,7 @@
 
 mod browser;
 mod connection;
+mod report;
 mod request;
 mod site;
 
@@ -10,6 +11,7 @@ use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::{Context, anyhow};
 use clap::Args;
+use report::Report;
 use site::Site;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
@@ -48,7 +50,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let token = token()?;
     let address = format!("http://127.0.0.1:{port}/{token}/");
     let capture = &arguments.capture;
-    let site = Site::new(capture.file.clone(), capture.naming(), arguments.links.options(), token, port);
+    let options = arguments.links.options();
+    let report = Report::new(capture.file.clone(), capture.naming(), options, capture.no_cache);
+    let site = Site::new(report, token, port);
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", capture.file.display()));
     if !arguments.no_browser && !browser::open(&address) {
         message::note("no browser could be started; open the address yourself");

@@ -2,7 +2,7 @@
 
 use super::Moments;
 use super::pass::Pass;
-use crate::analysis::{History, Load, Profile, Recorder, Span};
+use crate::analysis::{Detail, History, Load, Profile, Recorder, Span};
 use crate::open::Error;
 
 impl Moments {
@@ -11,24 +11,30 @@ impl Moments {
     /// # Errors
     /// Those of the file.
     pub fn history(&mut self) -> Result<(Profile, History), Error> {
-        self.recorded(Recorder::new(self.reader.tables()))
-    }
-
-    /// The same, where the history is as fine as it can be between two times, in nanoseconds since the recording began, and
-    /// what is around them is in one piece each.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn history_within(&mut self, from: u64, to: u64) -> Result<(Profile, History), Error> {
-        self.recorded(Recorder::within(self.reader.tables(), from, to.max(from)))
-    }
-
-    fn recorded(&mut self, recorder: Recorder) -> Result<(Profile, History), Error> {
+        let recorder = Recorder::new(self.reader.tables());
         let mut pass = Pass::new(Load::watched(self.reader.tables(), recorder), None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (mut profile, recorder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
         self.add_samples(&mut profile, Span::Whole)?;
         Ok((profile, recorder.finish()))
+    }
+
+    /// The same history, as fine as it can be between two times, in nanoseconds since the recording began, and in one piece
+    /// where it was before and is afterwards. None where the given one is about as fine.
+    ///
+    /// # Errors
+    /// Those of the file.
+    // Cost: that of the events in the range, and of those since the nearest state of the side index.
+    pub fn history_within(&mut self, whole: &History, from: u64, to: u64) -> Result<Option<History>, Error> {
+        let Some(detail) = Detail::of(whole, from, to) else { return Ok(None) };
+        self.prepare()?;
+        let (mut load, begin) =
+            self.load_before(detail.begin().position, |_| detail.slices(self.reader.tables()));
+        let end = detail.end().position;
+        let read = self.replay(begin, end, |event| load.event(event));
+        let (_, found) = if end < self.end() { load.cut() } else { load.finish_watched() };
+        self.note_damage(read)?;
+        Ok(Some(detail.join(found)))
     }
 }

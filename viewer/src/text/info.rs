@@ -280,7 +280,8 @@ fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
 }
 
 fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let columns = [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];
+    let columns =
+        [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];
     let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
     let rows = rows.map(|(row, profile)| {
         [

@@ -8,7 +8,7 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use crate::analysis::{Cost, Flow, History, LabelId, Names, StackMap, Step, call_kind};
+use crate::analysis::{Cost, Flow, History, LabelId, Names, SiteHistory, StackMap, Step, call_kind};
 use crate::loaded::Loaded;
 use capture::{NodeId, StringId, Tables};
 use std::collections::HashMap;
@@ -37,17 +37,19 @@ pub(super) struct Row {
 }
 
 /// The tree. Parents come before their children.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Forest {
     /// The node above, and a number of [`Self::places`].
     pub(super) nodes: Vec<(u32, u32)>,
     pub(super) places: Vec<Place>,
     pub(super) rows: Vec<Row>,
+    /// By site of the histories, its row.
+    of_sites: Vec<usize>,
 }
 
 impl Forest {
-    /// Of all stacks that ever allocated.
-    pub(super) fn new(loaded: &Loaded, history: &History) -> Self {
+    /// Of all stacks that ever allocated, without changes: for any history of these sites.
+    pub(super) fn new(loaded: &Loaded, sites: &[SiteHistory]) -> Self {
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
         let mut stacks = StackMap::new(&loaded.tables);
         let names = &loaded.names;
@@ -56,17 +58,28 @@ impl Forest {
             node: site.node,
             adds: Adds::Cost(&site.cost),
         });
-        let changes = history.sites.iter().map(|site| Item {
+        let sites = sites.iter().enumerate().map(|(number, site)| Item {
             process: names.process(site.process),
             node: site.node,
-            adds: Adds::Changes(history.changes(site)),
+            adds: Adds::Site(number),
         });
-        let mut items: Vec<Item<'_>> = costs.chain(changes).collect();
+        builder.forest.of_sites = vec![0; sites.len()];
+        let mut items: Vec<Item<'_>> = costs.chain(sites).collect();
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
             builder.process(of_process, &mut stacks);
         }
         builder.forest
+    }
+
+    /// Takes the changes of a history in place of those of another one, of the same sites.
+    pub(super) fn take_changes(&mut self, history: &History) {
+        self.rows.iter_mut().for_each(|row| row.changes.clear());
+        for (site, &row) in history.sites.iter().zip(&self.of_sites) {
+            if let Some(row) = self.rows.get_mut(row) {
+                add(&mut row.changes, history.changes(site));
+            }
+        }
     }
 }
 
@@ -79,7 +92,8 @@ struct Item<'a> {
 
 enum Adds<'a> {
     Cost(&'a Cost),
-    Changes(&'a [(u32, Flow)]),
+    /// That it is the row of this site.
+    Site(usize),
 }
 
 struct Builder<'a> {
@@ -96,7 +110,7 @@ impl<'a> Builder<'a> {
         let mut builder = Self {
             tables,
             names,
-            forest: Forest { nodes: Vec::new(), places: Vec::new(), rows: Vec::new() },
+            forest: Forest::default(),
             places: HashMap::new(),
             children: HashMap::new(),
             rows: HashMap::new(),
@@ -112,24 +126,24 @@ impl<'a> Builder<'a> {
         for item in items {
             let row = self.row(item.node, stacks);
             match item.adds {
-                Adds::Cost(cost) => row.cost += *cost,
-                Adds::Changes(changes) => add(&mut row.changes, changes),
+                Adds::Cost(cost) => self.forest.rows[row].cost += *cost,
+                Adds::Site(site) => self.forest.of_sites[site] = row,
             }
         }
     }
 
-    fn row(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> &mut Row {
+    /// The number of a stack's row.
+    fn row(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> usize {
         let names = self.names;
         let node = stacks.place(stack, |caller, frame| {
             names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, place_of(step)))
         });
         let call = call_kind(self.tables, stack).map_or(0, |call| call as u8);
         let rows = &mut self.forest.rows;
-        let place = *self.rows.entry((node, call)).or_insert_with(|| {
+        *self.rows.entry((node, call)).or_insert_with(|| {
             rows.push(Row { node, call, ..Row::default() });
             rows.len() - 1
-        });
-        &mut rows[place]
+        })
     }
 
     fn child(&mut self, parent: u32, place: Place) -> u32 {

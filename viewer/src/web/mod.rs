@@ -28,7 +28,7 @@ mod page;
 mod script;
 mod texts;
 
-pub use page::MOST_BYTES;
+pub use page::{MOST_BYTES, Packer};
 
 use crate::analysis::History;
 use crate::loaded::Loaded;
@@ -46,14 +46,6 @@ pub struct PageOptions {
 /// The page of a server, without data, and its policy, which the server says, too: the page asks for `data` beside it.
 pub fn served_page() -> (Vec<u8>, String) {
     page::served()
-}
-
-/// The data of a page, packed as [`page`](fn@page) has it in the page.
-///
-/// # Errors
-/// That what the capture says of itself is too long for a page.
-pub fn packed_data(loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<Vec<u8>> {
-    page::packed(loaded, history, options, MOST_BYTES)
 }
 
 /// Writes the page.

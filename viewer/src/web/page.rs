@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
@@ -36,7 +37,8 @@ pub(super) fn write(
     let script = script();
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
     // Three bytes become four letters.
-    let encoded = STANDARD.encode(packed(loaded, history, options, room / 4 * 3)?);
+    let size = Size { room: room / 4 * 3, compression: Compression::default() };
+    let encoded = STANDARD.encode(Packer::new(loaded, history)?.pack(loaded, history, options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), &encoded)
 }
 
@@ -70,34 +72,71 @@ fn assemble(out: &mut dyn Write, script: &str, policy: &str, data: &str) -> io::
     out.write_all(rest.as_bytes())
 }
 
-/// The data, packed into at most `room` bytes.
-pub(super) fn packed(
-    loaded: &Loaded,
-    history: &History,
-    options: &PageOptions,
-    room: usize,
-) -> io::Result<Vec<u8>> {
-    let forest = Forest::new(loaded, history);
-    let overview = overview(loaded)?;
-    let parts = Parts { loaded, history, options, forest: &forest, overview: &overview };
-    let changes = forest.rows.iter().map(|row| row.changes.len()).sum::<usize>();
-    let mut limits =
-        Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
-    for _ in 0..ATTEMPTS {
-        let folded = Folded::new(&forest, &loaded.profile.total, limits);
-        let packed = deflate(&data(&parts, &folded)?)?;
-        if packed.len() <= room {
-            return Ok(packed);
-        }
-        let share = (room as f64 / packed.len() as f64 * 0.95).min(0.75);
-        limits.nodes = (limits.nodes as f64 * share) as usize;
-        limits.changes = (limits.changes as f64 * share) as usize;
-    }
-    Err(io::Error::other("what the capture says of itself does not fit into a page"))
+/// How large data may be, and what it may cost to make it small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) room: usize,
+    pub(super) compression: Compression,
 }
 
-fn deflate(data: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+/// Packs the data of a capture: what all of its histories have in common is found once.
+pub struct Packer {
+    forest: Forest,
+    /// The document of `info --json`, and how many rows of its lists were left out.
+    overview: (Value, usize),
+}
+
+impl Packer {
+    /// For any history of these sites.
+    ///
+    /// # Errors
+    /// None that a capture could cause.
+    pub fn new(loaded: &Loaded, history: &History) -> io::Result<Self> {
+        Ok(Self { forest: Forest::new(loaded, &history.sites), overview: overview(loaded)? })
+    }
+
+    /// The data of a history, for a server that is near: quickly made.
+    ///
+    /// # Errors
+    /// That what the capture says of itself is too long for a page.
+    pub fn served(
+        &mut self,
+        loaded: &Loaded,
+        history: &History,
+        options: &PageOptions,
+    ) -> io::Result<Vec<u8>> {
+        self.pack(loaded, history, options, Size { room: MOST_BYTES, compression: Compression::fast() })
+    }
+
+    pub(super) fn pack(
+        &mut self,
+        loaded: &Loaded,
+        history: &History,
+        options: &PageOptions,
+        size: Size,
+    ) -> io::Result<Vec<u8>> {
+        self.forest.take_changes(history);
+        let Self { forest, overview } = self;
+        let parts = Parts { loaded, history, options, forest, overview };
+        let changes = forest.rows.iter().map(|row| row.changes.len()).sum::<usize>();
+        let mut limits =
+            Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
+        for _ in 0..ATTEMPTS {
+            let folded = Folded::new(forest, &loaded.profile.total, limits);
+            let packed = deflate(&data(&parts, &folded)?, size.compression)?;
+            if packed.len() <= size.room {
+                return Ok(packed);
+            }
+            let share = (size.room as f64 / packed.len() as f64 * 0.95).min(0.75);
+            limits.nodes = (limits.nodes as f64 * share) as usize;
+            limits.changes = (limits.changes as f64 * share) as usize;
+        }
+        Err(io::Error::other("what the capture says of itself does not fit into a page"))
+    }
+}
+
+fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), compression);
     encoder.write_all(data)?;
     encoder.finish()
 }

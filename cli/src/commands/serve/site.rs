@@ -1,27 +1,19 @@
 //! What there is to be read, and for whom.
 
+use super::report::{Range, Report};
 use super::request::{Refusal, Request};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use viewer::web::{self, PageOptions};
-use viewer::{Error, Moments, Naming};
+use viewer::web;
 
 /// The page of one capture.
 pub(super) struct Site {
-    file: PathBuf,
-    naming: Naming,
-    options: PageOptions,
     token: String,
     /// What browsers may call this server.
     hosts: [String; 2],
     page: (Vec<u8>, String),
-    /// The data that was asked for last, by its range. The lock makes passes over the capture follow each other: of two at once,
-    /// neither would be sooner done.
-    data: Mutex<Option<(Range, Arc<Vec<u8>>)>>,
+    /// The lock makes passes over the capture follow each other: of two at once, neither would be sooner done.
+    report: Mutex<Report>,
 }
-
-/// A range of time in nanoseconds; none: all of it.
-type Range = Option<(u64, u64)>;
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,9 +46,9 @@ impl Answer {
 
 impl Site {
     /// Of a capture, behind a token, on a port.
-    pub(super) fn new(file: PathBuf, naming: Naming, options: PageOptions, token: String, port: u16) -> Self {
+    pub(super) fn new(report: Report, token: String, port: u16) -> Self {
         let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
-        Self { file, naming, options, token, hosts, page: web::served_page(), data: Mutex::default() }
+        Self { token, hosts, page: web::served_page(), report: Mutex::new(report) }
     }
 
     /// Answers a request.
@@ -97,32 +89,14 @@ impl Site {
             };
             *place = time;
         }
-        let range = (to > from).then_some((from, to));
-        match self.data(range) {
+        let range = (to > from).then_some(Range { from, to });
+        match self.report.lock().unwrap_or_else(PoisonError::into_inner).data(range) {
             Ok(body) => {
                 let policy = "default-src 'none'".to_owned();
                 Answer { status: "200 OK", kind: "application/octet-stream", policy, body }
             }
-            Err(error) => Answer::error("500 Internal Server Error", &error.to_string()),
+            Err(error) => Answer::error("500 Internal Server Error", &error.to_text()),
         }
-    }
-
-    fn data(&self, range: Range) -> Result<Arc<Vec<u8>>, Error> {
-        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, data)) = known.as_ref()
-            && *of == range
-        {
-            return Ok(data.clone());
-        }
-        let mut moments = Moments::open(&self.file)?;
-        let (profile, history) = match range {
-            None => moments.history()?,
-            Some((from, to)) => moments.history_within(from, to)?,
-        };
-        let loaded = moments.show(profile, self.naming.clone());
-        let data = Arc::new(web::packed_data(&loaded, &history, &self.options)?);
-        *known = Some((range, data.clone()));
-        Ok(data)
     }
 }
 
@@ -135,10 +109,15 @@ fn is_same(given: &str, expected: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use viewer::Naming;
+    use viewer::web::PageOptions;
 
     fn ask(target: &str, host: &str) -> Answer {
-        let site =
-            Site::new("none.memprof".into(), Naming::Stored, PageOptions::default(), "s3cret".to_owned(), 80);
+        let site = Site::new(
+            Report::new("none.memprof".into(), Naming::Stored, PageOptions::default(), true),
+            "s3cret".to_owned(),
+            80,
+        );
         site.answer(&Request { target: target.to_owned(), host: host.to_owned() })
     }
 

@@ -15,12 +15,15 @@
 //! is gone: that is where its leaks are to be seen.
 
 mod crossing;
+mod detail;
 mod flow;
 mod recorder;
 mod slicer;
+mod slices;
 mod spectrum;
 
 pub use crossing::Crossing;
+pub use detail::Detail;
 pub use flow::Flow;
 pub use recorder::Recorder;
 pub use slicer::Slice;

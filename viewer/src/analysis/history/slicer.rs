@@ -4,7 +4,7 @@
 //!  width 1   │a│b│c│d│ │ │ │e│f│     the quiet time between d and e is one slice
 //!  width 2   │ ab│ cd│     │ ef│     once there are too many: boundaries at multiples of 2 stay
 //!
-//!  detail    │   a   │b│c│d│   e  │   of a range: what is before it and behind it is one slice each
+//!  detail        │ a │b│c│d│ e │    of a range, from a boundary before it to one behind it: one slice each around it
 //! ```
 
 use super::flow::Flow;
@@ -13,7 +13,7 @@ use crate::analysis::watch::Instant;
 use std::cmp::Ordering;
 
 /// Slices of a history, but for the boundaries before ends of processes: more would not be seen on a screen.
-const MOST_SLICES: usize = 512;
+pub(super) const MOST_SLICES: usize = 512;
 
 /// Boundaries before ends of processes that stay.
 const MOST_KEPT: usize = 32;
@@ -46,6 +46,8 @@ struct Closed {
 /// Follows time.
 #[derive(Debug)]
 pub(super) struct Slicer {
+    /// Where the first slice begins.
+    begin: u64,
     width: u64,
     /// What is cut, beginning and end.
     detail: (u64, u64),
@@ -64,27 +66,30 @@ impl Slicer {
     /// For a recording that takes about this long; 0 where nobody knows.
     pub(super) fn new(duration_ns: u64) -> Self {
         // A slice less than there may be, for the rounding.
-        Self::cutting((0, u64::MAX), duration_ns.div_ceil(MOST_SLICES as u64 - 1))
+        let width = duration_ns.div_ceil(MOST_SLICES as u64 - 1);
+        Self::cutting(0, Amount::ZERO, (0, u64::MAX), width)
     }
 
-    /// For a range of a recording: it alone is cut.
-    pub(super) fn within(from: u64, to: u64) -> Self {
+    /// For a range of a recording, from a time before it on, when so much is live: the range alone is cut.
+    pub(super) fn within(begin: u64, live: Amount, from: u64, to: u64) -> Self {
         // Two more for what is around it.
-        Self::cutting((from, to), to.saturating_sub(from).div_ceil(MOST_SLICES as u64 - 3))
+        Self::cutting(begin, live, (from, to), to.saturating_sub(from).div_ceil(MOST_SLICES as u64 - 3))
     }
 
-    fn cutting((from, to): (u64, u64), width: u64) -> Self {
-        let width = width.max(1000);
-        Self {
-            width,
-            detail: (from, to),
-            boundary: if from > 0 { from } else { width },
-            latest: 0,
+    fn cutting(begin: u64, live: Amount, detail: (u64, u64), width: u64) -> Self {
+        let mut slicer = Self {
+            begin,
+            width: width.max(1000),
+            detail,
+            boundary: 0,
+            latest: begin,
             done: Vec::new(),
             entries: 0,
             most_entries: 2_000_000,
-            open: Slice::default(),
-        }
+            open: Slice { live, most: live, ..Slice::default() },
+        };
+        slicer.boundary = slicer.next_boundary();
+        slicer
     }
 
     /// True when the open slice ends before an event at this time.
@@ -154,7 +159,7 @@ impl Slicer {
     }
 
     fn last_end(&self) -> u64 {
-        self.done.last().map_or(0, |closed| closed.slice.end.time)
+        self.done.last().map_or(self.begin, |closed| closed.slice.end.time)
     }
 
     fn close(&mut self, end: Instant, before_end: bool, changes: Vec<(u32, Flow)>) {

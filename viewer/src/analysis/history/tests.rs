@@ -1,6 +1,6 @@
 //! Histories of made recordings agree with what the same pass counted.
 
-use super::{Flow, History, Recorder};
+use super::{Detail, Flow, History, Recorder};
 use crate::analysis::cost::Amount;
 use crate::analysis::{Load, Profile};
 use capture::{
@@ -44,6 +44,16 @@ fn told(tables: &Tables, events: &[Event]) -> (Profile, History) {
     events.iter().for_each(|event| load.event(event));
     let (profile, recorder) = load.finish_watched();
     (profile, recorder.finish())
+}
+
+/// The history with a range in detail; none where the whole is as fine.
+fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64) -> Option<History> {
+    let detail = Detail::of(whole, from, to)?;
+    let mut load = Load::watched(tables, detail.slices(tables));
+    let needed = detail.end().position as usize;
+    events[..needed].iter().for_each(|event| load.event(event));
+    let (_, found) = if needed < events.len() { load.cut() } else { load.finish_watched() };
+    Some(detail.join(found))
 }
 
 /// What a history adds up to, by site, up to a slice.
@@ -102,17 +112,32 @@ fn a_range_alone_is_cut() {
     let tables = tables(1, None);
     let events: Vec<Event> = (1..=10_000).map(|time| alloc(time * 1_000_000, time * 16, 1, 1)).collect();
     let (from, to) = (3_000_000_000, 3_500_000_000);
-    let mut load = Load::watched(&tables, Recorder::within(&tables, from, to));
-    events.iter().for_each(|event| load.event(event));
-    let (profile, recorder) = load.finish_watched();
-    let history = recorder.finish();
+    let (profile, whole) = told(&tables, &events);
+    let history = within(&tables, &events, &whole, from, to).expect("the whole is coarse");
     check(&profile, &history);
     let ends: Vec<u64> = history.slices.iter().map(|slice| slice.end.time).collect();
-    assert_eq!(ends[0], from);
-    assert_eq!(history.slices[0].live.blocks, 3000);
+    let first = ends.iter().position(|&end| end == from).expect("a boundary");
+    assert!(first <= 1, "{ends:?}");
+    assert_eq!(history.slices[first].live.blocks, 3000);
     let inside = ends.iter().filter(|end| (from + 1..=to).contains(*end)).count();
     assert!((250..=512).contains(&inside), "{inside}");
-    assert!(ends.iter().filter(|&&end| end > to).count() <= 1, "{ends:?}");
+    assert!(ends.iter().filter(|&&end| end > to).count() <= 2, "{ends:?}");
+    assert!(within(&tables, &events, &whole, 0, 9_000_000_000).is_none());
+}
+
+/// Check that a range without an event, and times beyond the recording, are ranges, too.
+#[test]
+fn empty_ranges_have_a_history() {
+    let tables = tables(1, Some(Ended::Exited(0)));
+    let events = [alloc(5_000, 16, 100, 1), alloc(900_000_000, 32, 50, 1), end(900_000_100)];
+    let (profile, whole) = told(&tables, &events);
+    for (from, to) in
+        [(6_000, 7_000), (0, 1), (900_000_000, 900_000_000), (u64::MAX - 1, u64::MAX), (0, u64::MAX)]
+    {
+        if let Some(history) = within(&tables, &events, &whole, from, to) {
+            check(&profile, &history);
+        }
+    }
 }
 
 /// Check that what still runs when events end is live at the last boundary.
@@ -173,6 +198,7 @@ proptest! {
         steps in prop::collection::vec((0..12_u64, 0..5_u32, 0..3000_u64, any::<bool>(), 0..2_000_000_u64), 0..300),
         falls in any::<bool>(),
         ends in any::<bool>(),
+        range in (0..110_u64, 0..110_u64),
     ) {
         let tables = tables(4, ends.then_some(Ended::Exited(0)));
         let mut time = 0;
@@ -190,5 +216,11 @@ proptest! {
         }
         let (profile, history) = told(&tables, &events);
         check(&profile, &history);
+        let last = events.iter().map(|event| event.time).max().unwrap_or(0);
+        let time = |part: u64| (u128::from(last) * u128::from(part) / 100) as u64;
+        let range = (time(range.0.min(range.1)), time(range.0.max(range.1)));
+        if let Some(history) = within(&tables, &events, &history, range.0, range.1) {
+            check(&profile, &history);
+        }
     }
 }

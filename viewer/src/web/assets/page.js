@@ -2,8 +2,8 @@
 
 import { FOLDED, FUNCTION } from "./data.js";
 import { percent } from "./format.js";
-import { byNode, lastMoment, measureRows } from "./metric.js";
-import { fromFragment, toFragment } from "./state.js";
+import { boundaryAfter, byNode, lastMoment, measureRows } from "./metric.js";
+import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
 import { inverted, joined, topDown, totals } from "./tree.js";
 
@@ -32,7 +32,10 @@ export class Page {
   constructor(data) {
     this.data = data;
     this.tree = topDown(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: lastMoment(data), focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
+    const { from, to } = rangeOf(location.hash);
+    // In detail the cursors are around it.
+    const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     this.selection = null;
     this.names = new Map();
@@ -72,12 +75,12 @@ export class Page {
   }
 
   resetCursors() {
-    this.update({ a: 0, b: this.first.b });
+    this.update({ a: this.first.a, b: this.first.b });
   }
 
   /** Asks the server for what happened from A to B in detail, or, at last, for everything again. */
   detail(from, to) {
-    const said = toFragment({ ...this.state, a: to > from ? 1 : 0, b: this.first.b, focus: 0, from, to }, this.first);
+    const said = toFragment({ ...this.state, a: this.first.a, b: this.first.b, focus: 0, from, to }, this.first);
     location.hash = said || "#";
   }
 

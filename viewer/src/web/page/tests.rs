@@ -145,7 +145,8 @@ proptest! {
         let (loaded, history) = made(&stacks, |leaves| {
             (0..).zip(&sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
         });
-        let forest = Forest::new(&loaded, &history);
+        let mut forest = Forest::new(&loaded, &history.sites);
+        forest.take_changes(&history);
         let folded = Folded::new(&forest, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);
         prop_assert_eq!(sum(&forest.rows), loaded.profile.total);

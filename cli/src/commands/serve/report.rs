@@ -1,0 +1,78 @@
+//! The data of the page: of all of the time, and of any range in detail.
+
+use crate::commands::view;
+use crate::exit::Failure;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+use viewer::analysis::History;
+use viewer::web::{Packer, PageOptions};
+use viewer::{Loaded, Moments, Naming};
+
+/// A range of time in nanoseconds since the recording began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// A capture, and what is known of it so far. The first look is a pass over all of its events; ranges are answered from what that
+/// has found and the events in them.
+pub(super) struct Report {
+    file: PathBuf,
+    naming: Naming,
+    options: PageOptions,
+    no_cache: bool,
+    /// Length and time of the file that `known` is about: one that is still written grows.
+    of: Option<(u64, SystemTime)>,
+    known: Option<Known>,
+    /// What was asked for last; none: all of the time.
+    last: Option<(Option<Range>, Arc<Vec<u8>>)>,
+}
+
+struct Known {
+    whole: Loaded,
+    history: History,
+    packer: Packer,
+    moments: Moments,
+}
+
+impl Report {
+    /// Of a file that nobody has looked at.
+    pub(super) fn new(file: PathBuf, naming: Naming, options: PageOptions, no_cache: bool) -> Self {
+        Self { file, naming, options, no_cache, of: None, known: None, last: None }
+    }
+
+    /// The data of a range, or of all of the time.
+    pub(super) fn data(&mut self, range: Option<Range>) -> Result<Arc<Vec<u8>>, Failure> {
+        let now = fs::metadata(&self.file).ok().and_then(|file| Some((file.len(), file.modified().ok()?)));
+        if self.of != now {
+            (self.of, self.known, self.last) = (now, None, None);
+        }
+        if let Some((_, data)) = self.last.as_ref().filter(|(of, _)| *of == range) {
+            return Ok(data.clone());
+        }
+        let known = match &mut self.known {
+            Some(known) => known,
+            unknown => {
+                let open = || view::moments(&self.file, self.no_cache);
+                let mut moments = open()?;
+                let (profile, history) = moments.history().map_err(view::failure)?;
+                let whole = moments.show(profile, self.naming.clone());
+                let packer = Packer::new(&whole, &history)?;
+                unknown.insert(Known { whole, history, packer, moments: open()? })
+            }
+        };
+        let fine = match range {
+            Some(Range { from, to }) => {
+                known.moments.history_within(&known.history, from, to).map_err(view::failure)?
+            }
+            None => None,
+        };
+        let history = fine.as_ref().unwrap_or(&known.history);
+        let data = Arc::new(known.packer.served(&known.whole, history, &self.options)?);
+        self.last = Some((range, data.clone()));
+        Ok(data)
+    }
+}

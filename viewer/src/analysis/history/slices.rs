@@ -1,0 +1,197 @@
+//! The observer of a pass that cuts it into slices.
+
+use super::flow::Flow;
+use super::slicer::Slicer;
+use super::{History, SiteHistory, Slice};
+use crate::analysis::cost::Amount;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::hash::Seed;
+use crate::analysis::sites::{SiteId, Sites};
+use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
+use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables, ThreadId};
+
+/// Writes the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved state.
+#[derive(Debug)]
+pub struct Slices {
+    estimator: Estimator,
+    sites: Sites,
+    slicer: Slicer,
+    /// By site, its change in the open slice.
+    open: Vec<Flow>,
+    touched: Vec<SiteId>,
+    /// What happens up to here is not looked at.
+    begin: Instant,
+    /// The event that was told of last.
+    last: Instant,
+}
+
+impl Slices {
+    /// For a pass over the events of the capture that these tables belong to.
+    pub(super) fn new(tables: &Tables) -> Self {
+        let duration = tables.summary.as_ref().map_or(0, |summary| summary.duration_ns);
+        Self::cut_by(tables, Slicer::new(duration), Instant::default())
+    }
+
+    /// For a pass over some of them: from an instant on, when so much was live. Slices are spent on the time between `from`
+    /// and `to`, in nanoseconds since the recording began.
+    pub(super) fn within(tables: &Tables, begin: Instant, live: Amount, from: u64, to: u64) -> Self {
+        Self::cut_by(tables, Slicer::within(begin.time, live, from, to), begin)
+    }
+
+    fn cut_by(tables: &Tables, slicer: Slicer, begin: Instant) -> Self {
+        Self {
+            estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
+            sites: Sites::new(Seed::random(), tables.nodes.len(), false),
+            slicer,
+            open: Vec::new(),
+            touched: Vec::new(),
+            begin,
+            last: begin,
+        }
+    }
+
+    /// The history without what no slice has, when the pass is over.
+    pub(super) fn finish(mut self) -> History {
+        let changes = self.take_changes();
+        let closed = self.slicer.finish(self.last, changes);
+        let rows = self.sites.into_rows().0;
+        let mut sites: Vec<SiteHistory> = rows
+            .iter()
+            .map(|row| SiteHistory { process: row.process, node: row.node, first: 0, len: 0 })
+            .collect();
+        let (slices, changes) = by_site(closed, &mut sites, &self.estimator);
+        History { slices, sites, changes, ..History::default() }
+    }
+
+    /// Counts a block that came to life.
+    #[inline]
+    pub(super) fn block_born(&mut self, birth: &Birth, block: Amount) {
+        if birth.at.position <= self.begin.position {
+            return;
+        }
+        self.advance(birth.at);
+        let change = Flow { live: block, allocated: block, ..Flow::default() };
+        self.change(birth.process, birth.node, change);
+    }
+
+    /// Counts a block whose life is over.
+    pub(super) fn block_died<K>(&mut self, life: &Life<K>, death: &Death, block: Amount) {
+        if death.at.position <= self.begin.position {
+            return;
+        }
+        // A block whose free is unknown was gone before its address was handed out again.
+        if !matches!(death.end, End::Displaced { .. }) {
+            self.slicer.stand();
+        }
+        let mut change = Flow { live: -block, ..Flow::default() };
+        match death.end {
+            // It still lives when the recording ends.
+            End::Left { ended: Ended::Running, .. } => return,
+            End::Left { .. } => {
+                self.advance(death.at);
+                if self.last.position < death.at.position {
+                    let changes = self.take_changes();
+                    self.slicer.before_end(death.at, changes);
+                    self.last = death.at;
+                }
+            }
+            End::Freed { is_temporary, .. } => {
+                self.advance(death.at);
+                if is_temporary {
+                    change.temporary = block;
+                }
+            }
+            End::Resized { .. } | End::Displaced { .. } => self.advance(death.at),
+        }
+        self.change(life.process, life.node, change);
+    }
+
+    fn change(&mut self, process: ProcessId, node: NodeId, change: Flow) {
+        // Its rows are not told apart by threads.
+        let site = self.sites.of(process, ThreadId(0), node);
+        let place = site.0 as usize;
+        if place >= self.open.len() {
+            self.open.resize(place + 1, Flow::default());
+        }
+        if self.open[place].is_zero() {
+            self.touched.push(site);
+        }
+        self.open[place] += change;
+        self.slicer.change(change);
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        if self.slicer.is_over(now.time) {
+            let changes = self.take_changes();
+            self.slicer.advance(now, changes);
+        }
+    }
+
+    /// What the open slice changed, in order of sites. One that came back to nothing may stand there twice.
+    fn take_changes(&mut self) -> Vec<(u32, Flow)> {
+        self.touched.sort_unstable_by_key(|site| site.0);
+        let open = &mut self.open;
+        let changes = self.touched.drain(..).map(|site| (site.0, std::mem::take(&mut open[site.0 as usize])));
+        changes.filter(|(_, change)| !change.is_zero()).collect()
+    }
+}
+
+impl Watch for Slices {
+    type Kept = ();
+
+    fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
+        let block = self.estimator.count(birth.size).amount;
+        self.block_born(birth, block);
+    }
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        let block = self.estimator.count(life.size).amount;
+        self.block_died(life, death, block);
+    }
+
+    fn event(&mut self, at: Instant, _: &Event) {
+        if at.position > self.begin.position {
+            self.slicer.stand();
+            self.last = at;
+        }
+    }
+}
+
+/// The changes of all slices by site, in whole blocks. Blocks of a sampled capture are no whole numbers: sums are rounded
+/// and their differences taken, so that a stack is right to half a block at every boundary.
+fn by_site(
+    closed: Vec<(Slice, Vec<(u32, Flow)>)>,
+    sites: &mut [SiteHistory],
+    estimator: &Estimator,
+) -> (Vec<Slice>, Vec<(u32, Flow)>) {
+    for (_, changes) in &closed {
+        changes.iter().for_each(|(site, _)| sites[*site as usize].len += 1);
+    }
+    let mut first = 0;
+    for site in &mut *sites {
+        site.first = first;
+        first += std::mem::take(&mut site.len);
+    }
+    let mut all = vec![(0, Flow::default()); first];
+    let mut sums = vec![Flow::default(); sites.len()];
+    let (mut slices, mut sum) = (Vec::with_capacity(closed.len()), Flow::default());
+    for (number, (slice, changes)) in (0..).zip(closed) {
+        for (site, change) in changes {
+            let (row, of_site) = (&mut sites[site as usize], &mut sums[site as usize]);
+            all[row.first + row.len] = (number, step(of_site, change, estimator));
+            row.len += 1;
+        }
+        let change = step(&mut sum, slice.change, estimator);
+        let whole = |amount: Amount| estimator.whole(amount);
+        slices.push(Slice { live: whole(slice.live), most: whole(slice.most), change, ..slice });
+    }
+    (slices, all)
+}
+
+/// Adds to a sum, and gives the difference in whole blocks.
+fn step(sum: &mut Flow, change: Flow, estimator: &Estimator) -> Flow {
+    let before = sum.whole(estimator);
+    *sum += change;
+    sum.whole(estimator).since(&before)
+}
