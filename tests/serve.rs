@@ -1,6 +1,7 @@
 //! The server of a capture: what it gives, to whom, and what a browser makes of it.
 
 use crate::harness::{Capture, Running, World, c, installed, record, skip, start, wait, wait_for};
+use crate::services;
 use rustix::process::Signal;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -23,8 +24,10 @@ struct Answer {
 
 impl Server {
     fn of(capture: &Capture) -> Server {
-        let world = capture.world();
-        let file = capture.file().to_str().expect("temporary folders have plain names");
+        Server::start(capture.world(), capture.file().to_str().expect("temporary folders have plain names"))
+    }
+
+    fn start(world: &World, file: &str) -> Server {
         let running = start(world, world.tool(["serve", file, "--no-browser"]));
         wait_for("the server's address", || running.stderr().contains("Ctrl-C"));
         let text = running.stderr();
@@ -116,6 +119,24 @@ fn browser_goes_into_a_range() {
     command.arg(browser).arg(&server.address).arg(expected);
     let ran = wait(world, command);
     assert_eq!(ran.code, 0, "{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+    server.stop();
+}
+
+/// Check that the recording of a process is shown while it goes on: the page asks anew, and has what came since.
+#[test]
+fn recording_is_served_while_it_goes_on() {
+    let server = services::Server::new(1);
+    let collector = server.attach("growing.memprof");
+    let pid = server.pid();
+    let served = Server::start(&server.world, &pid);
+    let first = served.get(&served.path("data")).body;
+    server.work();
+    wait_for("what was recorded since", || served.get(&served.path("data")).body != first);
+    served.stop();
+    assert_eq!(wait(&server.world, server.tool("detach", &[])).code, 0);
+    assert_eq!(collector.wait().code, 0);
+    let ran = wait(&server.world, server.world.tool(["serve", &pid, "--no-browser"]));
+    assert!(ran.code == 2 && ran.stderr.contains("is not recorded"), "{}", ran.stderr);
     server.stop();
 }
 

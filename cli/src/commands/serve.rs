@@ -6,25 +6,31 @@ mod report;
 mod request;
 mod site;
 
-use super::view::Capture;
+use super::attach::collector_of;
+use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::{Context, anyhow};
 use clap::Args;
+use collector::commands::ask;
 use report::Report;
 use site::Site;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Show a capture in a browser, with any range of its time in full detail
 ///
 /// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
-/// only whoever has the address, which it prints, can ask. It ends with Ctrl-C.
+/// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
+/// shows what is there, and has a button for what has come since. In place of a capture the id of a process that is being
+/// recorded can be given.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof serve app.memprof
+  sysprof-memprof serve 4711                                     the recording of a process, while it goes on
   sysprof-memprof serve app.memprof --port 8080 --no-browser     through a tunnel, for example")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -41,24 +47,33 @@ pub(crate) struct Arguments {
 
 /// Serves until the user ends it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let capture = &arguments.capture;
+    let file = recording_of(&capture.file)?.unwrap_or_else(|| capture.file.clone());
     // What is no capture is said before anything listens.
-    arguments.capture.moments()?;
+    view::moments(&file, capture.no_cache)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
         .map_err(Failure::usage)?;
     let port = listener.local_addr()?.port();
     let token = token()?;
     let address = format!("http://127.0.0.1:{port}/{token}/");
-    let capture = &arguments.capture;
+    message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     let options = arguments.links.options();
-    let report = Report::new(capture.file.clone(), capture.naming(), options, capture.no_cache);
+    let report = Report::new(file, capture.naming(), options, capture.no_cache);
     let site = Site::new(report, token, port);
-    message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", capture.file.display()));
     if !arguments.no_browser && !browser::open(&address) {
         message::note("no browser could be started; open the address yourself");
     }
     connection::serve(&listener, &Arc::new(site));
     Err(anyhow!("the listening socket is gone").into())
+}
+
+/// The capture into which a process is recorded, where a file is none but the id of a process.
+fn recording_of(file: &Path) -> Result<Option<PathBuf>, Failure> {
+    let pid = file.to_str().and_then(|text| text.parse::<u32>().ok());
+    let Some(pid) = pid.filter(|_| !file.exists()) else { return Ok(None) };
+    let collector = collector_of(pid)?;
+    ask(collector, ["capture", &pid.to_string()]).map(|path| Some(path.into())).map_err(Failure::usage)
 }
 
 /// 128 random bits: nobody who does not know the address finds it.

@@ -57,8 +57,8 @@ export class Data {
       this.firstChange[row + 1] = this.firstChange[row] + length;
     });
     // When all programs have ended, what the recording still did is of no interest.
-    const isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
-    this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, isRunning ? head.info.duration_ns : 0, 1);
+    this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
+    this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
   }
 
   text(number) {

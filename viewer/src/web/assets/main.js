@@ -129,7 +129,8 @@ class Frame {
     const [from, to] = [data.time(Math.min(state.a, state.b)), data.time(Math.max(state.a, state.b))];
     const closer = el("button", { id: "closer", title: "Show the time from A to B as finely as it was recorded", disabled: to <= from, onclick: () => page.detail(from, to) }, "A – B in detail");
     const all = el("button", { id: "all", hidden: state.to === 0, onclick: () => page.detail(0, 0) }, "All of the time");
-    return el("span", { class: "cursor" }, closer, all);
+    const now = el("button", { id: "now", title: "Show what has been recorded by now, too", hidden: !data.isRunning, onclick: () => location.reload() }, "Up to now");
+    return el("span", { class: "cursor" }, closer, all, now);
   }
 
   nextTheme() {
