@@ -224,6 +224,22 @@ fn cycles_of_attach_and_detach_leave_nothing() {
     server.stop();
 }
 
+/// Check that stacks of a recording are those of its own, though the threads had others in the one before.
+#[test]
+fn each_recording_has_stacks_of_its_own() {
+    let server = Server::that_grows();
+    for file in ["one.memprof", "two.memprof", "three.memprof"] {
+        let collector = server.attach(file);
+        server.work();
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        let info = info(&server.world, file);
+        assert_eq!(number(&info, "/lost/events"), 0, "{file}: {:#}", info["lost"]);
+        assert!(number(&info, "/stacks/complete_allocations") > 1000, "{file}");
+    }
+    server.stop();
+}
+
 /// Check that a service whose collector is killed goes on, and can be recorded by another one.
 #[test]
 fn killed_collector_is_replaced() {

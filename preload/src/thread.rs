@@ -125,6 +125,11 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     memory.missed.clear();
     // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
     memory.rules.clear_tags();
+    // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
+    // state is their only user.
+    let mut memos = unsafe { Memos::from_raw(behind, depth) };
+    // So may be the stack ids of the chains that it has kept.
+    memos.clear();
     let bell = Bell {
         asleep: &session.control.header().asleep,
         rung: &session.segment.header().bell,
@@ -156,9 +161,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
         shared_rules: modules::shared_rules(),
         scratch: Scratch::init(&mut memory.scratch),
-        // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment,
-        // and the state is their only user.
-        memos: unsafe { Memos::from_raw(behind, depth) },
+        memos,
         script_frames: &mut memory.script_frames,
     });
     local.state.set(memory.state.as_mut_ptr());
