@@ -27,6 +27,7 @@ mod sampling;
 
 mod deaths;
 mod long_recordings;
+mod namespaces;
 mod overload;
 mod services;
 mod signals;

@@ -244,6 +244,27 @@ pub(crate) fn probe_thread(pid: u32, thread: u32) -> i64 {
     result
 }
 
+/// `getsockopt(SO_PEERCRED)`: who is at the other end of a socket; its pid is 0 when it is in no namespace of ours, which
+/// the types of rustix cannot hold.
+#[cold]
+pub(crate) fn peer_of(socket: i32) -> Option<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let result: i64;
+    // SAFETY: the kernel writes into both, at most so many bytes as the second says, which is the size of the first.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_getsockopt => result,
+            in("rdi") i64::from(socket), in("rsi") i64::from(libc::SOL_SOCKET),
+            in("rdx") i64::from(libc::SO_PEERCRED), in("r10") &raw mut peer, in("r8") &raw mut length,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    (result == 0).then_some(peer)
+}
+
 /// Calls `function` with so many bytes of the stack, and `context`. Nothing is left of them afterwards.
 ///
 /// # Safety

@@ -1,11 +1,11 @@
 //! The conversation with a collector: one socket, closed before anything is recorded, and a bounded time.
 
 use crate::process::{self, Session};
-use crate::{reservation, sys};
+use crate::{arch, reservation, sys};
 use core::mem::MaybeUninit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::SealFlags;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, SealFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
@@ -19,6 +19,8 @@ use shared_ring::{Control, PROTOCOL_VERSION, Segment};
 const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// The same when the process was called in the middle of its work: it is called again when that was too short.
 const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// Whom the kernel shows in place of users that a user namespace does not have.
+const NOBODY: u32 = 65534;
 /// Descriptors are moved above this, out of the way of programs that expect the next small number.
 const HIGH: i32 = 500;
 
@@ -81,9 +83,27 @@ fn open(name: &[u8]) -> Option<OwnedFd> {
     let socket = raise(socket);
     rustix::net::connect(&socket, &address).ok()?;
     // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
-    let peer = rustix::net::sockopt::socket_peercred(&socket).ok()?;
-    let uid = peer.uid.as_raw();
-    (uid == 0 || uid == rustix::process::geteuid().as_raw()).then_some(socket)
+    let uid = arch::peer_of(socket.as_raw_fd())?.uid;
+    let is_known = uid == 0 || uid == rustix::process::geteuid().as_raw();
+    (is_known || uid == NOBODY && lies_in_our_folder(name)).then_some(socket)
+}
+
+/// True for a socket that only root and this user can have made: in a user namespace of our own, root outside is nobody.
+#[cold]
+fn lies_in_our_folder(name: &[u8]) -> bool {
+    let Some(slash) = name.iter().rposition(|byte| *byte == b'/') else { return false };
+    let mut folder = [0; 108];
+    for (to, from) in folder.iter_mut().zip(name.iter().take(slash)) {
+        *to = *from;
+    }
+    let Ok(folder) = core::ffi::CStr::from_bytes_until_nul(&folder) else { return false };
+    let Ok(stat) = rustix::fs::statat(rustix::fs::CWD, folder, AtFlags::SYMLINK_NOFOLLOW) else {
+        return false;
+    };
+    let is_ours = stat.st_uid == 0 || stat.st_uid == rustix::process::geteuid().as_raw();
+    is_ours
+        && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+        && !Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH)
 }
 
 fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {

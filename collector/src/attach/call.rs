@@ -8,9 +8,12 @@ use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
 use crate::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, Mode, chmodat, chownat, unlinkat};
+use rustix::fs::{AtFlags, Mode, chmodat, chownat, fstat, unlinkat};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use shared_ring::PROTOCOL_VERSION;
 use shared_ring::doorbell::SOCKET;
 use shared_ring::handshake::{Hello, MESSAGE, Purpose, Verdict};
@@ -129,16 +132,34 @@ impl<'f> Beside<'f> {
         // Left behind by one that was killed.
         let _ = unlinkat(folder, SOCKET, AtFlags::empty());
         let name = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
-        rustix::net::bind(&socket, &SocketAddrUnix::new(name)?)?;
+        let name = SocketAddrUnix::new(name)?;
+        match rustix::net::bind(&socket, &name) {
+            Err(Errno::OVERFLOW) => as_owner(folder, || rustix::net::bind(&socket, &name))?,
+            bound => bound?,
+        }
         let beside = Beside { folder, socket };
         chmodat(folder, SOCKET, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         if rustix::process::geteuid().is_root() && uid != 0 {
-            let owner = Some(rustix::fs::Uid::from_raw(uid));
+            let owner = Some(Uid::from_raw(uid));
             chownat(folder, SOCKET, owner, None, AtFlags::SYMLINK_NOFOLLOW)?;
         }
         rustix::net::listen(&beside.socket, 64)?;
         Ok(beside)
     }
+}
+
+/// Does something as the owner of a folder: on file systems of another user namespace there is no file of a user that it does
+/// not have, such as us. A thread of its own becomes that user, and ends.
+fn as_owner(folder: &OwnedFd, act: impl FnOnce() -> rustix::io::Result<()> + Send) -> io::Result<()> {
+    let stat = fstat(folder)?;
+    let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+    let acted = std::thread::scope(|scope| {
+        let become_owner =
+            move || set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));
+        scope.spawn(move || become_owner().and_then(|()| act())).join()
+    });
+    let acted = acted.unwrap_or(Err(Errno::IO));
+    Ok(acted?)
 }
 
 impl Drop for Beside<'_> {

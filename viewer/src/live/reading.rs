@@ -76,7 +76,7 @@ impl Live {
             Naming::Stored => None,
             Naming::FromFiles(options) => Some(*options),
         };
-        let shown = Shown::new(options)?;
+        let shown = Shown::new(pid, options)?;
         Ok(Self { follower: Follower::new(reader), pid, ledger: Ledger::default(), shown })
     }
 

@@ -5,6 +5,9 @@ use crate::symbolize::{Texts, batch, module_file};
 use capture::{Frame, FrameId, ModuleId, Node, NodeId, SourceFrame, StringId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use symbols::ModuleFile;
 
 /// Stacks that were shown. Their ids are of these tables, not of the capture's.
 pub(super) struct Shown {
@@ -16,11 +19,13 @@ pub(super) struct Shown {
     /// Frames that were looked at for names, from the first on.
     asked: usize,
     namer: Option<Namer>,
+    /// Root folder of the process.
+    root: PathBuf,
 }
 
 impl Shown {
-    /// With names, or without where there are no options for them.
-    pub(super) fn new(options: Option<symbols::Options>) -> io::Result<Self> {
+    /// Of a process, with names, or without where there are no options for them.
+    pub(super) fn new(pid: u32, options: Option<symbols::Options>) -> io::Result<Self> {
         let root = Node { parent: NodeId::ROOT, frame: FrameId(0) };
         Ok(Self {
             tables: Tables { nodes: vec![root], ..Tables::default() },
@@ -30,6 +35,7 @@ impl Shown {
             strings: HashMap::new(),
             asked: 0,
             namer: options.map(Namer::start).transpose()?,
+            root: format!("/proc/{pid}/root").into(),
         })
     }
 
@@ -127,9 +133,19 @@ impl Shown {
         }
         self.asked = frames.len();
         let request = |(module, ids): (ModuleId, Vec<FrameId>)| {
-            let batch = batch(&self.tables, module_file(&modules[module.index()])?, &ids);
+            let file = self.seen_by_the_process(module_file(&modules[module.index()])?);
+            let batch = batch(&self.tables, file, &ids);
             Some((ids, batch))
         };
         by_module.into_iter().filter_map(request).collect()
+    }
+
+    /// A file as we can open it: in a container, a path of the process means another file to us, or none.
+    fn seen_by_the_process(&self, file: ModuleFile) -> ModuleFile {
+        let is_it = |path: &Path| {
+            std::fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (file.device, file.inode))
+        };
+        let inside = self.root.join(file.path.strip_prefix("/").unwrap_or(&file.path));
+        if !is_it(&file.path) && is_it(&inside) { ModuleFile { path: inside, ..file } } else { file }
     }
 }

@@ -1,0 +1,143 @@
+//! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids are not
+//! those of whoever records it.
+
+use crate::harness::{Page, World, c, copy_program, installed, product, skip, start, wait, wait_for};
+use crate::services::{info, number};
+use rustix::process::{Signal, geteuid};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// Makes a root of its own out of the system's programs and libraries, leaves the old one, and becomes the service. Nothing of
+/// `/opt` and `/run` is there outside.
+const ENTER: &str = r#"
+set -e
+world=$1
+root=$world/root
+mount -t tmpfs none "$root"
+mkdir -p "$root/proc" "$root/tmp" "$root/run" "$root/opt/app" "$root/opt/agent" "$root/world" "$root/old"
+for folder in usr lib lib64 bin; do
+    if [ -L "/$folder" ]; then cp -P "/$folder" "$root/$folder"; elif [ -d "/$folder" ]; then
+        mkdir "$root/$folder" && mount --rbind "/$folder" "$root/$folder"
+    fi
+done
+mount --rbind "$world" "$root/world"
+mount -t proc proc "$root/proc"
+cp "$world/usr/lib/sysprof-memprof/libsysprof_memprof_preload.so" "$root/opt/agent/"
+cp "$world/service" "$root/opt/app/service"
+cp "$world/sysprof-memprof" "$root/opt/agent/sysprof-memprof"
+cd "$root"
+pivot_root . old
+umount -l /old
+mount -t tmpfs none /tmp
+unset SYSPROF_MEMPROF_DIR
+/opt/agent/sysprof-memprof ps
+cd /
+LD_PRELOAD=/opt/agent/libsysprof_memprof_preload.so exec /opt/app/service /world/page
+"#;
+
+/// The command that enters namespaces of another user; none where this machine has not what it takes.
+fn enter(world: &World) -> Result<Command, &'static str> {
+    if !geteuid().is_root() {
+        return Err("this needs root");
+    }
+    let [Some(setpriv), Some(unshare), Some(_), Some(_)] =
+        ["setpriv", "unshare", "pivot_root", "mount"].map(installed)
+    else {
+        return Err("this needs setpriv, unshare, mount and pivot_root");
+    };
+    let command = |arguments: &[&str]| {
+        let mut command = world.command(&setpriv);
+        command.args(["--reuid=12345", "--regid=12345", "--clear-groups"]).arg(&unshare);
+        command
+            .args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"])
+            .args(arguments);
+        command
+    };
+    let test = "mount -t tmpfs none /mnt && mount -t proc proc /proc";
+    if wait(world, command(&["sh", "-c", test])).code != 0 {
+        return Err("this machine does not let users make namespaces");
+    }
+    let mut entering = command(&["sh", "-c", ENTER, "sh"]);
+    entering.arg(world.folder());
+    Ok(entering)
+}
+
+/// A row of `rows` with this function innermost.
+fn row<'v>(rows: &'v Value, function: &str) -> &'v Value {
+    let is_it = |row: &&Value| row["stack"][0]["function"] == function;
+    rows.as_array().and_then(|rows| rows.iter().find(is_it)).unwrap_or_else(|| panic!("{function}: {rows:#}"))
+}
+
+/// Check that root finds a service of another user in user, mount and pid namespaces of its own, records it, and names and
+/// compares its functions by a file that is nowhere but in the service's own root.
+#[test]
+fn service_in_its_own_namespaces_is_recorded() {
+    let world = World::new();
+    let entering = match enter(&world) {
+        Ok(entering) => entering,
+        Err(why) => return skip("a service in its own namespaces", why),
+    };
+    let mut install = world.tool(["install-agent", "--prefix"]);
+    install.arg(world.path("usr"));
+    assert_eq!(wait(&world, install).code, 0);
+    copy_program(product(), &world.path("sysprof-memprof"));
+    copy_program(c("holds_and_churns").flags(["-O1", "-g"]).build(), &world.path("service"));
+    let page = Page::new(&world);
+    fs::create_dir(world.path("root")).expect("the folder is ours");
+    for (path, mode) in [(world.folder().to_owned(), 0o755), (page.path.clone(), 0o666)] {
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("the file is ours");
+    }
+    std::os::unix::fs::chown(world.path("root"), Some(12345), Some(12345)).expect("we are root");
+    let service = start(&world, entering);
+    page.wait_for_calls(1, 1000);
+    assert_eq!(page.pid(), 1, "it is the first process of its namespace");
+
+    let rows = || -> Value {
+        let ran = wait(&world, world.tool(["ps", "--json"]));
+        serde_json::from_str(ran.text()).expect("ps prints JSON")
+    };
+    let all = rows();
+    let is_it =
+        |row: &&Value| row["command"].as_str().is_some_and(|words| words.starts_with("/opt/app/service"));
+    let found = all["processes"].as_array().and_then(|rows| rows.iter().find(is_it)).expect("it is found");
+    assert_eq!((&found["state"], &found["uid"]), (&"dormant".into(), &12345.into()), "{found:#}");
+    let pid = number(found, "/pid").to_string();
+    let run = |arguments: &[&str]| {
+        let ran = wait(&world, world.tool(arguments));
+        assert_eq!(ran.code, 0, "{arguments:?}: {}\n{}", ran.stderr, service.stderr());
+        ran
+    };
+
+    let ran = run(&["top", &pid, "--batch", "-n", "2", "--json", "--on-full", "block", "--max-wait", "100s"]);
+    let last: Value = serde_json::from_str(ran.text().lines().last().unwrap_or("")).expect("top prints JSON");
+    assert!(number(row(&last["rows"], "hold"), "/held_bytes") > 0);
+
+    let mut attach = world.tool(["attach", &pid, "--output", "it.memprof", "--on-full", "block"]);
+    attach.args(["--max-wait", "100s"]);
+    let collector = start(&world, attach);
+    wait_for("the collector", || {
+        let said = collector.stderr();
+        assert!(!said.contains("error:"), "{said}");
+        said.contains("until ^C")
+    });
+    let work = || page.wait_for_calls(1, page.calls(0).mallocs_done + 20_000);
+    work();
+    run(&["snapshot", &pid, "before"]);
+    work();
+    run(&["snapshot", &pid, "after"]);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+
+    let whole = info(&world, "it.memprof");
+    assert_eq!((number(&whole, "/lost/events"), number(&whole, "/totals/unmatched_frees")), (0, 0));
+    let ran = run(&["diff", "it.memprof", "--from", "before", "--to", "after", "--json", "--no-symbolize"]);
+    let diff: Value = serde_json::from_str(ran.text()).expect("diff prints JSON");
+    let grown = row(&diff["rows"], "hold");
+    assert!(grown["delta_bytes"].as_i64().is_some_and(|bytes| bytes > 0 && bytes % 1024 == 0), "{grown:#}");
+    assert_eq!(grown["stack"][0]["module"], "/opt/app/service", "{grown:#}");
+
+    page.stop();
+    assert_eq!(service.wait().code, 5);
+}
