@@ -55,6 +55,7 @@ mod web;
 mod documents;
 mod packaging;
 
+mod aggregated;
 mod benches;
 mod hard_cases;
 mod programs;

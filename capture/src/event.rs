@@ -1,5 +1,6 @@
 //! What happened, in merged order.
 
+use crate::aggregate::{FigureKind, SumKind};
 use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 
 /// One event of one thread. Events are stored in merged order over all threads and processes; that order is
@@ -175,6 +176,26 @@ pub enum Action {
         /// Its row in [`crate::Tables::marks`].
         mark: MarkId,
     },
+    /// In an aggregated capture: blocks of a stack in the thread's process, whoever allocated them.
+    Sum {
+        /// Which blocks.
+        kind: SumKind,
+        /// Who asked for them.
+        stack: NodeId,
+        /// How many.
+        blocks: u64,
+        /// Their sizes together.
+        bytes: u64,
+    },
+    /// In an aggregated capture: a number of the thread's process.
+    Figure {
+        /// Which.
+        kind: FigureKind,
+        /// The number, in two's complement where it may be negative.
+        value: u64,
+    },
+    /// In an aggregated capture: all that has changed up to here was told. What comes is told with the next one.
+    Snapshot,
 }
 
 /// How a `realloc` ended.

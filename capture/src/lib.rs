@@ -36,6 +36,7 @@
 //! # }
 //! ```
 
+pub mod aggregate;
 pub mod event;
 pub mod ids;
 pub mod model;
@@ -71,6 +72,7 @@ mod source;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use aggregate::{FigureKind, SumKind};
 pub use atomic::AtomicFile;
 pub use counter::{Counter, CounterKind};
 pub use cursor::{Cursor, Events};

@@ -1,5 +1,6 @@
 //! The tables beside the events: who, where, and under which name.
 
+use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,15 @@ pub struct Metadata {
     pub options: Vec<(String, String)>,
     /// Mean distance of samples in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
     pub sample_interval: u64,
+}
+
+impl Metadata {
+    /// In an aggregated capture, nanoseconds between its first snapshots: it has totals of stacks in place of single
+    /// events.
+    pub fn aggregate(&self) -> Option<u64> {
+        let option = self.options.iter().find(|(name, _)| name == AGGREGATE);
+        option.and_then(|(_, value)| value.parse().ok())
+    }
 }
 
 /// The clock of a recording.

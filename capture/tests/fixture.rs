@@ -1,10 +1,10 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Frame, FrameId, Lost, Mark,
-    MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo,
-    ReadAt, Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, Summary, Symbolized, Tables, Task,
-    TaskId, Thread, ThreadId, Writer,
+    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, FigureKind, Frame, FrameId,
+    Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId,
+    Pseudo, ReadAt, Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, SumKind, Summary,
+    Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -174,6 +174,23 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
 pub(crate) fn events() -> Vec<Event> {
+    let mut events = events_of_1_2();
+    let stack = NodeId(3);
+    let more = [
+        Action::Sum { kind: SumKind::Allocated, stack, blocks: 3, bytes: 5_000_000_000 },
+        Action::Sum { kind: SumKind::Peak, stack: NodeId(5), blocks: u64::MAX, bytes: 0 },
+        Action::Figure { kind: FigureKind::FreesFromBefore, value: 300 },
+        Action::Figure { kind: FigureKind::BreakBytes, value: 4096_u64.wrapping_neg() },
+        Action::Snapshot,
+    ];
+    let more = (40..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
+    let before_the_end = events.len() - 2;
+    events.splice(before_the_end..before_the_end, more);
+    events
+}
+
+/// All events, as the golden file of format 1.2 has them.
+pub(crate) fn events_of_1_2() -> Vec<Event> {
     let mut events = events_of_1_1();
     let (pool, stack) = (StringId(4), NodeId(3));
     let more = [

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod aggregating;
 pub(crate) mod attach;
 mod cache;
 pub(crate) mod check;

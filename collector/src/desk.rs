@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::commands::Answer;
 use crate::listener::Host;
 use crate::orders::{Mark, Order};
+use crate::session::Taken;
 use crate::snapshot;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,21 @@ use std::sync::{Arc, mpsc};
 const NOTHING_KEPT: &str =
     "this process is only looked at, by top: nothing of its recording is kept. top -o FILE keeps a capture";
 
+/// What is kept of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    All,
+    /// An aggregated capture, which has snapshots of its own.
+    Totals,
+    Nothing,
+}
+
 /// What is wanted is passed on to the writer's thread, or to whoever answers agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     /// The capture.
     pub(crate) path: PathBuf,
-    /// False where nothing of it is kept.
-    pub(crate) keeps: bool,
+    pub(crate) keeps: Keeps,
     pub(crate) clock: Clock,
     pub(crate) orders: mpsc::Sender<Order>,
     pub(crate) host: Arc<Host>,
@@ -36,14 +45,19 @@ impl Desk {
     }
 
     /// Writes a capture of all up to now: see [`crate::Session::snapshot`].
-    pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<(), Error> {
+    pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<Taken, Error> {
         let failed = |source| Error::Capture { path: output.to_owned(), source };
         // One that comes before the first thread has nothing to be marked in.
-        self.mark(pid, &output.file_stem().unwrap_or_default().to_string_lossy())?;
+        let name = output.file_stem().unwrap_or_default().to_string_lossy();
+        self.mark(pid, &name)?;
+        if self.keeps == Keeps::Totals {
+            return Ok(Taken::Mark(name.into_owned()));
+        }
         let (asked, answer) = mpsc::channel();
         self.orders.send(Order::SoFar(asked)).map_err(|_| Error::Crashed)?;
         let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
-        snapshot::write(&self.path, &so_far, output).map_err(failed)
+        snapshot::write(&self.path, &so_far, output).map_err(failed)?;
+        Ok(Taken::Capture)
     }
 
     /// Obeys a command, in the thread that has heard it.
@@ -58,13 +72,13 @@ impl Desk {
             {
                 Err(format!("process {pid} is not recorded by this collector"))
             }
-            ["snapshot" | "capture", _, ..] if !self.keeps => Err(NOTHING_KEPT.to_string()),
+            ["snapshot" | "capture", _, ..] if self.keeps == Keeps::Nothing => Err(NOTHING_KEPT.to_string()),
             ["capture", _] => Ok(std::path::absolute(&self.path)
                 .unwrap_or_else(|_| self.path.clone())
                 .display()
                 .to_string()),
             ["snapshot", pid, output] => match self.snapshot(pid.parse().ok(), Path::new(output)) {
-                Ok(()) => Ok(format!("wrote {output}")),
+                Ok(taken) => Ok(taken.told(output)),
                 Err(error) => Err(error.to_string()),
             },
             ["mark", pid, name] => match self.mark(pid.parse().ok(), name) {

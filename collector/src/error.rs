@@ -30,6 +30,12 @@ pub enum Error {
     /// A thread of the collector ended by a panic: a defect of the collector.
     #[error("the collector has failed; what it wrote until then can be opened. Please report this.")]
     Crashed,
+    /// What is kept of the recording in place of its events could not be written.
+    #[error("the recording has ended early: {source}")]
+    Distil {
+        /// What went wrong.
+        source: capture::Error,
+    },
     /// The socket for agents could not be made.
     #[error("cannot listen for agents on {path}: {source}")]
     Listen {

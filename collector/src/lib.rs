@@ -16,6 +16,7 @@
 //!  drain ───── copies rings, checks, merges by time ◄──────────────────┘
 //!     │ queue of batches in merged order, bounded by bytes
 //!  writer ──── stacks, processes, threads, the capture file; at the end names (symbols)
+//!     │ where only something smaller is kept: distiller, which reads what the writer has written
 //!  sampler ─── CPU samples, from the kernel's rings; tells the writer in batches of its own
 //!  counters ── reads memory and processor time of processes from /proc, ten times a second
 //!  keeper ──── holds the robust futex by which agents see that we died
@@ -29,6 +30,7 @@ pub mod launch;
 pub mod target;
 
 mod desk;
+mod distil;
 mod error;
 mod log;
 mod occasions;
@@ -80,12 +82,13 @@ mod unfiled;
 #[doc(hidden)]
 pub mod stages;
 
+pub use distil::{Begin, Distil};
 pub use error::Error;
 pub use log::{Sink, log_to};
 pub use occasions::Occasions;
 pub use options::{OnFull, Options};
 pub use perf::{CpuOptions, Probe, Scope, probe};
-pub use session::{Finished, Progress, Session};
+pub use session::{Finished, Progress, Session, Taken, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;

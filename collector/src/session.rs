@@ -4,7 +4,8 @@ use crate::attach::{self, Refusal};
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
 use crate::counters::{Counters, Subjects};
-use crate::desk::Desk;
+use crate::desk::{Desk, Keeps};
+use crate::distil::{self, Distiller};
 use crate::drain::{Drain, Shared, Work};
 use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
@@ -22,6 +23,7 @@ use crate::{Error, OnFull, Options, symbolize};
 use capture::{CpuSummary, Create, Effort, Metadata, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +54,9 @@ pub struct Session {
     subjects: Subjects,
     /// Hears commands, when it is to.
     ear: Option<Ear>,
+    /// The growing capture where it is not kept itself, and who makes of it what is.
+    passing: Option<Arc<File>>,
+    distiller: Option<Distiller>,
 }
 
 /// How a recording goes, for the progress line.
@@ -69,6 +74,27 @@ pub struct Progress {
     pub processes: u32,
     /// Threads seen.
     pub threads: u32,
+}
+
+/// What has become of the wish for a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A capture of its own.
+    Capture,
+    /// A snapshot in the capture that is written, under the name of this mark.
+    Mark(String),
+}
+
+impl Taken {
+    /// What the user is told, who wanted it in this file.
+    pub fn told(&self, file: &str) -> String {
+        match self {
+            Taken::Capture => format!("wrote {file}"),
+            Taken::Mark(name) => {
+                format!("marked {name}: the recording is aggregated and has a snapshot there, by that name")
+            }
+        }
+    }
 }
 
 /// A finished capture.
@@ -145,7 +171,11 @@ impl Session {
         let flush_every = options.flush_every;
         let inputs = Inputs { queue, samples, readings, orders: given, lookout, flush_every };
         let writer = spawn("writer", move || write(pipeline, inputs, &out))?;
-        let keeps = options.passing.is_none();
+        let keeps = match (&options.passing, options.distils) {
+            (None, _) => Keeps::All,
+            (Some(_), true) => Keeps::Totals,
+            (Some(_), false) => Keeps::Nothing,
+        };
         let desk = Desk { path: options.output, keeps, clock, orders, host: listener.host() };
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
@@ -167,7 +197,20 @@ impl Session {
             desk,
             subjects,
             ear,
+            passing: options.passing,
+            distiller: None,
         })
+    }
+
+    /// Has the capture distilled that goes into [`Options::passing`]: what comes of it is kept in its place.
+    ///
+    /// # Errors
+    /// When there is no such capture, or no thread can be started.
+    pub fn distil(&mut self, begin: distil::Begin) -> Result<(), Error> {
+        let system = |source| Error::System { what: "distil the recording", source };
+        let file = self.passing.clone().ok_or_else(|| system(std::io::ErrorKind::NotFound.into()))?;
+        self.distiller = Some(Distiller::start(begin, file, self.written.clone()).map_err(system)?);
+        Ok(())
     }
 
     /// Where agents connect: the value of `SYSPROF_MEMPROF_SOCKET`.
@@ -208,11 +251,11 @@ impl Session {
     }
 
     /// Writes a whole capture of all up to now to `output`, while the recording goes on, and marks the moment with that
-    /// name.
+    /// name. Where totals are kept, the mark is all: they have a snapshot there.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn snapshot(&self, output: &Path) -> Result<(), Error> {
+    pub fn snapshot(&self, output: &Path) -> Result<Taken, Error> {
         self.desk.snapshot(None, output)
     }
 
@@ -236,7 +279,7 @@ impl Session {
             events: self.shared.counts.events.load(Ordering::Relaxed),
             live_bytes: self.written.live_bytes.load(Ordering::Relaxed),
             lost: self.written.lost.load(Ordering::Relaxed),
-            bytes: self.written.bytes.load(Ordering::Relaxed),
+            bytes: self.written.kept(),
             processes: self.written.processes.load(Ordering::Relaxed),
             threads: self.shared.counts.threads.load(Ordering::Relaxed),
         }
@@ -271,6 +314,8 @@ impl Session {
             desk: Desk { path, clock, orders, host, .. },
             subjects: _,
             ear,
+            passing: _,
+            distiller,
         } = self;
         drop((ear, orders, host));
         drop(counters);
@@ -284,7 +329,14 @@ impl Session {
         let work = drain.join().unwrap_or_default();
         let ended = clock.now();
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
-        let (mut pipeline, writer_cpu_ns) = writer.join().map_err(|_| Error::Crashed)?.map_err(failed)?;
+        let (mut pipeline, writer_cpu_ns) = match writer.join().map_err(|_| Error::Crashed)? {
+            Ok(ended) => ended,
+            Err(error) => {
+                // What is kept ends with what there was; its own failure is the reason of the writer's.
+                distiller.map_or(Ok(()), Distiller::finish)?;
+                return Err(failed(error));
+            }
+        };
         let _ = watcher.join();
         for (pid, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
             let Pipeline { processes, writer, .. } = &mut pipeline;
@@ -320,6 +372,7 @@ impl Session {
                 .then(|| summary.cpu.refused.clone()),
         };
         pipeline.writer.finish(&summary).map_err(failed)?;
+        distiller.map_or(Ok(()), Distiller::finish)?;
         Ok(finished)
     }
 }
@@ -370,7 +423,7 @@ fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
 }
 
 /// Why a capture was not begun.
-pub(crate) fn cannot_create(path: &Path, error: capture::Error) -> Error {
+pub fn cannot_create(path: &Path, error: capture::Error) -> Error {
     match error {
         capture::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
             Error::OutputExists { path: path.to_owned() }

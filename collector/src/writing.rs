@@ -1,6 +1,7 @@
 //! The writer's thread: from the drain thread's batches to the capture.
 
 use crate::clock::thread_cpu_ns;
+use crate::distil::LAG;
 use crate::occasions::Lookout;
 use crate::orders::{Mark, Order, Orders};
 use crate::perf::Samples;
@@ -19,6 +20,60 @@ pub(crate) struct Written {
     pub(crate) lost: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) processes: AtomicU32,
+    /// How far a distiller has read, [`NOBODY`] where there is none, [`FAILED`] where there was one.
+    read: AtomicU64,
+    /// Bytes of what it keeps.
+    kept: AtomicU64,
+}
+
+/// In `read`: nobody distils.
+const NOBODY: u64 = 0;
+/// In `read`: whoever did has failed.
+const FAILED: u64 = u64::MAX;
+
+impl Written {
+    /// From now on somebody distils what is written.
+    pub(crate) fn begin_distilling(&self) {
+        self.distilled(1, 0);
+    }
+
+    /// It was read so far, and so much is kept.
+    pub(crate) fn distilled(&self, read: u64, kept: u64) {
+        // Relaxed: the writer waits for numbers, and reads nothing because of them.
+        self.kept.store(kept, Ordering::Relaxed);
+        self.read.store(read.clamp(NOBODY + 1, FAILED - 1), Ordering::Relaxed);
+    }
+
+    /// Nothing is distilled any more.
+    pub(crate) fn fail_distilling(&self) {
+        // Relaxed: as above.
+        self.read.store(FAILED, Ordering::Relaxed);
+    }
+
+    /// Bytes of what will be there at the end: of the capture, or of what is kept in its place.
+    pub(crate) fn kept(&self) -> u64 {
+        // Relaxed: for display, and for limits that are looked at twice a second.
+        match self.read.load(Ordering::Relaxed) {
+            NOBODY => self.bytes.load(Ordering::Relaxed),
+            _ => self.kept.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Waits while a distiller is far behind. Rings fill up meanwhile, and their policy holds.
+    fn wait_for_distiller(&self, length: u64) -> Result<(), capture::Error> {
+        loop {
+            // Relaxed: nothing else is read because of it.
+            match self.read.load(Ordering::Relaxed) {
+                NOBODY => return Ok(()),
+                FAILED => {
+                    let source = std::io::Error::other("what is kept of the recording could not be written");
+                    return Err(capture::Error::Io { action: "go on".into(), source });
+                }
+                read if length.saturating_sub(read) <= LAG => return Ok(()),
+                _ => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
 }
 
 /// What the writer takes.
@@ -54,6 +109,7 @@ pub(crate) fn write(
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();
             pipeline.take(&mut batch)?;
+            written.wait_for_distiller(pipeline.writer.length())?;
             inputs.queue.finish(batch, bytes);
         }
         inputs.orders.try_iter().for_each(|order| orders.push(order));

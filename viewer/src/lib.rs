@@ -19,6 +19,7 @@
 //! # Ok::<(), viewer::Error>(())
 //! ```
 
+pub mod aggregate;
 pub mod analysis;
 pub mod check;
 pub mod live;

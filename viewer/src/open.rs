@@ -39,6 +39,17 @@ pub enum Error {
         /// Its end.
         to: u64,
     },
+    /// The capture is aggregated, and what was asked for is about single blocks.
+    #[error(
+        "{file} is aggregated: it has totals of each stack at its snapshots, and no single blocks, which {wanted} needs. \
+         Record without --aggregate for that; --max-size with --keep bounds such a recording, and --sample makes it smaller"
+    )]
+    Aggregated {
+        /// The file, as the user named it.
+        file: String,
+        /// What was asked for.
+        wanted: &'static str,
+    },
     /// The view cannot be written; a closed pipe is one reason.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
@@ -80,6 +91,7 @@ pub fn dump(
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, naming);
     let names = dump_names(&tables, options);
+    refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = Dump::new(out, &tables, &names, options, *style);
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -99,6 +111,7 @@ pub fn dump_json(
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, naming);
     let names = dump_names(&tables, options);
+    refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -176,6 +189,14 @@ pub(crate) fn open_reader(path: &Path) -> Result<(Reader, Source), Error> {
     let cut = reader.cut().map(|cut| cut.to_string());
     let source = Source { file, cut, unknown_chunks: reader.skipped() };
     Ok((reader, source))
+}
+
+/// Fails when a capture has no single blocks.
+pub(crate) fn refuse_aggregated(tables: &Tables, source: &Source, wanted: &'static str) -> Result<(), Error> {
+    match tables.metadata.aggregate() {
+        Some(_) => Err(Error::Aggregated { file: source.file.clone(), wanted }),
+        None => Ok(()),
+    }
 }
 
 fn each_event(

@@ -44,10 +44,13 @@ pub(super) enum Kind {
     PoolFree = 25,
     PoolRealloc = 26,
     Mark = 27,
+    Sum = 28,
+    Figure = 29,
+    Snapshot = 30,
 }
 
 impl Kind {
-    const ALL: [Kind; 28] = [
+    const ALL: [Kind; 31] = [
         Kind::Alloc,
         Kind::Free,
         Kind::AlignedAlloc,
@@ -76,6 +79,9 @@ impl Kind {
         Kind::PoolFree,
         Kind::PoolRealloc,
         Kind::Mark,
+        Kind::Sum,
+        Kind::Figure,
+        Kind::Snapshot,
     ];
 
     pub(super) fn of(action: &Action) -> Self {
@@ -108,6 +114,9 @@ impl Kind {
             Action::PoolFree { .. } => Kind::PoolFree,
             Action::PoolRealloc { .. } => Kind::PoolRealloc,
             Action::Mark { .. } => Kind::Mark,
+            Action::Sum { .. } => Kind::Sum,
+            Action::Figure { .. } => Kind::Figure,
+            Action::Snapshot => Kind::Snapshot,
         }
     }
 
@@ -161,7 +170,7 @@ mod tests {
         for (position, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, position);
         }
-        assert_eq!(Kind::from_number(28), None);
+        assert_eq!(Kind::from_number(31), None);
     }
 
     /// Check that the picture above is what is written and read.

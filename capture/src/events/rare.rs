@@ -4,6 +4,7 @@ use std::mem;
 
 use super::bounds::Bounds;
 use super::kind::Kind;
+use crate::aggregate::{FigureKind, SumKind};
 use crate::error::Malformed;
 use crate::event::Action;
 use crate::varint;
@@ -14,6 +15,8 @@ use crate::varint;
 pub(super) struct Places {
     page: u64,
     block: u64,
+    /// That of the last sum.
+    stack: u64,
 }
 
 impl Places {
@@ -68,12 +71,23 @@ impl Places {
                 varint::put(record, stack.0.into());
             }
             Action::Mark { mark } => varint::put(record, mark.0.into()),
+            Action::Sum { kind, stack, blocks, bytes } => {
+                varint::put(record, kind as u64);
+                varint::put_delta(record, mem::replace(&mut self.stack, stack.0.into()), stack.0.into());
+                varint::put(record, blocks);
+                varint::put(record, bytes);
+            }
+            Action::Figure { kind, value } => {
+                varint::put(record, kind as u64);
+                varint::put_delta(record, 0, value);
+            }
             Action::ThreadStart
             | Action::ThreadEnd
             | Action::GapBegin
             | Action::Unsampled
             | Action::Pause
-            | Action::Resume => {}
+            | Action::Resume
+            | Action::Snapshot => {}
             Action::Alloc { .. }
             | Action::Free { .. }
             | Action::ReallocBegin { .. }
@@ -145,6 +159,17 @@ impl Places {
                 stack: bounds.stack(varint::take(record)?)?,
             },
             Kind::Mark => Action::Mark { mark: bounds.mark(varint::take(record)?)? },
+            Kind::Sum => {
+                let kind = SumKind::from_number(varint::take(record)?);
+                self.stack = varint::take_delta(record, self.stack)?;
+                let stack = bounds.stack(self.stack)?;
+                Action::Sum { kind, stack, blocks: varint::take(record)?, bytes: varint::take(record)? }
+            }
+            Kind::Figure => Action::Figure {
+                kind: FigureKind::from_number(varint::take(record)?),
+                value: varint::take_delta(record, 0)?,
+            },
+            Kind::Snapshot => Action::Snapshot,
             _ => return Err(Malformed("an event has an impossible kind")),
         })
     }

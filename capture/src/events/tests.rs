@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{Bounds, Coding, Decoder, Encoder};
+use crate::aggregate::{FigureKind, SumKind};
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::TIME_UNIT_NS;
@@ -79,6 +80,11 @@ fn rare_action() -> impl Strategy<Value = Action> {
         }),
         (0..BOUNDS.marks as u32).prop_map(|mark| Action::Mark { mark: MarkId(mark) }),
         any::<(u64, u64)>().prop_map(|(allocations, frees)| Action::GapEnd { allocations, frees }),
+        (proptest::sample::select(&SumKind::ALL), stack(), any::<(u64, u64)>())
+            .prop_map(|(kind, stack, (blocks, bytes))| Action::Sum { kind, stack, blocks, bytes }),
+        (proptest::sample::select(&FigureKind::ALL), any::<u64>())
+            .prop_map(|(kind, value)| Action::Figure { kind, value }),
+        Just(Action::Snapshot),
     ]
 }
 

@@ -76,7 +76,8 @@ impl<W: Sink> Writer<W> {
             | Action::ReallocEnd { outcome: ReallocOutcome::Block { stack, .. }, .. }
             | Action::Map { stack, .. }
             | Action::Remap { stack, .. }
-            | Action::Break { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len())?,
+            | Action::Break { stack, .. }
+            | Action::Sum { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len())?,
             Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => {
                 known("an event", "process", process.0, self.processes)?;
             }

@@ -35,6 +35,7 @@ Examples:
   sysprof-memprof attach $(pidof nginx)                  all of them in one capture
   sysprof-memprof attach 4711 --sample 512K              cost a few nanoseconds a call, and estimate
   sysprof-memprof attach 4711 --max-size 1G --keep 5     for days: the last captures of 1 GiB each
+  sysprof-memprof attach 4711 --aggregate                totals of stacks for days, no single events
   sysprof-memprof attach 4711 --snapshot-every 10m       moments for diff --from 'snapshot 1' --to 'snapshot 2'")]
 pub(crate) struct Arguments {
     /// The processes

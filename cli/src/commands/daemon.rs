@@ -222,8 +222,8 @@ impl Desk {
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {
         let held = self.held();
         let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
-        session.snapshot(file).map_err(|error| error.to_string())?;
-        Ok(format!("wrote {}", file.display()))
+        let taken = session.snapshot(file).map_err(|error| error.to_string())?;
+        Ok(taken.told(&file.display().to_string()))
     }
 
     fn mark(&self, pid: u32, name: &str) -> Answer {

@@ -1,8 +1,11 @@
 //! What `run` and `record` have in common.
 
+use super::aggregating::{self, in_memory};
+use super::attach::discard;
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
 use crate::values;
+use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session};
@@ -73,6 +76,15 @@ pub(crate) struct Recording {
     /// Mark a snapshot when the live memory has grown so much since the last one
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     on_growth: Option<f64>,
+    /// Keep totals of each stack at snapshots, not every event: the capture's size does not grow with what happens
+    ///
+    /// Such a capture answers what each stack allocated, freed and held up to a snapshot and between two, not what became of
+    /// single blocks. A snapshot is taken each --every, for marks, and when a process ends. The CPU is not sampled.
+    #[arg(long, conflicts_with_all = ["sample", "system"])]
+    aggregate: bool,
+    /// Time between snapshots of --aggregate, at first: it doubles after each 360
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "aggregate", value_parser = values::duration)]
+    every: Duration,
     /// Do not look up function names at the end; views do it then, where the recorded programs and libraries are
     #[arg(long)]
     no_symbolize: bool,
@@ -133,10 +145,14 @@ impl Recording {
             stack_bytes: self.cpu_stack,
             scope,
         });
+        let aggregates =
+            self.aggregate.then(in_memory).transpose().context("cannot get memory for the recording")?;
+        let (output, replace) = (kind.output.clone(), self.force);
         let options = Options {
             output: kind.output,
-            passing: kind.passing,
-            flush_every: if kind.is_watched { WATCHED } else { Options::FLUSH },
+            passing: aggregates.clone().or(kind.passing),
+            distils: aggregates.is_some(),
+            flush_every: if kind.is_watched || aggregates.is_some() { WATCHED } else { Options::FLUSH },
             replace: self.force,
             command: kind.command,
             store_command: !self.no_cmdline,
@@ -162,10 +178,27 @@ impl Recording {
             cpu,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         };
-        Session::start(options).map_err(|error| match error {
+        let failed = |error| match error {
             Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } => Failure::usage(error),
             error => Failure::new(FAILED, error),
-        })
+        };
+        let mut session = Session::start(options).map_err(failed)?;
+        let Some(file) = aggregates else { return Ok(session) };
+        match aggregating::begin(&file, self.every, &output, replace) {
+            Ok(begin) => {
+                session.distil(begin).map_err(failed)?;
+                Ok(session)
+            }
+            Err(failure) => {
+                discard(session, None);
+                Err(failure)
+            }
+        }
+    }
+
+    /// True when no single events are kept.
+    pub(crate) fn is_aggregated(&self) -> bool {
+        self.aggregate
     }
 
     /// Where those take names from who look at it while it grows.
@@ -176,7 +209,7 @@ impl Recording {
     /// Whose work is sampled.
     fn scope(&self, kind: &Kind) -> Option<Scope> {
         match kind.target {
-            _ if self.no_cpu => None,
+            _ if self.no_cpu || self.aggregate => None,
             _ if self.system => Some(Scope::System),
             target => target.map(|pid| Scope::Tree { pid, follow: kind.follow }),
         }

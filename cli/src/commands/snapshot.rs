@@ -49,7 +49,7 @@ pub(crate) fn take(session: &Session) {
         return;
     }
     match session.snapshot(&file) {
-        Ok(()) => message::note(&format!("wrote {}", file.display())),
+        Ok(taken) => message::note(&taken.told(&file.display().to_string())),
         Err(error) => message::warning(&error.to_string()),
     }
 }

@@ -39,6 +39,7 @@ mod sites;
 mod spread;
 mod tally;
 mod thread;
+mod totals;
 mod watch;
 
 mod allocator;
@@ -94,7 +95,7 @@ pub use peak::Moment;
 pub use pools::PoolEvents;
 pub use process_name::process_name;
 pub use profile::{
-    Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Span,
+    Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };
 pub use resident::{processor_time, resident};
 pub use samples::SampleSites;
@@ -108,5 +109,6 @@ pub use stacks::{Group, Row, groups, rows};
 pub use state::{StackState, StateShare, stack_states, state_share};
 pub use tally::Tally;
 pub use timeline::{Bucket, Timeline};
+pub use totals::Totals;
 pub use tree::{Tree, TreeNode};
-pub use watch::{Birth, Death, End, Instant, Left, Life, Watch};
+pub use watch::{Birth, Death, End, Instant, Left, Life, Moved, Watch};

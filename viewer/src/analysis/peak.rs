@@ -74,6 +74,34 @@ impl Peak {
     }
 
     /// What is held now.
+    /// Changes what a row holds, as part of a step of which only the end is known.
+    pub(super) fn shift(&mut self, sites: &mut Sites, site: SiteId, by: Counted) {
+        self.settle(sites);
+        self.change(sites, site, by);
+    }
+
+    /// The end of such a step.
+    pub(super) fn look(&mut self, at: Instant) {
+        self.standing |= self.top.raise(self.held, at);
+    }
+
+    /// Takes the moment of the peak from somebody who knows it, and the rows' shares, too.
+    pub(super) fn told(&mut self, at: Instant) {
+        self.top = Moment { held: self.top.held, position: at.position, time: at.time };
+    }
+
+    /// The peak so far.
+    pub(super) fn top(&self) -> Moment {
+        self.top
+    }
+
+    /// Gives rows their shares of the peak so far.
+    pub(super) fn settle(&mut self, sites: &mut Sites) {
+        if self.standing {
+            self.copy(sites);
+        }
+    }
+
     pub(super) fn held(&self) -> Amount {
         self.held
     }

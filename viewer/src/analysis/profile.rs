@@ -32,6 +32,8 @@ pub struct Profile {
     pub span: Span,
     /// Heaps of the programs' own, in order of first use; none when a range was counted, or one of them.
     pub pools: Vec<PoolProfile>,
+    /// The snapshots in the part that was counted; none in a capture of single events.
+    pub snapshots: Option<Snapshots>,
     /// Events read.
     pub events: u64,
     /// Events of threads that the capture does not define, and of processes that had ended: not counted.
@@ -139,6 +141,28 @@ impl Anomalies {
         self.paused_allocations += other.paused_allocations;
         self.paused_frees += other.paused_frees;
         self.conflicts += other.conflicts;
+    }
+}
+
+/// The snapshots of an aggregated capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshots {
+    /// How many.
+    pub count: u64,
+    /// When the first one was, nanoseconds since the recording began.
+    pub first: u64,
+    /// When the last one was.
+    pub last: u64,
+}
+
+impl Snapshots {
+    /// Adds the next one.
+    pub(super) fn add(&mut self, time: u64) {
+        if self.count == 0 {
+            self.first = time;
+        }
+        self.last = time;
+        self.count += 1;
     }
 }
 

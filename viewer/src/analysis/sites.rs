@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
 
 /// Position of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct SiteId(pub(super) u32);
 
 const NONE: u32 = u32::MAX;

@@ -12,8 +12,8 @@
 
 use super::cost::Amount;
 use super::estimate::Estimator;
-use super::watch::{Birth, Death, End, Instant, Life, Watch};
-use capture::{Event, Sampling};
+use super::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
+use capture::{Action, Ended, Event, NodeId, ProcessId, Sampling};
 use serde::{Deserialize, Serialize};
 
 /// A step of time.
@@ -192,10 +192,33 @@ impl Watch for Timeline {
         self.held -= block;
     }
 
+    fn moved(&mut self, at: Instant, _: ProcessId, _: NodeId, moved: &Moved) {
+        if self.is_in(at) {
+            self.reach(at.time);
+            if let Some(bucket) = self.buckets.last_mut() {
+                bucket.allocated += moved.allocated;
+                bucket.freed += moved.freed;
+            }
+        }
+        self.held += moved.live;
+    }
+
+    fn left(&mut self, at: Instant, _: ProcessId, _: NodeId, held: Amount, _: Ended) {
+        if self.is_in(at) {
+            self.reach(at.time);
+        }
+        self.held -= held;
+    }
+
     /// Only here a step learns what is held at its end: blocks that die when all events are over were held to the end.
-    fn event(&mut self, _: Instant, _: &Event) {
+    fn event(&mut self, _: Instant, event: &Event) {
+        // Of sums, what was held together is known when all are there.
+        let is_whole = event.action == Action::Snapshot;
         if let Some(bucket) = self.buckets.last_mut() {
             bucket.held = self.held;
+            if is_whole && self.held.bytes > bucket.peak.bytes {
+                bucket.peak = self.held;
+            }
         }
         self.settled = self.held;
     }

@@ -13,6 +13,7 @@
 //!
 //! Memory is the observer's own matter: what it keeps with a block is paid for each live block.
 
+use super::cost::Amount;
 use capture::{Ended, Event, NodeId, ProcessId, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -32,8 +33,27 @@ pub trait Watch {
     /// The life of a block is over.
     fn died(&mut self, life: &Life<Self::Kept>, death: &Death);
 
+    /// In an aggregated capture, so much has become of a stack's blocks since the last snapshot.
+    fn moved(&mut self, _at: Instant, _process: ProcessId, _node: NodeId, _moved: &Moved) {}
+
+    /// In an aggregated capture, so much of a stack is left, since its process has ended or events have.
+    fn left(&mut self, _at: Instant, _process: ProcessId, _node: NodeId, _held: Amount, _ended: Ended) {}
+
     /// An event was counted, and all births and deaths in it were told.
     fn event(&mut self, _at: Instant, _event: &Event) {}
+}
+
+/// What became of the blocks of a stack between two snapshots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Allocated.
+    pub allocated: Amount,
+    /// Freed.
+    pub freed: Amount,
+    /// The part of it that was temporary.
+    pub temporary: Amount,
+    /// The change of what is live.
+    pub live: Amount,
 }
 
 /// Sees nothing.

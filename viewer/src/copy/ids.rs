@@ -6,31 +6,21 @@ use capture::{
 };
 
 /// New ids by old ones. Processes, threads, tasks and marks keep theirs: their rows are never joined.
-pub(super) struct Ids {
+#[derive(Default)]
+pub(crate) struct Ids {
     strings: Vec<StringId>,
+    modules: Vec<ModuleId>,
+    frames: Vec<FrameId>,
+    /// By frame, whether its names are written.
+    named: Vec<bool>,
     nodes: Vec<NodeId>,
 }
 
 impl Ids {
     /// Writes all rows.
     pub(super) fn write<S: Sink>(tables: &Tables, writer: &mut Writer<S>) -> Result<Ids, Error> {
-        let strings: Vec<StringId> =
-            tables.strings.iter().map(|text| writer.string(text)).collect::<Result<_, _>>()?;
-        let of = |id: StringId| strings.get(id.index()).copied();
-        let modules: Vec<ModuleId> =
-            tables.modules.iter().map(|module| writer.module(module.clone())).collect::<Result<_, _>>()?;
-        let frames = frames(tables, &modules, writer)?;
-        for (symbol, frame) in tables.symbols.iter().zip(&frames) {
-            let Some(symbol) = symbol else { continue };
-            let name = |name: &SourceFrame| SourceFrame {
-                function: name.function.and_then(of),
-                file: name.file.and_then(of),
-                line: name.line,
-            };
-            let names = symbol.names.iter().map(name).collect();
-            writer.symbolized(Symbolized { frame: *frame, names, reason: symbol.reason.and_then(of) })?;
-        }
-        let nodes = nodes(tables, &frames, writer)?;
+        let mut ids = Ids::default();
+        ids.grow(tables, writer)?;
         for process in &tables.processes {
             writer.process(process.clone())?;
         }
@@ -41,13 +31,57 @@ impl Ids {
             writer.task(task.clone())?;
         }
         for mark in &tables.marks {
-            let name = of(mark.name).unwrap_or_default();
+            let name = ids.strings.get(mark.name.index()).copied().unwrap_or_default();
             writer.mark(Mark { name, ..*mark })?;
         }
-        Ok(Ids { strings, nodes })
+        Ok(ids)
     }
 
-    fn string(&self, id: StringId) -> StringId {
+    /// Writes the rows of stacks and names that have come since the last time.
+    pub(crate) fn grow<S: Sink>(&mut self, tables: &Tables, writer: &mut Writer<S>) -> Result<(), Error> {
+        for text in tables.strings.iter().skip(self.strings.len()) {
+            self.strings.push(writer.string(text)?);
+        }
+        for module in tables.modules.iter().skip(self.modules.len()) {
+            self.modules.push(writer.module(module.clone())?);
+        }
+        for frame in tables.frames.iter().skip(self.frames.len()) {
+            let frame = match *frame {
+                Frame::Code { module, address, exact } => {
+                    let module = module.and_then(|module| self.modules.get(module.index()).copied());
+                    Frame::Code { module, address, exact }
+                }
+                Frame::Pseudo(pseudo) => Frame::Pseudo(pseudo),
+            };
+            self.frames.push(writer.frame(frame)?);
+        }
+        self.named.resize(self.frames.len(), false);
+        let of = |id: StringId| self.strings.get(id.index()).copied();
+        for ((symbol, frame), is_named) in tables.symbols.iter().zip(&self.frames).zip(&mut self.named) {
+            let Some(symbol) = symbol.as_ref().filter(|_| !*is_named) else { continue };
+            let name = |name: &SourceFrame| SourceFrame {
+                function: name.function.and_then(of),
+                file: name.file.and_then(of),
+                line: name.line,
+            };
+            let names = symbol.names.iter().map(name).collect();
+            writer.symbolized(Symbolized { frame: *frame, names, reason: symbol.reason.and_then(of) })?;
+            *is_named = true;
+        }
+        if self.nodes.is_empty() {
+            self.nodes.push(NodeId::ROOT);
+        }
+        // Parents come before their children, so theirs are known.
+        for node in tables.nodes.iter().skip(self.nodes.len()) {
+            let parent = self.nodes.get(node.parent.index()).copied().unwrap_or(NodeId::ROOT);
+            let frame = self.frames.get(node.frame.index()).copied().unwrap_or_default();
+            self.nodes.push(writer.node(parent, frame)?);
+        }
+        Ok(())
+    }
+
+    /// A name's id in the other capture.
+    pub(crate) fn string(&self, id: StringId) -> StringId {
         self.strings.get(id.index()).copied().unwrap_or(id)
     }
 
@@ -56,14 +90,15 @@ impl Ids {
     }
 
     /// The same event of the other capture.
-    pub(super) fn event(&self, mut event: Event) -> Event {
+    pub(crate) fn event(&self, mut event: Event) -> Event {
         match &mut event.action {
             Action::Alloc { stack, .. }
             | Action::Free { stack, .. }
             | Action::ReallocEnd { outcome: ReallocOutcome::Block { stack, .. }, .. }
             | Action::Map { stack, .. }
             | Action::Remap { stack, .. }
-            | Action::Break { stack, .. } => *stack = self.node(*stack),
+            | Action::Break { stack, .. }
+            | Action::Sum { stack, .. } => *stack = self.node(*stack),
             Action::PoolAlloc { pool, stack, .. } | Action::PoolRealloc { pool, stack, .. } => {
                 (*pool, *stack) = (self.string(*pool), self.node(*stack));
             }
@@ -82,7 +117,9 @@ impl Ids {
             | Action::GapBegin
             | Action::GapEnd { .. }
             | Action::Pause
-            | Action::Resume => {}
+            | Action::Resume
+            | Action::Figure { .. }
+            | Action::Snapshot => {}
         }
         event
     }
@@ -91,32 +128,4 @@ impl Ids {
     pub(super) fn sample(&self, sample: Sample) -> Sample {
         Sample { stack: self.node(sample.stack), ..sample }
     }
-}
-
-fn frames<S: Sink>(
-    tables: &Tables,
-    modules: &[ModuleId],
-    writer: &mut Writer<S>,
-) -> Result<Vec<FrameId>, Error> {
-    let frame = |frame: &Frame| {
-        writer.frame(match *frame {
-            Frame::Code { module, address, exact } => {
-                let module = module.and_then(|module| modules.get(module.index()).copied());
-                Frame::Code { module, address, exact }
-            }
-            Frame::Pseudo(pseudo) => Frame::Pseudo(pseudo),
-        })
-    };
-    tables.frames.iter().map(frame).collect()
-}
-
-/// Parents come before their children, so theirs are known.
-fn nodes<S: Sink>(tables: &Tables, frames: &[FrameId], writer: &mut Writer<S>) -> Result<Vec<NodeId>, Error> {
-    let mut nodes = vec![NodeId::ROOT];
-    for node in tables.nodes.iter().skip(1) {
-        let parent = nodes.get(node.parent.index()).copied().unwrap_or(NodeId::ROOT);
-        let frame = frames.get(node.frame.index()).copied().unwrap_or_default();
-        nodes.push(writer.node(parent, frame)?);
-    }
-    Ok(nodes)
 }

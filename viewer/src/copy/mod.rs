@@ -16,7 +16,7 @@ pub use redaction::Redaction;
 use crate::open::{Error, named, open_reader};
 use crate::symbolize::{LookedUp, Naming};
 use capture::{Error as CaptureError, Event, Reader, Sink, Summary, Tables, Writer};
-use ids::Ids;
+pub(crate) use ids::Ids;
 use std::path::Path;
 
 /// What a copy holds.

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Load, Watch};
 use crate::loaded::Loaded;
-use crate::open::Error;
+use crate::open::{Error, refuse_aggregated};
 use capture::{Event, Sampling};
 
 /// The events of a capture, as often as a format needs them.
@@ -25,6 +25,7 @@ impl Events for Vec<Event> {
 /// Shows the life of every block to an observer, and gives it back. What a growing file has got since it was counted is
 /// left out.
 pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
+    refuse_aggregated(&loaded.tables, &loaded.source, "a format with the life of every block")?;
     let mut load = Load::watched(&loaded.tables, watch);
     let mut left = loaded.profile.events;
     events.each(&mut |event| {

@@ -189,6 +189,11 @@ impl<'a> Dump<'a> {
                 };
                 EventFields { name: Some(self.tables.string(mark.name)), ..kind(what) }
             }
+            Action::Sum { stack, bytes, .. } => {
+                with_stack(stack, EventFields { size: Some(bytes), ..kind("sum") })
+            }
+            Action::Figure { .. } => kind("figure"),
+            Action::Snapshot => kind("snapshot"),
             Action::GapBegin => kind("gap_begin"),
             Action::GapEnd { allocations, frees } => {
                 EventFields { allocations: Some(allocations), frees: Some(frees), ..kind("gap_end") }

@@ -31,6 +31,7 @@ struct Document<'a> {
     clock: &'static str,
     options: BTreeMap<&'a str, &'a str>,
     sample_interval: Option<u64>,
+    aggregated: Option<Aggregated>,
     duration_ns: u64,
     events: u64,
     threads: usize,
@@ -75,6 +76,15 @@ struct Totals {
     #[serde(flatten, with = "AnomalyFields")]
     anomalies: Anomalies,
     stray_events: u64,
+}
+
+/// The snapshots of an aggregated capture.
+#[derive(Serialize)]
+struct Aggregated {
+    every_ns: u64,
+    snapshots: u64,
+    first_ns: u64,
+    last_ns: u64,
 }
 
 /// Standard errors of the totals of a sampled capture.
@@ -271,6 +281,12 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         },
         options: metadata.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         sample_interval: profile.sampling.map(Sampling::interval),
+        aggregated: metadata.aggregate().zip(profile.snapshots).map(|(every_ns, snapshots)| Aggregated {
+            every_ns,
+            snapshots: snapshots.count,
+            first_ns: snapshots.first,
+            last_ns: snapshots.last,
+        }),
         duration_ns: loaded.duration_ns(),
         events: profile.events,
         threads: tables.threads.len(),

@@ -70,7 +70,9 @@ impl Moments {
 
     /// Finds the index of a large capture, or makes it with a pass over everything.
     pub(super) fn prepare(&mut self) -> Result<(), Error> {
-        if self.is_prepared || self.heap.is_some() {
+        // Totals are counted as fast as an index is read.
+        let is_aggregated = self.reader.tables().metadata.aggregate().is_some();
+        if self.is_prepared || self.heap.is_some() || is_aggregated {
             return Ok(());
         }
         self.is_prepared = true;

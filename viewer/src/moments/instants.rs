@@ -4,7 +4,7 @@ use super::{Moments, START};
 use crate::analysis::{Instant, Share};
 use crate::open::Error;
 use crate::query::{Anchor, Unknown, When};
-use capture::{Action, Mark, MarkId};
+use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 
 impl Moments {
     /// The place of a moment.
@@ -23,10 +23,36 @@ impl Moments {
             Anchor::Share(share) => self.at_time(part_of(*share, self.duration()))?,
             Anchor::Mark(name) => self.at_mark(name)?,
         };
-        match when.offset {
-            0 => Ok(instant),
-            offset => self.at_time(instant.time.saturating_add(offset)),
+        let instant = match when.offset {
+            0 => instant,
+            offset => self.at_time(instant.time.saturating_add(offset))?,
+        };
+        match when.anchor {
+            Anchor::Mark(_) | Anchor::End if when.offset == 0 => Ok(instant),
+            _ => self.known(instant),
         }
+    }
+
+    /// The moment itself; in an aggregated capture, the last one before it of which something is known.
+    fn known(&mut self, instant: Instant) -> Result<Instant, Error> {
+        if self.reader.tables().metadata.aggregate().is_none() {
+            return Ok(instant);
+        }
+        if self.snapshots.is_none() {
+            let mut snapshots = Vec::new();
+            let read = self.batches(0, |position, events| {
+                let ends = (position + 1..).zip(events).filter(|(_, event)| event.action == Action::Snapshot);
+                snapshots.extend(ends.map(|(position, event)| Instant { position, time: event.time }));
+                true
+            });
+            self.note_damage(read)?;
+            self.snapshots = Some(snapshots);
+        }
+        let snapshots = self.snapshots.get_or_insert_default();
+        // Stored times are less than a unit beside those of the events.
+        let is_before = |snapshot: &Instant| snapshot.time < instant.time.saturating_add(TIME_UNIT_NS);
+        let last = snapshots.partition_point(is_before).checked_sub(1);
+        Ok(last.map_or(START, |last| snapshots[last]))
     }
 
     /// After the last event up to which none was later than this: before the first one that was.

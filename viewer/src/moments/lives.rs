@@ -24,6 +24,7 @@ impl Moments {
     /// Those of [`Self::profile`].
     pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
         if lens.asks_for_threads() {
+            self.needs_blocks("a choice of threads")?;
             self.tell_threads_apart();
         }
         let profile = self.profile(query)?;
@@ -43,6 +44,7 @@ impl Moments {
     ) -> Result<Loaded, Error> {
         let by_threads = lens.asks_for_threads();
         if by_threads {
+            self.needs_blocks("a choice of threads")?;
             self.tell_threads_apart();
         }
         let (profile, young) = match suppressions.older_than_ns {
@@ -94,6 +96,7 @@ impl Moments {
         selection: Option<Selection<'f>>,
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Profile, W), Error> {
+        self.needs_blocks("what single blocks have lived through")?;
         self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
         let tables = self.reader.tables();

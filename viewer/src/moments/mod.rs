@@ -16,7 +16,7 @@ mod replay;
 
 use crate::analysis::{Counters, Instant, Profile, SampleSites, Span};
 use crate::loaded::{Loaded, Source};
-use crate::open::{Error, named, open_reader};
+use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::Naming;
@@ -41,6 +41,8 @@ pub struct Moments {
     index: Option<SideIndex>,
     is_prepared: bool,
     by_threads: bool,
+    /// Of an aggregated capture, the end of each snapshot, once it was asked for.
+    snapshots: Option<Vec<Instant>>,
     /// Whoever asks sets it when the answer is not wanted any more.
     stop: Option<Arc<AtomicBool>>,
 }
@@ -73,6 +75,7 @@ impl Moments {
             index: None,
             is_prepared: false,
             by_threads: false,
+            snapshots: None,
             stop: None,
         })
     }
@@ -93,6 +96,9 @@ impl Moments {
         self.choose(query.heap.as_deref())?;
         self.prepare()?;
         let span = self.span(&query.part)?;
+        if query.filter.divides_stacks() {
+            self.needs_blocks("a choice of threads or sizes")?;
+        }
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
             return self.count(span, Some(&query.filter));
@@ -139,8 +145,16 @@ impl Moments {
         self.note_damage(read)
     }
 
+    /// Fails when the capture has no single blocks.
+    fn needs_blocks(&self, wanted: &'static str) -> Result<(), Error> {
+        refuse_aggregated(self.reader.tables(), &self.source, wanted)
+    }
+
     /// Turns to a heap by its name.
     fn choose(&mut self, name: Option<&str>) -> Result<(), Error> {
+        if name.is_some() {
+            self.needs_blocks("a heap of the program's own")?;
+        }
         let strings = &self.reader.tables().strings;
         // Names are in a file once. One that is not there is that of no pool.
         let place = |name: &str| strings.iter().position(|known| known == name);

@@ -7,7 +7,7 @@
 //! ```
 
 use super::escape::{escape, fit};
-use super::headline::{counted_losses, span_at};
+use super::headline::{counted_losses, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
 use super::place::{chain, detail, fit_name};
 use super::style::{Role, Style};
@@ -103,6 +103,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         signed_bytes(grown.bytes),
         signed_bytes(shrunk.bytes)
     )?;
+    snapshot_note(out, &compared.loaded, style)?;
     if *two_captures {
         matched(out, diff, metric)?;
     }

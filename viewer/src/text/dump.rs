@@ -126,6 +126,11 @@ impl<'a> Dump<'a> {
                 };
                 (kind, self.name(mark.name), None)
             }
+            Action::Sum { kind, stack, blocks, bytes } => {
+                ("sum", format!("{kind:?} {} {bytes}", counted(blocks, "block")), Some(stack))
+            }
+            Action::Figure { kind, value } => ("figure", format!("{kind:?} {value}"), None),
+            Action::Snapshot => ("snapshot", String::new(), None),
             Action::GapBegin => ("gap begin", String::new(), None),
             Action::GapEnd { allocations, frees } => {
                 let (allocations, frees) = (counted(allocations, "allocation"), counted(frees, "free"));

@@ -95,10 +95,27 @@ fn hidden(out: &mut dyn Write, seen: &Seen, metric: Metric, style: &Style) -> io
 /// One line for each thing that makes the numbers less than the truth, after one that says when they are estimates.
 pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     estimate::note(out, loaded, style)?;
+    snapshot_note(out, loaded, style)?;
     for warning in warning_texts(loaded) {
         writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
     }
     Ok(())
+}
+
+/// Which moments of an aggregated capture are shown.
+pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    if loaded.tables.metadata.aggregate().is_none() {
+        return Ok(());
+    }
+    let text = match loaded.profile.span {
+        Span::Whole => return Ok(()),
+        Span::At(_) => "  aggregated: this is the last snapshot that is not after the moment asked for",
+        Span::Range { .. } => {
+            "  aggregated: these are the last snapshots that are not after the moments asked for; what is still \
+             allocated is what stacks have grown by"
+        }
+    };
+    writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
 /// Why numbers may be less than the truth, as far as events are missing.

@@ -10,6 +10,7 @@ use crate::analysis::{Amount, Metric, Span, process_name, stack_states, state_sh
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
+use capture::aggregate::AGGREGATE;
 use capture::{Clock, CounterKind, ProcessId};
 use std::io::{self, Write};
 
@@ -114,7 +115,15 @@ fn recording(loaded: &Loaded) -> Facts {
     if pauses.pauses > 0 {
         facts.push(fact("pauses", format!("{}, for {}", count(pauses.pauses), duration(pauses.time))));
     }
-    facts.extend(metadata.options.iter().map(|(name, value)| fact(name, escape(value))));
+    if let Some((every, snapshots)) = metadata.aggregate().zip(loaded.profile.snapshots) {
+        let (first, last) = (duration(snapshots.first), duration(snapshots.last));
+        facts.push(fact("aggregated", "totals of each stack at snapshots, no single blocks"));
+        let shown =
+            format!("{}, from {first} to {last}, at first each {}", count(snapshots.count), duration(every));
+        facts.push(fact("snapshots", shown));
+    }
+    let options = metadata.options.iter().filter(|(name, _)| name != AGGREGATE);
+    facts.extend(options.map(|(name, value)| fact(name, escape(value))));
     facts
 }
 

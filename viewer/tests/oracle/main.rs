@@ -1,5 +1,6 @@
 //! The streaming pass against a replay that does everything the slow way.
 
+mod aggregated;
 mod kept;
 mod lives;
 mod looks;

@@ -1,5 +1,6 @@
 //! The recording that is looked at: one of our own, or one that somebody else makes.
 
+use super::super::aggregating::in_memory;
 use super::super::attach::{attach_all, collector_of, discard};
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
@@ -14,7 +15,7 @@ use collector::Session;
 use collector::attach::make_doorbell;
 use collector::commands::ask;
 use collector::launch::Signals;
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,13 +65,19 @@ impl Subject {
 
     /// A recording of our own: in memory, unless the user wants to keep it.
     fn attach(arguments: &Arguments) -> Result<Subject, Failure> {
+        if arguments.recording.is_aggregated() {
+            return Err(Failure::usage(anyhow!(
+                "top shows what happens meanwhile, and --aggregate keeps no events: leave it out. Of an aggregated recording \
+                 that somebody makes, top shows the snapshots"
+            )));
+        }
         let kept = arguments.recording.output.as_deref();
         let passing = match kept {
             Some(path) => {
                 output::check(path, arguments.recording.force)?;
                 None
             }
-            None => Some(Arc::new(in_memory().context("cannot get memory for the recording")?)),
+            None => Some(in_memory().context("cannot get memory for the recording")?),
         };
         let session = arguments.recording.start(Kind {
             output: kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned),
@@ -198,9 +205,4 @@ impl Subject {
         view::after_recording(&finished, quiet);
         Ok(())
     }
-}
-
-/// A file that is in no folder.
-fn in_memory() -> std::io::Result<File> {
-    Ok(File::from(memfd_create("sysprof-memprof-top", MemfdFlags::CLOEXEC)?))
 }

@@ -4,9 +4,10 @@ use super::History;
 use super::crossing::Crossings;
 use super::slices::Slices;
 use super::spectrum::Spectrum;
+use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
-use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
-use capture::{Event, Sampling, Tables};
+use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
+use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
 
 /// Writes the history of the pass that it observes.
 #[derive(Debug)]
@@ -64,6 +65,14 @@ impl Watch for Recorder {
             End::Displaced { .. } => {}
         }
         self.slices.block_died(life, death, block);
+    }
+
+    fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {
+        self.slices.moved(at, process, node, moved);
+    }
+
+    fn left(&mut self, at: Instant, process: ProcessId, node: NodeId, held: Amount, ended: Ended) {
+        self.slices.left(at, process, node, held, ended);
     }
 
     fn event(&mut self, at: Instant, event: &Event) {

@@ -7,8 +7,8 @@ use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::hash::Seed;
 use crate::analysis::sites::{SiteId, Sites};
-use crate::analysis::watch::{Birth, Death, End, Instant, Life, Watch};
-use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables, ThreadId};
+use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
+use capture::{Action, Ended, Event, NodeId, ProcessId, Sampling, Tables, ThreadId};
 
 /// Writes the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved state.
 #[derive(Debug)]
@@ -88,12 +88,7 @@ impl Slices {
             // It still lives when the recording ends.
             End::Left { ended: Ended::Running, .. } => return,
             End::Left { .. } => {
-                self.advance(death.at);
-                if self.last.position < death.at.position {
-                    let changes = self.take_changes();
-                    self.slicer.before_end(death.at, changes);
-                    self.last = death.at;
-                }
+                self.before_end(death.at);
             }
             End::Freed { is_temporary, .. } => {
                 self.advance(death.at);
@@ -118,6 +113,16 @@ impl Slices {
         }
         self.open[place] += change;
         self.slicer.change(change);
+    }
+
+    /// Ends the open slice before a process does, once for each.
+    fn before_end(&mut self, at: Instant) {
+        self.advance(at);
+        if self.last.position < at.position {
+            let changes = self.take_changes();
+            self.slicer.before_end(at, changes);
+            self.last = at;
+        }
     }
 
     #[inline]
@@ -150,9 +155,28 @@ impl Watch for Slices {
         self.block_died(life, death, block);
     }
 
-    fn event(&mut self, at: Instant, _: &Event) {
+    fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {
         if at.position > self.begin.position {
+            self.advance(at);
+            let Moved { allocated, temporary, live, .. } = *moved;
+            self.change(process, node, Flow { live, allocated, temporary });
+        }
+    }
+
+    fn left(&mut self, at: Instant, process: ProcessId, node: NodeId, held: Amount, ended: Ended) {
+        if at.position > self.begin.position && ended != Ended::Running {
             self.slicer.stand();
+            self.before_end(at);
+            self.change(process, node, Flow { live: -held, ..Flow::default() });
+        }
+    }
+
+    fn event(&mut self, at: Instant, event: &Event) {
+        if at.position > self.begin.position {
+            // Of sums, what was live together is known when all are there.
+            if !matches!(event.action, Action::Sum { .. } | Action::Figure { .. }) {
+                self.slicer.stand();
+            }
             self.last = at;
         }
     }

@@ -48,7 +48,9 @@ impl<W: Watch> Load<'_, W> {
         let in_realloc: Vec<Block<W::Kept>> = pending.filter_map(|pending| pending.block).collect();
         let estimator = self.estimator;
         let count = |block: &Block<W::Kept>| estimator.count(block.size);
-        state.in_realloc = in_realloc.iter().fold(Amount::ZERO, |sum, block| sum + count(block).amount);
+        // In an aggregated capture, they were told of.
+        let told = state.in_realloc;
+        state.in_realloc = in_realloc.iter().fold(told, |sum, block| sum + count(block).amount);
         let begun = in_realloc.iter().map(|block| (block, true));
         for (block, in_realloc) in begun.chain(state.heap.iter().map(|block| (block, false))) {
             let (part, left) = match (state.ended, state.lived_through_gap(block)) {
@@ -65,6 +67,7 @@ impl<W: Watch> Load<'_, W> {
                 self.watch.died(&life(&self.sites, process, block), &Death { at, end });
             }
         }
+        let ended = state.ended;
         state.held = Amount::ZERO;
         let (open, edges) = (state.open_gaps > 0, state.gap_edges);
         self.pools.end(process, |born| open || born != edges);
@@ -74,5 +77,6 @@ impl<W: Watch> Load<'_, W> {
         let pages = std::mem::take(&mut state.pages).held.cast_signed();
         self.own_pages = self.own_pages.wrapping_sub(pages);
         lineage::let_go(&mut self.processes, process);
+        self.end_told(process, ended);
     }
 }

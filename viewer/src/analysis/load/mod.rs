@@ -13,6 +13,7 @@ mod range;
 mod realloc;
 mod resume;
 mod told;
+mod totals;
 
 use super::cost::Cost;
 use super::estimate::{Estimator, Rounding};
@@ -27,6 +28,7 @@ use super::thread::ThreadState;
 use super::watch::{Birth, Instant, Watch};
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
+use totals::Told;
 
 /// Says whether a block counts.
 type BlockTest<'a> = dyn Fn(&Birth) -> bool + 'a;
@@ -67,6 +69,7 @@ pub struct Load<'a, W: Watch = ()> {
     now: u64,
     stray_events: u64,
     last_time: u64,
+    told: Told,
 }
 
 impl<'a> Load<'a> {
@@ -105,6 +108,7 @@ impl<'a, W: Watch> Load<'a, W> {
             now: 0,
             stray_events: 0,
             last_time: 0,
+            told: Told::new(tables),
         }
     }
 
@@ -138,6 +142,7 @@ impl<'a, W: Watch> Load<'a, W> {
         match event.action {
             Action::ProcessStart { process, fork } => self.start(process, fork),
             Action::ProcessEnd { process } => self.end(process, Ended::Unknown),
+            Action::Sum { .. } | Action::Figure { .. } | Action::Snapshot => self.count_told(event),
             _ => match self.running(event.thread) {
                 Some(process) => self.thread_event(process, event),
                 None => self.stray_events += 1,
@@ -159,6 +164,7 @@ impl<'a, W: Watch> Load<'a, W> {
             peak: top,
             own_pages: self.own_pages_peak,
             pools: self.pools.profiles(),
+            snapshots: self.told.snapshots(),
             events: self.events - self.skipped,
             stray_events: self.stray_events,
             last_time: self.last_time,
@@ -182,6 +188,11 @@ impl<'a, W: Watch> Load<'a, W> {
 
     /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
     /// is missing runs from the first one there is.
+    /// The tables that it counts by.
+    pub(crate) fn tables(&self) -> &'a Tables {
+        self.tables
+    }
+
     fn running(&mut self, thread: ThreadId) -> Option<ProcessId> {
         let process = self.tables.threads.get(thread.index())?.process;
         let state = self.processes.get_mut(process.index())?;

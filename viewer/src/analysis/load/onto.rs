@@ -28,7 +28,9 @@ impl Load<'_> {
             now,
             stray_events,
             last_time,
+            mut told,
         } = self;
+        told.onto(tables);
         sites.grow(tables.nodes.len());
         let seed = sites.seed();
         let new = tables.processes.iter().skip(processes.len());
@@ -52,6 +54,7 @@ impl Load<'_> {
             now,
             stray_events,
             last_time,
+            told,
         }
     }
 

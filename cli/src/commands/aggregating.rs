@@ -1,0 +1,46 @@
+//! `--aggregate`: where the collector's thread and the viewer's totals meet.
+
+use crate::exit::Failure;
+use anyhow::Context;
+use capture::{Create, Error, Reader, Writer};
+use collector::{Begin, Distil, cannot_create};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use viewer::aggregate::{Aggregate, metadata};
+
+/// A file that is in no folder.
+pub(super) fn in_memory() -> std::io::Result<Arc<File>> {
+    Ok(Arc::new(File::from(memfd_create("sysprof-memprof", MemfdFlags::CLOEXEC)?)))
+}
+
+/// Makes an aggregated capture of a recording.
+struct Aggregating(Aggregate<File, File>);
+
+/// Begins it at `output`, of a recording that goes into a file of ours.
+pub(super) fn begin(
+    recording: &File,
+    every: Duration,
+    output: &Path,
+    replace: bool,
+) -> Result<Begin, Failure> {
+    let create = if replace { Create::Replace } else { Create::New };
+    let file = recording.try_clone().context("cannot read the recording")?;
+    let reader = Reader::from_source(file).context("cannot read the recording")?;
+    let writer = Writer::create(output, create, &metadata(&reader.tables().metadata, every));
+    let writer = writer.map_err(|error| Failure::usage(cannot_create(output, error)))?;
+    Ok(Box::new(move || Box::new(Aggregating(Aggregate::new(reader, writer, every)))))
+}
+
+impl Distil for Aggregating {
+    fn refresh(&mut self) -> Result<(u64, u64), Error> {
+        let read = self.0.refresh()?;
+        Ok((read, self.0.length()))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.0.finish().map(drop)
+    }
+}

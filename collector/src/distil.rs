@@ -1,0 +1,80 @@
+//! A recording of which something smaller is kept than its events: whoever makes that reads the capture while it grows, in a
+//! thread of its own, and what it has read is given back to the system.
+//!
+//! ```text
+//!  writer ──► capture in memory ──► distiller ──► what is kept
+//!    ▲        ███████░░░░░░░░░░░ read: given back     │
+//!    └── waits while more than LAG is not read ◄──────┘   rings fill up then, and their policy holds
+//! ```
+
+use crate::writing::Written;
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes that the writer may be ahead of the distiller.
+pub(crate) const LAG: u64 = 64 << 20;
+/// Between two looks at the growing capture.
+const TURN: Duration = Duration::from_millis(200);
+
+/// Makes something of a growing capture.
+pub trait Distil {
+    /// Takes in what there is now. Gives how far that goes, which is not needed again, and the bytes of what is kept.
+    ///
+    /// # Errors
+    /// When one of the two cannot be read or written.
+    fn refresh(&mut self) -> Result<(u64, u64), capture::Error>;
+
+    /// Takes in the rest, now that the capture is whole.
+    ///
+    /// # Errors
+    /// As [`Distil::refresh`].
+    fn finish(self: Box<Self>) -> Result<(), capture::Error>;
+}
+
+/// Begins, in the thread that distils.
+pub type Begin = Box<dyn FnOnce() -> Box<dyn Distil> + Send>;
+
+/// The thread that distils.
+#[derive(Debug)]
+pub(crate) struct Distiller {
+    thread: JoinHandle<Result<(), capture::Error>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Distiller {
+    /// Begins with a capture that goes into this file.
+    pub(crate) fn start(begin: Begin, file: Arc<File>, written: Arc<Written>) -> std::io::Result<Distiller> {
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = over.clone();
+        written.begin_distilling();
+        let thread = std::thread::Builder::new().name("distiller".into()).spawn(move || {
+            let mut distil = begin();
+            loop {
+                // Acquire pairs with the Release of `finish`: the capture is whole then.
+                let is_last = is_over.load(Ordering::Acquire);
+                let (read, kept) = distil.refresh().inspect_err(|_| written.fail_distilling())?;
+                // Where it cannot be given back, the recording takes more memory and nothing else.
+                let _ = fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, read);
+                written.distilled(read, kept);
+                if is_last {
+                    return distil.finish();
+                }
+                std::thread::park_timeout(TURN);
+            }
+        })?;
+        Ok(Distiller { thread, over })
+    }
+
+    /// Waits for the end of what is kept, when the capture is whole, or will never be.
+    pub(crate) fn finish(self) -> Result<(), crate::Error> {
+        // Release pairs with the Acquire of the thread.
+        self.over.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        let ended = self.thread.join().map_err(|_| crate::Error::Crashed)?;
+        ended.map_err(|source| crate::Error::Distil { source })
+    }
+}

@@ -1,0 +1,139 @@
+//! Recordings that keep totals of stacks at snapshots, and no single events.
+
+use crate::harness::{Capture, c, record, start, wait, wait_for};
+use crate::services::{Server, info, number};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A recording of the program that holds blocks between its marks.
+fn recorded(options: &[&str]) -> Capture {
+    let program = c("holds_between_marks").with_api().flags(["-O1"]).build();
+    let (_, capture) = record(program).with_names().options(options).succeed();
+    capture
+}
+
+fn json(capture: &Capture, arguments: &[&str]) -> Value {
+    let ran = capture.show(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+    serde_json::from_str(ran.text()).expect("the document is JSON")
+}
+
+/// Check that at marks, between them and at the end an aggregated recording has the totals of one with all events, and has a
+/// thousandth of its events.
+#[test]
+fn totals_are_those_of_all_events() {
+    let all = recorded(&["--no-cpu"]);
+    let aggregated = recorded(&["--aggregate", "--every", "1h"]);
+    for arguments in [
+        vec!["report", "--json"],
+        vec!["report", "--json", "--at", "one"],
+        vec!["report", "--json", "--at", "two"],
+        vec!["report", "--json", "--at", "three"],
+        vec!["report", "--json", "--from", "one", "--to", "two"],
+        vec!["diff", "--json", "--from", "one", "--to", "two"],
+        vec!["diff", "--json", "--from", "two", "--to", "three"],
+        vec!["leaks", "--json"],
+    ] {
+        let [expected, found] = [&all, &aggregated].map(|capture| {
+            let mut document = json(capture, &arguments);
+            // Between two marks, the most that was held is known of the snapshots alone.
+            if let (true, Some(total)) = (arguments.contains(&"--from"), document["total"].as_object_mut()) {
+                total.retain(|field, _| !field.starts_with("peak"));
+            }
+            document
+        });
+        for total in ["total", "leaked", "uncertain"] {
+            assert_eq!(found[total], expected[total], "{total} of {arguments:?}");
+        }
+    }
+    let document = json(&aggregated, &["diff", "--json", "--from", "one", "--to", "two"]);
+    let rows = document["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["delta_bytes"] != 0).expect("something has grown");
+    assert_eq!((&row["stack"][0]["function"], &row["delta_bytes"]), (&"keeps".into(), &10_000.into()));
+    let events = [&all, &aggregated].map(|capture| capture.number("/events"));
+    assert!(events[0] > 600_000 && events[1] < 200, "{events:?}");
+    let info = json(&aggregated, &["info", "--json"]);
+    // One for each mark and for the end of the process, and the last one.
+    assert_eq!(
+        (number(&info, "/aggregated/snapshots"), number(&info, "/aggregated/every_ns")),
+        (5, 3_600_000_000_000)
+    );
+}
+
+/// Check that views of stacks show an aggregated capture, and that those of single blocks say what to record instead.
+#[test]
+fn views_of_blocks_say_what_to_record() {
+    let capture = recorded(&["--aggregate"]);
+    for arguments in [
+        &["info"][..],
+        &["report"],
+        &["report", "--at", "50%"],
+        &["leaks"],
+        &["timeline"],
+        &["diff", "--from", "one", "--to", "two"],
+        &["export", "--format", "pprof"],
+        &["export", "--format", "csv"],
+        &["export", "--format", "folded"],
+    ] {
+        let ran = capture.show(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+    }
+    for arguments in [
+        &["lifetimes"][..],
+        &["sizes"],
+        &["threads"],
+        &["temporary"],
+        &["history", "0x1000"],
+        &["dump"],
+        &["dump", "--json"],
+        &["export", "--format", "heaptrack"],
+        &["report", "--thread", "1"],
+        &["leaks", "--older-than", "1s"],
+    ] {
+        let ran = capture.show(arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("is aggregated") && ran.stderr.contains("without --aggregate"),
+            "{}",
+            ran.stderr
+        );
+    }
+    for (statement, code) in [("select count(*) from stacks", 0), ("select count(*) from blocks", 2)] {
+        let mut tool = capture.world().tool(["query"]);
+        tool.arg(capture.file()).arg(statement);
+        assert_eq!(wait(capture.world(), tool).code, code, "{statement}");
+    }
+}
+
+/// Check that a service's totals are recorded from the attach on, that its snapshots are moments by name, and that what is
+/// kept grows with these and not with what happens.
+#[test]
+fn services_have_snapshots_by_name() {
+    let server = Server::new(2);
+    let mut tool =
+        server.tool("attach", &["--no-symbolize", "--aggregate", "--every", "1h", "-o", "it.memprof"]);
+    tool.args(["--on-full", "block", "--max-wait", "100s"]);
+    let collector = start(&server.world, tool);
+    wait_for("the collector", || collector.stderr().contains("until ^C"));
+    for name in ["a", "b", "c"] {
+        server.work();
+        let ran = server.run("snapshot", &[name]);
+        assert!(ran.code == 0 && ran.stderr.contains(&format!("marked {name}")), "{}", ran.stderr);
+    }
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let whole = info(&server.world, "it.memprof");
+    let (allocations, events) = (number(&whole, "/totals/allocations"), number(&whole, "/events"));
+    assert!(allocations > 40_000 && events < 1000, "{allocations} allocations, {events} events");
+    let total = |from: &str, to: &str| {
+        let mut tool = server.world.tool(["report", "--json", "--from", from, "--to", to]);
+        tool.arg(server.world.path("it.memprof"));
+        let ran = wait(&server.world, tool);
+        let report: Value = serde_json::from_str(ran.text()).expect("report prints JSON");
+        number(&report, "/total/allocations")
+    };
+    let parts = [("start", "a"), ("a", "b"), ("b", "c"), ("c", "end")].map(|(from, to)| total(from, to));
+    assert_eq!(parts.iter().sum::<u64>(), allocations, "{parts:?}");
+    assert!(parts[..3].iter().all(|part| *part > 1000), "{parts:?}");
+    server.stop();
+}

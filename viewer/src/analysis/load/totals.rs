@@ -1,0 +1,316 @@
+//! Both ends of an aggregated capture: what a pass over events tells of itself, and how a pass counts what was told.
+//!
+//! What blocks there are is not known then, so what a range is about is net: of a stack that had blocks before it, those
+//! that are freed in it are taken to be its own first.
+//!
+//! ```text
+//!  before the range   held 300                          ┌─ 200 of the range's own
+//!  in the range       allocated 250, freed 200 ─────────┘  so 50 have grown; 300 of before are still there
+//! ```
+
+use super::Load;
+use crate::analysis::cost::{Amount, Part};
+use crate::analysis::estimate::Counted;
+use crate::analysis::process::Phase;
+use crate::analysis::profile::{PagesPeak, Snapshots};
+use crate::analysis::sites::{SiteId, SiteState};
+use crate::analysis::spread::Spread;
+use crate::analysis::totals::Figures;
+use crate::analysis::watch::{Instant, Moved, Watch};
+use capture::{Action, Ended, Event, FigureKind, NodeId, ProcessId, SumKind, Tables};
+use std::collections::HashMap;
+
+/// What a pass over an aggregated capture remembers beside its rows.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// None in a capture of single events.
+    snapshots: Option<Snapshots>,
+    /// The end of the last snapshot.
+    last: Instant,
+    /// Rows of each process.
+    rows: HashMap<ProcessId, Vec<SiteId>>,
+    uncertain: HashMap<SiteId, Amount>,
+    /// In a range, rows of stacks that held something before it.
+    before: HashMap<(ProcessId, NodeId), SiteId>,
+    /// A range was begun: its peak is that of its snapshots.
+    is_range: bool,
+}
+
+impl Told {
+    pub(super) fn new(tables: &Tables) -> Self {
+        let snapshots = tables.metadata.aggregate().map(|_| Snapshots::default());
+        Self { snapshots, ..Self::default() }
+    }
+
+    /// The same for tables that have come meanwhile.
+    pub(super) fn onto(&mut self, tables: &Tables) {
+        if tables.metadata.aggregate().is_some() {
+            self.snapshots.get_or_insert_default();
+        }
+    }
+
+    pub(super) fn snapshots(&self) -> Option<Snapshots> {
+        self.snapshots
+    }
+
+    /// Begins a range after these rows.
+    pub(super) fn begin_range(&mut self, rows: &[SiteState]) {
+        if let Some(snapshots) = &mut self.snapshots {
+            *snapshots = Snapshots::default();
+        }
+        self.is_range = true;
+        self.uncertain.clear();
+        let held = (0..).zip(rows).filter(|(_, row)| !row.held.is_zero());
+        self.before = held.map(|(place, row)| ((row.process, row.node), SiteId(place))).collect();
+    }
+}
+
+fn exact(amount: Amount) -> Counted {
+    Counted { amount, spread: Spread::ZERO }
+}
+
+/// As much of an amount as there is, and the rest of it.
+fn split(amount: Amount, there: Amount) -> (Amount, Amount) {
+    let taken = Amount {
+        blocks: amount.blocks.min(there.blocks.max(0)),
+        bytes: amount.bytes.min(there.bytes.max(0)),
+    };
+    (taken, amount - taken)
+}
+
+impl<W: Watch> Load<'_, W> {
+    /// Counts an event of an aggregated capture.
+    pub(super) fn count_told(&mut self, event: &Event) {
+        let row = self.tables.threads.get(event.thread.index());
+        let (Some(row), Some(_)) = (row, self.told.snapshots) else {
+            self.stray_events += 1;
+            return;
+        };
+        let process = row.process;
+        if let Some(state) = self.processes.get_mut(process.index())
+            && state.phase == Phase::Unseen
+        {
+            state.phase = Phase::Running;
+        }
+        match event.action {
+            Action::Sum { kind, stack, blocks, bytes } => {
+                let amount = Amount { blocks: blocks.cast_signed(), bytes: bytes.cast_signed() };
+                let site = self.sites.of(process, event.thread, stack);
+                self.sum(process, site, kind, amount);
+            }
+            Action::Figure { kind, value } => self.figure(process, kind, value),
+            _ => self.snapshot(),
+        }
+    }
+
+    fn sum(&mut self, process: ProcessId, site: SiteId, kind: SumKind, amount: Amount) {
+        let mut moved = Moved::default();
+        match kind {
+            SumKind::Allocated => {
+                if self.sites.get(site).cost.allocated.is_zero() {
+                    self.told.rows.entry(process).or_default().push(site);
+                }
+                self.sites.count(site, Part::Allocated, exact(amount));
+                self.shift(process, site, amount);
+                moved = Moved { allocated: amount, live: amount, ..moved };
+            }
+            SumKind::Freed | SumKind::Displaced => {
+                let is_freed = kind == SumKind::Freed;
+                let node = self.sites.get(site).node;
+                let before = self.told.before.get(&(process, node)).copied().filter(|before| *before != site);
+                let (own, rest) = match before {
+                    Some(_) => split(amount, self.sites.get(site).held),
+                    None => (amount, Amount::ZERO),
+                };
+                for (site, part) in [(site, own)].into_iter().chain(before.map(|before| (before, rest))) {
+                    if is_freed {
+                        self.sites.count(site, Part::Freed, exact(part));
+                    }
+                    self.shift(process, site, -part);
+                }
+                let freed = if is_freed { amount } else { Amount::ZERO };
+                moved = Moved { freed, live: -amount, ..moved };
+            }
+            SumKind::Temporary => {
+                self.sites.count(site, Part::Temporary, exact(amount));
+                moved.temporary = amount;
+            }
+            SumKind::Uncertain => drop(self.told.uncertain.insert(site, amount)),
+            SumKind::Peak if !self.told.is_range => self.sites.get_mut(site).cost.peak = amount,
+            SumKind::Peak | SumKind::Unknown => {}
+        }
+        if W::LOOKS && moved != Moved::default() {
+            let (at, node) = (self.instant(), self.sites.get(site).node);
+            self.watch.moved(at, process, node, &moved);
+        }
+    }
+
+    /// Changes what a row and its process hold, without a look at the peak: between snapshots nobody knows of any.
+    fn shift(&mut self, process: ProcessId, site: SiteId, by: Amount) {
+        self.processes[process.index()].held += by;
+        self.peak.shift(&mut self.sites, site, exact(by));
+    }
+
+    fn figure(&mut self, process: ProcessId, kind: FigureKind, value: u64) {
+        let position = self.told.last.position;
+        let state = &mut self.processes[process.index()];
+        let (signed, is_range) = (value.cast_signed(), self.told.is_range);
+        let add = |count: &mut u64| *count = count.wrapping_add(value);
+        let call = |sum: &mut Amount| sum.blocks = sum.blocks.wrapping_add(signed);
+        let bytes = |sum: &mut Amount| sum.bytes = sum.bytes.wrapping_add(signed);
+        let (anomalies, gaps, mappings) = (&mut state.anomalies, &mut state.gaps, &mut state.mappings);
+        match kind {
+            FigureKind::PeakBlocks if !is_range => state.top.held.blocks = signed,
+            FigureKind::PeakBytes if !is_range => state.top.held.bytes = signed,
+            FigureKind::PeakTime if !is_range => (state.top.time, state.top.position) = (value, position),
+            FigureKind::WholePeakTime if !is_range => self.peak.told(Instant { position, time: value }),
+            FigureKind::PagesPeakBytes if !is_range => self.own_pages_peak.bytes = signed,
+            FigureKind::PagesPeakTime if !is_range => self.own_pages_peak.time = value,
+            FigureKind::PagesBytes => self.own_pages = signed,
+            FigureKind::InReallocBlocks => state.in_realloc.blocks = signed,
+            FigureKind::InReallocBytes => state.in_realloc.bytes = signed,
+            FigureKind::UnmatchedFrees => add(&mut anomalies.unmatched_frees),
+            FigureKind::FreesFromBefore => add(&mut anomalies.frees_from_before),
+            FigureKind::InheritedFrees => add(&mut anomalies.inherited_frees),
+            FigureKind::LostAllocations => add(&mut anomalies.lost_allocations),
+            FigureKind::LostFrees => add(&mut anomalies.lost_frees),
+            FigureKind::PausedAllocations => add(&mut anomalies.paused_allocations),
+            FigureKind::PausedFrees => add(&mut anomalies.paused_frees),
+            FigureKind::Conflicts => add(&mut anomalies.conflicts),
+            FigureKind::Gaps => add(&mut gaps.gaps),
+            FigureKind::GapAllocations => add(&mut gaps.allocations),
+            FigureKind::GapFrees => add(&mut gaps.frees),
+            FigureKind::Mapped => call(&mut mappings.mapped),
+            FigureKind::MappedBytes => bytes(&mut mappings.mapped),
+            FigureKind::InHook => call(&mut mappings.in_hook),
+            FigureKind::InHookBytes => bytes(&mut mappings.in_hook),
+            FigureKind::Unmapped => call(&mut mappings.unmapped),
+            FigureKind::UnmappedBytes => bytes(&mut mappings.unmapped),
+            FigureKind::Remapped => call(&mut mappings.remapped),
+            FigureKind::RemappedBytes => bytes(&mut mappings.remapped),
+            FigureKind::Breaks => call(&mut mappings.breaks),
+            FigureKind::BreakBytes => bytes(&mut mappings.breaks),
+            _ => {}
+        }
+    }
+
+    fn snapshot(&mut self) {
+        let at = self.instant();
+        self.told.last = at;
+        if let Some(snapshots) = &mut self.told.snapshots {
+            snapshots.add(at.time);
+        }
+        if self.told.is_range {
+            self.peak.look(at);
+            self.processes.iter_mut().for_each(|state| {
+                state.top.raise(state.held, at);
+            });
+        }
+    }
+
+    /// What rows of a process still hold is left when it ends.
+    pub(super) fn end_told(&mut self, process: ProcessId, ended: Ended) {
+        for site in self.told.rows.remove(&process).unwrap_or_default() {
+            let held = self.sites.get(site).held;
+            if held.is_zero() {
+                continue;
+            }
+            let uncertain = self.told.uncertain.get(&site).copied().unwrap_or_default();
+            let (uncertain, _) = split(uncertain, held);
+            match ended {
+                Ended::Exec => self.sites.count(site, Part::AtExec, exact(held)),
+                _ => {
+                    self.sites.count(site, Part::Uncertain, exact(uncertain));
+                    self.sites.count(site, Part::Leaked, exact(held - uncertain));
+                }
+            }
+            self.peak.shift(&mut self.sites, site, exact(-held));
+            if W::LOOKS {
+                let (at, node) = (self.instant(), self.sites.get(site).node);
+                self.watch.left(at, process, node, held, ended);
+            }
+        }
+    }
+}
+
+impl Load<'_> {
+    /// Makes the rows' shares of the peak those of the peak so far.
+    pub(in crate::analysis) fn settle(&mut self) {
+        self.peak.settle(&mut self.sites);
+    }
+
+    pub(in crate::analysis) fn has_ended(&self, process: ProcessId) -> bool {
+        self.processes[process.index()].phase == Phase::Ended
+    }
+
+    pub(in crate::analysis) fn site_states(&self) -> &[SiteState] {
+        self.sites.rows()
+    }
+
+    /// By row, what is live and has lived through a gap or a pause.
+    pub(in crate::analysis) fn uncertain(&self) -> HashMap<u32, Amount> {
+        let mut uncertain: HashMap<u32, Amount> = HashMap::new();
+        let has_gaps =
+            self.processes.iter().filter(|state| state.gap_edges != 0 && state.phase != Phase::Ended);
+        for state in has_gaps {
+            let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
+            let moving = pending.filter_map(|pending| pending.block.as_ref());
+            for block in moving.chain(state.heap.iter()).filter(|block| state.lived_through_gap(block)) {
+                *uncertain.entry(block.site.0).or_default() += self.estimator.count(block.size).amount;
+            }
+        }
+        uncertain
+    }
+
+    /// The figures of each process that was seen.
+    pub(in crate::analysis) fn figures(&self) -> Vec<(ProcessId, Figures)> {
+        let seen = self.processes.iter().enumerate().filter(|(_, state)| state.phase != Phase::Unseen);
+        seen.map(|(process, state)| {
+            let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
+            let moving = pending.filter_map(|pending| pending.block.as_ref());
+            let moving = moving.fold(state.in_realloc, |sum, block| sum + Amount::block(block.size));
+            let mut figures = [0; _];
+            let mut set = |kind: FigureKind, value: u64| figures[kind as usize] = value;
+            let (top, anomalies, gaps, pages) = (state.top, state.anomalies, state.gaps, state.mappings);
+            set(FigureKind::PeakBlocks, top.held.blocks.cast_unsigned());
+            set(FigureKind::PeakBytes, top.held.bytes.cast_unsigned());
+            set(FigureKind::PeakTime, top.time);
+            set(FigureKind::InReallocBlocks, moving.blocks.cast_unsigned());
+            set(FigureKind::InReallocBytes, moving.bytes.cast_unsigned());
+            set(FigureKind::UnmatchedFrees, anomalies.unmatched_frees);
+            set(FigureKind::FreesFromBefore, anomalies.frees_from_before);
+            set(FigureKind::InheritedFrees, anomalies.inherited_frees);
+            set(FigureKind::LostAllocations, anomalies.lost_allocations);
+            set(FigureKind::LostFrees, anomalies.lost_frees);
+            set(FigureKind::PausedAllocations, anomalies.paused_allocations);
+            set(FigureKind::PausedFrees, anomalies.paused_frees);
+            set(FigureKind::Conflicts, anomalies.conflicts);
+            set(FigureKind::Gaps, gaps.gaps);
+            set(FigureKind::GapAllocations, gaps.allocations);
+            set(FigureKind::GapFrees, gaps.frees);
+            for (calls, bytes, of) in [
+                (FigureKind::Mapped, FigureKind::MappedBytes, pages.mapped),
+                (FigureKind::InHook, FigureKind::InHookBytes, pages.in_hook),
+                (FigureKind::Unmapped, FigureKind::UnmappedBytes, pages.unmapped),
+                (FigureKind::Remapped, FigureKind::RemappedBytes, pages.remapped),
+                (FigureKind::Breaks, FigureKind::BreakBytes, pages.breaks),
+            ] {
+                set(calls, of.blocks.cast_unsigned());
+                set(bytes, of.bytes.cast_unsigned());
+            }
+            (ProcessId::from_index(process), figures)
+        })
+        .collect()
+    }
+
+    /// The figures of all processes together.
+    pub(in crate::analysis) fn whole_figures(&self) -> [(FigureKind, u64); 4] {
+        let PagesPeak { bytes, time } = self.own_pages_peak;
+        [
+            (FigureKind::WholePeakTime, self.peak.top().time),
+            (FigureKind::PagesPeakBytes, bytes.cast_unsigned()),
+            (FigureKind::PagesPeakTime, time),
+            (FigureKind::PagesBytes, self.own_pages.cast_unsigned()),
+        ]
+    }
+}

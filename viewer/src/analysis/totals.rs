@@ -1,0 +1,121 @@
+//! What a pass has found since the last time it was asked, as the events of an aggregated capture.
+//!
+//! ```text
+//!  every event ──► Load ──► Totals ──► sums and figures      a pass over these finds what the pass over all
+//!                            what was told so far            events had found at this moment
+//! ```
+
+use super::cost::Amount;
+use super::load::Load;
+use super::sites::SiteState;
+use capture::{Action, FigureKind, ProcessId, SumKind};
+
+/// What was told of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    allocated: Amount,
+    freed: Amount,
+    temporary: Amount,
+    displaced: Amount,
+    uncertain: Amount,
+    peak: Amount,
+}
+
+impl Row {
+    fn of(row: &SiteState, uncertain: Amount) -> Self {
+        let cost = &row.cost;
+        let ended = cost.freed + row.held + cost.live();
+        Self {
+            allocated: cost.allocated,
+            freed: cost.freed,
+            temporary: cost.temporary,
+            displaced: cost.allocated - ended,
+            uncertain,
+            peak: cost.peak,
+        }
+    }
+
+    /// What leads from an earlier row to this one.
+    fn since(&self, told: &Self) -> impl Iterator<Item = (SumKind, Amount)> + use<> {
+        let added = [
+            (SumKind::Allocated, self.allocated - told.allocated),
+            (SumKind::Freed, self.freed - told.freed),
+            (SumKind::Temporary, self.temporary - told.temporary),
+            (SumKind::Displaced, self.displaced - told.displaced),
+        ];
+        let added = added.into_iter().filter(|(_, amount)| !amount.is_zero());
+        let uncertain = (self.uncertain != told.uncertain).then_some((SumKind::Uncertain, self.uncertain));
+        let peak = (self.peak != told.peak).then_some((SumKind::Peak, self.peak));
+        added.chain(uncertain).chain(peak)
+    }
+}
+
+/// The figures of a process, each at its number.
+pub(super) type Figures = [u64; FigureKind::ALL.len()];
+
+/// Remembers what was told.
+#[derive(Debug, Default)]
+pub struct Totals {
+    rows: Vec<Row>,
+    /// Places of the rows that may change.
+    open: Vec<u32>,
+    processes: Vec<Option<Figures>>,
+    /// Of all processes together.
+    whole: [u64; 4],
+}
+
+impl Totals {
+    /// Tells what has changed since the last time, of whatever processes.
+    ///
+    /// # Errors
+    /// Those of who is told.
+    // Cost: a look at every row of processes that run; where events were lost, at every live block.
+    pub fn take<E>(
+        &mut self,
+        load: &mut Load<'_>,
+        mut tell: impl FnMut(ProcessId, Action) -> Result<(), E>,
+    ) -> Result<(), E> {
+        load.settle();
+        let uncertain = load.uncertain();
+        for new in load.site_states().iter().skip(self.rows.len()).map(|_| Row::default()) {
+            self.open.extend(u32::try_from(self.rows.len()));
+            self.rows.push(new);
+        }
+        for &place in &self.open {
+            let (site, told) = (&load.site_states()[place as usize], &mut self.rows[place as usize]);
+            let row = Row::of(site, uncertain.get(&place).copied().unwrap_or_default());
+            for (kind, Amount { blocks, bytes }) in row.since(told) {
+                let (blocks, bytes) = (blocks.cast_unsigned(), bytes.cast_unsigned());
+                tell(site.process, Action::Sum { kind, stack: site.node, blocks, bytes })?;
+            }
+            *told = row;
+        }
+        // What an ended process held at the peak changes once more at most, when there is a later one.
+        self.open.retain(|&place| {
+            let site = &load.site_states()[place as usize];
+            site.dirty || !load.has_ended(site.process)
+        });
+        let figures = load.figures();
+        let whole = figures.first().map(|(process, _)| (*process, load.whole_figures()));
+        if let Some((process, whole)) = whole {
+            for ((kind, value), told) in whole.into_iter().zip(&mut self.whole) {
+                if std::mem::replace(told, value) != value {
+                    tell(process, Action::Figure { kind, value })?;
+                }
+            }
+        }
+        for (process, figures) in figures {
+            if self.processes.len() <= process.index() {
+                self.processes.resize(process.index() + 1, None);
+            }
+            let told = self.processes[process.index()].replace(figures).unwrap_or([0; _]);
+            for (kind, (now, before)) in FigureKind::ALL.into_iter().zip(figures.into_iter().zip(told)) {
+                if now != before {
+                    let value = if kind.replaces() { now } else { now.wrapping_sub(before) };
+                    tell(process, Action::Figure { kind, value })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Aggregated captures against passes over all events.
+
+use super::support::Made;
+use super::{events, family};
+use capture::aggregate::AGGREGATE;
+use capture::{Action, Event, ProcessId, Tables, ThreadId};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use viewer::aggregate::{Condenser, Teller};
+use viewer::analysis::{Cost, Load, Profile};
+
+/// Takes down what it is told, with how many of all events were counted at each snapshot.
+struct Notes {
+    tables: Tables,
+    counted: u64,
+    events: Vec<Event>,
+    /// How many events of either capture there were at each snapshot.
+    snapshots: Vec<(u64, usize)>,
+}
+
+impl Teller for Notes {
+    type Error = Infallible;
+
+    fn tell(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Infallible> {
+        let of_process = |thread: &capture::Thread| thread.process == process;
+        let thread = self.tables.threads.iter().position(of_process).unwrap();
+        self.events.push(Event { time, thread: ThreadId::from_index(thread), action });
+        if action == Action::Snapshot {
+            self.snapshots.push((self.counted, self.events.len()));
+        }
+        Ok(())
+    }
+}
+
+fn aggregated(made: &Made, every: u64) -> Notes {
+    let mut tables = made.tables.clone();
+    tables.metadata.options.push((AGGREGATE.into(), every.to_string()));
+    let mut notes = Notes { tables, counted: 0, events: Vec::new(), snapshots: Vec::new() };
+    let mut load = Load::new(&made.tables);
+    let mut condenser = Condenser::new(every);
+    for (before, event) in (0..).zip(&made.events) {
+        notes.counted = before;
+        condenser.event(&mut load, event, &mut notes).unwrap();
+    }
+    notes.counted = made.events.len() as u64;
+    condenser.finish(&mut load, &mut notes).unwrap();
+    notes
+}
+
+/// A pass that ends at a moment, of which it takes down either all or what was there.
+fn cut(tables: &Tables, events: &[Event], at_moment: bool) -> Profile {
+    let mut load = Load::new(tables);
+    events.iter().for_each(|event| load.event(event));
+    if at_moment {
+        load.hold_peak();
+    }
+    load.cut().0
+}
+
+fn costs(profile: &Profile) -> BTreeMap<(u32, u32), Cost> {
+    let rows = profile.sites.iter().map(|site| ((site.process.0, site.node.0), site.cost));
+    // A row of a stack whose blocks have no part in a range is there or not.
+    rows.filter(|(_, cost)| *cost != Cost::default()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Check that at each snapshot of an aggregated capture every number of every stack and process is the one that the
+    /// capture of all events has there, its peak and who held it included.
+    #[test]
+    fn snapshots_have_the_numbers_of_all_events(events in events(), every in 1..60_u64, at_moment: bool) {
+        let made = Made { tables: family(), events, ..Made::default() };
+        let notes = aggregated(&made, every);
+        prop_assert!(!notes.snapshots.is_empty() || made.profile().sites.is_empty());
+        for (all, told) in notes.snapshots {
+            let expected = cut(&made.tables, &made.events[..usize::try_from(all).unwrap()], at_moment);
+            let found = cut(&notes.tables, &notes.events[..told], at_moment);
+            prop_assert_eq!(costs(&found), costs(&expected), "at {}", all);
+            prop_assert_eq!(found.total, expected.total);
+            prop_assert_eq!(found.peak.held, expected.peak.held);
+            for (found, expected) in found.processes.iter().zip(&expected.processes) {
+                prop_assert_eq!(found.anomalies, expected.anomalies);
+                prop_assert_eq!(found.gaps, expected.gaps);
+                prop_assert_eq!(found.in_realloc, expected.in_realloc);
+                prop_assert_eq!(found.peak.held, expected.peak.held);
+                if !at_moment {
+                    prop_assert_eq!(found.peak.time, expected.peak.time);
+                }
+            }
+            if !at_moment {
+                prop_assert_eq!(found.peak.time, expected.peak.time);
+            }
+        }
+    }
+
+    /// Check that between two snapshots what was allocated and freed is exact, and that what has grown is net.
+    #[test]
+    fn ranges_between_snapshots_are_net(events in events(), every in 1..60_u64, from: prop::sample::Index, to: prop::sample::Index) {
+        let made = Made { tables: family(), events, ..Made::default() };
+        let notes = aggregated(&made, every);
+        prop_assume!(!notes.snapshots.is_empty());
+        let (from, to) = (from.index(notes.snapshots.len()), to.index(notes.snapshots.len()));
+        let ((all_from, told_from), (all_to, told_to)) = (notes.snapshots[from.min(to)], notes.snapshots[from.max(to)]);
+        let range = |tables: &Tables, events: &[Event], from: usize, to: usize| {
+            let mut load = Load::new(tables);
+            events[..from].iter().for_each(|event| load.event(event));
+            load.begin_range();
+            events[from..to].iter().for_each(|event| load.event(event));
+            load.cut().0
+        };
+        let [all_from, all_to] = [all_from, all_to].map(|at| usize::try_from(at).unwrap());
+        let (expected, found) = (
+            costs(&range(&made.tables, &made.events, all_from, all_to)),
+            costs(&range(&notes.tables, &notes.events, told_from, told_to)),
+        );
+        for (row, cost) in &expected {
+            let found = found.get(row).copied().unwrap_or_default();
+            prop_assert_eq!(found.allocated, cost.allocated);
+            prop_assert_eq!(found.freed, cost.freed);
+            prop_assert_eq!(found.temporary, cost.temporary);
+            // Whose blocks were freed is not known: what has grown is no more than what of the range is there.
+            prop_assert!(found.live().blocks <= cost.live().blocks && found.live().bytes <= cost.live().bytes);
+            prop_assert!(found.live().blocks >= 0 && found.live().bytes >= 0);
+        }
+    }
+}
