@@ -31,6 +31,7 @@ mod namespaces;
 mod overload;
 mod services;
 mod signals;
+mod streams;
 mod top;
 mod torn;
 mod wake_ups;

@@ -16,7 +16,11 @@ pub trait Sink: Write {
 
 impl Sink for File {
     fn sync(&mut self) -> io::Result<()> {
-        self.sync_all()
+        match self.sync_all() {
+            // A pipe or a socket: what was written is on its way.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod message;
 mod output;
 mod progress;
 mod pyroscope;
+mod stream;
 mod terminal;
 mod values;
 

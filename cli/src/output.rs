@@ -2,6 +2,7 @@
 
 use crate::exit::{Failure, Outcome};
 use crate::message;
+use crate::stream::Stream;
 use anyhow::{Context, anyhow};
 use capture::AtomicFile;
 use rustix::fs::{Access, access};
@@ -10,6 +11,14 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Fails unless a capture can be written to `path`, or sent there: see [`Stream`].
+pub(crate) fn prepare(path: &Path, replace: bool) -> Result<(), Failure> {
+    match Stream::of(path) {
+        Some(stream) => stream.prepare(),
+        None => check(path, replace),
+    }
+}
 
 /// Fails unless a file can be written to `path`. With `replace`, a regular file that is there may be replaced.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 /// Why there is nothing to copy or to follow.
-const NOTHING_KEPT: &str =
-    "this process is only looked at, by top: nothing of its recording is kept. top -o FILE keeps a capture";
+const NOTHING_KEPT: &str = "nothing of this recording is kept here: it is only looked at, by top, or sent elsewhere. With --output FILE a capture is kept";
 
 /// What is kept of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +46,10 @@ impl Desk {
     /// Writes a capture of all up to now: see [`crate::Session::snapshot`].
     pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<Taken, Error> {
         let failed = |source| Error::Capture { path: output.to_owned(), source };
+        if self.keeps == Keeps::Nothing {
+            let source = std::io::Error::other(NOTHING_KEPT);
+            return Err(failed(capture::Error::Io { action: "write a snapshot".into(), source }));
+        }
         // One that comes before the first thread has nothing to be marked in.
         let name = output.file_stem().unwrap_or_default().to_string_lossy();
         self.mark(pid, &name)?;

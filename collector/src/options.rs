@@ -22,8 +22,8 @@ pub enum OnFull {
 pub struct Options {
     /// The capture to write.
     pub output: PathBuf,
-    /// Write the capture into this empty file and make none at `output`: for those who read it while it grows, and keep
-    /// nothing of it.
+    /// Write the capture into this empty file, pipe or socket and make none at `output`: for those who read it while it grows,
+    /// and keep nothing of it.
     pub passing: Option<Arc<File>>,
     /// What passes is distilled, see [`crate::Session::distil`], and what is kept lies at `output`.
     pub distils: bool,

@@ -19,17 +19,22 @@ pub(super) fn in_memory() -> std::io::Result<Arc<File>> {
 /// Makes an aggregated capture of a recording.
 struct Aggregating(Aggregate<File, File>);
 
-/// Begins it at `output`, of a recording that goes into a file of ours.
+/// Begins it in a file that is sent away or, where there is none, at `output`, of a recording that goes into a file of ours.
 pub(super) fn begin(
     recording: &File,
     every: Duration,
+    sent: Option<&File>,
     output: &Path,
     replace: bool,
 ) -> Result<Begin, Failure> {
     let create = if replace { Create::Replace } else { Create::New };
     let file = recording.try_clone().context("cannot read the recording")?;
     let reader = Reader::from_source(file).context("cannot read the recording")?;
-    let writer = Writer::create(output, create, &metadata(&reader.tables().metadata, every));
+    let metadata = metadata(&reader.tables().metadata, every);
+    let writer = match sent {
+        Some(file) => Writer::new(file.try_clone().context("cannot send the capture")?, &metadata),
+        None => Writer::create(output, create, &metadata),
+    };
     let writer = writer.map_err(|error| Failure::usage(cannot_create(output, error)))?;
     Ok(Box::new(move || Box::new(Aggregating(Aggregate::new(reader, writer, every)))))
 }

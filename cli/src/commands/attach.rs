@@ -7,6 +7,7 @@ use super::{supervise, view};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
+use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -59,7 +60,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(path) => path.clone(),
         None => default_output(&arguments.pids),
     };
-    output::check(&capture, arguments.recording.force)?;
+    if arguments.limits.are_set() && Stream::of(&capture).is_some() {
+        return Err(Failure::usage(anyhow!(
+            "--max-size goes on in another file, and what is sent is one: leave one of both out"
+        )));
+    }
+    output::prepare(&capture, arguments.recording.force)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;

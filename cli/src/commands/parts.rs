@@ -30,6 +30,13 @@ pub(crate) struct Limits {
     keep: Option<u32>,
 }
 
+impl Limits {
+    /// True where a capture may be followed by another one.
+    pub(crate) fn are_set(&self) -> bool {
+        self.max_size.is_some()
+    }
+}
+
 /// The captures of one recording.
 #[derive(Debug)]
 pub(crate) struct Series {

@@ -41,7 +41,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => path.clone(),
         None => output::default_name(OsStr::new("record"), std::process::id()),
     };
-    output::check(&capture, arguments.recording.force)?;
+    output::prepare(&capture, arguments.recording.force)?;
     lift_file_limit();
     let agent = agent::provide().map_err(Failure::usage)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.

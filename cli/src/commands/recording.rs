@@ -4,6 +4,7 @@ use super::aggregating::{self, in_memory};
 use super::attach::discard;
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
+use crate::stream::Stream;
 use crate::values;
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
@@ -25,7 +26,7 @@ const MAX_DEPTH: u32 = 1024;
 /// Options of every recording.
 #[derive(Args, Debug)]
 pub(crate) struct Recording {
-    /// Write the capture to this file
+    /// Write the capture to this file, or send it: - for standard output, tcp://HOST:PORT for a listener there
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the output when it exists
@@ -148,9 +149,10 @@ impl Recording {
         let aggregates =
             self.aggregate.then(in_memory).transpose().context("cannot get memory for the recording")?;
         let (output, replace) = (kind.output.clone(), self.force);
+        let sent = Stream::of(&output).map(|stream| stream.open()).transpose()?.map(Arc::new);
         let options = Options {
             output: kind.output,
-            passing: aggregates.clone().or(kind.passing),
+            passing: aggregates.clone().or_else(|| sent.clone()).or(kind.passing),
             distils: aggregates.is_some(),
             flush_every: if kind.is_watched || aggregates.is_some() { WATCHED } else { Options::FLUSH },
             replace: self.force,
@@ -184,7 +186,7 @@ impl Recording {
         };
         let mut session = Session::start(options).map_err(failed)?;
         let Some(file) = aggregates else { return Ok(session) };
-        match aggregating::begin(&file, self.every, &output, replace) {
+        match aggregating::begin(&file, self.every, sent.as_deref(), &output, replace) {
             Ok(begin) => {
                 session.distil(begin).map_err(failed)?;
                 Ok(session)

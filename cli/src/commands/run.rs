@@ -18,6 +18,7 @@ use super::view;
 use crate::exit::{self, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
+use crate::stream::Stream;
 use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -43,6 +44,7 @@ Examples:
   sysprof-memprof run --only 'cc1*' -- make -j4         record the compilers alone
   sysprof-memprof run --sample 512K -- ./app            cost a few nanoseconds a call, and estimate
   sysprof-memprof run --check memprof.toml -- ./test    fail when it leaks more than the rules allow
+  sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'
   sysprof-memprof run --on-full drop -- ./server        rather lose events than make threads wait")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -74,10 +76,15 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let target = target::inspect(Path::new(program)).map_err(exit::refused)?;
     debug!("target: {target:?}");
     match &arguments.recording.output {
-        Some(path) => output::check(path, arguments.recording.force)?,
+        Some(path) => output::prepare(path, arguments.recording.force)?,
         None => output::check_default()?,
     }
     let has_output = arguments.recording.output.is_some();
+    if arguments.check.is_some() && arguments.recording.output.as_deref().and_then(Stream::of).is_some() {
+        return Err(Failure::usage(anyhow!(
+            "--check reads the capture: give it a file with --output, or none"
+        )));
+    }
     let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, has_output)).transpose()?;
     lift_file_limit();
     let agent = agent::provide().map_err(Failure::usage)?;

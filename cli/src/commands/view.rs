@@ -4,6 +4,7 @@ use super::cache;
 use super::symbols::Symbols;
 use crate::exit::{Failure, Outcome};
 use crate::log::debug;
+use crate::stream::Stream;
 use crate::{message, terminal};
 use anstream::{AutoStream, ColorChoice};
 use clap::Args;
@@ -134,6 +135,10 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
     }
     if let Some(reason) = &finished.unsampled {
         message::note(&format!("{reason}. --no-cpu does without."));
+    }
+    if Stream::of(&finished.path).is_some() {
+        message::plain("The capture is sent.");
+        return;
     }
     message::plain(&format!("Wrote {}", finished.path.display()));
     if let Err(failure) = summarize(&finished.path) {

@@ -8,6 +8,7 @@ use super::super::{supervise, view};
 use super::Arguments;
 use crate::exit::{FAILED, Failure};
 use crate::log::debug;
+use crate::stream::Stream;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
 use capture::Reader;
@@ -72,6 +73,11 @@ impl Subject {
             )));
         }
         let kept = arguments.recording.output.as_deref();
+        if kept.and_then(Stream::of).is_some() {
+            return Err(Failure::usage(anyhow!(
+                "top reads the capture that it keeps: give it a file with --output"
+            )));
+        }
         let passing = match kept {
             Some(path) => {
                 output::check(path, arguments.recording.force)?;

@@ -1,0 +1,82 @@
+//! Captures that are sent while they are made.
+
+use crate::harness::{World, c, product, start, wait, wait_for};
+use crate::services::{Server, assert_exact, info, number};
+use rustix::process::Signal;
+use std::io::Read;
+use std::net::TcpListener;
+
+/// Whoever receives one capture, in a thread, and gives its bytes.
+fn receiver() -> (String, std::thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("tcp://{}", listener.local_addr().expect("it is bound"));
+    let received = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("somebody comes");
+        let mut bytes = Vec::new();
+        connection.read_to_end(&mut bytes).expect("it is sent whole");
+        bytes
+    });
+    (address, received)
+}
+
+/// Check that standard output gets the capture and nothing else, while the program's own output goes to standard error.
+#[test]
+fn standard_output_gets_the_capture() {
+    let world = World::new();
+    let program = c("known_allocations").build();
+    let mut command = world.command("sh");
+    command
+        .args(["-c", r#""$0" run --quiet --no-cpu --no-symbolize -o - "$1" >sent.memprof"#])
+        .arg(product())
+        .arg(program);
+    let ran = wait(&world, command);
+    assert_eq!((ran.code, ran.text()), (0, ""), "{}", ran.stderr);
+    let document = info(&world, "sent.memprof");
+    assert!(document["cut"].is_null() && number(&document, "/totals/allocations") > 0, "{document:#}");
+}
+
+/// Check that a listener gets a service's capture, exact and whole, and an aggregated one likewise.
+#[test]
+fn a_listener_gets_the_capture() {
+    let server = Server::new(2);
+    for (file, options) in [("all.memprof", &[][..]), ("totals.memprof", &["--aggregate"][..])] {
+        let (address, received) = receiver();
+        let mut tool = server.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+        tool.args(options).args(["--output", &address]);
+        let collector = start(&server.world, tool);
+        wait_for("the collector", || collector.stderr().contains("until ^C"));
+        server.work();
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        server.world.write(file, received.join().expect("it was received"));
+        let document = info(&server.world, file);
+        assert!(document["cut"].is_null(), "{document:#}");
+        assert_exact(&document, 2);
+    }
+    server.stop();
+}
+
+/// Check that a recording whose receiver has gone ends with an error that says so, and that the service goes on, as one does
+/// whose receiver was never there.
+#[test]
+fn a_broken_connection_ends_the_recording_alone() {
+    let server = Server::new(2);
+    let nowhere = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("tcp://{}", nowhere.local_addr().expect("it is bound"));
+    let mut tool = server.tool("attach", &["--no-symbolize", "--output", &address]);
+    tool.args(["--on-full", "block", "--max-wait", "100s"]);
+    let collector = start(&server.world, tool);
+    let (mut connection, _) = nowhere.accept().expect("somebody comes");
+    connection.read_exact(&mut [0; 100]).expect("the capture begins");
+    drop(connection);
+    let ran = collector.wait();
+    assert!(ran.code != 0 && ran.stderr.contains("tcp://"), "{}", ran.stderr);
+    server.work();
+    server.wait_until_it_has_left();
+    drop(nowhere);
+    let refused = server.run("attach", &["--output", &address]);
+    assert!(refused.code == 2 && refused.stderr.contains("listening"), "{}", refused.stderr);
+    server.work();
+    server.stop();
+}
