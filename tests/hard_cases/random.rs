@@ -149,6 +149,17 @@ fn variable(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|error| panic!("{name} is a number: {error}")))
 }
 
+/// Says with which number a program is made once more, when it has failed.
+struct Again(String);
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("once more: {}", self.0);
+        }
+    }
+}
+
 /// Check that programs which start threads, fork, load libraries, are interrupted and use every call at random have exactly
 /// the live blocks in the capture, and exactly the frees of inherited ones, that their own books say.
 #[test]
@@ -170,16 +181,17 @@ fn random_programs_keep_the_same_books() {
         let mut recording = record(&program);
         let books = recording.world.path("books");
         recording = recording.args([seed.to_string(), steps.to_string()]).arg(&books).args(&libraries);
-        let again = format!("{SEED}={seed}");
+        let again = Again(format!("{SEED}={seed}"));
         let (ran, capture) = recording.with_names().run();
-        assert_eq!(ran.code, 0, "{again}: {}", ran.stderr);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
         let said =
             Books::of_program(&std::fs::read_to_string(books).expect("the program has written its books"));
         capture.assert_sound();
         let recorded = Books::of_capture(&capture);
         let differing: Vec<_> = said.live.symmetric_difference(&recorded.live).take(10).collect();
-        assert!(differing.is_empty(), "{again}: in one book only: {differing:x?}");
-        assert_eq!(said.inherited_frees, recorded.inherited_frees, "{again}");
+        assert!(differing.is_empty(), "in one book only: {differing:x?}");
+        assert_eq!(said.inherited_frees, recorded.inherited_frees);
+        drop(again);
         (seed, programs) = (seed + 1, programs + 1);
     }
     eprintln!("{programs} programs up to {SEED}={}", seed - 1);

@@ -166,6 +166,32 @@ fn inheritance_is_as_of_the_fork() {
     }
 }
 
+/// Check that what another thread allocates between the record of a fork and the call is inherited, too, whether or not the
+/// parent keeps it; and that what the parent allocates when the child is there, is not.
+#[test]
+fn blocks_of_other_threads_at_the_fork_are_inherited() {
+    let mut made = Made::new();
+    let (parent, one) = made.process("app");
+    let other = made.thread(parent);
+    let stack = made.stack("main");
+    made.alloc(one, 0x10, 1, stack);
+    made.event(one, Action::Fork { fork: 1 });
+    made.alloc(other, 0x20, 1, stack);
+    made.alloc(other, 0x30, 1, stack);
+    made.free(one, 0x10);
+    let (child, thread) = made.fork(parent);
+    made.events.last_mut().expect("its start").action = Action::ProcessStart { process: child, fork: 1 };
+    made.free(one, 0x20);
+    made.alloc(other, 0x40, 1, stack);
+    for address in [0x10, 0x20, 0x30, 0x40] {
+        made.free(thread, address);
+    }
+    let profile = made.profile();
+    let expected = Anomalies { inherited_frees: 3, unmatched_frees: 1, ..Anomalies::default() };
+    assert_eq!(profile.processes[child.index()].anomalies, expected);
+    assert_eq!(profile.processes[parent.index()].anomalies, Anomalies::default());
+}
+
 /// Check that a child does not inherit a block that a realloc had begun to move at the fork.
 #[test]
 fn block_within_realloc_is_not_inherited() {

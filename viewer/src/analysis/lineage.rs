@@ -16,6 +16,15 @@
 //! that forks 1,000 short-lived children in turn holds what it holds without them. Memory is bounded by the live
 //! blocks of the parent plus one entry for each block that a living child still has and its parent no longer.
 //!
+//! The record of a fork is written before the call, so other threads may allocate between the two, and the child has these
+//! blocks as well. It frees nothing that it has not, so what its parent has when it begins counts as inherited, too: its
+//! start counts as one more fork. (What was born and has died between the two is not known as inherited.)
+//!
+//! ```text
+//!  parent's forks       0         1 = the record, then the call        2 = the child's start
+//!  block e                          born 1 ──────────────────────────────── live      inherited by the child
+//! ```
+//!
 //! An inherited block that a child has freed stands in the child's `released`, so that a second free of it is
 //! unmatched and a grandchild does not inherit it.
 
@@ -37,8 +46,7 @@ const MAX_EXPECTED: usize = 1024;
 /// Forks that went out from a process, and the one that made it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lineage {
-    /// Parent, and which of its forks made this process, from 1.
-    parent: Option<(ProcessId, u32)>,
+    parent: Option<Origin>,
     /// Forks so far.
     pub(super) forks: u32,
     /// Forks whose child, or a descendant of it, can still ask.
@@ -51,6 +59,16 @@ pub(super) struct Lineage {
     sweep_at: usize,
     /// Inherited blocks that were freed here, and the forks at that time.
     released: HashMap<u64, u32>,
+}
+
+/// Where a process comes from.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Origin {
+    parent: ProcessId,
+    /// Which of the parent's forks made this process, from 1.
+    fork: u32,
+    /// Which of them its start was: the same where the parent was not there any more.
+    start: u32,
 }
 
 impl Default for Lineage {
@@ -71,7 +89,7 @@ impl Default for Lineage {
 impl Lineage {
     /// Whose blocks were inherited.
     pub(super) fn parent(&self) -> Option<ProcessId> {
-        self.parent.map(|(parent, _)| parent)
+        self.parent.map(|origin| origin.parent)
     }
 
     /// The process forks, and somebody may inherit what is live now: the number of the fork here.
@@ -152,12 +170,10 @@ pub(super) fn inherit<K: Copy>(
     let state = &mut processes[parent.index()];
     let lineage = &mut state.lineage;
     let noted = lineage.expected.iter().rposition(|&(noted, _)| number != 0 && noted == number);
-    let fork = match noted.and_then(|place| lineage.expected.remove(place)) {
-        Some((_, fork)) => fork,
-        None if state.phase == Phase::Running => lineage.fork(),
-        None => return,
-    };
-    processes[child.index()].lineage.parent = Some((parent, fork));
+    let noted = noted.and_then(|place| lineage.expected.remove(place)).map(|(_, fork)| fork);
+    let start = (state.phase == Phase::Running).then(|| lineage.fork());
+    let Some((fork, start)) = noted.or(start).zip(start.or(noted)) else { return };
+    processes[child.index()].lineage.parent = Some(Origin { parent, fork, start });
 }
 
 /// Says whether `process` inherited a live block at this address and has not freed it, and if so frees it.
@@ -177,10 +193,11 @@ fn inherits<K: Copy>(processes: &[ProcessState<K>], process: ProcessId, address:
     }
     let mut above = own.parent;
     for _ in 0..MAX_GENERATIONS {
-        let Some((ancestor, fork)) = above else { return false };
-        let ancestor = &processes[ancestor.index()];
-        let live = ancestor.heap.get(address).is_some_and(|block| block.forks < fork);
-        if live || ancestor.lineage.buried_at(address, fork) {
+        let Some(Origin { parent, fork, start }) = above else { return false };
+        let ancestor = &processes[parent.index()];
+        let live = ancestor.heap.get(address).is_some_and(|block| block.forks < start);
+        let is_buried = |fork| ancestor.lineage.buried_at(address, fork);
+        if live || is_buried(fork) || is_buried(start) {
             return true;
         }
         if ancestor.lineage.released.get(&address).is_some_and(|&released| released < fork) {
@@ -205,8 +222,10 @@ pub(super) fn let_go<K: Copy>(processes: &mut [ProcessState<K>], process: Proces
         }
         state.heap.clear();
         state.lineage.released = HashMap::new();
-        next = state.lineage.parent.take().map(|(parent, fork)| {
-            processes[parent.index()].lineage.heirs.remove(&fork);
+        next = state.lineage.parent.take().map(|Origin { parent, fork, start }| {
+            let heirs = &mut processes[parent.index()].lineage.heirs;
+            heirs.remove(&fork);
+            heirs.remove(&start);
             parent
         });
     }

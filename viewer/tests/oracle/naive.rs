@@ -270,11 +270,11 @@ impl Replay {
         let parent = row.parent.filter(|_| row.forked).map(|parent| &mut self.processes[parent.index()]);
         let Some(parent) = parent else { return };
         let at_fork = parent.forks.iter().rposition(|(number, _)| fork != 0 && *number == fork);
-        let inherited = match at_fork {
-            Some(place) => parent.forks.remove(place).1,
-            None if parent.seen && !parent.ended => parent.heap(),
-            None => return,
-        };
+        // What other threads have allocated between the record and the call is there at the start.
+        let mut inherited = at_fork.map(|place| parent.forks.remove(place).1).unwrap_or_default();
+        if parent.seen && !parent.ended {
+            inherited.extend(parent.heap());
+        }
         self.processes[p].inherited = inherited;
     }
 
