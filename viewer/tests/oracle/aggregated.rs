@@ -3,12 +3,12 @@
 use super::support::Made;
 use super::{events, family};
 use capture::aggregate::AGGREGATE;
-use capture::{Action, Event, ProcessId, Tables, ThreadId};
+use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use viewer::aggregate::{Condenser, Teller};
-use viewer::analysis::{Cost, Load, Profile};
+use viewer::analysis::{Cost, Load, Profile, Recorder, Timeline};
 
 /// Takes down what it is told, with how many of all events were counted at each snapshot.
 struct Notes {
@@ -58,6 +58,20 @@ fn cut(tables: &Tables, events: &[Event], at_moment: bool) -> Profile {
     load.cut().0
 }
 
+/// What no recording would tell.
+fn strange() -> impl Strategy<Value = Action> {
+    let number = || prop_oneof![0..5_u64, any::<u64>()];
+    prop_oneof![
+        6 => (prop::sample::select(&SumKind::ALL), 0..5_u32, number(), number())
+            .prop_map(|(kind, node, blocks, bytes)| Action::Sum { kind, stack: NodeId(node), blocks, bytes }),
+        2 => (prop::sample::select(&FigureKind::ALL), number()).prop_map(|(kind, value)| Action::Figure { kind, value }),
+        2 => Just(Action::Snapshot),
+        1 => (0..5_u32).prop_map(|process| Action::ProcessEnd { process: ProcessId(process) }),
+        1 => (1..5_u64, number()).prop_map(|(address, size)| Action::Alloc { address, size, alignment: 0, stack: NodeId(1) }),
+        1 => (1..5_u64).prop_map(|address| Action::Free { address, stack: NodeId::ROOT }),
+    ]
+}
+
 fn costs(profile: &Profile) -> BTreeMap<(u32, u32), Cost> {
     let rows = profile.sites.iter().map(|site| ((site.process.0, site.node.0), site.cost));
     // A row of a stack whose blocks have no part in a range is there or not.
@@ -93,6 +107,32 @@ proptest! {
                 prop_assert_eq!(found.peak.time, expected.peak.time);
             }
         }
+    }
+
+    /// Check that any sums in any order have an answer: of the whole, of a moment, of a range, and for those who look on.
+    #[test]
+    fn strange_sums_have_an_answer(
+        told in prop::collection::vec((any::<u16>(), 0..10_u32, strange()), 0..100),
+        from: prop::sample::Index,
+    ) {
+        let mut tables = family();
+        tables.metadata.options.push((AGGREGATE.into(), "1".into()));
+        let event = |(time, thread, action)| Event { time: u64::from(time), thread: ThreadId(thread), action };
+        let events: Vec<Event> = told.into_iter().map(event).collect();
+        let from = from.index(events.len() + 1);
+        cut(&tables, &events, true);
+        let mut load = Load::new(&tables);
+        events[..from].iter().for_each(|event| load.event(event));
+        load.begin_range();
+        events[from..].iter().for_each(|event| load.event(event));
+        let range = load.finish();
+        prop_assert!(range.sites.len() <= events.len());
+        let mut load = Load::watched(&tables, Recorder::new(&tables));
+        events.iter().for_each(|event| load.event(event));
+        load.finish_watched().1.finish();
+        let mut load = Load::watched(&tables, Timeline::new(10, None));
+        events.iter().for_each(|event| load.event(event));
+        prop_assert!(load.finish_watched().1.ended(0).buckets.len() <= 10);
     }
 
     /// Check that between two snapshots what was allocated and freed is exact, and that what has grown is net.
