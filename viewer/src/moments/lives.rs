@@ -96,7 +96,7 @@ impl Moments {
         selection: Option<Selection<'f>>,
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Profile, W), Error> {
-        self.needs_blocks("what single blocks have lived through")?;
+        self.needs_blocks("the life of single blocks")?;
         self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
         let tables = self.reader.tables();
