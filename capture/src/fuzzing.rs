@@ -52,6 +52,12 @@ fn check_readings(reader: &Reader<&[u8]>) {
         }
     });
     assert!(count <= reader.sample_count(), "no sample comes from nowhere");
+    let _either = reader.for_each_faults(|faults| {
+        for fault in faults {
+            assert!(fault.task.index() < tables.tasks.len(), "tasks of page faults are in range");
+            assert!(fault.stack.index() < tables.nodes.len(), "stacks of page faults are in range");
+        }
+    });
     let _either = reader.for_each_counters(|counters| {
         let mut owners = counters.iter().filter_map(|counter| counter.process);
         assert!(

@@ -49,6 +49,7 @@ mod sniff;
 mod columns;
 mod counter;
 mod events;
+mod fault;
 mod meta;
 mod sample;
 mod stacks;
@@ -79,12 +80,13 @@ pub use cursor::{Cursor, Events};
 pub use cut::{Cut, CutReason};
 pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
+pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
 pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId};
 pub use index::Chunk;
 pub use model::{
-    Clock, CpuSummary, Effort, Ended, Frame, Lost, Mark, MarkKind, Metadata, Module, Node, Overhead, Process,
-    ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables, Task, Thread,
+    Clock, CpuSummary, Effort, Ended, FaultSummary, Frame, Lost, Mark, MarkKind, Metadata, Module, Node,
+    Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables, Task, Thread,
 };
 pub use reader::Reader;
 pub use sample::Sample;

@@ -55,7 +55,8 @@ impl Loader {
                 | ChunkKind::LinedEvents
                 | ChunkKind::Index
                 | ChunkKind::Samples
-                | ChunkKind::Counters,
+                | ChunkKind::Counters
+                | ChunkKind::Faults,
             )
             | None => {}
         }

@@ -351,6 +351,8 @@ pub struct Summary {
     pub effort: Effort,
     /// How the processors were sampled; nothing in files before format 1.2.
     pub cpu: CpuSummary,
+    /// How page faults were recorded; nothing in files before format 1.3.
+    pub faults: FaultSummary,
 }
 
 /// Events lost for one reason.
@@ -422,6 +424,29 @@ pub struct CpuSummary {
     /// Processor time that taking samples in took, nanoseconds.
     pub cost_ns: u64,
     /// Why there are no samples, or fewer, and what to do about it. Empty when there is nothing to say.
+    pub refused: String,
+}
+
+/// How page faults were recorded, and what that missed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultSummary {
+    /// They were asked for, and the kernel permitted it.
+    pub is_recorded: bool,
+    /// What the kernel's own code touched for a program, as in `read`, was recorded, too.
+    pub has_kernel: bool,
+    /// Faults in the capture.
+    pub faults: u64,
+    /// Faults that the kernel had no room for: their pages are not known.
+    pub lost: u64,
+    /// Faults in the capture whose stack the kernel had no room for.
+    pub without_stack: u64,
+    /// When the kernel gives huge pages, as it says: `always`, `madvise` or `never`; empty where that is not known.
+    pub huge_pages: String,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Bytes of a huge page; 0 where there are none.
+    pub huge_page_bytes: u64,
+    /// Why there are none, or fewer, and what to do about it. Empty when there is nothing to say.
     pub refused: String,
 }
 

@@ -1,9 +1,11 @@
-//! Reads samples and counters, a chunk at a time.
+//! Reads samples, counters and page faults, a chunk at a time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
+use crate::fault::{Fault, take_faults};
 use crate::fetch::Fetcher;
 use crate::format::{ChunkHeader, ChunkKind};
+use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
 use crate::source::ReadAt;
@@ -19,6 +21,33 @@ impl<S: ReadAt> Reader<S> {
             visit(&take_samples(payload, header.records as usize, bounds)?);
             Ok(())
         })
+    }
+
+    /// Hands all page faults to `visit`, those of a chunk at a time, in file order.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn for_each_faults(&self, mut visit: impl FnMut(&[Fault])) -> Result<(), Error> {
+        let mut chunks = self.index().iter();
+        chunks.try_for_each(|chunk| self.faults(chunk).map(|faults| visit(&faults)))
+    }
+
+    /// The page faults of one chunk of [`Reader::index`]; none of one that holds something else. For those who read them
+    /// beside the events, since a recording may have more of them than fit into memory.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn faults(&self, chunk: &Chunk) -> Result<Vec<Fault>, Error> {
+        if !chunk.is(ChunkKind::Faults) {
+            return Ok(Vec::new());
+        }
+        let bounds = SampleBounds { tasks: self.tables().tasks.len(), nodes: self.tables().nodes.len() };
+        let (mut fetcher, mut payload, mut faults) = (Fetcher::new()?, Vec::new(), Vec::new());
+        self.read_chunk(chunk, &mut fetcher, &mut payload, &mut |header, payload| {
+            faults = take_faults(payload, header.records as usize, bounds)?;
+            Ok(())
+        })?;
+        Ok(faults)
     }
 
     /// Hands all counters to `visit`, those of a chunk at a time, in file order.
@@ -45,17 +74,25 @@ impl<S: ReadAt> Reader<S> {
         mut visit: impl FnMut(&ChunkHeader, &[u8]) -> Result<(), Malformed>,
     ) -> Result<(), Error> {
         let (mut fetcher, mut payload) = (Fetcher::new()?, Vec::new());
-        for chunk in self.index().iter().filter(|chunk| chunk.is(kind)) {
-            let header =
-                fetcher.fetch(self.source(), chunk.offset).map_err(|missing| missing.at(chunk.offset))?;
-            if header != chunk.header {
-                return Err(Malformed("the index does not agree with a chunk").at(chunk.offset));
-            }
-            fetcher
-                .unpack(&header, &mut payload)
-                .and_then(|()| visit(&header, &payload))
-                .map_err(|malformed| malformed.at(chunk.offset))?;
+        let mut chunks = self.index().iter().filter(|chunk| chunk.is(kind));
+        chunks.try_for_each(|chunk| self.read_chunk(chunk, &mut fetcher, &mut payload, &mut visit))
+    }
+
+    fn read_chunk(
+        &self,
+        chunk: &Chunk,
+        fetcher: &mut Fetcher,
+        payload: &mut Vec<u8>,
+        visit: &mut impl FnMut(&ChunkHeader, &[u8]) -> Result<(), Malformed>,
+    ) -> Result<(), Error> {
+        let header =
+            fetcher.fetch(self.source(), chunk.offset).map_err(|missing| missing.at(chunk.offset))?;
+        if header != chunk.header {
+            return Err(Malformed("the index does not agree with a chunk").at(chunk.offset));
         }
-        Ok(())
+        fetcher
+            .unpack(&header, payload)
+            .and_then(|()| visit(&header, payload))
+            .map_err(|malformed| malformed.at(chunk.offset))
     }
 }

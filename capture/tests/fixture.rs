@@ -1,10 +1,10 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, FigureKind, Frame, FrameId,
-    Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead, Process, ProcessEnd, ProcessId,
-    Pseudo, ReadAt, Reader, ReallocOutcome, Sample, Sink, SourceFrame, StringId, SumKind, Summary,
-    Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
+    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault, FaultSummary,
+    FigureKind, Frame, FrameId, Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead,
+    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample, Sink,
+    SourceFrame, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -14,16 +14,18 @@ pub(crate) struct Contents {
     pub(crate) events: Vec<Event>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Reads a capture from its bytes to its end.
 pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     let reader = Reader::from_source(source)?;
     let events = reader.events()?.collect::<Result<_, _>>()?;
-    let (mut samples, mut counters) = (Vec::new(), Vec::new());
+    let (mut samples, mut counters, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     reader.for_each_samples(|some| samples.extend_from_slice(some))?;
     reader.for_each_counters(|some| counters.extend_from_slice(some))?;
-    Ok(Contents { tables: reader.into_tables(), events, samples, counters })
+    reader.for_each_faults(|some| faults.extend_from_slice(some))?;
+    Ok(Contents { tables: reader.into_tables(), events, samples, counters, faults })
 }
 
 /// The events of a capture up to the first that cannot be read.
@@ -72,6 +74,17 @@ pub(crate) fn summary() -> Summary {
             clock_error_ns: 15,
             cost_ns: 16,
             refused: "no cycles here".into(),
+        },
+        faults: FaultSummary {
+            is_recorded: true,
+            has_kernel: true,
+            faults: 17,
+            lost: 18,
+            without_stack: 19,
+            huge_pages: "madvise".into(),
+            page_bytes: 4096,
+            huge_page_bytes: 2 << 20,
+            refused: "not all of them".into(),
         },
     }
 }
@@ -168,8 +181,18 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     tables.tasks.clear();
     if let Some(summary) = &mut tables.summary {
         summary.cpu = CpuSummary::default();
+        summary.faults = FaultSummary::default();
     }
-    Contents { tables, events, samples: Vec::new(), counters: Vec::new() }
+    Contents { tables, events, samples: Vec::new(), counters: Vec::new(), faults: Vec::new() }
+}
+
+/// What reading a file of format 1.2 gives: no page faults, and no sums in the place of blocks.
+pub(crate) fn contents_before_1_3() -> Contents {
+    let mut contents = Contents { faults: Vec::new(), events: events_of_1_2(), ..contents() };
+    if let Some(summary) = &mut contents.tables.summary {
+        summary.faults = FaultSummary::default();
+    }
+    contents
 }
 
 /// One event of each kind, and runs of the common ones. No three lie on a line, so that their times come back to the nanosecond.
@@ -287,6 +310,20 @@ pub(crate) fn samples() -> Vec<Sample> {
     vec![at(1_000_500, 0, 0, 3), at(2_001_000, 1, 7, 0), at(1_999_999, 0, 7, 5)]
 }
 
+/// Page faults at both ends of the addresses, with and without a stack, in each region.
+pub(crate) fn faults() -> Vec<Fault> {
+    let addresses = [0x5555_0000_2010, 0x7f00_0000_0000, 0, u64::MAX, 0x7fff_0000_0008];
+    let each = Region::ALL.into_iter().zip(addresses).zip([3, 0, 5, 1, 3]);
+    let fault = |(number, ((region, address), stack))| Fault {
+        time: 1_000_700 + 333 * u64::from(number),
+        task: TaskId(number % 2),
+        address,
+        stack: NodeId(stack),
+        region,
+    };
+    (0_u32..).zip(each).map(fault).collect()
+}
+
 /// Counters of a process and of the machine.
 pub(crate) fn counters() -> Vec<Counter> {
     let of = |time, process, kind, instance, value| Counter { time, process, kind, instance, value };
@@ -326,15 +363,17 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for task in &tables.tasks {
         writer.task(Task { process: None, ..task.clone() })?;
     }
-    let (samples, counters) = (samples(), counters());
+    let (samples, counters, faults) = (samples(), counters(), faults());
     writer.sample(samples[0])?;
     writer.counter(counters[0])?;
+    writer.fault(faults[0])?;
     let (first, second) = events.split_at(events.len() / 2);
     first.iter().try_for_each(|&event| writer.event(event))?;
     writer.flush()?;
     second.iter().try_for_each(|&event| writer.event(event))?;
     samples[1..].iter().try_for_each(|&sample| writer.sample(sample))?;
     counters[1..].iter().try_for_each(|&counter| writer.counter(counter))?;
+    faults[1..].iter().try_for_each(|&fault| writer.fault(fault))?;
     for (id, task) in (0..).zip(&tables.tasks) {
         writer.update_task(TaskId(id), task.clone())?;
     }
@@ -358,7 +397,8 @@ pub(crate) fn file() -> Vec<u8> {
 
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
-    Contents { tables: tables(), events: events(), samples: samples(), counters: counters() }
+    let (samples, counters, faults) = (samples(), counters(), faults());
+    Contents { tables: tables(), events: events(), samples, counters, faults }
 }
 
 /// True when the events are the same but for times that are less than a microsecond beside.

@@ -230,6 +230,7 @@ proptest! {
             events: Vec::new(),
             samples: Vec::new(),
             counters: Vec::new(),
+            faults: Vec::new(),
         };
         let tables = &mut expected.tables;
         tables.summary = Some(Summary::default());

@@ -36,11 +36,13 @@ pub enum ChunkKind {
     Samples = 21,
     /// Counters over time.
     Counters = 22,
+    /// Page faults.
+    Faults = 23,
 }
 
 impl ChunkKind {
     /// All of them.
-    pub const ALL: [ChunkKind; 16] = [
+    pub const ALL: [ChunkKind; 17] = [
         ChunkKind::Metadata,
         ChunkKind::Strings,
         ChunkKind::Modules,
@@ -57,6 +59,7 @@ impl ChunkKind {
         ChunkKind::Tasks,
         ChunkKind::Samples,
         ChunkKind::Counters,
+        ChunkKind::Faults,
     ];
 
     /// True of both kinds of chunks that hold events.
@@ -66,7 +69,8 @@ impl ChunkKind {
 
     /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.
     pub(crate) fn holds_tables(self) -> bool {
-        !self.holds_events() && !matches!(self, ChunkKind::Index | ChunkKind::Samples | ChunkKind::Counters)
+        let is_reading = matches!(self, ChunkKind::Samples | ChunkKind::Counters | ChunkKind::Faults);
+        !self.holds_events() && !is_reading && self != ChunkKind::Index
     }
 
     /// The kind with this number.

@@ -15,6 +15,7 @@ use crate::counter::Counter;
 use crate::error::Error;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::events::Encoder;
+use crate::fault::Fault;
 use crate::format::{ChunkKind, Header, Trailer, VERSION};
 use crate::index::{self, Chunk};
 use crate::intern::Interner;
@@ -46,6 +47,7 @@ pub struct Writer<W: Sink = File> {
     pending: Pending,
     samples: Vec<Sample>,
     counters: Vec<Counter>,
+    faults: Vec<Fault>,
     encoder: Encoder,
     chunks: Vec<Chunk>,
     index_before: u64,
@@ -111,6 +113,7 @@ impl<W: Sink> Writer<W> {
         }
         self.write_samples()?;
         self.write_counters()?;
+        self.write_faults()?;
         self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
     }
 
@@ -162,6 +165,7 @@ impl<W: Sink> Writer<W> {
             pending: Pending::default(),
             samples: Vec::new(),
             counters: Vec::new(),
+            faults: Vec::new(),
             encoder: Encoder::new(),
             chunks: Vec::new(),
             index_before: 0,

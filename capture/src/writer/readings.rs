@@ -1,9 +1,10 @@
-//! Samples and counters on their way into the file.
+//! Samples, counters and page faults on their way into the file.
 
 use super::{Writer, known};
 use crate::chunk::Label;
 use crate::counter::{Counter, put_counters};
 use crate::error::Error;
+use crate::fault::{Fault, put_faults};
 use crate::format::ChunkKind;
 use crate::sample::{Sample, put_samples};
 use crate::sink::Sink;
@@ -35,6 +36,17 @@ impl<W: Sink> Writer<W> {
         if self.counters.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
+    /// Adds a page fault. They are best given in the order of their times.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn fault(&mut self, fault: Fault) -> Result<(), Error> {
+        known("a page fault", "task", fault.task.0, self.tasks)?;
+        known("a page fault", "stack", fault.stack.0, self.interner.nodes.len())?;
+        self.faults.push(fault);
+        if self.faults.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
     pub(super) fn write_samples(&mut self) -> Result<(), Error> {
         let samples = std::mem::take(&mut self.samples);
         let times = samples.iter().map(|sample| sample.time);
@@ -50,6 +62,15 @@ impl<W: Sink> Writer<W> {
         let Some(label) = label(ChunkKind::Counters, times) else { return Ok(()) };
         let mut payload = self.take_payload();
         put_counters(&counters, &mut payload);
+        self.write_chunk(label, payload)
+    }
+
+    pub(super) fn write_faults(&mut self) -> Result<(), Error> {
+        let faults = std::mem::take(&mut self.faults);
+        let times = faults.iter().map(|fault| fault.time);
+        let Some(label) = label(ChunkKind::Faults, times) else { return Ok(()) };
+        let mut payload = self.take_payload();
+        put_faults(&faults, &mut payload);
         self.write_chunk(label, payload)
     }
 }
