@@ -32,6 +32,9 @@ fn promises(page: &str) -> &'static [&'static str] {
         "find-a-leak" => &["remember", "12.5 KiB"],
         "find-the-peak" => &["fill_cache"],
         "watch-a-service" => &["answer"],
+        "resident-memory" => {
+            &["fill_cache", "resident at exit", "freed, and kept by libc", "By touching stack"]
+        }
         "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
         "read-a-diff" => &["fill_cache", "the cache has grown"],
         "get-symbols" => &["fill_cache", "<in example>"],
@@ -67,6 +70,8 @@ pages! {
     peak_is_found "find-the-peak",
     /// Check that the page records a service that runs, and that it goes on.
     service_is_watched "watch-a-service",
+    /// Check that the page shows what is resident, at the end and at the peak.
+    resident_memory_is_explained "resident-memory",
     /// Check that the page's limits hold the good build and stop the bad ones.
     build_is_gated "gate-a-build",
     /// Check that the page's diff names what grew.

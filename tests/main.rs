@@ -14,6 +14,7 @@ mod calls;
 mod check;
 mod counts;
 mod cpu;
+mod resident;
 mod sources;
 mod stacks;
 

@@ -5,7 +5,7 @@ use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
     info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, pages, preload_path, ps,
-    push, reallocs, record, report, run, serve, sizes, snapshot, temporary, threads, timeline, top,
+    push, reallocs, record, report, resident, run, serve, sizes, snapshot, temporary, threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -93,6 +93,7 @@ pub(crate) enum Command {
     Lifetimes(lifetimes::Arguments),
     Reallocs(reallocs::Arguments),
     Pages(pages::Arguments),
+    Resident(resident::Arguments),
     Lines(lines::Arguments),
     History(history::Arguments),
     Check(check::Arguments),

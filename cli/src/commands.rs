@@ -40,6 +40,7 @@ pub(crate) mod record;
 mod recording;
 mod redact;
 pub(crate) mod report;
+pub(crate) mod resident;
 mod rules;
 pub(crate) mod run;
 pub(crate) mod serve;
@@ -85,6 +86,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Reallocs(arguments) => reallocs::execute(&arguments),
         Command::Pages(arguments) => pages::execute(&arguments),
         Command::History(arguments) => history::execute(&arguments),
+        Command::Resident(arguments) => resident::execute(&arguments),
         Command::Lines(arguments) => lines::execute(&arguments),
         Command::Check(arguments) => check::execute(&arguments),
         Command::Push(arguments) => push::execute(&arguments),

@@ -24,7 +24,9 @@ mod order;
 
 mod code;
 mod files;
+mod huge;
 mod kernel;
+mod regions;
 mod space;
 
 mod stacks;
@@ -32,6 +34,7 @@ mod tasks;
 
 mod batch;
 mod enter;
+mod pairs;
 mod sampler;
 
 pub(crate) use batch::{Batch, Samples};
@@ -39,6 +42,6 @@ pub(crate) use enter::{Entered, Wanted};
 pub use event::{Probe, probe};
 pub(crate) use files::{FileId, Files};
 pub use options::{CpuOptions, Scope};
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};
 pub(crate) use stacks::marker;

@@ -13,8 +13,7 @@ use crate::sums::Sums;
 use crate::told::{Names, Pools};
 use crate::unfiled::Told;
 use capture::{
-    Action, Counter, CpuSummary, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId,
-    Writer,
+    Action, Counter, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId, Writer,
 };
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
@@ -116,18 +115,20 @@ impl Pipeline {
     }
 
     /// Says whose samples they are, when all are there; gives what the capture says about them.
-    pub(crate) fn finish_samples(&mut self, mut summary: CpuSummary) -> Result<CpuSummary, Error> {
+    pub(crate) fn finish_samples(&mut self, mut sampled: perf::Sampled) -> Result<perf::Sampled, Error> {
+        let summary = &mut sampled.cpu;
         self.samples.finish(&self.processes, &self.clock, &mut self.writer)?;
         for (module, told) in self.samples.told() {
             self.made.entry(module).or_insert(told);
         }
         summary.samples = self.samples.samples();
-        if !summary.event.is_empty() {
+        (sampled.faults.faults, sampled.faults.without_stack) = self.samples.faults();
+        if !summary.event.is_empty() || sampled.faults.is_recorded {
             // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
             let ticks = self.clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));
             summary.clock_error_ns = ticks + self.clock.bend_ns() + TIME_UNIT_NS;
         }
-        Ok(summary)
+        Ok(sampled)
     }
 
     /// True when events of this time, in ticks, are written, and all before it.

@@ -12,7 +12,7 @@ use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
-use crate::perf::{Sampler, Samples};
+use crate::perf::{Sampled, Sampler, Samples};
 use crate::pipeline::Pipeline;
 use crate::queue::queue;
 use crate::sleeper::Bell;
@@ -20,7 +20,7 @@ use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
 use crate::{Error, OnFull, Options, symbolize};
-use capture::{CpuSummary, Create, Effort, Metadata, Summary, Writer};
+use capture::{Create, Effort, Metadata, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::fs::File;
@@ -45,7 +45,7 @@ pub struct Session {
     drain: JoinHandle<Work>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     watcher: JoinHandle<()>,
-    sampler: Result<Sampler, CpuSummary>,
+    sampler: Result<Sampler, Box<Sampled>>,
     counters: Counters,
     exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
     /// Where wishes go.
@@ -106,8 +106,8 @@ pub struct Finished {
     pub lost: u64,
     /// Remarks for the user.
     pub remarks: Vec<String>,
-    /// Why the processors were not sampled although they were to be, and what to do about it.
-    pub unsampled: Option<String>,
+    /// Why the processors were not sampled, or page faults not recorded, although they were to be, and what to do about it.
+    pub unsampled: Vec<String>,
 }
 
 impl Session {
@@ -126,12 +126,18 @@ impl Session {
         let (batches, queue) = queue(bell.clone());
         let shared = Arc::new(Shared::default());
         let chosen = (options.only.clone(), options.skip.clone());
+        let wants_live = options.live || options.occasions.need_live();
+        let live = wants_live.then(|| Live::new(options.sample_interval));
+        let pipeline = Pipeline::new(writer, clock, options.store_command, live);
+        let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
-            None => (Err(CpuSummary::default()), Samples::none()),
-            Some(cpu) => match Sampler::start(cpu, chosen, options.max_depth.max(1), clock) {
-                Ok((sampler, samples)) => (Ok(sampler), samples),
-                Err(summary) => (Err(summary), Samples::none()),
-            },
+            None => (Err(Box::default()), Samples::none()),
+            Some(cpu) => {
+                match Sampler::start(cpu, chosen, options.max_depth.max(1), clock, subjects.clone()) {
+                    Ok((sampler, samples)) => (Ok(sampler), samples),
+                    Err(sampled) => (Err(sampled), Samples::none()),
+                }
+            }
         };
         let rules = Rules {
             geometry: Geometry::default().with_ring_bytes(options.ring_size),
@@ -159,12 +165,8 @@ impl Session {
             Drain { images, watcher: to_watcher, batches, bell: bell.clone(), shared: shared.clone(), clock };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
-        let wants_live = options.live || options.occasions.need_live();
-        let live = wants_live.then(|| Live::new(options.sample_interval));
-        let pipeline = Pipeline::new(writer, clock, options.store_command, live);
         let out = written.clone();
         let (orders, given) = mpsc::channel();
-        let subjects = pipeline.processes.subjects.clone();
         let (counters, readings) =
             Counters::start(clock, subjects.clone()).map_err(system("start a thread"))?;
         let lookout = Lookout::new(options.occasions);
@@ -320,7 +322,7 @@ impl Session {
         drop((ear, orders, host));
         drop(counters);
         // While the writer still takes what comes.
-        let cpu = sampler.map_or_else(|summary| summary, Sampler::stop);
+        let sampled = sampler.map_or_else(|sampled| *sampled, Sampler::stop);
         let failures = listener.failures();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
@@ -342,7 +344,7 @@ impl Session {
             let Pipeline { processes, writer, .. } = &mut pipeline;
             processes.note_exit(pid, status, writer).map_err(failed)?;
         }
-        let cpu = pipeline.finish_samples(cpu).map_err(failed)?;
+        let Sampled { cpu, faults } = pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended),
             lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
@@ -356,6 +358,7 @@ impl Session {
                 held_ns: work.held_ns,
             },
             cpu,
+            faults,
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
@@ -368,13 +371,22 @@ impl Session {
             path: path.clone(),
             lost: summary.lost.iter().map(|lost| lost.events).sum(),
             remarks: summary.remarks.clone(),
-            unsampled: (summary.cpu.event.is_empty() && !summary.cpu.refused.is_empty())
-                .then(|| summary.cpu.refused.clone()),
+            unsampled: unsampled(&summary),
         };
         pipeline.writer.finish(&summary).map_err(failed)?;
         distiller.map_or(Ok(()), Distiller::finish)?;
         Ok(finished)
     }
+}
+
+/// What was refused altogether.
+fn unsampled(summary: &Summary) -> Vec<String> {
+    let refused = [
+        (summary.cpu.event.is_empty(), &summary.cpu.refused),
+        (!summary.faults.is_recorded, &summary.faults.refused),
+    ];
+    let refused = refused.into_iter().filter(|(is_missing, reason)| *is_missing && !reason.is_empty());
+    refused.map(|(_, reason)| reason.clone()).collect()
 }
 
 fn spawn<T: Send + 'static>(

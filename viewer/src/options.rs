@@ -31,6 +31,16 @@ pub struct ReportOptions {
     pub limit: Option<usize>,
 }
 
+/// Whose stacks `resident` lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResidentBy {
+    /// Those that allocated what lies on resident pages.
+    #[default]
+    Allocation,
+    /// Those that touched pages first.
+    Touch,
+}
+
 impl ReportOptions {
     const MIN: f64 = 1.0;
     const LIMIT: usize = 20;

@@ -48,7 +48,7 @@ fn copy_is_the_capture() {
     }
 }
 
-/// Check that samples and counters are copied.
+/// Check that samples, counters and page faults are copied.
 #[test]
 fn readings_are_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -62,13 +62,17 @@ fn readings_are_copied() {
     let counter = Counter { time: 7000, process: None, kind: CounterKind::CpuBusy, instance: 3, value: 4 };
     writer.sample(sample).unwrap();
     writer.counter(counter).unwrap();
+    let fault =
+        capture::Fault { time: 8000, task, address: 0x7000, stack, region: capture::Region::Anonymous };
+    writer.fault(fault).unwrap();
     writer.finish(&Summary::default()).unwrap();
     let reader =
         Reader::from_source(viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap().0).unwrap();
-    let (mut samples, mut counters) = (Vec::new(), Vec::new());
+    let (mut samples, mut counters, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    reader.for_each_faults(|some| faults.extend_from_slice(some)).unwrap();
     reader.for_each_samples(|some| samples.extend_from_slice(some)).unwrap();
     reader.for_each_counters(|some| counters.extend_from_slice(some)).unwrap();
-    assert_eq!((samples, counters), (vec![sample], vec![counter]));
+    assert_eq!((samples, counters, faults), (vec![sample], vec![counter], vec![fault]));
 }
 
 /// Check that a copy of a file that was cut off at any byte opens, has the events before the cut, and says what it is.

@@ -68,6 +68,12 @@ pub(crate) struct Recording {
     /// Do not sample the CPU
     #[arg(long)]
     no_cpu: bool,
+    /// Record page faults: which pages are resident, and who touched them first, for the command resident
+    ///
+    /// Of processes that run already, and of those that are started by hand, this needs the right to look at the whole
+    /// system, as doctor tells. Pages that were resident before are not known.
+    #[arg(long, conflicts_with = "aggregate")]
+    faults: bool,
     /// Mark a snapshot, a moment that views take by its name, each time that so much has passed
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     snapshot_every: Option<Duration>,
@@ -142,6 +148,8 @@ impl Recording {
             None => kind.on_full.0,
         };
         let cpu = self.scope(&kind).map(|scope| CpuOptions {
+            processors: !self.no_cpu && scope != Scope::Recorded,
+            faults: self.faults,
             frequency: self.frequency,
             stack_bytes: self.cpu_stack,
             scope,
@@ -211,9 +219,10 @@ impl Recording {
     /// Whose work is sampled.
     fn scope(&self, kind: &Kind) -> Option<Scope> {
         match kind.target {
-            _ if self.no_cpu || self.aggregate => None,
+            _ if self.aggregate || (self.no_cpu && !self.faults) => None,
             _ if self.system => Some(Scope::System),
-            target => target.map(|pid| Scope::Tree { pid, follow: kind.follow }),
+            Some(pid) => Some(Scope::Tree { pid, follow: kind.follow }),
+            None => self.faults.then_some(Scope::Recorded),
         }
     }
 }

@@ -133,8 +133,8 @@ pub(super) fn after_recording(finished: &Finished, quiet: bool) {
         }
         return;
     }
-    if let Some(reason) = &finished.unsampled {
-        message::note(&format!("{reason}. --no-cpu does without."));
+    for reason in &finished.unsampled {
+        message::note(&format!("{reason}; the rest is recorded."));
     }
     if Stream::of(&finished.path).is_some() {
         message::plain("The capture is sent.");

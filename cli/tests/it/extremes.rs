@@ -2,8 +2,8 @@
 
 use crate::support::World;
 use capture::{
-    Action, Counter, CounterKind, Create, Ended, Event, Frame, Mark, MarkKind, Metadata, NodeId, Process,
-    ProcessEnd, ProcessId, ReallocOutcome, Sample, Summary, Task, Thread, Writer,
+    Action, Counter, CounterKind, Create, Ended, Event, Fault, FaultSummary, Frame, Mark, MarkKind, Metadata,
+    NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Region, Sample, Summary, Task, Thread, Writer,
 };
 use std::path::Path;
 
@@ -58,6 +58,9 @@ const VIEWS: &[&str] = &[
     "pages",
     "pages --tree",
     "pages --json --at end",
+    "resident",
+    "resident --json --at peak",
+    "resident --by touch --from 10%",
     "lines",
     "lines --json",
     "history 0x1000 --json",
@@ -167,12 +170,22 @@ fn write(seed: u64, file: &Path) {
         writer.counter(Counter { time, process: Some(process), kind, instance: 0, value }).unwrap();
         let (task, weight) = (tasks[dice.next(tasks.len())], dice.number());
         writer.sample(Sample { time: dice.number(), task, cpu: 0, stack, weight }).unwrap();
+        let region = Region::ALL[dice.next(Region::ALL.len())];
+        let (time, address) = (dice.number(), dice.number());
+        writer.fault(Fault { time, task, address, stack, region }).unwrap();
         if dice.next(8) == 0 {
             writer.flush().unwrap();
         }
     }
     let duration_ns = if dice.next(2) == 0 { time } else { dice.number() };
-    writer.finish(&Summary { duration_ns, ..Summary::default() }).unwrap();
+    let faults = FaultSummary {
+        is_recorded: true,
+        huge_pages: "always".into(),
+        page_bytes: dice.number(),
+        huge_page_bytes: dice.number(),
+        ..FaultSummary::default()
+    };
+    writer.finish(&Summary { duration_ns, faults, ..Summary::default() }).unwrap();
 }
 
 /// Check that each view of such a capture shows something, or says in words what is missing: none stops on the way, as

@@ -1,6 +1,6 @@
 //! What the sampler tells the writer. Ids are the sampler's own, dense, and defined before they are used.
 
-use capture::Pseudo;
+use capture::{Pseudo, Region};
 use std::sync::mpsc::Receiver;
 use symbols::{ModuleFile, Reason};
 
@@ -19,11 +19,13 @@ pub(crate) struct Batch {
     pub(super) tasks: Vec<(u32, Task)>,
     /// In the order of their times.
     pub(super) samples: Vec<Sample>,
+    /// In the order of their times.
+    pub(super) faults: Vec<Fault>,
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.samples.is_empty() && self.images.is_empty() && self.tasks.is_empty()
+        self.samples.is_empty() && self.faults.is_empty() && self.images.is_empty() && self.tasks.is_empty()
     }
 }
 
@@ -90,6 +92,17 @@ pub(super) struct Sample {
     pub(super) cpu: u32,
     pub(super) node: u32,
     pub(super) weight: u64,
+}
+
+/// A page fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) ticks: u64,
+    pub(super) task: u32,
+    pub(super) address: u64,
+    /// None where there was no room for it.
+    pub(super) node: Option<u32>,
+    pub(super) region: Region,
 }
 
 /// Where batches come from; nowhere when nothing is sampled.

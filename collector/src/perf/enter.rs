@@ -11,7 +11,7 @@ use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
 use capture::{
-    Ended, Error, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
+    Ended, Error, Fault, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
     SourceFrame, Symbolized, TaskId, Writer,
 };
 use rustc_hash::FxHashMap;
@@ -31,6 +31,8 @@ pub(crate) struct Entered {
     /// Code of processes that the kernel did not tell of, by pid.
     unfiled: FxHashMap<u32, Unfiled>,
     samples: u64,
+    faults: u64,
+    faults_without_stack: u64,
 }
 
 /// Where names come from, of what was entered.
@@ -84,6 +86,15 @@ impl Entered {
             writer.sample(Sample { time, task, cpu: sample.cpu, stack, weight: sample.weight })?;
             self.samples += 1;
         }
+        for fault in batch.faults {
+            let Some((task, _)) = self.tasks.get(fault.task as usize) else { continue };
+            let stack = fault.node.and_then(|node| self.nodes.get(node as usize)).copied();
+            let (time, task) = (clock.nanoseconds_of(fault.ticks), *task);
+            self.faults += 1;
+            self.faults_without_stack += u64::from(stack.is_none());
+            let stack = stack.unwrap_or(NodeId::ROOT);
+            writer.fault(Fault { time, task, address: fault.address, stack, region: fault.region })?;
+        }
         Ok(())
     }
 
@@ -123,6 +134,11 @@ impl Entered {
         self.samples
     }
 
+    /// Page faults in the capture, and those of them that have no stack.
+    pub(crate) fn faults(&self) -> (u64, u64) {
+        (self.faults, self.faults_without_stack)
+    }
+
     /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.
     pub(crate) fn finish(
         &mut self,
@@ -159,11 +175,11 @@ impl Entered {
     }
 
     /// The image that a recorded process is: the last one of its pid that had begun in the same way when the agent
-    /// connected. Of two that follow each other at once, the one of the same name.
+    /// connected, or had run before anybody looked. Of two that follow each other at once, the one of the same name.
     fn image_of(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
         let of_pid = self.images.iter().enumerate().filter(|(_, image)| {
             image.pid == process.pid
-                && image.is_exec != process.forked
+                && (image.started == 0 || image.is_exec != process.forked)
                 && clock.nanoseconds_of(image.started) <= started
         });
         let candidates: Vec<(usize, &Image)> = of_pid.collect();

@@ -6,8 +6,12 @@
 //! | `cycles`, more and less precisely, then `cpu-clock` | there is no such counter, as in most virtual machines |
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
 //!
-//! One event for each processor, because an inherited event has a ring only if it is bound to a processor.
+//! Page faults are events of their own (`event/faults`). One event for each processor, because an inherited event has a ring only if it is bound to a processor.
 
+mod faults;
+
+use super::record::Layout;
+use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ring;
 use super::{CpuOptions, Scope};
 use crate::log::debug;
@@ -52,25 +56,49 @@ pub(super) enum RecordClock {
     Raw,
 }
 
-/// Events that are open, and their rings.
-pub(super) struct Events {
-    pub(super) rings: Vec<Ring>,
-    pub(super) clock: RecordClock,
+/// A ring, and how the samples in it are laid out.
+pub(super) struct Channel {
+    pub(super) ring: Ring,
+    pub(super) layout: Layout,
+}
+
+/// What is counted between samples of the processors.
+pub(super) struct Counted {
     pub(super) name: &'static str,
     pub(super) has_kernel: bool,
 }
 
+/// Events that are open, and their rings.
+pub(super) struct Events {
+    pub(super) channels: Vec<Channel>,
+    pub(super) clock: RecordClock,
+    /// None where nobody asked for them.
+    pub(super) work: Option<io::Result<Counted>>,
+    /// None where nobody asked for them; whether the kernel's part is there, too.
+    pub(super) faults: Option<io::Result<bool>>,
+}
+
 impl Events {
-    /// Opens an event for each processor that is online. `tsc` says that the agents' clock is the time stamp counter.
-    pub(super) fn open(options: CpuOptions, tsc: bool) -> io::Result<Events> {
+    /// Opens what is wanted for each processor that is online. `tsc` says that the agents' clock is the time stamp counter.
+    pub(super) fn open(options: CpuOptions, tsc: bool) -> Events {
+        let mut events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
+        events.work = options.processors.then(|| events.add_work(options, tsc));
+        events.faults = options.faults.then(|| events.add_faults(options, tsc));
+        events
+    }
+
+    fn add_work(&mut self, options: CpuOptions, tsc: bool) -> io::Result<Counted> {
         let processors = online()?;
         let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
         let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
         for attempt in attempts() {
-            match open_one(options, attempt, RecordClock::Native, first) {
+            let attributes = attributes(options, attempt);
+            match open_one(options.scope, attributes, RecordClock::Native, first) {
                 Ok(event) => {
-                    drop(event);
-                    return Events::open_all(options, attempt, &processors, tsc);
+                    self.choose_clock(event, tsc)?;
+                    let pages = Ring::pages(processors.len());
+                    self.open_all(options.scope, attributes, &processors, (Layout::Work, pages))?;
+                    return Ok(Counted { name: attempt.counter.name(), has_kernel: attempt.kernel });
                 }
                 Err(error) => {
                     debug!("{attempt:?}: {error}");
@@ -84,25 +112,33 @@ impl Events {
         Err(refused)
     }
 
-    fn open_all(options: CpuOptions, attempt: Attempt, processors: &[u32], tsc: bool) -> io::Result<Events> {
-        let mut clock = RecordClock::Raw;
-        if tsc {
-            let event = open_one(options, attempt, RecordClock::Native, processors[0])?;
-            if Ring::map(event, 1)?.conversion().is_some() {
-                clock = RecordClock::Native;
-            }
+    /// Takes the kernel's own clock where this event offers its relation to the counter.
+    fn choose_clock(&mut self, event: File, tsc: bool) -> io::Result<()> {
+        if tsc && Ring::map(event, 1)?.conversion().is_some() {
+            self.clock = RecordClock::Native;
         }
-        let pages = Ring::pages(processors.len());
-        let mut rings = Vec::with_capacity(processors.len());
+        Ok(())
+    }
+
+    /// Opens an event for each of these processors, with a ring of so many pages.
+    fn open_all(
+        &mut self,
+        scope: Scope,
+        attributes: sys::perf_event_attr,
+        processors: &[u32],
+        (layout, pages): (Layout, usize),
+    ) -> io::Result<()> {
+        let mut channels = Vec::with_capacity(processors.len());
         for &processor in processors {
-            match open_one(options, attempt, clock, processor) {
-                Ok(event) => rings.push(Ring::map(event, pages)?),
+            match open_one(scope, attributes, self.clock, processor) {
+                Ok(event) => channels.push(Channel { ring: Ring::map(event, pages)?, layout }),
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Events { rings, clock, name: attempt.counter.name(), has_kernel: attempt.kernel })
+        self.channels.append(&mut channels);
+        Ok(())
     }
 }
 
@@ -115,11 +151,19 @@ fn attempts() -> impl Iterator<Item = Attempt> {
     })
 }
 
-fn open_one(options: CpuOptions, attempt: Attempt, clock: RecordClock, cpu: u32) -> io::Result<File> {
-    let mut attributes = attributes(options, attempt, clock);
-    let pid = match options.scope {
+fn open_one(
+    scope: Scope,
+    mut attributes: sys::perf_event_attr,
+    clock: RecordClock,
+    cpu: u32,
+) -> io::Result<File> {
+    if clock == RecordClock::Raw {
+        attributes.set_use_clockid(1);
+        attributes.clockid = libc::CLOCK_MONOTONIC_RAW;
+    }
+    let pid = match scope {
         Scope::Tree { pid, .. } => pid.cast_signed(),
-        Scope::System => -1,
+        Scope::Recorded | Scope::System => -1,
     };
     // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring only.
     let descriptor = unsafe {
@@ -141,9 +185,11 @@ fn open_one(options: CpuOptions, attempt: Attempt, clock: RecordClock, cpu: u32)
 /// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
 const REGISTERS: u64 = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
 
-fn attributes(options: CpuOptions, attempt: Attempt, clock: RecordClock) -> sys::perf_event_attr {
-    let mut all = sys::perf_event_attr::default();
-    all.size = size_of::<sys::perf_event_attr>() as u32;
+/// What every sample has: whose it is, when and where.
+const COMMON: u32 = sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME | sys::PERF_SAMPLE_CPU;
+
+fn attributes(options: CpuOptions, attempt: Attempt) -> sys::perf_event_attr {
+    let mut all = common(options.scope, attempt.kernel);
     match attempt.counter {
         Counter::Cycles(precise) => {
             all.type_ = sys::PERF_TYPE_HARDWARE;
@@ -157,49 +203,55 @@ fn attributes(options: CpuOptions, attempt: Attempt, clock: RecordClock) -> sys:
     }
     all.set_freq(1);
     all.__bindgen_anon_1.sample_freq = options.frequency.into();
-    all.sample_type = u64::from(
-        sys::PERF_SAMPLE_IP
-            | sys::PERF_SAMPLE_TID
-            | sys::PERF_SAMPLE_TIME
-            | sys::PERF_SAMPLE_CPU
-            | sys::PERF_SAMPLE_PERIOD
-            | sys::PERF_SAMPLE_CALLCHAIN
-            | sys::PERF_SAMPLE_REGS_USER
-            | sys::PERF_SAMPLE_STACK_USER,
-    );
-    all.sample_regs_user = REGISTERS;
-    all.sample_stack_user = options.stack_bytes;
+    all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD);
+    with_stack(&mut all, options.stack_bytes);
+    all.set_exclude_idle(1);
+    tell_of_processes(&mut all, attempt.kernel, attempt.new_features);
+    all
+}
+
+/// What all events have in common.
+fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
+    let mut all = sys::perf_event_attr::default();
+    all.size = size_of::<sys::perf_event_attr>() as u32;
     // What the kernel would find in user space is only right where there are frame pointers: we look ourselves.
     all.set_exclude_callchain_user(1);
-    all.set_exclude_idle(1);
     all.set_exclude_hv(1);
-    if !attempt.kernel {
+    if !kernel {
         all.set_exclude_kernel(1);
         all.set_exclude_callchain_kernel(1);
     }
     all.set_sample_id_all(1);
-    all.set_mmap(1);
-    all.set_mmap2(1);
-    all.set_comm(1);
-    all.set_comm_exec(1);
-    all.set_task(1);
-    if attempt.new_features {
-        all.set_build_id(1);
-        all.set_ksymbol(u64::from(attempt.kernel));
-    }
-    if let Scope::Tree { follow, .. } = options.scope {
+    if let Scope::Tree { follow, .. } = scope {
         all.set_inherit(u64::from(follow));
         all.set_disabled(1);
         all.set_enable_on_exec(1);
-    }
-    if clock == RecordClock::Raw {
-        all.set_use_clockid(1);
-        all.clockid = libc::CLOCK_MONOTONIC_RAW;
     }
     // Wake us when a quarter of a ring is full.
     all.set_watermark(1);
     all.__bindgen_anon_2.wakeup_watermark = Ring::watermark();
     all
+}
+
+/// Adds stacks to the samples: the kernel's part, registers, and a piece of the user's.
+fn with_stack(all: &mut sys::perf_event_attr, bytes: u32) {
+    all.sample_type |=
+        u64::from(sys::PERF_SAMPLE_CALLCHAIN | sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
+    all.sample_regs_user = REGISTERS;
+    all.sample_stack_user = bytes;
+}
+
+/// Adds records of processes, threads and mappings of code. One event of each processor has them.
+fn tell_of_processes(all: &mut sys::perf_event_attr, kernel: bool, new_features: bool) {
+    all.set_mmap(1);
+    all.set_mmap2(1);
+    all.set_comm(1);
+    all.set_comm_exec(1);
+    all.set_task(1);
+    if new_features {
+        all.set_build_id(1);
+        all.set_ksymbol(u64::from(kernel));
+    }
 }
 
 /// The processors that are online, as in `0-3,8`.
@@ -229,28 +281,49 @@ pub struct Probe {
     pub system_wide: bool,
     /// What is in the way, and what to do about it. Empty when nothing is.
     pub refused: String,
+    /// Page faults can be recorded, of a process and, if the second is set, of processes that run already.
+    pub faults: (bool, bool),
+    /// What is in the way of page faults, and what to do about it. Empty when nothing is.
+    pub faults_refused: String,
 }
 
 /// Tries to sample this process, and the system, without taking a sample.
 pub fn probe() -> Probe {
-    let options = |scope| CpuOptions { frequency: 1, stack_bytes: CpuOptions::STACK_BYTES, scope };
+    let frequency = 1;
+    let options = |scope| CpuOptions {
+        processors: true,
+        frequency,
+        stack_bytes: CpuOptions::STACK_BYTES,
+        faults: true,
+        scope,
+    };
     let own = Scope::Tree { pid: std::process::id(), follow: true };
-    let system_wide = Events::open(options(Scope::System), true).is_ok_and(|events| events.has_kernel);
-    match Events::open(options(own), true) {
-        Ok(events) => Probe {
-            event: Some(events.name),
-            has_kernel: events.has_kernel,
-            is_native_clock: events.clock == RecordClock::Native,
-            system_wide,
-            refused: if events.has_kernel { String::new() } else { super::refusal::without_kernel() },
-        },
-        Err(error) => Probe {
-            event: None,
-            has_kernel: false,
-            is_native_clock: false,
-            system_wide,
-            refused: super::refusal::Refusal::new(error, own).text(),
-        },
+    let system = Events::open(options(Scope::System), true);
+    let events = Events::open(options(own), true);
+    let is_native_clock = events.clock == RecordClock::Native;
+    let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
+    let everywhere = matches!(system.faults, Some(Ok(true)));
+    let (faults, faults_refused) = match events.faults {
+        Some(Err(error)) => ((false, everywhere), Refusal::new(error, own, FAULTS).text()),
+        Some(Ok(false)) => ((true, everywhere), without_kernel(FAULTS)),
+        _ => ((true, everywhere), String::new()),
+    };
+    let probe = Probe {
+        event: None,
+        has_kernel: false,
+        is_native_clock,
+        system_wide,
+        refused: String::new(),
+        faults,
+        faults_refused,
+    };
+    match events.work {
+        Some(Err(error)) => Probe { refused: Refusal::new(error, own, PROCESSORS).text(), ..probe },
+        Some(Ok(Counted { name, has_kernel })) => {
+            let refused = if has_kernel { String::new() } else { without_kernel(PROCESSORS) };
+            Probe { event: Some(name), has_kernel, refused, ..probe }
+        }
+        None => probe,
     }
 }
 

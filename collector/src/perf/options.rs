@@ -3,10 +3,14 @@
 /// How to sample the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuOptions {
+    /// Sample what processors do.
+    pub processors: bool,
     /// Samples in each second that a processor works.
     pub frequency: u32,
     /// Bytes of stack that are copied with each sample.
     pub stack_bytes: u32,
+    /// Record page faults.
+    pub faults: bool,
     /// Whose work is sampled.
     pub scope: Scope,
 }
@@ -21,6 +25,8 @@ pub enum Scope {
         /// Sample what it starts, too.
         follow: bool,
     },
+    /// Processes that an agent tells of, found among everything that runs on this machine.
+    Recorded,
     /// Everything that runs on this machine.
     System,
 }
@@ -39,7 +45,7 @@ impl CpuOptions {
         CpuOptions {
             frequency: self.frequency.clamp(1, 50_000),
             stack_bytes: self.stack_bytes.clamp(256, Self::MOST_STACK).next_multiple_of(8),
-            scope: self.scope,
+            ..self
         }
     }
 }

@@ -4,7 +4,7 @@
 //! that was written before it has been read: [`HOLD`] longer than it took to read the rings. What comes later than that
 //! is kept and counted.
 
-use super::record::{self, What};
+use super::record::{self, Layout, What};
 use crate::perf::time::Times;
 
 /// Ticks are about as many as nanoseconds; records wait for some ten milliseconds.
@@ -34,13 +34,14 @@ struct Entry {
     ticks: u64,
     /// Of records with one time, what comes first.
     rank: u8,
+    layout: Layout,
     start: usize,
     end: usize,
 }
 
 impl Order {
-    /// Takes what `fill` appends: the records of one ring.
-    pub(super) fn add(&mut self, times: &Times, fill: impl FnOnce(&mut Vec<u8>)) {
+    /// Takes what `fill` appends: the records of one ring, whose samples have this layout.
+    pub(super) fn add(&mut self, times: &Times, layout: Layout, fill: impl FnOnce(&mut Vec<u8>)) {
         fill(&mut self.bytes);
         while let Some(rest) = self.bytes.get(self.known..).filter(|rest| !rest.is_empty()) {
             let Ok((bytes, _)) = record::split(rest) else {
@@ -50,26 +51,26 @@ impl Order {
             };
             let (start, end) = (self.known, self.known + bytes.len());
             self.known = end;
-            match record::parse(bytes) {
+            match record::parse(bytes, layout) {
                 Ok(record) => {
                     let ticks = times.ticks(record.time);
                     self.late += u64::from(ticks < self.last);
-                    self.entries.push(Entry { ticks, rank: rank(record.what), start, end });
+                    self.entries.push(Entry { ticks, rank: rank(record.what), layout, start, end });
                 }
                 Err(record::Malformed) => self.malformed += bytes.len() as u64,
             }
         }
     }
 
-    /// Hands the records up to a time to `visit`, in order, each with its ticks.
-    pub(super) fn until(&mut self, ticks: u64, mut visit: impl FnMut(u64, What<'_>)) {
+    /// Hands the records up to a time to `visit`, in order, each with its ticks and the layout of its ring.
+    pub(super) fn until(&mut self, ticks: u64, mut visit: impl FnMut(u64, Layout, What<'_>)) {
         let limit = if self.bytes.len() > MOST_BYTES { u64::MAX } else { ticks };
         // A stable sort: what is equal stays in the order of its ring.
         self.entries.sort_by_key(|entry| (entry.ticks, entry.rank));
         let due = self.entries.partition_point(|entry| entry.ticks <= limit);
         for entry in &self.entries[..due] {
-            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end]) {
-                visit(entry.ticks, record.what);
+            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
+                visit(entry.ticks, entry.layout, record.what);
             }
             self.last = self.last.max(entry.ticks);
         }
@@ -101,7 +102,7 @@ fn rank(what: What<'_>) -> u8 {
         What::Fork { .. } => 0,
         What::Comm { .. } => 1,
         What::Map(_) | What::KernelCode => 2,
-        What::Sample(_) => 3,
+        What::Sample(_) | What::Fault(_) => 3,
         What::Lost { .. } | What::Throttle | What::Other => 4,
         What::Exit { .. } => 5,
     }
@@ -122,7 +123,7 @@ mod tests {
 
     fn given(order: &mut Order, until: u64) -> Vec<String> {
         let mut seen = Vec::new();
-        order.until(until, |ticks, what| seen.push(format!("{ticks} {what:?}")));
+        order.until(until, |ticks, _, what| seen.push(format!("{ticks} {what:?}")));
         seen
     }
 
@@ -132,7 +133,7 @@ mod tests {
         let mut order = Order::default();
         let all = [made::exit(7, 5), made::sample(7, 5), made::map(7, 5), made::comm(7, 5), made::fork(7, 5)];
         for record in all {
-            order.add(&times(), |bytes| bytes.extend(record));
+            order.add(&times(), Layout::Work, |bytes| bytes.extend(record));
         }
         let seen = given(&mut order, 5).join(" ");
         let places: Vec<_> =
@@ -144,9 +145,9 @@ mod tests {
     #[test]
     fn late_records_are_counted() {
         let mut order = Order::default();
-        order.add(&times(), |bytes| bytes.extend(made::sample(7, 100)));
+        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 100)));
         assert_eq!(given(&mut order, 100).len(), 1);
-        order.add(&times(), |bytes| bytes.extend(made::sample(7, 99)));
+        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 99)));
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
     }
 
@@ -170,13 +171,13 @@ mod tests {
             moments.dedup();
             let (mut at_once, mut in_turns) = (Order::default(), Order::default());
             for &moment in &moments {
-                at_once.add(&times(), |bytes| bytes.extend(make(moment, 9)));
+                at_once.add(&times(), Layout::Work, |bytes| bytes.extend(make(moment, 9)));
             }
             let expected = given(&mut at_once, u64::MAX);
             let mut found = Vec::new();
             for turn in 0..=2 {
                 for ring in (0..4).rev() {
-                    in_turns.add(&times(), |bytes| {
+                    in_turns.add(&times(), Layout::Work, |bytes| {
                         let of_ring = moments.iter().zip(&rings).filter(|((time, _), of)| **of == ring && time / 10 == turn);
                         of_ring.for_each(|(moment, _)| bytes.extend(make(*moment, 9)));
                     });
@@ -189,13 +190,16 @@ mod tests {
 
         /// Check that any bytes are records or counted, and all of them are used up.
         #[test]
-        fn hostile_bytes_are_counted(parts in prop::collection::vec(any::<Vec<u8>>(), 0..10)) {
+        fn hostile_bytes_are_counted(
+            parts in prop::collection::vec(any::<Vec<u8>>(), 0..10),
+            layout in prop::sample::select(&[Layout::Work, Layout::Touch, Layout::Stack]),
+        ) {
             let mut order = Order::default();
             let length: usize = parts.iter().map(Vec::len).sum();
             let mut given = 0;
             for part in parts {
-                order.add(&times(), |bytes| bytes.extend(part));
-                order.until(u64::MAX, |_, _| given += 1);
+                order.add(&times(), layout, |bytes| bytes.extend(part));
+                order.until(u64::MAX, |_, _, _| given += 1);
             }
             prop_assert!(order.malformed + given * 8 <= length as u64);
             prop_assert!(order.bytes.is_empty());

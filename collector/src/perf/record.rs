@@ -6,13 +6,27 @@
 //!  | type u32| misc | size | what the type has          | pid tid │ time u64 │ cpu u32 0│
 //!  +---------+------+------+----------------------------+-------------------------------+
 //!
-//!  sample:   ip u64 │ pid tid u32 │ time u64 │ cpu u32, 0 │ period u64 │ n u64, n × u64 kernel stack
-//!            │ abi u64, bp sp ip u64 unless the abi is 0 │ size u64, size bytes of stack, bytes of it that are true
+//!  sample:   ip u64 │ pid tid u32 │ time u64 │ cpu u32, 0 │ period u64 │ stack
+//!  fault:    pid tid u32 │ time u64 │ address u64 │ cpu u32, 0 │ registers, or all of a stack
+//!
+//!  stack:    n u64, n × u64 kernel stack │ registers │ size u64, size bytes of stack, bytes of it that are true
+//!  registers: abi u64, bp sp ip u64 unless the abi is 0
 //! ```
 //!
 //! Only samples end without the part on the right. The layout follows from what the event asked for (`event.rs`).
 
 use perf_event_open_sys::bindings as sys;
+
+/// How samples of a ring are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Samples of the processors.
+    Work,
+    /// Page faults without stacks.
+    Touch,
+    /// Page faults with stacks.
+    Stack,
+}
 
 /// A record, and when it was written by the ring's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +40,8 @@ pub(super) struct Record<'a> {
 pub(super) enum What<'a> {
     /// A processor was here.
     Sample(Sample<'a>),
+    /// A page was missing.
+    Fault(Fault<'a>),
     /// A process mapped code.
     Map(Map<'a>),
     /// A thread has another name, because its process executes another program or by its own will.
@@ -54,6 +70,18 @@ pub(super) struct Sample<'a> {
     /// Addresses of the kernel's frames with marks between, eight bytes each, innermost first.
     pub(super) chain: &'a [u8],
     pub(super) user: User<'a>,
+}
+
+/// A page fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault<'a> {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) address: u64,
+    /// Where the thread's stack was, if it has one.
+    pub(super) sp: Option<u64>,
+    /// The kernel's frames, as those of samples, and the user's, in rings that have them.
+    pub(super) stack: Option<(&'a [u8], User<'a>)>,
 }
 
 /// The part of a sample that lies in user space.
@@ -102,19 +130,23 @@ pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
 }
 
 /// Reads a record that fills `bytes`.
-pub(super) fn parse(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
+pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malformed> {
     let mut head = Fields(bytes);
     let kind = head.u32()?;
     let misc = u32::from(head.u16()?);
     head.u16()?;
     if kind == sys::PERF_RECORD_SAMPLE {
-        return sample(head);
+        return match layout {
+            Layout::Work => sample(head),
+            Layout::Touch | Layout::Stack => fault(head, layout == Layout::Stack),
+        };
     }
     let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
     let (body, trailer) = head.0.split_at_checked(body).ok_or(Malformed)?;
     let time = Fields(trailer.get(8..).ok_or(Malformed)?).u64()?;
     let what = match kind {
         sys::PERF_RECORD_MMAP2 => map(Fields(body), misc)?,
+        sys::PERF_RECORD_MMAP => map_of_data(Fields(body), misc)?,
         sys::PERF_RECORD_COMM => comm(Fields(body), misc)?,
         sys::PERF_RECORD_FORK => {
             let [pid, parent, tid, _] = Fields(body).four()?;
@@ -142,10 +174,33 @@ fn sample(mut fields: Fields<'_>) -> Result<Record<'_>, Malformed> {
     let (pid, tid, time, cpu) = (fields.u32()?, fields.u32()?, fields.u64()?, fields.u32()?);
     fields.u32()?;
     let period = fields.u64()?;
+    let (chain, user) = stack(&mut fields)?;
+    let what = What::Sample(Sample { pid, tid, cpu, period, chain, user });
+    Ok(Record { time, what })
+}
+
+fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malformed> {
+    let (pid, tid, time, address) = (fields.u32()?, fields.u32()?, fields.u64()?, fields.u64()?);
+    fields.u64()?;
+    let (sp, stack) = match has_stack {
+        true => {
+            let (chain, user) = stack(&mut fields)?;
+            let sp = if let User::Wide { sp, .. } = user { Some(sp) } else { None };
+            (sp, Some((chain, user)))
+        }
+        false => {
+            let (_, registers) = registers(&mut fields)?;
+            (registers.map(|[_, sp, _]| sp), None)
+        }
+    };
+    Ok(Record { time, what: What::Fault(Fault { pid, tid, address, sp, stack }) })
+}
+
+/// The kernel's frames, and the user's part.
+fn stack<'a>(fields: &mut Fields<'a>) -> Result<(&'a [u8], User<'a>), Malformed> {
     let frames = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
     let chain = fields.bytes(frames.checked_mul(8).ok_or(Malformed)?)?;
-    let abi = fields.u64()?;
-    let registers = if abi == ABI_NONE { None } else { Some([fields.u64()?, fields.u64()?, fields.u64()?]) };
+    let (abi, registers) = registers(fields)?;
     let size = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
     let copied = fields.bytes(size)?;
     let length = if size == 0 { 0 } else { usize::try_from(fields.u64()?).map_err(|_| Malformed)? };
@@ -155,8 +210,14 @@ fn sample(mut fields: Fields<'_>) -> Result<Record<'_>, Malformed> {
         Some([_, _, ip]) if abi == ABI_32 => User::Narrow { ip },
         Some([bp, sp, ip]) => User::Wide { ip, sp, bp, stack, is_cut: length == size },
     };
-    let what = What::Sample(Sample { pid, tid, cpu, period, chain, user });
-    Ok(Record { time, what })
+    Ok((chain, user))
+}
+
+/// What kind of code runs, and rbp, rsp and rip if it is the user's.
+fn registers(fields: &mut Fields<'_>) -> Result<(u64, Option<[u64; 3]>), Malformed> {
+    let abi = fields.u64()?;
+    let has_any = abi != ABI_NONE;
+    Ok((abi, if has_any { Some([fields.u64()?, fields.u64()?, fields.u64()?]) } else { None }))
 }
 
 const ABI_NONE: u64 = sys::PERF_SAMPLE_REGS_ABI_NONE as u64;
@@ -178,6 +239,15 @@ fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     fields.u32()?;
     let is_code = protection & libc::PROT_EXEC.cast_unsigned() != 0;
     Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, inode, path: until_nul(fields.0) }))
+}
+
+/// What kernels tell of memory without code where nobody asks for more.
+fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+    let (pid, _) = (fields.u32()?, fields.u32()?);
+    let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let is_code = misc & sys::PERF_RECORD_MISC_MMAP_DATA == 0;
+    let path = until_nul(fields.0);
+    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id: &[], inode: 0, path }))
 }
 
 fn comm(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {

@@ -3,9 +3,15 @@
 use super::Scope;
 use std::io;
 
+/// What is refused: samples of the processors.
+pub(super) const PROCESSORS: &str = "CPU not sampled";
+/// What is refused: page faults.
+pub(super) const FAULTS: &str = "page faults not recorded";
+
 /// What the kernel said, and what it depends on.
 #[derive(Debug)]
 pub(crate) struct Refusal {
+    what: &'static str,
     error: io::Error,
     scope: Scope,
     /// `kernel.perf_event_paranoid`, where it can be read.
@@ -13,8 +19,8 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(error: io::Error, scope: Scope) -> Refusal {
-        Refusal { error, scope, paranoid: paranoid() }
+    pub(super) fn new(error: io::Error, scope: Scope, what: &'static str) -> Refusal {
+        Refusal { what, error, scope, paranoid: paranoid() }
     }
 
     /// The sentence.
@@ -35,15 +41,19 @@ impl Refusal {
             Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l)".into(),
             _ => "`sysprof-memprof doctor` shows what this machine can do".into(),
         };
-        format!("CPU not sampled: {} ({advice})", self.error)
+        format!("{}: {} ({advice})", self.what, self.error)
     }
 }
 
 /// What to set when the kernel's own work is missing.
-pub(super) fn without_kernel() -> String {
+pub(super) fn without_kernel(what: &str) -> String {
+    let subject = match what {
+        FAULTS => "what the kernel touches for a program is not recorded",
+        _ => "the kernel's part of stacks is not sampled",
+    };
     let level = paranoid().map_or_else(|| "?".into(), |level| level.to_string());
     format!(
-        "the kernel's part of stacks is not sampled (kernel.perf_event_paranoid is {level}: set it to 1, or give this \
+        "{subject} (kernel.perf_event_paranoid is {level}: set it to 1, or give this \
          program CAP_PERFMON)"
     )
 }
@@ -52,7 +62,7 @@ pub(super) fn without_kernel() -> String {
 fn highest_paranoid(scope: Scope) -> i32 {
     match scope {
         Scope::Tree { .. } => 2,
-        Scope::System => -1,
+        Scope::Recorded | Scope::System => -1,
     }
 }
 
@@ -79,7 +89,8 @@ mod tests {
             (libc::EMFILE, Some(2), tree, "ulimit -n"),
             (libc::EBUSY, Some(2), tree, "doctor"),
         ] {
-            let text = Refusal { error: io::Error::from_raw_os_error(errno), scope, paranoid }.text();
+            let error = io::Error::from_raw_os_error(errno);
+            let text = Refusal { what: PROCESSORS, error, scope, paranoid }.text();
             assert!(text.contains(part) && text.starts_with("CPU not sampled: "), "{text}");
             assert!(!text.contains('\n'), "{text}");
         }

@@ -8,14 +8,15 @@
 //!
 //! While the writer has no room for another batch, the rings are left alone: the kernel counts what it has no room for.
 
-use super::batch::{Batch, Sample, Samples, Step};
-use super::event::Events;
+use super::batch::{Batch, Fault, Sample, Samples, Step};
+use super::event::{Channel, Events};
 use super::files::{FileId, Files};
+use super::huge;
 use super::kernel::Kernel;
 use super::order::{HOLD, Order};
-use super::record::{self, User, What};
-use super::refusal::{Refusal, without_kernel};
-use super::ring::Ring;
+use super::pairs::Pairs;
+use super::record::{self, Layout, User, What};
+use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::space::{Space, View};
 use super::stacks::{EMPTY, Stacks, marker};
 use super::tasks::Tasks;
@@ -23,61 +24,79 @@ use super::time::Times;
 use super::{CpuOptions, Scope};
 use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
+use crate::counters::Subjects;
 use crate::log::debug;
-use capture::{CpuSummary, Pseudo};
+use capture::{CpuSummary, FaultSummary, Pseudo};
 use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// Records of a process that has ended may come so long after.
+const PAST: Duration = Duration::from_secs(2);
 /// Batches that wait for the writer.
 const QUEUE: usize = 64;
+
+/// What the capture says about samples and page faults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sampled {
+    pub(crate) cpu: CpuSummary,
+    pub(crate) faults: FaultSummary,
+}
 
 /// The sampler, from the outside.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    thread: JoinHandle<CpuSummary>,
+    thread: JoinHandle<Sampled>,
     alarm: Arc<Alarm>,
     stop: Arc<AtomicBool>,
 }
 
 impl Sampler {
-    /// Opens the events and starts the thread, whose batches come out of the receiver.
+    /// Opens the events and starts the thread, whose batches come out of the receiver. `recorded` are the processes that
+    /// agents tell of.
     ///
     /// # Errors
-    /// The summary of a recording without samples: it says why.
+    /// The summary of a recording without samples and page faults: it says why.
     pub(crate) fn start(
         options: CpuOptions,
         (only, skip): (Vec<String>, Vec<String>),
         max_depth: u32,
         clock: Clock,
-    ) -> Result<(Sampler, Samples), CpuSummary> {
+        recorded: Subjects,
+    ) -> Result<(Sampler, Samples), Box<Sampled>> {
         let options = options.bounded();
-        let refused = |error| CpuSummary {
-            refused: Refusal::new(error, options.scope).text(),
-            ..CpuSummary::default()
+        let refused = |error| {
+            let refused = Refusal::new(error, options.scope, PROCESSORS).text();
+            Box::new(Sampled { cpu: CpuSummary { refused, ..CpuSummary::default() }, ..Sampled::default() })
         };
-        let events = Events::open(options, clock.is_tsc()).map_err(refused)?;
+        let mut events = Events::open(options, clock.is_tsc());
+        let sampled = told(&mut events, options);
+        if events.channels.is_empty() {
+            return Err(Box::new(sampled));
+        }
         let alarm = Arc::new(Alarm::new().map_err(refused)?);
         let stop = Arc::new(AtomicBool::new(false));
         let (batches, receiver) = mpsc::sync_channel(QUEUE);
         let (heard, stopped) = (alarm.clone(), stop.clone());
-        let length = events.rings.first().map_or(0, Ring::length);
-        debug!("{}, {} rings of {length} bytes, {:?}", events.name, events.rings.len(), events.clock);
+        let lengths: Vec<usize> = events.channels.iter().map(|channel| channel.ring.length()).collect();
+        debug!("{}, rings of {lengths:?} bytes, {:?}", sampled.cpu.event, events.clock);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
-            Round::new(events, options, Tasks::new(only, skip), max_depth, clock, batches)
-                .run(&heard, &stopped)
+            let (tasks, max_depth) = (Tasks::new(only, skip), max_depth as usize);
+            let state = State::new(sampled, options, tasks, max_depth, recorded);
+            Round::new(events, state, clock, batches).run(&heard, &stopped)
         });
         Ok((Sampler { thread: thread.map_err(refused)?, alarm, stop }, Samples::from(receiver)))
     }
 
     /// Ends it. All that was sampled until now is in the batches. `clock_error_ns` of the answer is in ticks, and its
     /// samples are those that were sent.
-    pub(crate) fn stop(self) -> CpuSummary {
+    pub(crate) fn stop(self) -> Sampled {
         // Release pairs with the Acquire load of the thread: its last round comes after this.
         self.stop.store(true, Ordering::Release);
         self.alarm.call();
@@ -85,10 +104,45 @@ impl Sampler {
     }
 }
 
+/// What is known of a recording when its events are open, or refused.
+fn told(events: &mut Events, options: CpuOptions) -> Sampled {
+    let mut sampled = Sampled::default();
+    match events.work.take() {
+        None => {}
+        Some(Err(error)) => sampled.cpu.refused = Refusal::new(error, options.scope, PROCESSORS).text(),
+        Some(Ok(counted)) => {
+            sampled.cpu = CpuSummary {
+                event: counted.name.into(),
+                frequency: options.frequency,
+                is_system_wide: options.scope == Scope::System,
+                has_kernel: counted.has_kernel,
+                refused: if counted.has_kernel { String::new() } else { without_kernel(PROCESSORS) },
+                ..CpuSummary::default()
+            }
+        }
+    }
+    match events.faults.take() {
+        None => {}
+        Some(Err(error)) => sampled.faults.refused = Refusal::new(error, options.scope, FAULTS).text(),
+        Some(Ok(has_kernel)) => {
+            sampled.faults = FaultSummary {
+                is_recorded: true,
+                has_kernel,
+                huge_pages: huge::when(),
+                page_bytes: rustix::param::page_size() as u64,
+                huge_page_bytes: huge::bytes(),
+                refused: if has_kernel { String::new() } else { without_kernel(FAULTS) },
+                ..FaultSummary::default()
+            }
+        }
+    }
+    sampled
+}
+
 /// The thread at work.
 struct Round {
-    rings: Vec<Ring>,
-    /// By ring, false once its event is at its end.
+    channels: Vec<Channel>,
+    /// By channel, false once its event is at its end.
     is_alive: Vec<bool>,
     clock: Clock,
     times: Times,
@@ -109,32 +163,26 @@ struct State {
     stacks: Stacks,
     scratch: Box<Scratch>,
     batch: Batch,
-    summary: CpuSummary,
+    pairs: Pairs,
+    sampled: Sampled,
     options: CpuOptions,
+    /// Processes that agents tell of, and when each was seen among them last.
+    recorded: Subjects,
+    recent: FxHashMap<u32, Instant>,
     max_depth: usize,
     /// Frames of the stack at hand, innermost first.
     frames: Vec<Step>,
 }
 
-impl Round {
+impl State {
     fn new(
-        events: Events,
+        sampled: Sampled,
         options: CpuOptions,
         tasks: Tasks,
-        max_depth: u32,
-        clock: Clock,
-        batches: mpsc::SyncSender<Batch>,
-    ) -> Round {
-        let summary = CpuSummary {
-            event: events.name.into(),
-            frequency: options.frequency,
-            is_system_wide: options.scope == Scope::System,
-            has_kernel: events.has_kernel,
-            refused: if events.has_kernel { String::new() } else { without_kernel() },
-            ..CpuSummary::default()
-        };
-        let conversion = events.rings.first().and_then(Ring::conversion);
-        let state = State {
+        max_depth: usize,
+        recorded: Subjects,
+    ) -> State {
+        State {
             tasks,
             files: Files::default(),
             modules: FxHashMap::default(),
@@ -142,15 +190,24 @@ impl Round {
             stacks: Stacks::default(),
             scratch: Box::default(),
             batch: Batch::default(),
-            summary,
+            pairs: Pairs::default(),
+            sampled,
             options,
-            max_depth: max_depth as usize,
+            recorded,
+            recent: FxHashMap::default(),
+            max_depth,
             frames: Vec::new(),
-        };
+        }
+    }
+}
+
+impl Round {
+    fn new(events: Events, state: State, clock: Clock, batches: mpsc::SyncSender<Batch>) -> Round {
+        let conversion = events.channels.first().and_then(|channel| channel.ring.conversion());
         Round {
-            is_alive: vec![true; events.rings.len()],
+            is_alive: vec![true; events.channels.len()],
             times: Times::new(events.clock, conversion),
-            rings: events.rings,
+            channels: events.channels,
             clock,
             order: Order::default(),
             batches,
@@ -159,9 +216,9 @@ impl Round {
         }
     }
 
-    fn run(mut self, alarm: &Alarm, stop: &AtomicBool) -> CpuSummary {
+    fn run(mut self, alarm: &Alarm, stop: &AtomicBool) -> Sampled {
         self.times.measure(&self.clock);
-        if self.state.options.scope == Scope::System {
+        if matches!(self.state.options.scope, Scope::Recorded | Scope::System) {
             // The events count already: what begins from now on tells of itself.
             self.state.tasks.look_around(&mut self.state.files, &mut self.state.batch);
         }
@@ -175,22 +232,24 @@ impl Round {
                 (false, true) => 0,
             };
             self.read();
-            self.order.until(limit, |ticks, what| self.state.take(ticks, what));
+            self.state.look_who_is_recorded();
+            self.order.until(limit, |ticks, layout, what| self.state.take(ticks, layout, what));
+            self.state.end_round();
             if !self.send(is_last) || is_last {
                 break;
             }
             self.sleep(alarm);
         }
-        let mut summary = self.state.summary;
-        summary.late = self.order.late;
-        summary.clock_error_ns = self.times.error();
-        summary.cost_ns = thread_cpu_ns();
+        let mut sampled = self.state.sampled;
+        sampled.cpu.late = self.order.late;
+        sampled.cpu.clock_error_ns = self.times.error();
+        sampled.cpu.cost_ns = thread_cpu_ns();
         debug!(
             "{} bytes that were no records, {} files",
             self.order.malformed,
             self.state.files.opened.get()
         );
-        summary
+        sampled
     }
 
     /// Copies the rings, unless the writer is behind.
@@ -199,11 +258,11 @@ impl Round {
             return;
         }
         self.times.measure(&self.clock);
-        for ring in &mut self.rings {
-            self.order.add(&self.times, |bytes| {
+        for Channel { ring, layout } in &mut self.channels {
+            self.order.add(&self.times, *layout, |bytes| {
                 // What the kernel cannot have written is as good as lost.
                 if ring.take(bytes).is_none() {
-                    self.state.summary.lost += 1;
+                    self.state.lost(*layout, 1);
                 }
             });
         }
@@ -244,8 +303,9 @@ impl Round {
 
     fn sleep(&mut self, alarm: &Alarm) {
         let alive =
-            self.rings.iter().zip(&self.is_alive).filter(|(_, alive)| **alive && self.waiting.is_none());
-        let mut all: Vec<PollFd<'_>> = alive.map(|(ring, _)| PollFd::new(ring, PollFlags::IN)).collect();
+            self.channels.iter().zip(&self.is_alive).filter(|(_, alive)| **alive && self.waiting.is_none());
+        let mut all: Vec<PollFd<'_>> =
+            alive.map(|(channel, _)| PollFd::new(&channel.ring, PollFlags::IN)).collect();
         all.push(PollFd::new(alarm, PollFlags::IN));
         // An interrupted wait is a short one.
         let _ = poll(&mut all, Some(&ROUND));
@@ -264,57 +324,122 @@ impl Round {
 
 impl State {
     /// Takes in a record, in the order of times.
-    fn take(&mut self, ticks: u64, what: What<'_>) {
+    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
         let State { tasks, files, batch, .. } = self;
         match what {
             What::Sample(sample) => self.sample(ticks, &sample),
+            What::Fault(fault) => self.fault(ticks, &fault),
             What::Map(map) => tasks.map(&map, files, batch),
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
             What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, ticks, batch),
             What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
-            What::Lost { records } => self.summary.lost = self.summary.lost.saturating_add(records),
-            What::Throttle => self.summary.throttled += 1,
+            What::Lost { records } => self.lost(layout, records),
+            What::Throttle => self.sampled.cpu.throttled += 1,
             What::KernelCode => self.kernel.changed(),
             What::Other => {}
         }
     }
 
+    /// Counts what a ring had no room for. A fault whose stack is lost is there without.
+    fn lost(&mut self, layout: Layout, records: u64) {
+        let lost = match layout {
+            Layout::Work => &mut self.sampled.cpu.lost,
+            Layout::Touch => &mut self.sampled.faults.lost,
+            Layout::Stack => return,
+        };
+        *lost = lost.saturating_add(records);
+    }
+
     fn sample(&mut self, ticks: u64, sample: &record::Sample<'_>) {
-        let State { tasks, files, kernel, stacks, batch, .. } = self;
         if self.options.scope == Scope::System && sample.pid == std::process::id() {
             return;
         }
-        let Some((task, space)) = tasks.sampled(sample.pid, sample.tid, files, batch) else { return };
+        let Some((task, node, end)) = self.stack((sample.pid, sample.tid), sample.chain, sample.user) else {
+            return;
+        };
+        match end {
+            Some(Pseudo::Truncated) => self.sampled.cpu.truncated += 1,
+            Some(_) => self.sampled.cpu.incomplete += 1,
+            None => {}
+        }
+        self.sampled.cpu.samples += 1;
+        self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
+    }
+
+    fn fault(&mut self, ticks: u64, fault: &record::Fault<'_>) {
+        let &record::Fault { pid, tid, address, sp, stack } = fault;
+        let is_wanted = match self.options.scope {
+            Scope::Tree { .. } => true,
+            Scope::Recorded => self.recent.contains_key(&pid),
+            Scope::System => pid != std::process::id(),
+        };
+        if !is_wanted {
+            return;
+        }
+        let found = match stack {
+            Some((chain, user)) => {
+                self.stack((pid, tid), chain, user).map(|(task, node, _)| (task, Some(node)))
+            }
+            None => {
+                let found = self.tasks.sampled(pid, tid, &mut self.files, &mut self.batch);
+                found.map(|(task, _)| (task, None))
+            }
+        };
+        let Some((task, node)) = found else { return };
+        let region = self.tasks.region(pid, address, sp);
+        self.batch.faults.extend(self.pairs.add(tid, Fault { ticks, task, address, node, region }));
+    }
+
+    /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it
+    /// does. None where the user does not want it.
+    fn stack(
+        &mut self,
+        (pid, tid): (u32, u32),
+        chain: &[u8],
+        user: User<'_>,
+    ) -> Option<(u32, u32, Option<Pseudo>)> {
+        let State { tasks, files, kernel, stacks, batch, .. } = self;
+        let (task, space) = tasks.sampled(pid, tid, files, batch)?;
         self.frames.clear();
         let walk = Walk {
             files,
             space,
-            pid: sample.pid,
+            pid,
             modules: &mut self.modules,
             scratch: &mut self.scratch,
             max_depth: self.max_depth,
             added: &mut batch.modules,
         };
-        let end = walk.user(sample.user, &mut self.frames);
-        match end {
-            Some(Pseudo::Truncated) => self.summary.truncated += 1,
-            Some(_) => self.summary.incomplete += 1,
-            None => {}
-        }
+        let end = walk.user(user, &mut self.frames);
         let mut node = EMPTY;
-        let user = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
-        for step in user {
+        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
+        for step in outermost {
             node = stacks.node(node, step, batch);
         }
-        let mut chain = Vec::new();
-        kernel.frames(sample.chain, batch, |frame| chain.push(frame));
-        for frame in chain {
+        let mut inner = Vec::new();
+        kernel.frames(chain, batch, |frame| inner.push(frame));
+        for frame in inner {
             node = stacks.node(node, Step::Kernel(frame), batch);
         }
-        self.summary.samples += 1;
-        batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
+        Some((task, node, end))
+    }
+
+    /// Knows whose page faults are wanted, where that is not decided by whose events they are.
+    fn look_who_is_recorded(&mut self) {
+        if self.options.scope != Scope::Recorded {
+            return;
+        }
+        let now = Instant::now();
+        self.recent.extend(self.recorded.pids().into_iter().map(|pid| (pid, now)));
+        self.recent.retain(|_, seen| now.duration_since(*seen) < PAST);
+    }
+
+    /// All records up to now are there.
+    fn end_round(&mut self) {
+        self.batch.faults.extend(self.pairs.rest());
+        self.batch.faults.sort_by_key(|fault| fault.ticks);
     }
 }
 

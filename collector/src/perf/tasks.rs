@@ -13,8 +13,10 @@
 use super::batch::{Batch, Image, Task};
 use super::files::{FileId, Files};
 use super::record::Map;
+use super::regions::{Regions, region_of};
 use super::space::{Mapping, Space};
 use crate::glob;
+use capture::Region;
 use rustc_hash::FxHashMap;
 
 /// Processes and threads.
@@ -34,6 +36,7 @@ struct Process {
     id: u32,
     image: Image,
     space: Space,
+    regions: Regions,
     /// Beside the main one.
     threads: i64,
     /// Its main thread has ended.
@@ -82,8 +85,8 @@ impl Tasks {
             is_sampled: false,
             ..parent.image.clone()
         };
-        let space = parent.space.clone();
-        self.add(image, space, batch);
+        let (space, regions) = (parent.space.clone(), parent.regions.clone());
+        self.add(image, space, regions, batch);
     }
 
     /// A thread has another name, perhaps because its process executes another program.
@@ -99,27 +102,30 @@ impl Tasks {
                 process.id
             });
             let image = Image { pid, parent, is_exec: true, name, started: ticks, ..Image::default() };
-            self.add(Image { is_chosen: true, ..image }, Space::default(), batch);
+            self.add(Image { is_chosen: true, ..image }, Space::default(), Regions::default(), batch);
         } else if let (true, Some(process)) = (pid == tid, self.processes.get_mut(&pid)) {
             process.image.name = name;
             batch.images.push((process.id, process.image.clone()));
         }
     }
 
-    /// A process mapped code.
+    /// A process mapped code, or other memory where that is asked for.
     pub(super) fn map(&mut self, map: &Map<'_>, files: &mut Files, batch: &mut Batch) {
         let Some(process) = self.processes.get_mut(&map.pid) else { return };
+        let end = map.start.saturating_add(map.length);
+        process.regions.map(map.start, end, region_of(map.path));
+        if !map.is_code {
+            return;
+        }
         let file = files.id(map.path, map.build_id, map.inode);
-        let mapping = Mapping { end: map.start.saturating_add(map.length), offset: map.offset, file };
+        let mapping = Mapping { end, offset: map.offset, file };
         // The kernel maps the program itself first, and then its loader.
         if process.space.is_empty() && process.image.executable.is_empty() {
             process.image.executable = String::from_utf8_lossy(map.path).into_owned();
             process.image.is_chosen = is_chosen(&process.image, &self.only, &self.skip);
             batch.images.push((process.id, process.image.clone()));
         }
-        if map.is_code {
-            process.space.map(map.start, mapping);
-        }
+        process.space.map(map.start, mapping);
     }
 
     /// A thread ended.
@@ -177,6 +183,11 @@ impl Tasks {
         Some((task, &process.space))
     }
 
+    /// What kind of memory an address of a known process is, when a thread whose stack is at `sp` touches it.
+    pub(super) fn region(&self, pid: u32, address: u64, sp: Option<u64>) -> Region {
+        self.processes.get(&pid).map_or(Region::Unknown, |process| process.regions.of(address, sp))
+    }
+
     /// Knows what ran before the recording.
     pub(super) fn look_around(&mut self, files: &mut Files, batch: &mut Batch) {
         let Ok(all) = procfs::process::all_processes() else { return };
@@ -187,13 +198,14 @@ impl Tasks {
 
     /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
     fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
-        let mut space = Space::default();
+        let (mut space, mut regions) = (Space::default(), Regions::default());
         let name = crate::process::thread_name(pid, pid);
         let mut image = Image { pid, name, ..Image::default() };
         if let Ok(process) = procfs::process::Process::new(pid.cast_signed()) {
             image.executable =
                 process.exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
             for map in process.maps().into_iter().flatten() {
+                regions.map(map.address.0, map.address.1, region_of_map(&map));
                 if !map.perms.contains(procfs::process::MMPermissions::EXECUTE) {
                     continue;
                 }
@@ -208,16 +220,16 @@ impl Tasks {
             }
         }
         image.is_chosen = is_chosen(&image, &self.only, &self.skip);
-        self.add(image, space, batch);
+        self.add(image, space, regions, batch);
     }
 
-    fn add(&mut self, image: Image, space: Space, batch: &mut Batch) {
+    fn add(&mut self, image: Image, space: Space, regions: Regions, batch: &mut Batch) {
         let id = self.images;
         self.images += 1;
         batch.images.push((id, image.clone()));
         let threads = self.processes.get(&image.pid).map_or(0, |process| process.threads);
         // Other threads end when one executes a program, and each says so.
-        let process = Process { id, space, threads, is_over: false, image };
+        let process = Process { id, space, regions, threads, is_over: false, image };
         self.processes.insert(process.image.pid, process);
     }
 }
@@ -235,6 +247,20 @@ fn file_of(map: &procfs::process::MemoryMap, files: &mut Files) -> Option<FileId
         MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], map.inode),
         MMapPath::Vdso => files.id(crate::modules::VDSO.as_bytes(), &[], 0),
         _ => None,
+    }
+}
+
+/// The kind of memory of a mapping that `/proc` tells of.
+fn region_of_map(map: &procfs::process::MemoryMap) -> Region {
+    use procfs::process::MMapPath;
+    match &map.pathname {
+        MMapPath::Path(path) => region_of(path.as_os_str().as_encoded_bytes()),
+        MMapPath::Heap => Region::Heap,
+        MMapPath::Stack | MMapPath::TStack(_) => Region::Stack,
+        MMapPath::Anonymous => Region::Anonymous,
+        MMapPath::Other(name) if name.starts_with("anon:") => Region::Anonymous,
+        MMapPath::Vsys(_) => Region::File,
+        _ => Region::Unknown,
     }
 }
 

@@ -34,6 +34,7 @@ mod peak;
 mod pools;
 mod process;
 mod profile;
+mod residency;
 mod saved;
 mod sites;
 mod spread;
@@ -97,6 +98,7 @@ pub use process_name::process_name;
 pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };
+pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
 pub use resident::{processor_time, resident};
 pub use samples::SampleSites;
 pub use saved::Saved;

@@ -17,15 +17,7 @@ pub struct SampleSites<'a> {
 impl<'a> SampleSites<'a> {
     /// For a profile of the capture that these tables belong to.
     pub fn new(profile: &'a mut Profile, tables: &Tables) -> Self {
-        let by_pid: HashMap<u32, ProcessId> = tables
-            .processes
-            .iter()
-            .enumerate()
-            .map(|(index, process)| (process.pid, ProcessId::from_index(index)))
-            .collect();
-        // A recording that was cut off has not yet been told which image a task belongs to.
-        let owners = tables.tasks.iter().map(|task| task.process.or_else(|| by_pid.get(&task.pid).copied()));
-        let owners = if tables.tasks.is_empty() { Vec::new() } else { owners.collect() };
+        let owners = owners(tables);
         let rows = if owners.is_empty() {
             HashMap::new()
         } else {
@@ -55,6 +47,18 @@ impl<'a> SampleSites<'a> {
         profile.total.cpu += amount;
         profile.processes[process.index()].cost.cpu += amount;
     }
+}
+
+/// The process of each task.
+pub(super) fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
+    if tables.tasks.is_empty() {
+        return Vec::new();
+    }
+    let rows = tables.processes.iter().enumerate();
+    let by_pid: HashMap<u32, ProcessId> =
+        rows.map(|(index, process)| (process.pid, ProcessId::from_index(index))).collect();
+    // A recording that was cut off has not yet been told which image a task belongs to.
+    tables.tasks.iter().map(|task| task.process.or_else(|| by_pid.get(&task.pid).copied())).collect()
 }
 
 #[cfg(test)]

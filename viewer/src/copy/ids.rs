@@ -1,8 +1,8 @@
 //! The rows of a capture's tables in another capture, and their ids there.
 
 use capture::{
-    Action, Error, Event, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample, Sink,
-    SourceFrame, StringId, Symbolized, Tables, Writer,
+    Action, Error, Event, Fault, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample,
+    Sink, SourceFrame, StringId, Symbolized, Tables, Writer,
 };
 
 /// New ids by old ones. Processes, threads, tasks and marks keep theirs: their rows are never joined.
@@ -122,6 +122,11 @@ impl Ids {
             | Action::Snapshot => {}
         }
         event
+    }
+
+    /// The same page fault of the other capture.
+    pub(super) fn fault(&self, fault: Fault) -> Fault {
+        Fault { stack: self.node(fault.stack), ..fault }
     }
 
     /// The same sample of the other capture.

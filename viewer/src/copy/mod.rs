@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Reader ─► tables ─► names looked up ─► Redaction ─► Writer     all rows at once, in their order
-//!     └────► events, samples, counters ── ids mapped ────┘        a chunk at a time
+//!     └────► events, samples, faults … ── ids mapped ────┘        a chunk at a time
 //! ```
 //!
 //! Rows that are the same once their texts are changed become one, so ids are mapped. Chunks of a later version are left out,
@@ -67,6 +67,7 @@ fn write<S: Sink>(reader: &Reader, tables: &Tables, cut: Option<&str>, sink: S) 
     )?;
     each(|visit| reader.for_each_samples(visit), |sample| writer.sample(ids.sample(*sample)))?;
     each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
+    each(|visit| reader.for_each_faults(visit), |fault| writer.fault(ids.fault(*fault)))?;
     let mut summary =
         tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });
     if let Some(cut) = cut {

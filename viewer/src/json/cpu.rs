@@ -1,4 +1,4 @@
-//! How the processors were sampled, and counters in a few numbers.
+//! How the processors were sampled and page faults recorded, and counters in a few numbers.
 
 use crate::loaded::Loaded;
 use serde::Serialize;
@@ -40,6 +40,39 @@ impl<'a> CpuInfo<'a> {
             clock_error_ns: cpu.clock_error_ns,
             cost_ns: cpu.cost_ns,
             note: text(&cpu.refused),
+        })
+    }
+}
+
+/// The page faults of a recording.
+#[derive(Serialize)]
+pub(super) struct FaultInfo<'a> {
+    recorded: bool,
+    kernel: bool,
+    faults: u64,
+    lost: u64,
+    without_stack: u64,
+    page_bytes: u64,
+    huge_pages: Option<&'a str>,
+    huge_page_bytes: u64,
+    note: Option<&'a str>,
+}
+
+impl<'a> FaultInfo<'a> {
+    /// None when nobody wanted them, or the recording was cut off.
+    pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
+        let faults = &loaded.tables.summary.as_ref()?.faults;
+        let text = |text: &'a str| Some(text).filter(|text| !text.is_empty());
+        (*faults != capture::FaultSummary::default()).then_some(Self {
+            recorded: faults.is_recorded,
+            kernel: faults.has_kernel,
+            faults: faults.faults,
+            lost: faults.lost,
+            without_stack: faults.without_stack,
+            page_bytes: faults.page_bytes,
+            huge_pages: text(&faults.huge_pages),
+            huge_page_bytes: faults.huge_page_bytes,
+            note: text(&faults.refused),
         })
     }
 }

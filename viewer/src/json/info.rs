@@ -1,6 +1,6 @@
 //! `info --json`: what a capture is, and the totals of its processes.
 
-use super::cpu::{CpuInfo, SeriesFields, series};
+use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
 use super::nameless::{self, NamelessFields};
 use super::span::SpanFields;
 use super::told::{self, HeapFields, MarkFields, PauseFields};
@@ -46,6 +46,7 @@ struct Document<'a> {
     pauses: PauseFields,
     overhead: Option<Cost>,
     cpu: Option<CpuInfo<'a>>,
+    faults: Option<FaultInfo<'a>>,
     counters: Vec<SeriesFields>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
@@ -300,6 +301,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
         cpu: CpuInfo::new(loaded),
+        faults: FaultInfo::new(loaded),
         counters: series(loaded),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),

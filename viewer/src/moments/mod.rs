@@ -13,6 +13,7 @@ mod lives;
 mod pass;
 mod recorded;
 mod replay;
+mod residency;
 
 use crate::analysis::{Counters, Instant, Profile, SampleSites, Span};
 use crate::loaded::{Loaded, Source};

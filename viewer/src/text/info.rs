@@ -30,6 +30,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Pages", pages(loaded), style)?;
     section(out, "Stacks", stacks(loaded), style)?;
     section(out, "CPU", cpu(loaded), style)?;
+    section(out, "Page faults", faults(loaded), style)?;
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
@@ -207,6 +208,28 @@ fn cpu(loaded: &Loaded) -> Facts {
         ))
     });
     facts.extend(rss.take(10));
+    facts
+}
+
+/// How page faults were recorded; nothing when nobody wanted them.
+fn faults(loaded: &Loaded) -> Facts {
+    let Some(faults) = loaded.tables.summary.as_ref().map(|summary| &summary.faults) else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    if faults.is_recorded {
+        let pages = faults.faults.saturating_mul(faults.page_bytes);
+        facts.extend([
+            fact("page faults", format!("{} (see the command resident)", count(faults.faults))),
+            fact("pages touched", bytes(i64::try_from(pages).unwrap_or(i64::MAX))),
+            fact("faults lost", count(faults.lost)),
+            fact("faults without stack", count(faults.without_stack)),
+            fact("huge pages", escape(&faults.huge_pages)),
+        ]);
+    }
+    if !faults.refused.is_empty() {
+        facts.push(fact("note", escape(&faults.refused)));
+    }
     facts
 }
 

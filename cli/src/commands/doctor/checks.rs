@@ -3,6 +3,7 @@
 use super::check::Check;
 use crate::agent::{self, Available};
 use crate::{args, output};
+use collector::Probe;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
@@ -22,10 +23,12 @@ pub(super) fn all() -> Vec<Check> {
         Ok(agent) => checks.extend([place(agent), loads(agent)]),
         Err(error) => checks.push(Check::bad("agent", error.to_string().replace('\n', ";"))),
     }
+    let probe = collector::probe();
     checks.extend([
         shared_memory(),
         clock(),
-        cpu_samples(),
+        cpu_samples(&probe),
+        page_faults(&probe),
         address_space(),
         file_size(),
         captures(),
@@ -117,10 +120,9 @@ fn clock() -> Check {
 }
 
 /// Whether the processors could be sampled beside the allocations.
-fn cpu_samples() -> Check {
+fn cpu_samples(probe: &Probe) -> Check {
     let name = "CPU samples";
-    let probe = collector::probe();
-    let Some(event) = probe.event else { return Check::note(name, probe.refused) };
+    let Some(event) = probe.event else { return Check::note(name, &probe.refused) };
     let clock = if probe.is_native_clock {
         "its times are the time stamp counter's"
     } else {
@@ -131,6 +133,25 @@ fn cpu_samples() -> Check {
     match probe.has_kernel {
         true => Check::good(name, finding),
         false => Check::note(name, format!("{finding}; {}", probe.refused)),
+    }
+}
+
+/// Whether page faults could be recorded.
+fn page_faults(probe: &Probe) -> Check {
+    let name = "page faults";
+    match probe.faults {
+        (false, _) => Check::note(name, &probe.faults_refused),
+        (true, everywhere) => {
+            let of_others = match everywhere {
+                true => "attach --faults is possible",
+                false => "attach --faults is not permitted (it needs CAP_PERFMON)",
+            };
+            let finding = format!("run --faults records them, {of_others}");
+            match probe.faults_refused.is_empty() {
+                true => Check::good(name, finding),
+                false => Check::note(name, format!("{finding}; {}", probe.faults_refused)),
+            }
+        }
     }
 }
 

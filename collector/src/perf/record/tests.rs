@@ -31,12 +31,37 @@ fn records_say_what_was_put_in() {
         (Made::new(sys::PERF_RECORD_KSYMBOL).u64(0).end(5), What::KernelCode),
         (Made::new(4242).end(5), What::Other),
     ] {
-        assert_eq!(parse(&bytes), Ok(Record { time: 5, what }));
+        assert_eq!(parse(&bytes, Layout::Work), Ok(Record { time: 5, what }));
         for length in 0..bytes.len() {
             // Cut off, a record is another one or none, but no reason to panic.
-            let _either = parse(&bytes[..length]);
+            let _either = parse(&bytes[..length], Layout::Work);
             assert_eq!(split(&bytes[..length]), Err(Malformed));
         }
+    }
+}
+
+/// Check that page faults say what was touched in both layouts, and that memory without code is told apart from code.
+#[test]
+fn faults_say_what_was_touched() {
+    let fault = || Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u64(0x7000).u32(3).u32(0);
+    let small = fault().u64(2).u64(0x10).u64(0x20).u64(0x30).bare();
+    let large = fault().u64(0).u64(2).u64(0x10).u64(0x20).u64(0x30).u64(8).u64(1).u64(8).bare();
+    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
+    let fault = Fault { pid: 7, tid: 8, address: 0x7000, sp: Some(0x20), stack: None };
+    for (bytes, layout, fault) in
+        [(small, Layout::Touch, fault), (large, Layout::Stack, Fault { stack: Some((&[], user)), ..fault })]
+    {
+        assert_eq!(parse(&bytes, layout), Ok(Record { time: 5, what: What::Fault(fault) }));
+    }
+    for (misc, is_code) in [(0, true), (sys::PERF_RECORD_MISC_MMAP_DATA, false)] {
+        let made = Made::with(sys::PERF_RECORD_MMAP, misc).u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0);
+        let bytes = made.text(b"//anon").end(5);
+        let map = parse(&bytes, Layout::Touch).map(|record| record.what);
+        let Ok(What::Map(map)) = map else { panic!("{map:?}") };
+        assert_eq!(
+            (map.pid, map.start, map.length, map.is_code, map.path),
+            (7, 0x1000, 0x2000, is_code, &b"//anon"[..])
+        );
     }
 }
 
@@ -55,7 +80,7 @@ fn abi_is_told_apart() {
         (2, User::Wide { ip: 3, sp: 2, bp: 1, stack: &[], is_cut: true }),
     ] {
         let bytes = sample(abi);
-        let What::Sample(found) = parse(&bytes).unwrap().what else { panic!("no sample") };
+        let What::Sample(found) = parse(&bytes, Layout::Work).unwrap().what else { panic!("no sample") };
         assert_eq!(found.user, user);
     }
 }
@@ -70,9 +95,11 @@ proptest! {
         if let Ok((record, rest)) = split(&bytes) {
             prop_assert_eq!(record.len() + rest.len(), bytes.len());
             prop_assert!(record.len() >= HEADER);
-            let _either = parse(record);
+            for layout in [Layout::Work, Layout::Touch, Layout::Stack] {
+                let _either = parse(record, layout);
+            }
         }
-        let _either = parse(&bytes);
+        let _either = parse(&bytes, Layout::Work);
     }
 
     /// Check that a sample with any one word changed is a sample, or refused.
@@ -82,6 +109,6 @@ proptest! {
         if let Some(chunk) = bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut()) {
             *chunk = value.to_le_bytes();
         }
-        let _either = parse(&bytes);
+        let _either = parse(&bytes, Layout::Work);
     }
 }

@@ -15,7 +15,7 @@ impl Heard {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> &mut Heard {
-        let record = record::parse(bytes).unwrap();
+        let record = record::parse(bytes, record::Layout::Work).unwrap();
         let Heard { tasks, files, batch } = self;
         match record.what {
             What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, record.time, batch),

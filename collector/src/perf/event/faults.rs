@@ -1,0 +1,90 @@
+//! Events of page faults: two for each, because stacks take much room.
+//!
+//! ```text
+//!  page-faults     ──► with the stack                                     a ring has room for hundreds
+//!  minor-faults, ──┬─► 72 bytes: who, when, what address, stack pointer   a ring has room for ten thousands
+//!  major-faults  ──┘   when there is a page
+//! ```
+//!
+//! A program that fills memory makes faults faster than stacks can be read. What is lost then are stacks; which pages it
+//! touched stays known. The small ones are other events than those with stacks, although `page-faults` would count both:
+//! where one event is asked for in two ways, the kernel writes the small records in the size of the large ones.
+
+use super::{COMMON, Events, REGISTERS, common, online, open_one, tell_of_processes, with_stack};
+use crate::log::debug;
+use crate::perf::CpuOptions;
+use crate::perf::record::Layout;
+use crate::perf::ring::Ring;
+use perf_event_open_sys::bindings as sys;
+use std::io;
+
+/// Rings of faults with stacks are so many times as large as others.
+const ROOM_FOR_STACKS: usize = 4;
+/// And less of a stack is copied, since faults come so fast: this part of what is copied for samples of the processors.
+const PART_OF_STACK: u32 = 4;
+/// Pages of the rings of faults that wait for a disk.
+const PAGES_FOR_MAJOR: usize = 16;
+
+impl Events {
+    /// Opens them; says whether what the kernel touches for a program is there, too.
+    pub(super) fn add_faults(&mut self, options: CpuOptions, tsc: bool) -> io::Result<bool> {
+        let processors = online()?;
+        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
+        let is_alone = self.channels.is_empty();
+        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
+        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut all = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
+            all.set_mmap_data(1);
+            if is_alone {
+                tell_of_processes(&mut all, kernel, new_features);
+            }
+            let event = match open_one(options.scope, all, self.clock, first) {
+                Ok(event) => event,
+                Err(error) => {
+                    debug!("page faults, with the kernel's: {kernel}: {error}");
+                    refused = error;
+                    continue;
+                }
+            };
+            if is_alone {
+                self.choose_clock(event, tsc)?;
+            }
+            let pages = Ring::pages(processors.len());
+            self.open_all(options.scope, all, &processors, (Layout::Touch, pages))?;
+            let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+            self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
+            let stacks = with_stacks(options, kernel);
+            let opened =
+                self.open_all(options.scope, stacks, &processors, (Layout::Stack, pages * ROOM_FOR_STACKS));
+            if let Err(error) = opened {
+                debug!("page faults have no stacks: {error}");
+            }
+            return Ok(kernel);
+        }
+        Err(refused)
+    }
+}
+
+/// Each fault of one kind, small.
+fn touched(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr {
+    let mut all = faults(options, kernel, kind);
+    all.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER);
+    all.sample_regs_user = REGISTERS;
+    all
+}
+
+/// Each fault with its stack.
+fn with_stacks(options: CpuOptions, kernel: bool) -> sys::perf_event_attr {
+    let mut all = faults(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS);
+    with_stack(&mut all, (options.stack_bytes / PART_OF_STACK).next_multiple_of(8));
+    all
+}
+
+fn faults(options: CpuOptions, kernel: bool, kind: u32) -> sys::perf_event_attr {
+    let mut all = common(options.scope, kernel);
+    all.type_ = sys::PERF_TYPE_SOFTWARE;
+    all.config = kind.into();
+    all.__bindgen_anon_1.sample_period = 1;
+    all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_ADDR);
+    all
+}

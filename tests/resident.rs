@@ -1,0 +1,114 @@
+//! Page faults beside the allocations: what of the memory is really there.
+
+use crate::harness::{Capture, World, c, product, record, skip, wait};
+use serde_json::Value;
+
+/// Whether page faults can be recorded here. Where not, a recording says so, and that is tested as well.
+fn can_record() -> bool {
+    let world = World::new();
+    let ran = wait(&world, world.tool(["doctor"]));
+    let finding = ran.text().lines().find(|line| line.contains("page faults")).unwrap_or_default();
+    let can = finding.contains("run --faults records them");
+    if !can {
+        skip("page faults", "the kernel does not permit them");
+    }
+    can
+}
+
+fn resident(capture: &Capture, options: &[&str]) -> Value {
+    let ran = capture.show(&[&["resident", "--json"], options].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    serde_json::from_str(ran.text()).expect("it is JSON")
+}
+
+fn bytes(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("{value} is a number of bytes"))
+}
+
+/// The rows of a list whose stack has this function.
+fn rows_of<'v>(rows: &'v Value, function: &'v str) -> impl Iterator<Item = &'v Value> {
+    let has = move |row: &&Value| {
+        row["stack"].as_array().into_iter().flatten().any(|frame| frame["function"] == function)
+    };
+    rows.as_array().expect("a list").iter().filter(has)
+}
+
+/// Check that the heap's resident bytes are those that the kernel counts, within 5 %: of the break, of mapped blocks and of a
+/// thread's arena, of which half was touched and a part freed.
+#[test]
+fn resident_heap_is_that_of_the_kernel() {
+    if !can_record() {
+        return;
+    }
+    let (ran, capture) = record(c("touches_half").build()).options(["--faults"]).with_names().succeed();
+    let printed: Vec<i64> =
+        ran.text().split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let kernel = printed.iter().sum::<i64>() << 10;
+    let document = resident(&capture, &[]);
+    let lost = bytes(&document["lost_faults"]) * 4096;
+    let heap = bytes(&document["resident"]["heap_bytes"]);
+    assert!((heap - kernel).abs() <= kernel / 20 + lost, "{heap} of {kernel}: {document:#}");
+    // Half of what lives was touched, whoever allocated it.
+    for function in ["fill", "main"] {
+        for row in rows_of(&document["held"], function).filter(|row| bytes(&row["held_bytes"]) > 1 << 20) {
+            let (held, resident) = (bytes(&row["held_bytes"]), bytes(&row["resident_bytes"]));
+            assert!((resident - held / 2).abs() <= held / 20 + lost, "{row:#}");
+            assert_eq!(held - resident, bytes(&row["untouched_bytes"]));
+        }
+    }
+    // A quarter of the small blocks was freed, which libc keeps; the large one is gone.
+    let sums = &document["resident"];
+    let kept = bytes(&sums["free_bytes"]) + bytes(&sums["slack_bytes"]);
+    assert!((3 << 20..6 << 20).contains(&(kept + lost / 2)), "{sums:#}");
+    let parts = ["heap_bytes", "stacks_bytes", "files_bytes", "anonymous_bytes", "unknown_bytes"];
+    assert_eq!(parts.map(|part| bytes(&sums[part])).iter().sum::<i64>(), bytes(&sums["total_bytes"]));
+}
+
+/// Check that pages are charged to who touched them, not to who allocated, and that views of a range have what was touched in
+/// it alone.
+#[test]
+fn pages_are_of_who_touched_them() {
+    if !can_record() {
+        return;
+    }
+    let (_, capture) = record(c("touches_half").build())
+        .options(["--faults", "--no-cpu"])
+        .args(["64"])
+        .with_names()
+        .succeed();
+    let missing = capture.number("/faults/without_stack") + capture.number("/faults/lost");
+    let document = resident(&capture, &[]);
+    let touched: i64 = rows_of(&document["touched"], "touch").map(|row| bytes(&row["resident_bytes"])).sum();
+    // Half of the large block that stays. In small ones the allocator itself has touched pages, for its headers.
+    let expected = 64 * (16 << 10) / 2;
+    assert!(touched + missing as i64 * 4096 >= expected, "{touched}, {missing} missing: {document:#}");
+    assert!(rows_of(&document["held"], "touch").next().is_none(), "it allocates nothing");
+    let range = resident(&capture, &["--from", "end"]);
+    assert_eq!(bytes(&range["resident"]["total_bytes"]), 0, "{range:#}");
+    let only = resident(&capture, &["--filter", "worker"]);
+    let sums = |document: &Value, field: &str| bytes(&document["resident"][field]);
+    let blocks = sums(&only, "blocks_bytes") + sums(&only, "other_blocks_bytes");
+    assert_eq!(blocks, sums(&document, "blocks_bytes"));
+    assert!(sums(&only, "blocks_bytes") > 0 && sums(&only, "other_blocks_bytes") > 0, "{only:#}");
+}
+
+/// Check that where page faults are refused, the rest is recorded, with one line that says what to do; and that views say that
+/// there are none.
+#[test]
+fn refused_page_faults_do_no_harm() {
+    let world = World::new();
+    let file = world.path("it.memprof");
+    let mut command = world.command(c("refuses_perf").build());
+    command.arg(product()).args(["run", "--faults", "--no-cpu", "--no-symbolize", "--output"]).arg(&file);
+    command.arg("--").arg(c("allocates_once").build());
+    let ran = wait(&world, command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = ran.stderr.lines().filter(|line| line.contains("page faults not recorded"));
+    assert_eq!(told.filter(|line| line.contains("sandbox")).count(), 1, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("CPU not sampled"), "nobody asked for that: {}", ran.stderr);
+    let mut view = world.tool(["resident"]);
+    view.arg(&file);
+    let ran = wait(&world, view);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.text().contains("page faults not recorded"), "{}", ran.text());
+}
