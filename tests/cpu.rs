@@ -182,8 +182,13 @@ fn samples_can_be_left_out() {
     assert_eq!(info["cpu"], Value::Null);
     assert!(capture.report(&["--cpu"])["rows"].as_array().is_some_and(Vec::is_empty));
     let counters = info["counters"].as_array().expect("a list");
-    let rss = counters.iter().find(|series| series["counter"] == "rss_bytes");
-    assert!(rss.is_some_and(|series| series["peak"].as_u64() > Some(100_000)), "{counters:#?}");
+    let peak = |name: &str| {
+        let series = counters.iter().find(|series| series["counter"] == name);
+        series.and_then(|series| series["peak"].as_u64())
+    };
+    assert!(peak("rss_bytes") > Some(100_000), "{counters:#?}");
+    // With shared pages counted in parts it is less, and swapped out is what the machine decides.
+    assert!(peak("pss_bytes") > Some(10_000) && peak("swap_bytes").is_some(), "{counters:#?}");
 }
 
 /// Check that each program that a target starts has its samples under its own name, after an exec too.

@@ -10,6 +10,7 @@
 mod machine;
 mod pace;
 mod process;
+mod rollup;
 mod subjects;
 
 pub(crate) use subjects::{Subject, Subjects};
@@ -67,15 +68,22 @@ impl Drop for Counters {
 }
 
 fn run(mut clock: Clock, subjects: &Subjects, readings: &Sender<Vec<Counter>>) {
-    let mut sources: [Box<dyn Source>; 3] =
-        [Box::new(process::Stat::new()), Box::new(machine::Processors), Box::new(machine::Own)];
+    let mut sources: [Box<dyn Source>; 4] = [
+        Box::new(process::Stat::new()),
+        Box::new(rollup::Rollup::default()),
+        Box::new(machine::Processors),
+        Box::new(machine::Own),
+    ];
     let (mut pace, mut before, mut last) = (Pace::default(), Vec::new(), Instant::now());
     while let Some(subjects) = subjects.next(last, &mut pace, MOST) {
         last = Instant::now();
         clock.measure();
         let mut reading = Reading { time: clock.nanoseconds_of(clock.ticks()), counters: Vec::new() };
         sources.iter_mut().for_each(|source| source.read(&subjects, &mut reading));
-        let of_subjects = |counter: &&Counter| counter.process.is_some();
+        // What is read seldom says nothing about whether something changes.
+        let of_subjects = |counter: &&Counter| {
+            counter.process.is_some() && !matches!(counter.kind, CounterKind::Pss | CounterKind::Swap)
+        };
         let values: Vec<u64> =
             reading.counters.iter().filter(of_subjects).map(|counter| counter.value).collect();
         pace.looked(values != before);

@@ -41,6 +41,8 @@ function made(nodes, rows, slices) {
     "slice.allocated.blocks": Float64Array.from({ length: slices }, (_, slice) => Number(slice < slices - 1)),
     "slice.temporary.blocks": new Float64Array(slices),
     "slice.resident.bytes": new Float64Array(0),
+    "slice.proportional.bytes": new Float64Array(0),
+    "slice.swapped.bytes": new Float64Array(0),
   };
   return written(columns, { duration_ns: slices * 1e6 });
 }

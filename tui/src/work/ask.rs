@@ -5,7 +5,7 @@ use super::document::Document;
 use super::request::{ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::shell::Options;
-use capture::NodeId;
+use capture::{CounterKind, NodeId};
 use std::cmp::Reverse;
 use std::io::Write;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ impl Asked {
         let (heap, profile) = moments.timeline(&part, STEPS)?;
         let loaded = moments.show(profile, viewer::Naming::Stored);
         let ends: Vec<u64> = (0..heap.buckets.len()).map(|bucket| heap.end_of(bucket)).collect();
-        let resident = resident(&loaded.counters, &loaded.tables.processes, ends.iter().copied());
+        let resident =
+            resident(&loaded.counters, CounterKind::Rss, &loaded.tables.processes, ends.iter().copied());
         let processor = processor_time(&loaded.counters, &ends);
         let mut marks: Vec<Mark> = loaded
             .marks()

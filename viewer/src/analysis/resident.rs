@@ -4,12 +4,17 @@ use super::counters::{Counters, Point};
 use capture::{CounterKind, Process, ProcessId};
 use std::collections::BTreeMap;
 
-/// The most that all processes had resident together, in each step, of which the ends are given; none where nobody looked.
-/// Processes are looked at some times a second, so one counts with its last value until the next one, or its end.
-pub fn resident(counters: &Counters, processes: &[Process], ends: impl Iterator<Item = u64>) -> Vec<i64> {
+/// The most that all processes had together of a kind of memory, resident or swapped out, in each step, of which the ends are
+/// given; none where nobody looked. Processes are looked at some times a second, so one counts with its last value until the next one, or its end.
+pub fn resident(
+    counters: &Counters,
+    wanted: CounterKind,
+    processes: &[Process],
+    ends: impl Iterator<Item = u64>,
+) -> Vec<i64> {
     let mut points: Vec<(u64, ProcessId, u64)> = Vec::new();
     for (process, kind, _, series) in counters.iter() {
-        let Some(process) = process.filter(|_| kind == CounterKind::Rss) else { continue };
+        let Some(process) = process.filter(|_| kind == wanted) else { continue };
         points.extend(series.iter().map(|point| (point.time, process, point.value)));
         let end = processes.get(process.index()).and_then(|process| process.end.as_ref());
         points.extend(end.map(|end| (end.time, process, 0)));
@@ -80,8 +85,8 @@ mod tests {
         let end =
             |time| Process { end: Some(ProcessEnd { time, ..ProcessEnd::default() }), ..Process::default() };
         let ends = || [10, 20, 30, 40, 50].into_iter();
-        assert_eq!(resident(&counters, &[end(35), end(90)], ends()), [100, 300, 57, 57, 7]);
-        assert!(resident(&Counters::default(), &[], ends()).is_empty());
+        assert_eq!(resident(&counters, CounterKind::Rss, &[end(35), end(90)], ends()), [100, 300, 57, 57, 7]);
+        assert!(resident(&Counters::default(), CounterKind::Rss, &[], ends()).is_empty());
     }
 
     /// Check that processor time is spread between two looks, over all processes, and that its sum is kept.

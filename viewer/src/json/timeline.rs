@@ -2,8 +2,9 @@
 
 use super::span::SpanFields;
 use super::{SCHEMA, write_document};
-use crate::analysis::Timeline;
+use crate::analysis::{Timeline, resident};
 use crate::loaded::Loaded;
+use capture::CounterKind;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -35,6 +36,9 @@ struct Step {
     bytes: i64,
     frees: i64,
     freed_bytes: i64,
+    rss_bytes: Option<i64>,
+    pss_bytes: Option<i64>,
+    swap_bytes: Option<i64>,
 }
 
 /// Writes the steps.
@@ -43,6 +47,11 @@ struct Step {
 /// Those of the writer.
 pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
     let profile = &loaded.profile;
+    let of_kernel = |kind| {
+        let ends = (0..timeline.buckets.len()).map(|index| timeline.end_of(index));
+        resident(&loaded.counters, kind, &loaded.tables.processes, ends)
+    };
+    let [rss, pss, swap] = [CounterKind::Rss, CounterKind::Pss, CounterKind::Swap].map(of_kernel);
     let steps = timeline.buckets.iter().enumerate().map(|(index, step)| Step {
         end_ns: timeline.end_of(index),
         held_bytes: step.held.bytes,
@@ -53,6 +62,9 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         bytes: step.allocated.bytes,
         frees: step.freed.blocks,
         freed_bytes: step.freed.bytes,
+        rss_bytes: rss.get(index).copied(),
+        pss_bytes: pss.get(index).copied(),
+        swap_bytes: swap.get(index).copied(),
     });
     let document = Document {
         schema: SCHEMA,

@@ -11,9 +11,10 @@
 use super::escape::escape;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
-use crate::analysis::{Bucket, Profile, Timeline};
+use crate::analysis::{Bucket, Profile, Timeline, resident};
 use crate::format::{bytes, count, duration};
 use crate::loaded::Loaded;
+use capture::CounterKind;
 use std::io::{self, Write};
 
 /// Rows of the picture.
@@ -69,7 +70,25 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
         bytes(held.bytes),
         count(held.blocks),
         duration(timeline.width)
-    )
+    )?;
+    of_kernel(out, loaded, timeline)
+}
+
+/// The most that the kernel said of the processes' memory in this time.
+fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
+    let most = |kind| {
+        let ends = (0..timeline.buckets.len()).map(|index| timeline.end_of(index));
+        resident(&loaded.counters, kind, &loaded.tables.processes, ends).into_iter().max()
+    };
+    let Some(rss) = most(CounterKind::Rss) else { return Ok(()) };
+    let mut text = format!("at most {} resident", bytes(rss));
+    if let Some(pss) = most(CounterKind::Pss) {
+        text += &format!(", {} with shared pages in parts", bytes(pss));
+    }
+    if let Some(swap) = most(CounterKind::Swap).filter(|swap| *swap > 0) {
+        text += &format!(", {} swapped out", bytes(swap));
+    }
+    writeln!(out, "{text}")
 }
 
 fn peak(profile: &Profile) -> String {

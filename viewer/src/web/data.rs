@@ -13,7 +13,7 @@ use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
 use crate::analysis::{Amount, Flow, History, Kind, LabelId, processor_time, resident};
 use crate::loaded::Loaded;
-use capture::{Pseudo, ThreadId};
+use capture::{CounterKind, Pseudo, ThreadId};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -234,8 +234,14 @@ impl Writer<'_> {
         change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
         let loaded = self.parts.loaded;
         let ends: Vec<u64> = slices.iter().map(|slice| slice.end.time).collect();
-        let resident = resident(&loaded.counters, &loaded.tables.processes, ends.iter().copied());
-        columns.rising("slice.resident.bytes", resident);
+        for (name, kind) in [
+            ("slice.resident.bytes", CounterKind::Rss),
+            ("slice.proportional.bytes", CounterKind::Pss),
+            ("slice.swapped.bytes", CounterKind::Swap),
+        ] {
+            let processes = &loaded.tables.processes;
+            columns.rising(name, resident(&loaded.counters, kind, processes, ends.iter().copied()));
+        }
         columns.rising("slice.processor.end", processor_time(&loaded.counters, &ends));
     }
 

@@ -307,7 +307,7 @@ function line(context, left, top, right, bottom) {
 /** The tracks of a capture. */
 function tracksOf(data) {
   const { columns } = data;
-  const resident = columns["slice.resident.bytes"];
+  const [resident, proportional, swapped] = ["resident", "proportional", "swapped"].map((kind) => columns[`slice.${kind}.bytes`]);
   const busy = columns["slice.processor.end"].map((time, slice) => time / Math.max(data.time(slice + 1) - data.time(slice), 1000));
   const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
   const unitOf = (unit) => (value) => amount(value, unit);
@@ -333,14 +333,9 @@ function tracksOf(data) {
       highest: () => highestRate,
       write: () => (rate) => `${short(rate)}/s`,
     },
-    resident.length > 0 && {
-      name: "resident",
-      kind: "bars",
-      height: 38,
-      values: () => resident,
-      highest: () => resident.reduce((a, b) => Math.max(a, b), 0),
-      write: () => bytes,
-    },
+    resident.length > 0 && memoryTrack("resident", resident),
+    proportional.length > 0 && memoryTrack("in parts", proportional),
+    swapped.some((size) => size > 0) && memoryTrack("swapped", swapped),
     busy.length > 0 && {
       name: "processors",
       kind: "bars",
@@ -350,6 +345,12 @@ function tracksOf(data) {
       write: () => (used) => used.toFixed(2),
     },
   ].filter(Boolean);
+}
+
+/** What the kernel says of the processes' memory. */
+function memoryTrack(name, sizes) {
+  const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
+  return { name, kind: "bars", height: 38, values: () => sizes, highest: () => highest, write: () => bytes };
 }
 
 function short(rate) {

@@ -1,0 +1,91 @@
+//! `/proc/PID/smaps_rollup` of each recorded process: shared memory in parts, and what is swapped out.
+
+use super::{Reading, Source, Subject};
+use capture::{CounterKind, ProcessId};
+use procfs::process::Process;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Shortest time between two looks at a process.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The kernel walks all pages of a process for an answer: it may do so for this part of the time.
+const SHARE: u32 = 100;
+
+/// Reads it seldom: the longer an answer took, the later the next.
+#[derive(Default)]
+pub(super) struct Rollup {
+    due: HashMap<ProcessId, Instant>,
+}
+
+impl Rollup {
+    /// When a process is looked at again after an answer that took so long.
+    fn rest(took: Duration) -> Duration {
+        (took * SHARE).max(SHORTEST)
+    }
+}
+
+impl Source for Rollup {
+    fn read(&mut self, subjects: &[Subject], reading: &mut Reading) {
+        self.due.retain(|process, _| subjects.iter().any(|subject| subject.process == *process));
+        for subject in subjects {
+            let begun = Instant::now();
+            if self.due.get(&subject.process).is_some_and(|due| *due > begun) {
+                continue;
+            }
+            let is_it = |stat: &procfs::process::Stat| {
+                subject.start_ticks == 0 || stat.starttime == subject.start_ticks
+            };
+            let process = Process::new(subject.pid.cast_signed()).and_then(|process| process.stat());
+            let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", subject.pid));
+            self.due.insert(subject.process, Instant::now() + Self::rest(begun.elapsed()));
+            let (Some(_), Ok(text)) = (process.ok().filter(is_it), text) else { continue };
+            for (kind, name) in [(CounterKind::Pss, "Pss:"), (CounterKind::Swap, "Swap:")] {
+                if let Some(bytes) = field(&text, name) {
+                    reading.add(Some(subject.process), kind, 0, bytes);
+                }
+            }
+        }
+    }
+}
+
+/// The bytes of a line as `Pss:    1234 kB`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that lines are found by their whole names, and that what is no number of kilobytes is none.
+    #[test]
+    fn lines_are_found_by_name() {
+        let text =
+            "5581 ---p [rollup]\nRss: 9 kB\nPss:      12 kB\nPss_Anon: 5 kB\nSwap:  0 kB\nSwapPss: x kB\n";
+        let cases = [("Pss:", Some(12 << 10)), ("Swap:", Some(0)), ("SwapPss:", None), ("None:", None)];
+        for (name, expected) in cases {
+            assert_eq!(field(text, name), expected, "{name}");
+        }
+        assert_eq!(field("Pss: 99999999999999999999 kB", "Pss:"), None);
+    }
+
+    /// Check that a process is read once and then left alone, for longer where answers take long, and that its shared memory
+    /// is counted in parts.
+    #[test]
+    fn processes_are_read_seldom() {
+        let own = Subject { process: ProcessId(3), pid: std::process::id(), start_ticks: 0 };
+        let mut rollup = Rollup::default();
+        let mut read = |subjects: &[Subject]| {
+            let mut reading = Reading { time: 7, counters: Vec::new() };
+            rollup.read(subjects, &mut reading);
+            reading.counters
+        };
+        let first = read(&[own]);
+        assert!(first.iter().any(|counter| counter.kind == CounterKind::Pss && counter.value > 10_000));
+        assert!(read(&[own]).is_empty());
+        assert!(read(&[Subject { process: ProcessId(4), start_ticks: 1, ..own }]).is_empty());
+        assert_eq!(Rollup::rest(Duration::from_millis(1)), SHORTEST);
+        assert_eq!(Rollup::rest(Duration::from_millis(50)), Duration::from_secs(5));
+    }
+}
