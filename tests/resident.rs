@@ -1,18 +1,24 @@
 //! Page faults beside the allocations: what of the memory is really there.
 
-use crate::harness::{Capture, World, c, product, record, skip, wait};
+use crate::harness::{Capture, World, c, product, record, skip, start, wait, wait_for};
+use crate::services::Server;
 use serde_json::Value;
 
-/// Whether page faults can be recorded here. Where not, a recording says so, and that is tested as well.
-fn can_record() -> bool {
+/// Whether `doctor` finds that page faults can be recorded in this way. Where not, a recording says so, and that is tested as
+/// well.
+fn can(way: &str) -> bool {
     let world = World::new();
     let ran = wait(&world, world.tool(["doctor"]));
     let finding = ran.text().lines().find(|line| line.contains("page faults")).unwrap_or_default();
-    let can = finding.contains("run --faults records them");
+    let can = finding.contains(way);
     if !can {
         skip("page faults", "the kernel does not permit them");
     }
     can
+}
+
+fn can_record() -> bool {
+    can("run --faults records them")
 }
 
 fn resident(capture: &Capture, options: &[&str]) -> Value {
@@ -111,4 +117,32 @@ fn refused_page_faults_do_no_harm() {
     let ran = wait(&world, view);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.text().contains("page faults not recorded"), "{}", ran.text());
+}
+
+/// Check that of a process that runs already the pages count that it touches from the attach on, for the blocks that lie there,
+/// and those of no other process.
+#[test]
+fn pages_of_attached_processes_are_theirs() {
+    if !can("attach --faults is possible") {
+        return;
+    }
+    let server = Server::that_grows();
+    let file = server.world.path("it.memprof");
+    let more = ["--faults", "--no-symbolize", "--on-full", "block", "--max-wait", "100s", "-o"];
+    let mut tool = server.tool("attach", &more);
+    tool.arg(&file);
+    let collector = start(&server.world, tool);
+    wait_for("the collector", || collector.stderr().contains("until ^C"));
+    server.work();
+    assert_eq!(server.run("detach", &[]).code, 0);
+    assert_eq!(collector.wait().code, 0);
+    let pid = server.pid();
+    let capture = Capture::new(server.stop(), file);
+    let document = resident(&capture, &[]);
+    let has_pages = |process: &&Value| bytes(&process["total_bytes"]) > 0;
+    let processes: Vec<&Value> =
+        document["processes"].as_array().expect("a list").iter().filter(has_pages).collect();
+    assert_eq!(processes.len(), 1, "{document:#}");
+    assert_eq!(processes[0]["pid"].to_string(), pid);
+    assert!(bytes(&document["resident"]["blocks_bytes"]) > 4096, "{document:#}");
 }

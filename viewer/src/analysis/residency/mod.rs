@@ -68,6 +68,8 @@ pub struct Residency<'t, F, C> {
     owners: Vec<Option<ProcessId>>,
     memories: Vec<Memory>,
     left: Vec<Vec<Held>>,
+    /// By process, whether its recording has ended: it may go on and touch more.
+    over: Vec<bool>,
     survey: Survey,
     /// Pages of all processes, and those that there was no room for.
     pages: usize,
@@ -91,6 +93,7 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
             owners: owners(tables),
             memories: tables.processes.iter().map(|_| Memory::new(page)).collect(),
             left: tables.processes.iter().map(|_| Vec::new()).collect(),
+            over: vec![false; tables.processes.len()],
             survey: Survey::new(page, look.since, Sampling::new(tables.metadata.sample_interval)),
             pages: 0,
             beyond: 0,
@@ -127,6 +130,9 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
 
     fn touch(&mut self, fault: &Fault) {
         let owner = self.owners.get(fault.task.index()).copied().flatten();
+        if owner.is_some_and(|owner| self.over.get(owner.index()) == Some(&true)) {
+            return;
+        }
         let memory = owner.and_then(|owner| self.memories.get_mut(owner.index()));
         let Some(memory) = memory else {
             self.stray += 1;
@@ -200,6 +206,9 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
         let memory = process.and_then(|process| self.memories.get_mut(process.index()));
         let gone = match (event.action, memory) {
             (Action::ProcessEnd { process }, _) => {
+                if let Some(over) = self.over.get_mut(process.index()) {
+                    *over = true;
+                }
                 let ended = self.tables.processes.get(process.index()).and_then(|row| row.end.as_ref());
                 match ended.is_some_and(|end| end.ended == Ended::Exec) || !self.look.with_ended {
                     true => self.forget(process),

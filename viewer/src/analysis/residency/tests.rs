@@ -225,7 +225,10 @@ fn processes_end_with_what_they_had() {
     {
         let mut tables = tables();
         tables.processes[0].end = Some(capture::ProcessEnd { ended, time: 5 });
-        let mut faults = vec![Fault { time: 1, address: 9, ..Fault::default() }].into_iter();
+        // The last one comes when the process is not recorded any more.
+        let faults = [(1, 9), (6, 99 * PAGE)];
+        let mut faults =
+            faults.map(|(time, address)| Fault { time, address, ..Fault::default() }).into_iter();
         let look = Look { since: 0, until: u64::MAX, with_ended };
         let mut load = Load::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
         let alloc = Action::Alloc { address: 0, size: 10, alignment: 0, stack: NodeId(1) };
