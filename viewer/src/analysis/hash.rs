@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A cheap hash of one word: a folded multiplication, about a nanosecond.
+/// A cheap hash of one word: two folded multiplications, about two nanoseconds.
 ///
 /// Seeded per load, because the keys come from a file: with a fixed function, addresses chosen to collide would
 /// make every lookup walk the whole table. Nothing that is shown depends on the order of a hash table.
@@ -19,13 +19,21 @@ impl Seed {
     }
 
     pub(super) fn hash(self, word: u64) -> u64 {
-        let product = u128::from(word ^ self.add) * u128::from(self.multiply);
-        (product as u64) ^ ((product >> 64) as u64)
+        // With one factor in a hundred, neighbours would meet after the first folding: for them it is near a simple fraction.
+        folded(folded(word ^ self.add, self.multiply), GOLDEN)
     }
 
     pub(super) fn pair(self, high: u32, low: u32) -> u64 {
         self.hash(u64::from(high) << 32 | u64::from(low))
     }
+}
+
+/// 2⁶⁴ divided by the golden ratio: of all factors the one that is farthest from simple fractions.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn folded(word: u64, factor: u64) -> u64 {
+    let product = u128::from(word) * u128::from(factor);
+    (product as u64) ^ ((product >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -36,7 +44,10 @@ mod tests {
     /// tag it.
     #[test]
     fn neighbours_spread() {
-        let seed = Seed::random();
+        (0..1000).for_each(|_| neighbours_spread_with(Seed::random()));
+    }
+
+    fn neighbours_spread_with(seed: Seed) {
         let hashes: Vec<u64> = (0..4096_u64).map(|i| seed.hash(0x7f00_0000_0000 + i * 16)).collect();
         let distinct = |shift: u32, mask: u64| {
             hashes.iter().map(|hash| hash >> shift & mask).collect::<std::collections::HashSet<_>>().len()
