@@ -33,9 +33,14 @@ impl Server {
 
     /// One of one thread that holds ever more in one function and churns in another.
     pub(crate) fn that_grows() -> Server {
+        Server::of(&c("holds_and_churns").flags(["-O1", "-g"]))
+    }
+
+    /// One of one thread.
+    fn of(program: &Fixture) -> Server {
         let world = World::new();
         let agent = agent(&world);
-        Server::start(world, &agent, &c("holds_and_churns").flags(["-O1", "-g"]), &[], 1)
+        Server::start(world, &agent, program, &[], 1)
     }
 
     fn with(world: World, agent: &str, threads: usize) -> Server {
@@ -236,6 +241,22 @@ fn each_recording_has_stacks_of_its_own() {
         let info = info(&server.world, file);
         assert_eq!(number(&info, "/lost/events"), 0, "{file}: {:#}", info["lost"]);
         assert!(number(&info, "/stacks/complete_allocations") > 1000, "{file}");
+    }
+    server.stop();
+}
+
+/// Check that a service which has tried to confine itself in vain is recorded as before, again and again.
+#[test]
+fn service_that_could_not_confine_itself_is_recorded() {
+    let server = Server::of(&c("fails_to_confine_itself").flags(["-O1"]));
+    for file in ["one.memprof", "two.memprof"] {
+        let collector = server.attach(file);
+        server.work();
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        let info = info(&server.world, file);
+        assert_eq!(number(&info, "/lost/events"), 0, "{file}: {:#}", info["lost"]);
+        assert!(number(&info, "/totals/allocations") > 1000, "{file}: {:#}", info["totals"]);
     }
     server.stop();
 }

@@ -71,6 +71,8 @@ mod lifecycle;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
 mod modules;
 mod pause;
+#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
+mod pieces;
 mod pools;
 #[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
 mod process;

@@ -16,20 +16,15 @@
 //! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket.
 
 use crate::arch::ThreadLocal;
-use crate::{arch, config, connect, departure, doorbell, filter, lifecycle, modules, sampler, sys};
+use crate::{arch, config, connect, departure, doorbell, filter, lifecycle, modules, pieces, sampler, sys};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use shared_ring::control::ControlHeader;
 use shared_ring::doorbell::GENERATION;
-use shared_ring::geometry::{FIRST_LEVEL, Part};
 use shared_ring::handshake::Purpose;
-use shared_ring::intern::Pieces;
-use shared_ring::module_log::Described;
-use shared_ring::pc_table::PcTable;
 pub(crate) use shared_ring::process_slot::Loss;
 use shared_ring::process_slot::ProcessSlot;
-use shared_ring::stash::Stash;
 use shared_ring::{Control, Segment};
 
 /// What fork wipes.
@@ -257,9 +252,7 @@ fn begin(session: Option<Session>) {
         is_begun
     });
     let (Some(session), Some(page)) = (session, page()) else { return rest() };
-    for opening in [&PCS, &PC_INDEX, &NODES, &NODE_INDEX, &MODULES] {
-        opening.bytes.store(0, Ordering::Relaxed);
-    }
+    pieces::begin();
     FIRST_EPOCH.store(NEXT_EPOCH.load(Ordering::Relaxed), Ordering::Relaxed);
     // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
     unsafe { SESSION.0.get().cast::<Session>().write(session) };
@@ -520,144 +513,5 @@ pub(crate) fn reserved_bytes() -> u64 {
 pub(crate) fn count_own_allocation() {
     if let Some(slot) = slot() {
         slot.agent_allocations.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// How much of a part of the segment this process has made accessible.
-#[derive(Debug)]
-struct Opening {
-    bytes: AtomicUsize,
-}
-
-/// Parts are opened in pieces of this size.
-const PIECE: usize = 1 << 20;
-
-impl Opening {
-    const fn new() -> Self {
-        Self { bytes: AtomicUsize::new(0) }
-    }
-
-    #[inline(always)]
-    fn open(&self, segment: &Segment, part: Part, bytes: usize) {
-        // Relaxed: the count is of what is certainly open, and mprotect by two threads at once does no harm.
-        if bytes > self.bytes.load(Ordering::Relaxed) {
-            self.open_more(segment, part, bytes);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn open_more(&self, segment: &Segment, part: Part, bytes: usize) {
-        let from = self.bytes.load(Ordering::Relaxed);
-        let to = bytes.next_multiple_of(PIECE).min(part.length.next_multiple_of(1 << 16));
-        let start = segment.base().wrapping_add(part.offset + from);
-        // SAFETY: the range lies in the part, which lies in our mapping.
-        if to > from && unsafe { sys::open(start.cast(), to - from) } {
-            self.bytes.fetch_max(to, Ordering::Relaxed);
-        } else if to > from {
-            // Nothing can be recorded without memory.
-            leave();
-        }
-    }
-}
-
-static PCS: Opening = Opening::new();
-static PC_INDEX: Opening = Opening::new();
-static NODES: Opening = Opening::new();
-static NODE_INDEX: Opening = Opening::new();
-static MODULES: Opening = Opening::new();
-/// All rings are accessible, too.
-static HAS_ALL: AtomicBool = AtomicBool::new(false);
-
-/// Makes all of the segment accessible, since that will not be allowed later.
-#[cold]
-pub(crate) fn open_all() {
-    let Some(session) = session() else { return };
-    let layout = session.segment.layout();
-    let start = session.segment.base().cast();
-    // SAFETY: the whole of our mapping.
-    if unsafe { sys::open(start, layout.length) } {
-        let parts = [
-            (&PCS, layout.pcs),
-            (&PC_INDEX, layout.pc_index),
-            (&NODES, layout.nodes),
-            (&NODE_INDEX, layout.node_index),
-            (&MODULES, layout.modules),
-        ];
-        for (opening, part) in parts {
-            opening.bytes.fetch_max(part.length, Ordering::Relaxed);
-        }
-        HAS_ALL.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Opens the pieces of one table: its entries of `W` words, and its index.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TablePieces<const W: usize> {
-    segment: Segment,
-    entries: &'static Opening,
-    index: &'static Opening,
-    entries_part: Part,
-    index_part: Part,
-}
-
-impl<const W: usize> Pieces for TablePieces<W> {
-    #[inline(always)]
-    fn open(&self, entries: u32, level: u32) {
-        self.entries.open(&self.segment, self.entries_part, entries as usize * W * 8);
-        let slots = (2usize << (FIRST_LEVEL + level)) - (1 << FIRST_LEVEL);
-        self.index.open(&self.segment, self.index_part, slots * 4);
-    }
-
-    fn opened(&self) -> u32 {
-        u32::try_from(self.entries.bytes.load(Ordering::Relaxed) / (W * 8)).unwrap_or(u32::MAX)
-    }
-}
-
-impl Session {
-    /// The pc table.
-    pub(crate) fn pcs(&self) -> PcTable<'static, TablePieces<2>> {
-        let layout = self.segment.layout();
-        self.segment.pcs(TablePieces {
-            segment: self.segment,
-            entries: &PCS,
-            index: &PC_INDEX,
-            entries_part: layout.pcs,
-            index_part: layout.pc_index,
-        })
-    }
-
-    /// The stack stash.
-    pub(crate) fn stash(&self) -> Stash<'static, TablePieces<1>> {
-        let layout = self.segment.layout();
-        self.segment.stash(TablePieces {
-            segment: self.segment,
-            entries: &NODES,
-            index: &NODE_INDEX,
-            entries_part: layout.nodes,
-            index_part: layout.node_index,
-        })
-    }
-
-    /// Appends a description; its serial, or 0 when the log is full.
-    pub(crate) fn describe(&self, described: Described<'_>) -> u32 {
-        let part = self.segment.layout().modules;
-        self.segment
-            .modules()
-            .append(described, |words| MODULES.open(&self.segment, part, words * 8))
-            .unwrap_or(0)
-    }
-
-    /// Makes a ring's words accessible in this process.
-    pub(crate) fn open_ring(&self, ring: usize) -> bool {
-        if HAS_ALL.load(Ordering::Relaxed) {
-            return true;
-        }
-        let bytes = self.segment.geometry().ring_length() * 8;
-        let offset = self.segment.layout().rings.offset + ring * bytes;
-        let start = self.segment.base().wrapping_add(offset);
-        // SAFETY: the ring lies in the rings' part, which lies in our mapping; rings smaller than a page share one,
-        // and opening more than asked for is harmless.
-        unsafe { sys::open(start.map_addr(|address| address & !4095).cast(), bytes.next_multiple_of(4096)) }
     }
 }

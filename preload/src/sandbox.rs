@@ -20,7 +20,7 @@
 use crate::arch;
 use crate::bpf::{self, Call, Instruction};
 use crate::guard::{self, Busy};
-use crate::process;
+use crate::pieces;
 use crate::stack::Caller;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -116,7 +116,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
             {
                 busy.state().learn_stack();
                 if forbidden & Need::Map as u32 != 0 {
-                    process::open_all();
+                    pieces::open_all();
                 }
             }
             FORBIDDEN.fetch_or(forbidden, Ordering::Relaxed);
