@@ -333,4 +333,4 @@ fn event_name(layout: &Layout) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::import) mod tests;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::io::Write;
 
 /// Two kinds of allocations, one of whose blocks is freed; names with spaces, an inlined caller, an address without names.
-const SMALL: &str = "v 10400 3
+pub(super) const SMALL: &str = "v 10400 3
 X /opt/app --flag
 I 1000 10
 s 8 /opt/app

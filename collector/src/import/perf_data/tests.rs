@@ -49,7 +49,7 @@ fn file(records: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A process executes a program, maps it, is sampled twice, and ends; the records are not in the order of their times.
-fn small() -> Vec<u8> {
+pub(in crate::import) fn small() -> Vec<u8> {
     let user = 512_u64.wrapping_neg();
     let map = [halves(7, 7), 0x40_0000, 0x1000, 0x2000, 0, 99, 0, 5];
     file(&[

@@ -1,0 +1,8 @@
+//! Recordings of other tools are anybody's.
+//!
+//! `cargo +nightly fuzz run --fuzz-dir tests/fuzz imports`. The same function runs on the seeds and some hundred mutations
+//! with `cargo test -p collector`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| collector::import::fuzzing::import_hostile(bytes));
