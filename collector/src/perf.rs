@@ -36,6 +36,8 @@ mod batch;
 mod enter;
 mod pairs;
 mod sampler;
+mod state;
+mod walk;
 
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::{Entered, Wanted};

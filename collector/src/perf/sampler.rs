@@ -8,17 +8,12 @@
 //!
 //! While the writer has no room for another batch, the rings are left alone: the kernel counts what it has no room for.
 
-use super::batch::{Batch, Fault, Sample, Samples, Step};
+use super::batch::{Batch, Samples};
 use super::event::{Channel, Events};
-use super::files::{FileId, Files};
 use super::huge;
-use super::kernel::Kernel;
 use super::order::{HOLD, Order};
-use super::pairs::Pairs;
-use super::record::{self, Layout, User, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
-use super::space::{Space, View};
-use super::stacks::{EMPTY, Stacks, marker};
+use super::state::State;
 use super::tasks::Tasks;
 use super::time::Times;
 use super::{CpuOptions, Scope};
@@ -26,19 +21,14 @@ use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::counters::Subjects;
 use crate::log::debug;
-use capture::{CpuSummary, FaultSummary, Pseudo};
-use rustc_hash::FxHashMap;
+use capture::{CpuSummary, FaultSummary};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// Records of a process that has ended may come so long after.
-const PAST: Duration = Duration::from_secs(2);
 /// Batches that wait for the writer.
 const QUEUE: usize = 64;
 
@@ -151,54 +141,6 @@ struct Round {
     /// A batch that the writer had no room for.
     waiting: Option<Batch>,
     state: State,
-}
-
-/// What samples are understood by.
-struct State {
-    tasks: Tasks,
-    files: Files,
-    /// Modules of the batches, by file.
-    modules: FxHashMap<FileId, u32>,
-    kernel: Kernel,
-    stacks: Stacks,
-    scratch: Box<Scratch>,
-    batch: Batch,
-    pairs: Pairs,
-    sampled: Sampled,
-    options: CpuOptions,
-    /// Processes that agents tell of, and when each was seen among them last.
-    recorded: Subjects,
-    recent: FxHashMap<u32, Instant>,
-    max_depth: usize,
-    /// Frames of the stack at hand, innermost first.
-    frames: Vec<Step>,
-}
-
-impl State {
-    fn new(
-        sampled: Sampled,
-        options: CpuOptions,
-        tasks: Tasks,
-        max_depth: usize,
-        recorded: Subjects,
-    ) -> State {
-        State {
-            tasks,
-            files: Files::default(),
-            modules: FxHashMap::default(),
-            kernel: Kernel::default(),
-            stacks: Stacks::default(),
-            scratch: Box::default(),
-            batch: Batch::default(),
-            pairs: Pairs::default(),
-            sampled,
-            options,
-            recorded,
-            recent: FxHashMap::default(),
-            max_depth,
-            frames: Vec::new(),
-        }
-    }
 }
 
 impl Round {
@@ -319,188 +261,5 @@ impl Round {
             }
         }
         alarm.hear();
-    }
-}
-
-impl State {
-    /// Takes in a record, in the order of times.
-    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
-        let State { tasks, files, batch, .. } = self;
-        match what {
-            What::Sample(sample) => self.sample(ticks, &sample),
-            What::Fault(fault) => self.fault(ticks, &fault),
-            What::Map(map) => tasks.map(&map, files, batch),
-            What::Comm { pid, tid, name, is_exec } => {
-                tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
-            }
-            What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, ticks, batch),
-            What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
-            What::Lost { records } => self.lost(layout, records),
-            What::Throttle => self.sampled.cpu.throttled += 1,
-            What::KernelCode => self.kernel.changed(),
-            What::Other => {}
-        }
-    }
-
-    /// Counts what a ring had no room for. A fault whose stack is lost is there without.
-    fn lost(&mut self, layout: Layout, records: u64) {
-        let lost = match layout {
-            Layout::Work => &mut self.sampled.cpu.lost,
-            Layout::Touch => &mut self.sampled.faults.lost,
-            Layout::Stack => return,
-        };
-        *lost = lost.saturating_add(records);
-    }
-
-    fn sample(&mut self, ticks: u64, sample: &record::Sample<'_>) {
-        if self.options.scope == Scope::System && sample.pid == std::process::id() {
-            return;
-        }
-        let Some((task, node, end)) = self.stack((sample.pid, sample.tid), sample.chain, sample.user) else {
-            return;
-        };
-        match end {
-            Some(Pseudo::Truncated) => self.sampled.cpu.truncated += 1,
-            Some(_) => self.sampled.cpu.incomplete += 1,
-            None => {}
-        }
-        self.sampled.cpu.samples += 1;
-        self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
-    }
-
-    fn fault(&mut self, ticks: u64, fault: &record::Fault<'_>) {
-        let &record::Fault { pid, tid, address, sp, stack } = fault;
-        let is_wanted = match self.options.scope {
-            Scope::Tree { .. } => true,
-            Scope::Recorded => self.recent.contains_key(&pid),
-            Scope::System => pid != std::process::id(),
-        };
-        if !is_wanted {
-            return;
-        }
-        let found = match stack {
-            Some((chain, user)) => {
-                self.stack((pid, tid), chain, user).map(|(task, node, _)| (task, Some(node)))
-            }
-            None => {
-                let found = self.tasks.sampled(pid, tid, &mut self.files, &mut self.batch);
-                found.map(|(task, _)| (task, None))
-            }
-        };
-        let Some((task, node)) = found else { return };
-        let region = self.tasks.region(pid, address, sp);
-        self.batch.faults.extend(self.pairs.add(tid, Fault { ticks, task, address, node, region }));
-    }
-
-    /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it
-    /// does. None where the user does not want it.
-    fn stack(
-        &mut self,
-        (pid, tid): (u32, u32),
-        chain: &[u8],
-        user: User<'_>,
-    ) -> Option<(u32, u32, Option<Pseudo>)> {
-        let State { tasks, files, kernel, stacks, batch, .. } = self;
-        let (task, space) = tasks.sampled(pid, tid, files, batch)?;
-        self.frames.clear();
-        let walk = Walk {
-            files,
-            space,
-            pid,
-            modules: &mut self.modules,
-            scratch: &mut self.scratch,
-            max_depth: self.max_depth,
-            added: &mut batch.modules,
-        };
-        let end = walk.user(user, &mut self.frames);
-        let mut node = EMPTY;
-        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
-        for step in outermost {
-            node = stacks.node(node, step, batch);
-        }
-        let mut inner = Vec::new();
-        kernel.frames(chain, batch, |frame| inner.push(frame));
-        for frame in inner {
-            node = stacks.node(node, Step::Kernel(frame), batch);
-        }
-        Some((task, node, end))
-    }
-
-    /// Knows whose page faults are wanted, where that is not decided by whose events they are.
-    fn look_who_is_recorded(&mut self) {
-        if self.options.scope != Scope::Recorded {
-            return;
-        }
-        let now = Instant::now();
-        self.recent.extend(self.recorded.pids().into_iter().map(|pid| (pid, now)));
-        self.recent.retain(|_, seen| now.duration_since(*seen) < PAST);
-    }
-
-    /// All records up to now are there.
-    fn end_round(&mut self) {
-        self.batch.faults.extend(self.pairs.rest());
-        self.batch.faults.sort_by_key(|fault| fault.ticks);
-    }
-}
-
-/// One walk.
-struct Walk<'a> {
-    files: &'a Files,
-    space: &'a Space,
-    pid: u32,
-    modules: &'a mut FxHashMap<FileId, u32>,
-    scratch: &'a mut Scratch,
-    max_depth: usize,
-    /// Modules that are new in this batch.
-    added: &'a mut Vec<symbols::ModuleFile>,
-}
-
-impl Walk<'_> {
-    /// The user's frames, innermost first, and why there are no more.
-    fn user(mut self, user: User<'_>, frames: &mut Vec<Step>) -> Option<Pseudo> {
-        let (registers, stack, is_cut) = match user {
-            User::None => return None,
-            // Its rules would be others: the place alone is known.
-            User::Narrow { ip } => {
-                frames.push(self.step(CodeAddress::Exact(ip)));
-                return Some(Pseudo::NoUnwindInfo);
-            }
-            User::Wide { ip, sp, bp, stack, is_cut } => {
-                (Registers { ip: CodeAddress::Exact(ip), sp, bp }, stack, is_cut)
-            }
-        };
-        let view = View { space: self.space, files: self.files, pid: self.pid };
-        let sample = StackSample { registers, stack, max_depth: self.max_depth };
-        let mut codes = Vec::new();
-        let end = unwind_sample(&sample, &view, self.scratch, |frame| codes.push(frame.code()));
-        if codes.is_empty() {
-            // Interrupted where no code is known to be: it is somewhere all the same.
-            codes.push(registers.ip);
-        }
-        frames.extend(codes.into_iter().map(|code| self.step(code)));
-        match marker(end) {
-            // The copy ends where the stack does, not before it.
-            Some(Pseudo::Truncated) if !is_cut && frames.len() < self.max_depth => Some(Pseudo::Broken),
-            marker => marker,
-        }
-    }
-
-    fn step(&mut self, code: CodeAddress) -> Step {
-        let (address, exact) = (code.address(), matches!(code, CodeAddress::Exact(_)));
-        let found = self.space.find(code.lookup());
-        let Some((start, mapping, file)) = found.and_then(|(start, map)| Some((start, map, map.file?)))
-        else {
-            return Step::Unfiled { pid: self.pid, address, exact };
-        };
-        let bias = match self.files.code(file, self.pid) {
-            Some(code) => code.bias(start, mapping.offset),
-            None => start.wrapping_sub(mapping.offset),
-        };
-        let next = self.modules.len() as u32;
-        let module = *self.modules.entry(file).or_insert_with(|| {
-            self.added.push(self.files.file(file, self.pid));
-            next
-        });
-        Step::Code { module, address: address.wrapping_sub(bias), exact }
     }
 }

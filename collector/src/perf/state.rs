@@ -1,0 +1,188 @@
+//! What records mean, one after the other.
+
+use super::batch::{Batch, Fault, Sample, Step};
+use super::files::{FileId, Files};
+use super::kernel::Kernel;
+use super::pairs::Pairs;
+use super::record::{self, Layout, User, What};
+use super::sampler::Sampled;
+use super::stacks::{EMPTY, Stacks};
+use super::tasks::Tasks;
+use super::walk::Walk;
+use super::{CpuOptions, Scope};
+use crate::counters::Subjects;
+use capture::Pseudo;
+use rustc_hash::FxHashMap;
+use std::time::{Duration, Instant};
+use unwind::Scratch;
+
+/// Records of a process that has ended may come so long after.
+const PAST: Duration = Duration::from_secs(2);
+
+/// What samples are understood by.
+pub(super) struct State {
+    pub(super) tasks: Tasks,
+    pub(super) files: Files,
+    /// Modules of the batches, by file.
+    modules: FxHashMap<FileId, u32>,
+    kernel: Kernel,
+    stacks: Stacks,
+    scratch: Box<Scratch>,
+    pub(super) batch: Batch,
+    pairs: Pairs,
+    pub(super) sampled: Sampled,
+    pub(super) options: CpuOptions,
+    /// Processes that agents tell of, and when each was seen among them last.
+    recorded: Subjects,
+    recent: FxHashMap<u32, Instant>,
+    max_depth: usize,
+    /// Frames of the stack at hand, innermost first.
+    frames: Vec<Step>,
+}
+
+impl State {
+    /// Of a recording that has just begun.
+    pub(super) fn new(
+        sampled: Sampled,
+        options: CpuOptions,
+        tasks: Tasks,
+        max_depth: usize,
+        recorded: Subjects,
+    ) -> State {
+        State {
+            tasks,
+            files: Files::default(),
+            modules: FxHashMap::default(),
+            kernel: Kernel::default(),
+            stacks: Stacks::default(),
+            scratch: Box::default(),
+            batch: Batch::default(),
+            pairs: Pairs::default(),
+            sampled,
+            options,
+            recorded,
+            recent: FxHashMap::default(),
+            max_depth,
+            frames: Vec::new(),
+        }
+    }
+
+    /// Takes in a record, in the order of times.
+    pub(super) fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
+        let State { tasks, files, batch, .. } = self;
+        match what {
+            What::Sample(sample) => self.sample(ticks, &sample),
+            What::Fault(fault) => self.fault(ticks, &fault),
+            What::Map(map) => tasks.map(&map, files, batch),
+            What::Comm { pid, tid, name, is_exec } => {
+                tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
+            }
+            What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, ticks, batch),
+            What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
+            What::Lost { records } => self.lost(layout, records),
+            What::Throttle => self.sampled.cpu.throttled += 1,
+            What::KernelCode => self.kernel.changed(),
+            What::Other => {}
+        }
+    }
+
+    /// Counts what a ring had no room for. A fault whose stack is lost is there without.
+    pub(super) fn lost(&mut self, layout: Layout, records: u64) {
+        let lost = match layout {
+            Layout::Work => &mut self.sampled.cpu.lost,
+            Layout::Touch => &mut self.sampled.faults.lost,
+            Layout::Stack => return,
+        };
+        *lost = lost.saturating_add(records);
+    }
+
+    fn sample(&mut self, ticks: u64, sample: &record::Sample<'_>) {
+        if self.options.scope == Scope::System && sample.pid == std::process::id() {
+            return;
+        }
+        let Some((task, node, end)) = self.stack((sample.pid, sample.tid), sample.chain, sample.user) else {
+            return;
+        };
+        match end {
+            Some(Pseudo::Truncated) => self.sampled.cpu.truncated += 1,
+            Some(_) => self.sampled.cpu.incomplete += 1,
+            None => {}
+        }
+        self.sampled.cpu.samples += 1;
+        self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
+    }
+
+    fn fault(&mut self, ticks: u64, fault: &record::Fault<'_>) {
+        let &record::Fault { pid, tid, address, sp, stack } = fault;
+        let is_wanted = match self.options.scope {
+            Scope::Tree { .. } => true,
+            Scope::Recorded => self.recent.contains_key(&pid),
+            Scope::System => pid != std::process::id(),
+        };
+        if !is_wanted {
+            return;
+        }
+        let found = match stack {
+            Some((chain, user)) => {
+                self.stack((pid, tid), chain, user).map(|(task, node, _)| (task, Some(node)))
+            }
+            None => {
+                let found = self.tasks.sampled(pid, tid, &mut self.files, &mut self.batch);
+                found.map(|(task, _)| (task, None))
+            }
+        };
+        let Some((task, node)) = found else { return };
+        let region = self.tasks.region(pid, address, sp);
+        self.batch.faults.extend(self.pairs.add(tid, Fault { ticks, task, address, node, region }));
+    }
+
+    /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it
+    /// does. None where the user does not want it.
+    fn stack(
+        &mut self,
+        (pid, tid): (u32, u32),
+        chain: &[u8],
+        user: User<'_>,
+    ) -> Option<(u32, u32, Option<Pseudo>)> {
+        let State { tasks, files, kernel, stacks, batch, .. } = self;
+        let (task, space) = tasks.sampled(pid, tid, files, batch)?;
+        self.frames.clear();
+        let walk = Walk {
+            files,
+            space,
+            pid,
+            modules: &mut self.modules,
+            scratch: &mut self.scratch,
+            max_depth: self.max_depth,
+            added: &mut batch.modules,
+        };
+        let end = walk.user(user, &mut self.frames);
+        let mut node = EMPTY;
+        let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
+        for step in outermost {
+            node = stacks.node(node, step, batch);
+        }
+        let mut inner = Vec::new();
+        kernel.frames(chain, batch, |frame| inner.push(frame));
+        for frame in inner {
+            node = stacks.node(node, Step::Kernel(frame), batch);
+        }
+        Some((task, node, end))
+    }
+
+    /// Knows whose page faults are wanted, where that is not decided by whose events they are.
+    pub(super) fn look_who_is_recorded(&mut self) {
+        if self.options.scope != Scope::Recorded {
+            return;
+        }
+        let now = Instant::now();
+        self.recent.extend(self.recorded.pids().into_iter().map(|pid| (pid, now)));
+        self.recent.retain(|_, seen| now.duration_since(*seen) < PAST);
+    }
+
+    /// All records up to now are there.
+    pub(super) fn end_round(&mut self) {
+        self.batch.faults.extend(self.pairs.rest());
+        self.batch.faults.sort_by_key(|fault| fault.ticks);
+    }
+}

@@ -1,0 +1,72 @@
+//! The user's stack of one sample.
+
+use super::batch::Step;
+use super::files::{FileId, Files};
+use super::record::User;
+use super::space::{Space, View};
+use super::stacks::marker;
+use capture::Pseudo;
+use rustc_hash::FxHashMap;
+use unwind::{CodeAddress, Registers, Scratch, StackSample, unwind_sample};
+
+/// One walk.
+pub(super) struct Walk<'a> {
+    pub(super) files: &'a Files,
+    pub(super) space: &'a Space,
+    pub(super) pid: u32,
+    pub(super) modules: &'a mut FxHashMap<FileId, u32>,
+    pub(super) scratch: &'a mut Scratch,
+    pub(super) max_depth: usize,
+    /// Modules that are new in this batch.
+    pub(super) added: &'a mut Vec<symbols::ModuleFile>,
+}
+
+impl Walk<'_> {
+    /// The user's frames, innermost first, and why there are no more.
+    pub(super) fn user(mut self, user: User<'_>, frames: &mut Vec<Step>) -> Option<Pseudo> {
+        let (registers, stack, is_cut) = match user {
+            User::None => return None,
+            // Its rules would be others: the place alone is known.
+            User::Narrow { ip } => {
+                frames.push(self.step(CodeAddress::Exact(ip)));
+                return Some(Pseudo::NoUnwindInfo);
+            }
+            User::Wide { ip, sp, bp, stack, is_cut } => {
+                (Registers { ip: CodeAddress::Exact(ip), sp, bp }, stack, is_cut)
+            }
+        };
+        let view = View { space: self.space, files: self.files, pid: self.pid };
+        let sample = StackSample { registers, stack, max_depth: self.max_depth };
+        let mut codes = Vec::new();
+        let end = unwind_sample(&sample, &view, self.scratch, |frame| codes.push(frame.code()));
+        if codes.is_empty() {
+            // Interrupted where no code is known to be: it is somewhere all the same.
+            codes.push(registers.ip);
+        }
+        frames.extend(codes.into_iter().map(|code| self.step(code)));
+        match marker(end) {
+            // The copy ends where the stack does, not before it.
+            Some(Pseudo::Truncated) if !is_cut && frames.len() < self.max_depth => Some(Pseudo::Broken),
+            marker => marker,
+        }
+    }
+
+    fn step(&mut self, code: CodeAddress) -> Step {
+        let (address, exact) = (code.address(), matches!(code, CodeAddress::Exact(_)));
+        let found = self.space.find(code.lookup());
+        let Some((start, mapping, file)) = found.and_then(|(start, map)| Some((start, map, map.file?)))
+        else {
+            return Step::Unfiled { pid: self.pid, address, exact };
+        };
+        let bias = match self.files.code(file, self.pid) {
+            Some(code) => code.bias(start, mapping.offset),
+            None => start.wrapping_sub(mapping.offset),
+        };
+        let next = self.modules.len() as u32;
+        let module = *self.modules.entry(file).or_insert_with(|| {
+            self.added.push(self.files.file(file, self.pid));
+            next
+        });
+        Step::Code { module, address: address.wrapping_sub(bias), exact }
+    }
+}
