@@ -35,6 +35,20 @@ fn standard_output_gets_the_capture() {
     assert!(document["cut"].is_null() && number(&document, "/totals/allocations") > 0, "{document:#}");
 }
 
+/// Check that a program has the descriptors that it would have without, so that the receiver need not wait for it.
+#[test]
+fn nobody_else_has_standard_output() {
+    let world = World::new();
+    let mut command = world.command("sh");
+    let script = r#"ls /proc/self/fd >alone
+        "$0" run --quiet --no-cpu --no-symbolize -o - ls /proc/self/fd 2>recorded | cat >sent.memprof"#;
+    command.args(["-c", script]).arg(product());
+    let ran = wait(&world, command);
+    assert_eq!((ran.code, ran.text()), (0, ""), "{}", ran.stderr);
+    let read = |file: &str| std::fs::read_to_string(world.path(file)).expect("ls has run");
+    assert_eq!(read("recorded"), read("alone"));
+}
+
 /// Check that a listener gets a service's capture, exact and whole, and an aggregated one likewise.
 #[test]
 fn a_listener_gets_the_capture() {

@@ -5,7 +5,7 @@
 
 use crate::exit::Failure;
 use anyhow::{Context, anyhow};
-use rustix::io::dup;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_user_timeout};
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 use std::fs::File;
@@ -50,7 +50,8 @@ impl Stream {
                 "a capture is not for a terminal: send it to a file or a program, as in --output - | ssh host 'cat > it.memprof'"
             )));
         }
-        let ours = dup(stdout()).context("cannot use standard output")?;
+        // No program that is started is to have it: the receiver waits until nobody does.
+        let ours = fcntl_dupfd_cloexec(stdout(), 3).context("cannot use standard output")?;
         dup2_stdout(stderr()).context("cannot use standard output")?;
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(File::from(ours));
         Ok(())
