@@ -48,7 +48,8 @@ export class FlameView {
     const { tree } = this.shown;
     const dark = isDark();
     const colours = new Map();
-    const [text, match] = [themed("text"), themed("match")];
+    // Each look at the style costs as much as drawing some boxes.
+    const [text, match, onMatch, grid] = ["text", "match", "on-match", "grid"].map(themed);
     context.font = `12px ${themed("font")}`;
     context.textBaseline = "middle";
     for (const box of this.boxes) {
@@ -56,7 +57,7 @@ export class FlameView {
       const width = box.right - box.left;
       const label = box.node < 0 ? -1 : tree.label[box.node];
       const isMatch = page.matches && label >= 0 && page.matches[label] === 1;
-      const colour = isMatch ? match : this.colour(box, label, colours, dark);
+      const colour = isMatch ? match : label < 0 ? grid : this.colour(box, label, colours, dark);
       context.globalAlpha = page.matches && !isMatch ? 0.35 : 1;
       context.fillStyle = colour;
       context.fillRect(box.left, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), HEIGHT - 1);
@@ -67,13 +68,12 @@ export class FlameView {
         context.strokeRect(box.left + 1, top + 1, Math.max(width - 3, 1), HEIGHT - 3);
       }
       if (width < 24 || label < 0) continue;
-      context.fillStyle = isMatch ? themed("on-match") : text;
+      context.fillStyle = isMatch ? onMatch : text;
       context.fillText(fitted(context, page.name(label).short, width - 8), box.left + 4, top + HEIGHT / 2);
     }
   }
 
   colour(box, label, colours, dark) {
-    if (label < 0) return themed("grid");
     if (this.shown.signed) {
       const share = this.shown.value[box.node] / (this.shown.width[box.node] || 1);
       return growthColour(share, dark);
