@@ -26,11 +26,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// Batches that wait for the writer.
+/// Batches that wait for the writer, which may look for them once a second.
 const QUEUE: usize = 64;
+/// Shortest time between two of them: busy rings wake us a hundred times a second, each time for a few samples.
+const REST: Duration = Duration::from_millis(100);
 
 /// What the capture says about samples and page faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,6 +143,8 @@ struct Round {
     batches: mpsc::SyncSender<Batch>,
     /// A batch that the writer had no room for.
     waiting: Option<Batch>,
+    /// When the last one was sent.
+    sent: Instant,
     state: State,
 }
 
@@ -154,6 +159,7 @@ impl Round {
             order: Order::default(),
             batches,
             waiting: None,
+            sent: Instant::now(),
             state,
         }
     }
@@ -219,9 +225,11 @@ impl Round {
         {
             return false;
         }
-        if self.waiting.is_some() || self.state.batch.is_empty() {
+        let is_early = self.sent.elapsed() < REST;
+        if self.waiting.is_some() || self.state.batch.is_empty() || is_early {
             return !is_last || self.send_rest();
         }
+        self.sent = Instant::now();
         let batch = std::mem::take(&mut self.state.batch);
         self.try_send(batch) && (!is_last || self.send_rest())
     }
