@@ -271,3 +271,30 @@ impl Round {
         alarm.hear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::Sample;
+    use super::super::event::RecordClock;
+    use super::*;
+
+    /// Check that samples which come one by one are sent together, so that there is room for them however seldom the writer
+    /// looks, and that all of them arrive.
+    #[test]
+    fn batches_rest() {
+        let events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
+        let scope = Scope::System;
+        let options = CpuOptions { processors: true, frequency: 999, stack_bytes: 0, faults: false, scope };
+        let tasks = Tasks::new(Vec::new(), Vec::new());
+        let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default());
+        let (batches, receiver) = mpsc::sync_channel(QUEUE);
+        let mut round = Round::new(events, state, Clock::start(), batches);
+        for ticks in 0..1000 {
+            round.state.batch.samples.push(Sample { ticks, task: 0, cpu: 0, node: 0, weight: 1 });
+            assert!(round.send(ticks == 999) && round.waiting.is_none(), "sample {ticks}");
+        }
+        drop(round);
+        let sent = receiver.iter().flat_map(|batch| batch.samples);
+        assert!(sent.map(|sample| sample.ticks).eq(0..1000));
+    }
+}
