@@ -1,10 +1,10 @@
 //! A capture, counted and named: what every view is made from.
 
-use crate::analysis::{Counters, Names, Profile};
+use crate::analysis::{Counters, Names, Profile, Span};
 use crate::query::Seen;
 use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
-use capture::{Frame, Mark, Process, StringId, Tables, Thread};
+use capture::{CounterKind, Frame, Mark, Process, ProcessId, StringId, Tables, Thread};
 
 /// Where the events came from, as far as a view says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,17 @@ impl Loaded {
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
     pub fn duration_ns(&self) -> u64 {
         self.tables.summary.as_ref().map_or(self.profile.last_time, |summary| summary.duration_ns)
+    }
+
+    /// What the kernel said last that a process had resident, up to the moment that is shown.
+    pub(crate) fn last_rss(&self, process: ProcessId) -> Option<u64> {
+        let until = match self.profile.span {
+            Span::Whole => u64::MAX,
+            Span::At(at) => at.time,
+            Span::Range { to, .. } => to.time,
+        };
+        let series = self.counters.series(Some(process), CounterKind::Rss, 0);
+        series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
 
     /// Different addresses of code on the stacks.

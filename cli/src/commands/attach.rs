@@ -13,6 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Session;
 use collector::attach::preloaded;
+use collector::commands::ask;
 use collector::launch::{Signal, Signals};
 use std::ffi::OsStr;
 use std::fs;
@@ -154,6 +155,11 @@ pub(super) fn discard(session: Session, capture: Option<&Path>) {
     let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
     let removed = capture.map(fs::remove_file);
     debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
+}
+
+/// The capture into which a collector records a process.
+pub(super) fn capture_of(collector: u32, pid: u32) -> Result<PathBuf, Failure> {
+    ask(collector, ["capture", &pid.to_string()]).map(PathBuf::from).map_err(Failure::usage)
 }
 
 /// Who records a process, for commands to the collector.

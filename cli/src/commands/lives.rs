@@ -7,9 +7,9 @@ use capture::Tables;
 use clap::Args;
 use std::io::Write;
 use viewer::analysis::Watch;
-use viewer::query::Expression;
+use viewer::query::{Expression, Query};
 use viewer::text::Style;
-use viewer::{Error, Loaded};
+use viewer::{Error, Loaded, Moments, Naming};
 
 /// Rows of text when nobody says how many.
 const LIMIT: usize = 20;
@@ -44,12 +44,18 @@ pub(super) enum Form<'a> {
 impl LivesArguments {
     /// Counts the blocks under the eyes of an observer.
     pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
-        let (query, naming) = (self.question.query(), self.capture.naming());
-        let moments = self.capture.moments()?;
-        let (loaded, watch) =
-            moments.lives(&query, self.filter.as_ref(), naming, watch).map_err(view::failure)?;
-        let loaded = self.capture.told(loaded);
-        Ok((loaded, watch))
+        self.ask(|moments, query, filter, naming| moments.lives(query, filter, naming, watch))
+    }
+
+    /// Asks something of the blocks.
+    pub(super) fn ask<T>(
+        &self,
+        ask: impl FnOnce(Moments, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
+    ) -> Result<(Loaded, T), Failure> {
+        let (moments, naming) = (self.capture.moments()?, self.capture.naming());
+        let asked = ask(moments, &self.question.query(), self.filter.as_ref(), naming);
+        let (loaded, found) = asked.map_err(view::failure)?;
+        Ok((self.capture.told(loaded), found))
     }
 
     /// Writes what was found.

@@ -1,14 +1,9 @@
 //! `resident`: what of the memory is really there.
 
-use super::question::Question;
-use super::view::{self, Capture};
+use super::lives::{Form, LivesArguments};
 use crate::exit::Outcome;
 use clap::{Args, ValueEnum};
-use viewer::query::Expression;
-use viewer::{ResidentBy, json, text};
-
-/// Rows of text when nobody says how many.
-const LIMIT: usize = 20;
+use viewer::{Moments, ResidentBy, json, text};
 
 /// Show which memory is resident: who allocated it, who touched it, and what else a process has
 ///
@@ -24,21 +19,10 @@ Examples:
   sysprof-memprof resident app.memprof --from 10s --by touch   who made it grow since then")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    capture: Capture,
+    lives: LivesArguments,
     /// Which stacks to list: those that allocated, or those that touched first [JSON has both]
     #[arg(long, value_name = "WHO", default_value = "allocation")]
     by: Who,
-    /// Only stacks that this selects, as in 'parse* and not (module:libssl* or thread:worker-?)'
-    #[arg(long, value_name = "EXPRESSION")]
-    filter: Option<Expression>,
-    /// Most rows [default: 20; JSON has all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    question: Question,
 }
 
 /// Whose stacks.
@@ -52,23 +36,15 @@ enum Who {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let query = arguments.question.query();
     let by = match arguments.by {
         Who::Allocation => ResidentBy::Allocation,
         Who::Touch => ResidentBy::Touch,
     };
-    let moments = arguments.capture.moments()?;
-    let (loaded, table) = moments
-        .resident(&query, arguments.filter.as_ref(), arguments.capture.naming())
-        .map_err(view::failure)?;
-    let loaded = arguments.capture.told(loaded);
-    view::print(|out, style| {
-        match arguments.json {
-            true => json::resident(out, &loaded, &table)?,
-            false => {
-                let limit = arguments.limit.unwrap_or(LIMIT).max(1);
-                text::resident(out, &loaded, &table, by, limit, style)?;
-            }
+    let (loaded, table) = arguments.lives.ask(Moments::resident)?;
+    arguments.lives.print(|out, form| {
+        match form {
+            Form::Text(limit, style) => text::resident(out, &loaded, &table, by, limit, style)?,
+            Form::Json => json::resident(out, &loaded, &table)?,
         }
         Ok(())
     })

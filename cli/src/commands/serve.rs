@@ -6,13 +6,12 @@ mod report;
 mod request;
 mod site;
 
-use super::attach::collector_of;
+use super::attach::{capture_of, collector_of};
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::commands::ask;
 use report::Report;
 use site::Site;
 use std::io::Read;
@@ -72,8 +71,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 fn recording_of(file: &Path) -> Result<Option<PathBuf>, Failure> {
     let pid = file.to_str().and_then(|text| text.parse::<u32>().ok());
     let Some(pid) = pid.filter(|_| !file.exists()) else { return Ok(None) };
-    let collector = collector_of(pid)?;
-    ask(collector, ["capture", &pid.to_string()]).map(|path| Some(path.into())).map_err(Failure::usage)
+    capture_of(collector_of(pid)?, pid).map(Some)
 }
 
 /// 128 random bits: nobody who does not know the address finds it.

@@ -1,7 +1,8 @@
 //! `report --allocator --json`: processor time in the allocator, by caller.
 
+use super::head::Head;
 use super::stack::{Who, who};
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{AllocatorTime, allocator_time};
 use crate::loaded::Loaded;
 use serde::Serialize;
@@ -9,10 +10,8 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     /// Of the whole capture.
     samples: i64,
     rows: Vec<RowFields<'a>>,
@@ -35,7 +34,7 @@ struct RowFields<'a> {
 /// # Errors
 /// Those of the writer.
 pub fn allocator(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
-    let Loaded { profile, tables, names, source, .. } = loaded;
+    let Loaded { profile, tables, names, .. } = loaded;
     let rows = allocator_time(profile, tables, names).into_iter().map(|(label, row)| {
         let AllocatorTime { allocate, free, hooks, allocated } = row;
         RowFields {
@@ -49,10 +48,7 @@ pub fn allocator(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         }
     });
     let document = Document {
-        schema: SCHEMA,
-        document: "allocator",
-        file: &source.file,
-        cut: source.cut.as_deref(),
+        head: Head::new(loaded, "allocator"),
         samples: profile.total.cpu.blocks,
         rows: rows.collect(),
     };

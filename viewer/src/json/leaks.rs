@@ -1,7 +1,8 @@
 //! `leaks --json`: stacks that were still allocated at the end, and the rules that hide others.
 
+use super::head::Head;
 use super::stack::Stack;
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{Amount, Metric, Row, Spread, StackState, call_of, rows, stack_states};
 use crate::loaded::Loaded;
 use capture::Sampling;
@@ -10,10 +11,8 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     sample_interval: Option<u64>,
     /// What rules and the filter leave.
     leaked: AmountFields,
@@ -103,10 +102,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize) -> io::Result<(
     let sum = |sum: (Amount, Spread), row: &Row| (sum.0 + row.cost.leaked, sum.1 + row.spread.leaked);
     let (rest_sum, rest_spread) = rest.iter().fold((Amount::ZERO, Spread::ZERO), sum);
     let document = Document {
-        schema: SCHEMA,
-        document: "leaks",
-        file: &loaded.source.file,
-        cut: loaded.source.cut.as_deref(),
+        head: Head::new(loaded, "leaks"),
         sample_interval: profile.sampling.map(Sampling::interval),
         leaked: amount(total.leaked, spread.leaked),
         running: amount(profile.still_running(), profile.still_running_spread()),

@@ -9,6 +9,7 @@ mod cost;
 mod cpu;
 mod diff;
 mod dump;
+mod head;
 mod info;
 mod leaks;
 mod lives;

@@ -1,11 +1,12 @@
 //! `report --json`: rows of stacks, of functions, or the nodes of a tree.
 
 use super::cost::CostFields;
+use super::head::Head;
 use super::span::SpanFields;
 use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
 use super::unseen::UnseenFields;
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{
     Cost, Cutoff, FunctionCost, Metric, Row, Spread, StackState, Tree, call_of, functions as costs_of,
     natural, rows, stack_states,
@@ -18,10 +19,8 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     /// Mean distance of samples in bytes, none where everything was recorded.
     sample_interval: Option<u64>,
     /// Name of the pool whose blocks were counted.
@@ -103,10 +102,7 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
     let total = options.metric.of(&loaded.profile.total);
     let cutoff = options.cutoff_for_json(total);
     let document = Document {
-        schema: SCHEMA,
-        document: "report",
-        file: &loaded.source.file,
-        cut: loaded.source.cut.as_deref(),
+        head: Head::new(loaded, "report"),
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
         heap: loaded.heap_name(),
         by: options.metric.name(),

@@ -1,21 +1,19 @@
 //! `resident --json`: what of the memory is really there.
 
+use super::head::Head;
 use super::span::SpanFields;
 use super::stack::Stack;
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{ResidencySums, ResidencyTable};
 use crate::loaded::Loaded;
-use crate::text::last_rss;
 use capture::{NodeId, ProcessId, Sampling};
 use serde::Serialize;
 use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     sample_interval: Option<u64>,
     #[serde(flatten)]
     span: SpanFields,
@@ -100,7 +98,7 @@ pub fn resident(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable) ->
     let stack = |node| Stack { tables, names, node };
     let processes = table.processes.iter().map(|(process, sums)| ProcessFields {
         pid: pid(*process),
-        rss_bytes: last_rss(loaded, *process),
+        rss_bytes: loaded.last_rss(*process),
         sums: sums.into(),
     });
     let held = table.held.iter().map(|row| HeldFields {
@@ -118,10 +116,7 @@ pub fn resident(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable) ->
         in_blocks_bytes: row.in_blocks,
     });
     let document = Document {
-        schema: SCHEMA,
-        document: "resident",
-        file: &loaded.source.file,
-        cut: loaded.source.cut.as_deref(),
+        head: Head::new(loaded, "resident"),
         sample_interval: loaded.profile.sampling.map(Sampling::interval),
         span: SpanFields::from(loaded.profile.span),
         recorded: table.has_faults,

@@ -1,7 +1,8 @@
 //! `timeline --json`: the heap over time.
 
+use super::head::Head;
 use super::span::SpanFields;
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{Timeline, resident};
 use crate::loaded::Loaded;
 use capture::CounterKind;
@@ -10,10 +11,8 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     sample_interval: Option<u64>,
     #[serde(flatten)]
     span: SpanFields,
@@ -67,10 +66,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         swap_bytes: swap.get(index).copied(),
     });
     let document = Document {
-        schema: SCHEMA,
-        document: "timeline",
-        file: &loaded.source.file,
-        cut: loaded.source.cut.as_deref(),
+        head: Head::new(loaded, "timeline"),
         sample_interval: profile.sampling.map(capture::Sampling::interval),
         span: SpanFields::from(profile.span),
         peak_time_ns: profile.peak.time,

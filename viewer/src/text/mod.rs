@@ -50,7 +50,6 @@ pub use pages::{pages, pages_tree};
 pub use place::{detail, fit_name, place};
 pub use reallocs::reallocs;
 pub use report::report;
-pub(crate) use resident::last_rss;
 pub use resident::resident;
 pub use sizes::sizes;
 pub use stack_line::stack_line;

@@ -8,7 +8,7 @@ use crate::analysis::{HeldRow, ResidencySums, ResidencyTable, Span, TouchRow, pr
 use crate::format::{bytes, count, counted, percent};
 use crate::loaded::Loaded;
 use crate::options::ResidentBy;
-use capture::{CounterKind, NodeId, ProcessId};
+use capture::NodeId;
 use std::io::{self, Write};
 
 /// Writes what is resident by name, and below it by stack, at most `limit` rows.
@@ -117,22 +117,11 @@ fn processes(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable, style
     for (process, sums) in &table.processes {
         let row = loaded.tables.processes.get(process.index());
         let name = row.map_or("?".to_owned(), |row| format!("{} ({})", process_name(row), row.pid));
-        let rss = last_rss(loaded, *process).map_or("?".to_owned(), |size| bytes(size.cast_signed()));
+        let rss = loaded.last_rss(*process).map_or("?".to_owned(), |size| bytes(size.cast_signed()));
         let (resident, heap) = (bytes(sums.total()), bytes(sums.heap()));
         writeln!(out, "{resident:>11}  {heap:>11}  {rss:>11}  {}", escape(&name))?;
     }
     Ok(())
-}
-
-/// What the kernel said last that a process had resident, up to the moment that is shown.
-pub(crate) fn last_rss(loaded: &Loaded, process: ProcessId) -> Option<u64> {
-    let until = match loaded.profile.span {
-        Span::Whole => u64::MAX,
-        Span::At(at) => at.time,
-        Span::Range { to, .. } => to.time,
-    };
-    let series = loaded.counters.series(Some(process), CounterKind::Rss, 0);
-    series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
 }
 
 fn held(

@@ -1,7 +1,7 @@
 //! The recording that is looked at: one of our own, or one that somebody else makes.
 
 use super::super::aggregating::in_memory;
-use super::super::attach::{attach_all, collector_of, discard};
+use super::super::attach::{attach_all, capture_of, collector_of, discard};
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::{supervise, view};
@@ -14,7 +14,6 @@ use anyhow::{Context, anyhow};
 use capture::Reader;
 use collector::Session;
 use collector::attach::make_doorbell;
-use collector::commands::ask;
 use collector::launch::Signals;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
@@ -118,8 +117,9 @@ impl Subject {
                  or end that recording with sysprof-memprof detach {pid}"
             )));
         }
-        let file = ask(collector, ["capture", &pid.to_string()]).map_err(Failure::usage)?;
-        let reader = Reader::open(&file).with_context(|| file.clone()).map_err(Failure::usage)?;
+        let path = capture_of(collector, pid)?;
+        let file = path.display();
+        let reader = Reader::open(&path).with_context(|| file.to_string()).map_err(Failure::usage)?;
         if !arguments.recording.quiet {
             message::note(&format!(
                 "process {pid} is recorded by process {collector} already: this shows {file}"

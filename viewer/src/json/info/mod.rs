@@ -6,10 +6,11 @@ mod process;
 mod totals;
 
 use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
+use super::head::Head;
 use super::nameless::{self, NamelessFields};
 use super::span::SpanFields;
 use super::told::{self, HeapFields, MarkFields, PauseFields};
-use super::{SCHEMA, write_document};
+use super::write_document;
 use crate::analysis::{Profile, stack_states, state_share};
 use crate::loaded::Loaded;
 use capture::{Clock, Sampling};
@@ -23,10 +24,8 @@ use totals::{Totals, totals};
 
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     #[serde(flatten)]
     span: SpanFields,
     unknown_chunks: u64,
@@ -103,10 +102,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let metadata = &tables.metadata;
     let summary = tables.summary.as_ref();
     let document = Document {
-        schema: SCHEMA,
-        document: "info",
-        file: &source.file,
-        cut: source.cut.as_deref(),
+        head: Head::new(loaded, "info"),
         span: profile.span.into(),
         unknown_chunks: source.unknown_chunks,
         command: &metadata.command,

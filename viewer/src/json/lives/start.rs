@@ -1,8 +1,8 @@
 //! What these documents have in common.
 
 use crate::analysis::Amount;
-use crate::json::SCHEMA;
 use crate::json::cost::CostFields;
+use crate::json::head::Head;
 use crate::json::stack::Stack;
 use crate::loaded::Loaded;
 use capture::{NodeId, Sampling, ThreadId};
@@ -11,10 +11,8 @@ use serde::Serialize;
 /// The beginning of each document.
 #[derive(Serialize)]
 pub(super) struct Start<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
+    #[serde(flatten)]
+    head: Head<'a>,
     sample_interval: Option<u64>,
     filter: Option<&'a str>,
     total: CostFields,
@@ -23,10 +21,7 @@ pub(super) struct Start<'a> {
 impl<'a> Start<'a> {
     pub(super) fn new(loaded: &'a Loaded, document: &'static str) -> Self {
         Self {
-            schema: SCHEMA,
-            document,
-            file: &loaded.source.file,
-            cut: loaded.source.cut.as_deref(),
+            head: Head::new(loaded, document),
             sample_interval: loaded.profile.sampling.map(Sampling::interval),
             filter: loaded.seen.as_ref().and_then(|seen| seen.filter.as_deref()),
             total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
