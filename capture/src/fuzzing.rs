@@ -58,6 +58,13 @@ fn check_readings(reader: &Reader<&[u8]>) {
             assert!(fault.stack.index() < tables.nodes.len(), "stacks of page faults are in range");
         }
     });
+    let _either = reader.for_each_hits(|hits| {
+        for hit in hits {
+            assert!(hit.task.index() < tables.tasks.len(), "tasks of hits are in range");
+            assert!(hit.stack.index() < tables.nodes.len(), "stacks of hits are in range");
+            assert!(hit.tracepoint.index() < tables.tracepoints.len(), "tracepoints of hits are in range");
+        }
+    });
     let _either = reader.for_each_counters(|counters| {
         let mut owners = counters.iter().filter_map(|counter| counter.process);
         assert!(

@@ -48,6 +48,10 @@ id! {
     TaskId
 }
 id! {
+    /// A place in the kernel that tells when it is passed.
+    TracepointId
+}
+id! {
     /// A file with code, identified by its build id or by device, inode and modification time.
     ModuleId
 }

@@ -53,6 +53,7 @@ mod fault;
 mod meta;
 mod sample;
 mod stacks;
+mod tracepoint;
 mod varint;
 
 mod atomic;
@@ -82,7 +83,7 @@ pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
-pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId};
+pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId, TracepointId};
 pub use index::Chunk;
 pub use model::{
     Clock, CpuSummary, Effort, Ended, FaultSummary, Frame, Lost, Mark, MarkKind, Metadata, Module, Node,
@@ -94,4 +95,5 @@ pub use sampling::{Sampling, Weight};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;
+pub use tracepoint::{Hit, SizeUnit, TraceSummary, Tracepoint};
 pub use writer::{Create, Writer};

@@ -10,6 +10,7 @@ use crate::ids::{FrameId, NodeId, ProcessId, TaskId, ThreadId};
 use crate::meta;
 use crate::model::{Frame, Mark, Node, Process, Symbolized, Tables, Task, Thread};
 use crate::stacks;
+use crate::tracepoint::Tracepoint;
 
 /// Tables under construction. Whatever a chunk refers to must have come before it.
 pub(crate) struct Loader {
@@ -49,6 +50,7 @@ impl Loader {
             Some(ChunkKind::Threads) => self.add_threads(header, payload)?,
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
             Some(ChunkKind::Marks) => self.add_marks(header, payload)?,
+            Some(ChunkKind::Tracepoints) => self.add_tracepoints(header, payload)?,
             Some(ChunkKind::Tasks) => self.add_tasks(header, payload)?,
             Some(
                 ChunkKind::Events
@@ -56,7 +58,8 @@ impl Loader {
                 | ChunkKind::Index
                 | ChunkKind::Samples
                 | ChunkKind::Counters
-                | ChunkKind::Faults,
+                | ChunkKind::Faults
+                | ChunkKind::Hits,
             )
             | None => {}
         }
@@ -157,6 +160,13 @@ impl Loader {
             return Err(Malformed("a mark refers to an unknown name"));
         }
         self.tables.marks.append(&mut rows);
+        Ok(())
+    }
+
+    fn add_tracepoints(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        continues(header, self.tables.tracepoints.len())?;
+        let mut rows: Vec<Tracepoint> = self.take_all(header, payload)?;
+        self.tables.tracepoints.append(&mut rows);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use crate::format::MAX_RECORD;
 use crate::varint;
 
 /// More zeros than the fields of any later version take, and few enough that a hostile record gains nothing.
-const PADDING: usize = 256;
+const PADDING: usize = 512;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<{ MAX_RECORD + PADDING }>> =
     bincode::config::standard().with_fixed_int_encoding().with_limit();

@@ -2,6 +2,7 @@
 
 use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::tracepoint::{TraceSummary, Tracepoint};
 use serde::{Deserialize, Serialize};
 
 /// What is known when a recording begins.
@@ -353,6 +354,8 @@ pub struct Summary {
     pub cpu: CpuSummary,
     /// How page faults were recorded; nothing in files before format 1.3.
     pub faults: FaultSummary,
+    /// How tracepoints were recorded; nothing in files before format 1.3.
+    pub trace: TraceSummary,
 }
 
 /// Events lost for one reason.
@@ -473,6 +476,8 @@ pub struct Tables {
     pub symbols: Vec<Option<Symbolized>>,
     /// Moments that programs named, in merged order.
     pub marks: Vec<Mark>,
+    /// What hits are of.
+    pub tracepoints: Vec<Tracepoint>,
     /// From the last chunk; `None` when the file was cut off or is still being written.
     pub summary: Option<Summary>,
 }

@@ -1,4 +1,4 @@
-//! Reads samples, counters and page faults, a chunk at a time.
+//! Reads samples, counters, page faults and hits of tracepoints, a chunk at a time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
@@ -9,6 +9,7 @@ use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
 use crate::source::ReadAt;
+use crate::tracepoint::{Hit, take_hits};
 
 impl<S: ReadAt> Reader<S> {
     /// Hands all samples to `visit`, those of a chunk at a time, in file order.
@@ -16,7 +17,7 @@ impl<S: ReadAt> Reader<S> {
     /// # Errors
     /// As [`Reader::for_each_batch`].
     pub fn for_each_samples(&self, mut visit: impl FnMut(&[Sample])) -> Result<(), Error> {
-        let bounds = SampleBounds { tasks: self.tables().tasks.len(), nodes: self.tables().nodes.len() };
+        let bounds = self.bounds();
         self.for_each_chunk(ChunkKind::Samples, |header, payload| {
             visit(&take_samples(payload, header.records as usize, bounds)?);
             Ok(())
@@ -41,7 +42,7 @@ impl<S: ReadAt> Reader<S> {
         if !chunk.is(ChunkKind::Faults) {
             return Ok(Vec::new());
         }
-        let bounds = SampleBounds { tasks: self.tables().tasks.len(), nodes: self.tables().nodes.len() };
+        let bounds = self.bounds();
         let (mut fetcher, mut payload, mut faults) = (Fetcher::new()?, Vec::new(), Vec::new());
         self.read_chunk(chunk, &mut fetcher, &mut payload, &mut |header, payload| {
             faults = take_faults(payload, header.records as usize, bounds)?;
@@ -58,6 +59,18 @@ impl<S: ReadAt> Reader<S> {
         let processes = self.tables().processes.len();
         self.for_each_chunk(ChunkKind::Counters, |header, payload| {
             visit(&take_counters(payload, header.records as usize, processes)?);
+            Ok(())
+        })
+    }
+
+    /// Hands all hits of tracepoints to `visit`, those of a chunk at a time, in file order.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn for_each_hits(&self, mut visit: impl FnMut(&[Hit])) -> Result<(), Error> {
+        let (bounds, known) = (self.bounds(), self.tables().tracepoints.len());
+        self.for_each_chunk(ChunkKind::Hits, |header, payload| {
+            visit(&take_hits(payload, header.records as usize, bounds, known)?);
             Ok(())
         })
     }
@@ -94,5 +107,9 @@ impl<S: ReadAt> Reader<S> {
             .unpack(&header, payload)
             .and_then(|()| visit(&header, payload))
             .map_err(|malformed| malformed.at(chunk.offset))
+    }
+
+    fn bounds(&self) -> SampleBounds {
+        SampleBounds { tasks: self.tables().tasks.len(), nodes: self.tables().nodes.len() }
     }
 }

@@ -2,30 +2,34 @@
 
 use capture::{
     Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault, FaultSummary,
-    FigureKind, Frame, FrameId, Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead,
-    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample, Sink,
-    SourceFrame, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
+    FigureKind, Frame, FrameId, Hit, Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead,
+    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample, Sink, SizeUnit,
+    SourceFrame, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId,
+    TraceSummary, Tracepoint, TracepointId, Writer,
 };
 
 /// What a capture holds, for comparisons.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Contents {
     pub(crate) tables: Tables,
     pub(crate) events: Vec<Event>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) faults: Vec<Fault>,
+    pub(crate) hits: Vec<Hit>,
 }
 
 /// Reads a capture from its bytes to its end.
 pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     let reader = Reader::from_source(source)?;
-    let events = reader.events()?.collect::<Result<_, _>>()?;
-    let (mut samples, mut counters, mut faults) = (Vec::new(), Vec::new(), Vec::new());
-    reader.for_each_samples(|some| samples.extend_from_slice(some))?;
-    reader.for_each_counters(|some| counters.extend_from_slice(some))?;
-    reader.for_each_faults(|some| faults.extend_from_slice(some))?;
-    Ok(Contents { tables: reader.into_tables(), events, samples, counters, faults })
+    let mut contents =
+        Contents { events: reader.events()?.collect::<Result<_, _>>()?, ..Contents::default() };
+    reader.for_each_samples(|some| contents.samples.extend_from_slice(some))?;
+    reader.for_each_counters(|some| contents.counters.extend_from_slice(some))?;
+    reader.for_each_faults(|some| contents.faults.extend_from_slice(some))?;
+    reader.for_each_hits(|some| contents.hits.extend_from_slice(some))?;
+    contents.tables = reader.into_tables();
+    Ok(contents)
 }
 
 /// The events of a capture up to the first that cannot be read.
@@ -86,6 +90,7 @@ pub(crate) fn summary() -> Summary {
             huge_page_bytes: 2 << 20,
             refused: "not all of them".into(),
         },
+        trace: TraceSummary { hits: 2, lost: 20, refused: "tracefs is not mounted".into() },
     }
 }
 
@@ -156,6 +161,7 @@ pub(crate) fn tables() -> Tables {
         nodes: vec![node(0, 0), node(0, 1), node(1, 0), node(2, 3), node(0, 4), node(4, 2)],
         symbols,
         marks: marks(),
+        tracepoints: tracepoints(),
         summary: Some(summary()),
     }
 }
@@ -179,18 +185,23 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
     tables.strings.pop();
     tables.marks.clear();
     tables.tasks.clear();
+    tables.tracepoints.clear();
     if let Some(summary) = &mut tables.summary {
         summary.cpu = CpuSummary::default();
         summary.faults = FaultSummary::default();
+        summary.trace = TraceSummary::default();
     }
-    Contents { tables, events, samples: Vec::new(), counters: Vec::new(), faults: Vec::new() }
+    Contents { tables, events, ..Contents::default() }
 }
 
-/// What reading a file of format 1.2 gives: no page faults, and no sums in the place of blocks.
+/// What reading a file of format 1.2 gives: no page faults, no tracepoints, and no sums in the place of blocks.
 pub(crate) fn contents_before_1_3() -> Contents {
-    let mut contents = Contents { faults: Vec::new(), events: events_of_1_2(), ..contents() };
+    let mut contents =
+        Contents { faults: Vec::new(), hits: Vec::new(), events: events_of_1_2(), ..contents() };
+    contents.tables.tracepoints.clear();
     if let Some(summary) = &mut contents.tables.summary {
         summary.faults = FaultSummary::default();
+        summary.trace = TraceSummary::default();
     }
     contents
 }
@@ -324,6 +335,30 @@ pub(crate) fn faults() -> Vec<Fault> {
     (0_u32..).zip(each).map(fault).collect()
 }
 
+/// One whose hits have sizes and belong together, and one whose hits are counted alone.
+fn tracepoints() -> Vec<Tracepoint> {
+    let issue = Tracepoint {
+        name: "block:block_rq_issue".into(),
+        size: "bytes".into(),
+        unit: SizeUnit::Bytes,
+        cookie: "sector".into(),
+    };
+    vec![issue, Tracepoint { name: "syscalls:sys_enter_openat".into(), ..Tracepoint::default() }]
+}
+
+/// Hits of both, of all sizes.
+pub(crate) fn hits() -> Vec<Hit> {
+    let at = |time, tracepoint, stack, cookie, size| Hit {
+        time,
+        task: TaskId(1),
+        tracepoint: TracepointId(tracepoint),
+        stack: NodeId(stack),
+        cookie,
+        size,
+    };
+    vec![at(1_000_900, 0, 3, u64::MAX, 4096), at(1_500_000, 1, 0, 0, 0), at(1_400_000, 0, 5, 8, u64::MAX)]
+}
+
 /// Counters of a process and of the machine.
 pub(crate) fn counters() -> Vec<Counter> {
     let of = |time, process, kind, instance, value| Counter { time, process, kind, instance, value };
@@ -363,10 +398,14 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for task in &tables.tasks {
         writer.task(Task { process: None, ..task.clone() })?;
     }
-    let (samples, counters, faults) = (samples(), counters(), faults());
+    for tracepoint in &tables.tracepoints {
+        writer.tracepoint(tracepoint)?;
+    }
+    let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
     writer.sample(samples[0])?;
     writer.counter(counters[0])?;
     writer.fault(faults[0])?;
+    writer.hit(hits[0])?;
     let (first, second) = events.split_at(events.len() / 2);
     first.iter().try_for_each(|&event| writer.event(event))?;
     writer.flush()?;
@@ -374,6 +413,7 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     samples[1..].iter().try_for_each(|&sample| writer.sample(sample))?;
     counters[1..].iter().try_for_each(|&counter| writer.counter(counter))?;
     faults[1..].iter().try_for_each(|&fault| writer.fault(fault))?;
+    hits[1..].iter().try_for_each(|&hit| writer.hit(hit))?;
     for (id, task) in (0..).zip(&tables.tasks) {
         writer.update_task(TaskId(id), task.clone())?;
     }
@@ -397,8 +437,8 @@ pub(crate) fn file() -> Vec<u8> {
 
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
-    let (samples, counters, faults) = (samples(), counters(), faults());
-    Contents { tables: tables(), events: events(), samples, counters, faults }
+    let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
+    Contents { tables: tables(), events: events(), samples, counters, faults, hits }
 }
 
 /// True when the events are the same but for times that are less than a microsecond beside.

@@ -161,6 +161,7 @@ fn unknown_ids_are_refused() {
             .unwrap_err(),
         writer.symbolized(capture::Symbolized::default()).unwrap_err(),
         writer.mark(capture::Mark::default()).unwrap_err(),
+        writer.hit(capture::Hit::default()).unwrap_err(),
     ];
     let expected = [
         "an event refers to thread 0",
@@ -171,6 +172,7 @@ fn unknown_ids_are_refused() {
         "a frame refers to module 5",
         "a symbol refers to frame 0",
         "a mark refers to thread 0",
+        "a hit refers to task 0",
     ];
     for (error, start) in refused.iter().zip(expected) {
         assert!(error.to_string().starts_with(start), "{error}");
@@ -225,13 +227,7 @@ proptest! {
     #[test]
     fn any_calls_come_back(calls in proptest::collection::vec(call(), 0..200)) {
         let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
-        let mut expected = fixture::Contents {
-            tables: capture::Tables::default(),
-            events: Vec::new(),
-            samples: Vec::new(),
-            counters: Vec::new(),
-            faults: Vec::new(),
-        };
+        let mut expected = fixture::Contents::default();
         let tables = &mut expected.tables;
         tables.summary = Some(Summary::default());
         tables.nodes.push(capture::Node { parent: NodeId::ROOT, frame: FrameId(0) });

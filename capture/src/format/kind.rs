@@ -38,11 +38,15 @@ pub enum ChunkKind {
     Counters = 22,
     /// Page faults.
     Faults = 23,
+    /// Rows of the table of tracepoints.
+    Tracepoints = 24,
+    /// Hits of tracepoints.
+    Hits = 25,
 }
 
 impl ChunkKind {
     /// All of them.
-    pub const ALL: [ChunkKind; 17] = [
+    pub const ALL: [ChunkKind; 19] = [
         ChunkKind::Metadata,
         ChunkKind::Strings,
         ChunkKind::Modules,
@@ -60,6 +64,8 @@ impl ChunkKind {
         ChunkKind::Samples,
         ChunkKind::Counters,
         ChunkKind::Faults,
+        ChunkKind::Tracepoints,
+        ChunkKind::Hits,
     ];
 
     /// True of both kinds of chunks that hold events.
@@ -69,7 +75,8 @@ impl ChunkKind {
 
     /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.
     pub(crate) fn holds_tables(self) -> bool {
-        let is_reading = matches!(self, ChunkKind::Samples | ChunkKind::Counters | ChunkKind::Faults);
+        let is_reading =
+            matches!(self, ChunkKind::Samples | ChunkKind::Counters | ChunkKind::Faults | ChunkKind::Hits);
         !self.holds_events() && !is_reading && self != ChunkKind::Index
     }
 

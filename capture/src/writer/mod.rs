@@ -23,6 +23,7 @@ use crate::meta;
 use crate::model::{Metadata, Summary};
 use crate::sample::Sample;
 use crate::sink::Sink;
+use crate::tracepoint::Hit;
 use pending::Pending;
 
 /// Writes one capture.
@@ -44,10 +45,12 @@ pub struct Writer<W: Sink = File> {
     threads: u64,
     marks: u64,
     tasks: u64,
+    tracepoints: u64,
     pending: Pending,
     samples: Vec<Sample>,
     counters: Vec<Counter>,
     faults: Vec<Fault>,
+    hits: Vec<Hit>,
     encoder: Encoder,
     chunks: Vec<Chunk>,
     index_before: u64,
@@ -114,6 +117,7 @@ impl<W: Sink> Writer<W> {
         self.write_samples()?;
         self.write_counters()?;
         self.write_faults()?;
+        self.write_hits()?;
         self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
     }
 
@@ -162,10 +166,12 @@ impl<W: Sink> Writer<W> {
             threads: 0,
             marks: 0,
             tasks: 0,
+            tracepoints: 0,
             pending: Pending::default(),
             samples: Vec::new(),
             counters: Vec::new(),
             faults: Vec::new(),
+            hits: Vec::new(),
             encoder: Encoder::new(),
             chunks: Vec::new(),
             index_before: 0,

@@ -20,6 +20,7 @@ pub(super) struct Pending {
     pub(super) symbols: Rows,
     pub(super) marks: Rows,
     pub(super) tasks: Rows,
+    pub(super) tracepoints: Rows,
 }
 
 /// Encoded records of one table.
@@ -31,8 +32,19 @@ pub(super) struct Rows {
 
 impl Pending {
     fn is_full(&self) -> bool {
-        let Pending { strings, modules, frames, nodes, processes, threads, symbols, marks, tasks } = self;
-        let rows = [strings, modules, processes, threads, symbols, marks, tasks];
+        let Pending {
+            strings,
+            modules,
+            frames,
+            nodes,
+            processes,
+            threads,
+            symbols,
+            marks,
+            tasks,
+            tracepoints,
+        } = self;
+        let rows = [strings, modules, processes, threads, symbols, marks, tasks, tracepoints];
         frames.len().max(nodes.len()) >= stacks::ROWS || rows.into_iter().any(Rows::is_full)
     }
 }
@@ -74,7 +86,9 @@ impl<W: Sink> Writer<W> {
         self.write_rows(ChunkKind::Symbols, 0, pending.symbols)?;
         let first = self.marks - u64::from(pending.marks.count);
         self.write_rows(ChunkKind::Marks, first, pending.marks)?;
-        self.write_rows(ChunkKind::Tasks, 0, pending.tasks)
+        self.write_rows(ChunkKind::Tasks, 0, pending.tasks)?;
+        let first = self.tracepoints - u64::from(pending.tracepoints.count);
+        self.write_rows(ChunkKind::Tracepoints, first, pending.tracepoints)
     }
 
     fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Samples, counters and page faults on their way into the file.
+//! Samples, counters, page faults and hits of tracepoints on their way into the file.
 
 use super::{Writer, known};
 use crate::chunk::Label;
@@ -8,6 +8,7 @@ use crate::fault::{Fault, put_faults};
 use crate::format::ChunkKind;
 use crate::sample::{Sample, put_samples};
 use crate::sink::Sink;
+use crate::tracepoint::{Hit, put_hits};
 
 /// Readings in one chunk, at most.
 const READINGS: usize = 1 << 16;
@@ -47,6 +48,18 @@ impl<W: Sink> Writer<W> {
         if self.faults.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
+    /// Adds a hit of a tracepoint. They are best given in the order of their times.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn hit(&mut self, hit: Hit) -> Result<(), Error> {
+        known("a hit", "task", hit.task.0, self.tasks)?;
+        known("a hit", "tracepoint", hit.tracepoint.0, self.tracepoints)?;
+        known("a hit", "stack", hit.stack.0, self.interner.nodes.len())?;
+        self.hits.push(hit);
+        if self.hits.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
     pub(super) fn write_samples(&mut self) -> Result<(), Error> {
         let samples = std::mem::take(&mut self.samples);
         let times = samples.iter().map(|sample| sample.time);
@@ -71,6 +84,15 @@ impl<W: Sink> Writer<W> {
         let Some(label) = label(ChunkKind::Faults, times) else { return Ok(()) };
         let mut payload = self.take_payload();
         put_faults(&faults, &mut payload);
+        self.write_chunk(label, payload)
+    }
+
+    pub(super) fn write_hits(&mut self) -> Result<(), Error> {
+        let hits = std::mem::take(&mut self.hits);
+        let times = hits.iter().map(|hit| hit.time);
+        let Some(label) = label(ChunkKind::Hits, times) else { return Ok(()) };
+        let mut payload = self.take_payload();
+        put_hits(&hits, &mut payload);
         self.write_chunk(label, payload)
     }
 }
