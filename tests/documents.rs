@@ -35,6 +35,7 @@ fn promises(page: &str) -> &'static [&'static str] {
         "resident-memory" => {
             &["fill_cache", "resident at exit", "freed, and kept by libc", "By touching stack"]
         }
+        "follow-the-system" => &["tracepoints", "held at the end"],
         "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
         "read-a-diff" => &["fill_cache", "the cache has grown"],
         "get-symbols" => &["fill_cache", "<in example>"],
@@ -72,6 +73,8 @@ pages! {
     service_is_watched "watch-a-service",
     /// Check that the page shows what is resident, at the end and at the peak.
     resident_memory_is_explained "resident-memory",
+    /// Check that the page's commands work where tracepoints can be recorded, and where not.
+    system_is_followed "follow-the-system",
     /// Check that the page's limits hold the good build and stop the bad ones.
     build_is_gated "gate-a-build",
     /// Check that the page's diff names what grew.

@@ -17,6 +17,7 @@ mod cpu;
 mod resident;
 mod sources;
 mod stacks;
+mod traced;
 
 mod processes;
 mod threads;

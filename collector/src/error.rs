@@ -44,6 +44,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A tracepoint was asked for that the kernel does not have.
+    #[error("{0}")]
+    Trace(String),
     /// The system refused something the recording cannot do without.
     #[error("cannot {what}: {source}")]
     System {

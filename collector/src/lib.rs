@@ -87,7 +87,7 @@ pub use error::Error;
 pub use log::{Sink, log_to};
 pub use occasions::Occasions;
 pub use options::{OnFull, Options};
-pub use perf::{CpuOptions, Probe, Scope, probe};
+pub use perf::{CpuOptions, NoTrace, Probe, Scope, Trace, probe};
 pub use session::{Finished, Progress, Session, Taken, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

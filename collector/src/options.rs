@@ -1,6 +1,6 @@
 //! What a recording is asked to do.
 
-use crate::{CpuOptions, Occasions};
+use crate::{CpuOptions, Occasions, Trace};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -67,6 +67,8 @@ pub struct Options {
     pub hears_commands: bool,
     /// Sample the processors, too.
     pub cpu: Option<CpuOptions>,
+    /// Record hits of these tracepoints, too, of whatever is sampled; [`Trace::MOST`] at most.
+    pub traces: Vec<Trace>,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
 }

@@ -28,6 +28,7 @@ mod huge;
 mod kernel;
 mod regions;
 mod space;
+mod trace;
 
 mod stacks;
 mod tasks;
@@ -47,3 +48,5 @@ pub use options::{CpuOptions, Scope};
 pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};
 pub(crate) use stacks::marker;
+pub(crate) use trace::Traces;
+pub use trace::{NoTrace, Trace};

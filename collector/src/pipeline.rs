@@ -123,7 +123,8 @@ impl Pipeline {
         }
         summary.samples = self.samples.samples();
         (sampled.faults.faults, sampled.faults.without_stack) = self.samples.faults();
-        if !summary.event.is_empty() || sampled.faults.is_recorded {
+        sampled.trace.hits = self.samples.hits();
+        if !summary.event.is_empty() || sampled.faults.is_recorded || sampled.trace.hits > 0 {
             // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
             let ticks = self.clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));
             summary.clock_error_ns = ticks + self.clock.bend_ns() + TIME_UNIT_NS;

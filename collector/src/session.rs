@@ -12,7 +12,7 @@ use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
-use crate::perf::{Sampled, Sampler, Samples};
+use crate::perf::{Sampled, Sampler, Samples, Traces};
 use crate::pipeline::Pipeline;
 use crate::queue::queue;
 use crate::sleeper::Bell;
@@ -117,6 +117,7 @@ impl Session {
     /// When the capture or the socket cannot be made.
     pub fn start(options: Options) -> Result<Session, Error> {
         let clock = Clock::start();
+        let traces = Traces::locate(&options.traces).map_err(Error::Trace)?;
         let writer = create(&options, &clock)?;
         let system = |what| move |source| Error::System { what, source };
         let keeper = Arc::new(Keeper::start().map_err(system("start a thread"))?);
@@ -133,7 +134,7 @@ impl Session {
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
             Some(cpu) => {
-                match Sampler::start(cpu, chosen, options.max_depth.max(1), clock, subjects.clone()) {
+                match Sampler::start(cpu, traces, chosen, options.max_depth.max(1), clock, subjects.clone()) {
                     Ok((sampler, samples)) => (Ok(sampler), samples),
                     Err(sampled) => (Err(sampled), Samples::none()),
                 }
@@ -344,7 +345,7 @@ impl Session {
             let Pipeline { processes, writer, .. } = &mut pipeline;
             processes.note_exit(pid, status, writer).map_err(failed)?;
         }
-        let Sampled { cpu, faults } = pipeline.finish_samples(sampled).map_err(failed)?;
+        let Sampled { cpu, faults, trace } = pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended),
             lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
@@ -359,6 +360,7 @@ impl Session {
             },
             cpu,
             faults,
+            trace,
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
@@ -384,6 +386,7 @@ fn unsampled(summary: &Summary) -> Vec<String> {
     let refused = [
         (summary.cpu.event.is_empty(), &summary.cpu.refused),
         (!summary.faults.is_recorded, &summary.faults.refused),
+        (true, &summary.trace.refused),
     ];
     let refused = refused.into_iter().filter(|(is_missing, reason)| *is_missing && !reason.is_empty());
     refused.map(|(_, reason)| reason.clone()).collect()

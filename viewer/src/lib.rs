@@ -53,7 +53,7 @@ pub use copy::{Copied, Redaction, copy};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
 pub use moments::Moments;
-pub use open::{Error, Recorded, dump, dump_json, dump_samples, open, open_with_history};
+pub use open::{Error, Recorded, dump, dump_hits, dump_json, dump_samples, open, open_with_history};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};

@@ -1,10 +1,12 @@
 //! A capture, counted and named: what every view is made from.
 
-use crate::analysis::{Counters, Names, Profile, Span};
+use crate::analysis::{Amount, Counters, Names, Profile, Span};
 use crate::query::Seen;
 use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
-use capture::{CounterKind, Frame, Mark, Process, ProcessId, StringId, Tables, Thread};
+use capture::{
+    CounterKind, Frame, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,
+};
 
 /// Where the events came from, as far as a view says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,10 @@ pub struct Loaded {
     pub looked_up: LookedUp,
     /// The pool whose blocks were counted; none: the heap of the process.
     pub heap: Option<StringId>,
+    /// The tracepoint whose hits were counted; none: the capture has none.
+    pub tracepoint: Option<TracepointId>,
+    /// Hits of each tracepoint and their sizes, in the whole recording.
+    pub hits: Vec<Amount>,
     /// What of it is shown, and how; none when it is all of it, as it is.
     pub seen: Option<Seen>,
     /// What of the leaks is left out; none where no rule was asked for.
@@ -58,7 +64,19 @@ impl Loaded {
     pub fn new(tables: Tables, profile: Profile, source: Source) -> Self {
         let names = Names::new(&tables);
         let (looked_up, counters) = (LookedUp::default(), Counters::default());
-        Self { tables, profile, names, counters, source, looked_up, heap: None, seen: None, suppressed: None }
+        Self {
+            tables,
+            profile,
+            names,
+            counters,
+            source,
+            looked_up,
+            heap: None,
+            tracepoint: None,
+            hits: Vec::new(),
+            seen: None,
+            suppressed: None,
+        }
     }
 
     /// The moments that programs named, in the order in which they came.
@@ -74,6 +92,11 @@ impl Loaded {
     /// Name of the pool whose blocks were counted.
     pub fn heap_name(&self) -> Option<&str> {
         self.heap.map(|heap| self.tables.string(heap))
+    }
+
+    /// The tracepoint whose hits were counted.
+    pub fn traced(&self) -> Option<&Tracepoint> {
+        self.tables.tracepoints.get(self.tracepoint?.index())
     }
 
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.

@@ -133,10 +133,37 @@ pub fn dump_samples(
     let looked_up = named(&mut tables, naming);
     let names = dump_names(&tables, options);
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
-    let mut written = dump.first(&source.file);
+    let mut written = dump.first("samples", &source.file);
     let read = reader.for_each_samples(|samples| {
         if written.is_ok() {
             written = samples.iter().try_for_each(|sample| dump.sample(sample));
+        }
+    });
+    written?;
+    read.map_err(|error| Error::Capture { file: source.file, error })?;
+    Ok(looked_up)
+}
+
+/// Writes every hit of a capture's tracepoints as a line, of text or of JSON.
+///
+/// # Errors
+/// Those of the file and of the writer.
+pub fn dump_hits(
+    path: &Path,
+    naming: Naming,
+    out: &mut dyn Write,
+    options: DumpOptions,
+    is_json: bool,
+) -> Result<LookedUp, Error> {
+    let (reader, source) = open_reader(path)?;
+    let mut tables = reader.tables().clone();
+    let looked_up = named(&mut tables, naming);
+    let names = dump_names(&tables, options);
+    let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
+    let mut written = dump.first("hits", &source.file);
+    let read = reader.for_each_hits(|hits| {
+        if written.is_ok() {
+            written = hits.iter().try_for_each(|hit| dump.hit(hit));
         }
     });
     written?;

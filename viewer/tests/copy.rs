@@ -48,7 +48,7 @@ fn copy_is_the_capture() {
     }
 }
 
-/// Check that samples, counters and page faults are copied.
+/// Check that samples, counters, page faults and hits of tracepoints are copied.
 #[test]
 fn readings_are_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -65,6 +65,10 @@ fn readings_are_copied() {
     let fault =
         capture::Fault { time: 8000, task, address: 0x7000, stack, region: capture::Region::Anonymous };
     writer.fault(fault).unwrap();
+    let passed = capture::Tracepoint { name: "block:block_rq_issue".into(), ..Default::default() };
+    let tracepoint = writer.tracepoint(&passed).unwrap();
+    let hit = capture::Hit { time: 8500, task, tracepoint, stack, cookie: 11, size: 4096 };
+    writer.hit(hit).unwrap();
     writer.finish(&Summary::default()).unwrap();
     let reader =
         Reader::from_source(viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap().0).unwrap();
@@ -72,7 +76,10 @@ fn readings_are_copied() {
     reader.for_each_faults(|some| faults.extend_from_slice(some)).unwrap();
     reader.for_each_samples(|some| samples.extend_from_slice(some)).unwrap();
     reader.for_each_counters(|some| counters.extend_from_slice(some)).unwrap();
+    let mut hits = Vec::new();
+    reader.for_each_hits(|some| hits.extend_from_slice(some)).unwrap();
     assert_eq!((samples, counters, faults), (vec![sample], vec![counter], vec![fault]));
+    assert_eq!((hits, &reader.tables().tracepoints), (vec![hit], &vec![passed]));
 }
 
 /// Check that a copy of a file that was cut off at any byte opens, has the events before the cut, and says what it is.

@@ -141,7 +141,7 @@ fn filters_divide_numbers() {
         ] {
             let mut sum = Cost::default();
             for filter in filters {
-                let profile = ask(&path, &Query { part: part(), filter, heap: None });
+                let profile = ask(&path, &Query { part: part(), filter, ..Query::default() });
                 assert_eq!(profile.peak.held, profile.total.peak);
                 assert!(profile.total.allocated.blocks > 0);
                 sum += profile.total;
@@ -162,7 +162,8 @@ fn both_ways_to_filter_agree() {
             sizes: sizes.and_then(|sizes| sizes.parse().ok()),
             ..Filter::default()
         };
-        let ask = |filter| ask(&path, &Query { part: Part::At(part.parse().unwrap()), filter, heap: None });
+        let ask =
+            |filter| ask(&path, &Query { part: Part::At(part.parse().unwrap()), filter, ..Query::default() });
         assert_eq!(numbers(&ask(filter(None))), numbers(&ask(filter(Some("0..")))), "{part}");
     }
 }

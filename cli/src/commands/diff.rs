@@ -10,7 +10,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share, Spelling};
-use viewer::query::{Anchor, Part, Query, When};
+use viewer::query::{Anchor, Part, When};
 use viewer::{DiffOptions, compare_captures, compare_moments, json, text};
 
 /// Show what changed between two moments of a recording, or from one recording to another
@@ -79,7 +79,6 @@ pub(crate) struct Arguments {
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let (filter, heap) = (arguments.which.filter(), arguments.which.heap.clone());
     let open = |file: &PathBuf| view::moments(file, arguments.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let old = open(&arguments.file)?;
@@ -88,11 +87,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             let part = arguments.at.clone().map_or(Part::Whole, Part::At);
             let spelling =
                 if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
-            compare_captures(old, open(newer)?, &Query { part, filter, heap }, spelling, naming)
+            compare_captures(old, open(newer)?, &arguments.which.query(part), spelling, naming)
         }
         None => {
             let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
-            compare_moments(old, from, to, Query { part: Part::Whole, filter, heap }, naming)
+            compare_moments(old, from, to, arguments.which.query(Part::Whole), naming)
         }
     };
     let mut compared = compared.map_err(failure)?;

@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     /// Print the samples of the CPU instead
     #[arg(long)]
     samples: bool,
+    /// Print the hits of tracepoints instead
+    #[arg(long, conflicts_with = "samples")]
+    hits: bool,
     /// Write a JSON document per line
     #[arg(long)]
     json: bool,
@@ -34,6 +37,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let code = view::print(|out, style| {
         looked_up = match arguments.json {
             is_json if arguments.samples => viewer::dump_samples(file, naming, out, options, is_json)?,
+            is_json if arguments.hits => viewer::dump_hits(file, naming, out, options, is_json)?,
             true => viewer::dump_json(file, naming, out, options)?,
             false => viewer::dump(file, naming, out, options, style)?,
         };

@@ -47,7 +47,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let query = Query {
         part: Part::At(arguments.at.clone()),
         filter: Filter { processes: arguments.process.clone(), ..Filter::default() },
-        heap: None,
+        ..Query::default()
     };
     let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
     let (loaded, watch) =

@@ -40,6 +40,9 @@ pub(super) struct WhichBlocks {
     /// Blocks of this heap of the program's own, as info lists them, instead of those of the allocator
     #[arg(long, value_name = "NAME")]
     pub(super) heap: Option<String>,
+    /// Hits of this tracepoint, as info lists them, where several were recorded [default: the first]
+    #[arg(long, value_name = "NAME")]
+    tracepoint: Option<String>,
     /// Only allocated by threads of this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
@@ -62,7 +65,7 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn query(&self) -> Query {
-        Query { part: self.when.part(), filter: self.which.filter(), heap: self.which.heap.clone() }
+        self.which.query(self.when.part())
     }
 }
 
@@ -83,6 +86,12 @@ impl WhichRange {
 }
 
 impl WhichBlocks {
+    /// What is asked about a part.
+    pub(super) fn query(&self, part: Part) -> Query {
+        let (heap, tracepoint) = (self.heap.clone(), self.tracepoint.clone());
+        Query { part, filter: self.filter(), heap, tracepoint }
+    }
+
     pub(super) fn filter(&self) -> Filter {
         Filter {
             processes: self.process.clone(),

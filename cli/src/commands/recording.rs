@@ -9,7 +9,7 @@ use crate::values;
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session};
+use collector::{CpuOptions, Error, Occasions, OnFull, Options, Scope, Session, Trace};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -74,6 +74,13 @@ pub(crate) struct Recording {
     /// system, as doctor tells. Pages that were resident before are not known.
     #[arg(long, conflicts_with = "aggregate")]
     faults: bool,
+    /// Record where this tracepoint of the kernel is passed, as in `block:block_rq_issue`; may be repeated
+    ///
+    /// Each time is in the capture with its stack, for `report --by traced`. A number that the tracepoint tells is added up, and
+    /// another one says which of them belong together: `SYSTEM:NAME/SIZE/COOKIE`, as in `block:block_rq_issue/bytes/sector`. For
+    /// those of block these are the bytes and the sector anyway. This needs root, or `CAP_PERFMON` and tracefs to be readable.
+    #[arg(long, value_name = "EVENT", conflicts_with = "aggregate")]
+    trace: Vec<Trace>,
     /// Mark a snapshot, a moment that views take by its name, each time that so much has passed
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     snapshot_every: Option<Duration>,
@@ -186,10 +193,13 @@ impl Recording {
             },
             hears_commands: kind.hears_commands,
             cpu,
+            traces: self.trace.clone(),
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         };
         let failed = |error| match error {
-            Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } => Failure::usage(error),
+            Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } | Error::Trace(_) => {
+                Failure::usage(error)
+            }
             error => Failure::new(FAILED, error),
         };
         let mut session = Session::start(options).map_err(failed)?;
@@ -219,10 +229,10 @@ impl Recording {
     /// Whose work is sampled.
     fn scope(&self, kind: &Kind) -> Option<Scope> {
         match kind.target {
-            _ if self.aggregate || (self.no_cpu && !self.faults) => None,
+            _ if self.aggregate || (self.no_cpu && !self.faults && self.trace.is_empty()) => None,
             _ if self.system => Some(Scope::System),
             Some(pid) => Some(Scope::Tree { pid, follow: kind.follow }),
-            None => self.faults.then_some(Scope::Recorded),
+            None => (self.faults || !self.trace.is_empty()).then_some(Scope::Recorded),
         }
     }
 }

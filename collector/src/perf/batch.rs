@@ -1,6 +1,6 @@
 //! What the sampler tells the writer. Ids are the sampler's own, dense, and defined before they are used.
 
-use capture::{Pseudo, Region};
+use capture::{Pseudo, Region, Tracepoint};
 use std::sync::mpsc::Receiver;
 use symbols::{ModuleFile, Reason};
 
@@ -21,11 +21,16 @@ pub(crate) struct Batch {
     pub(super) samples: Vec<Sample>,
     /// In the order of their times.
     pub(super) faults: Vec<Fault>,
+    /// New tracepoints, by id.
+    pub(super) tracepoints: Vec<Tracepoint>,
+    /// In the order of their times.
+    pub(super) hits: Vec<Hit>,
 }
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.samples.is_empty() && self.faults.is_empty() && self.images.is_empty() && self.tasks.is_empty()
+        let has_readings = !(self.samples.is_empty() && self.faults.is_empty() && self.hits.is_empty());
+        !has_readings && self.tracepoints.is_empty() && self.images.is_empty() && self.tasks.is_empty()
     }
 }
 
@@ -103,6 +108,17 @@ pub(super) struct Fault {
     /// None where there was no room for it.
     pub(super) node: Option<u32>,
     pub(super) region: Region,
+}
+
+/// A hit of a tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) ticks: u64,
+    pub(super) task: u32,
+    pub(super) tracepoint: u32,
+    pub(super) node: u32,
+    pub(super) cookie: u64,
+    pub(super) size: u64,
 }
 
 /// Where batches come from; nowhere when nothing is sampled.

@@ -11,8 +11,8 @@ use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
 use capture::{
-    Ended, Error, Fault, Frame, FrameId, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId, Sample,
-    SourceFrame, Symbolized, TaskId, Writer,
+    Ended, Error, Fault, Frame, FrameId, Hit, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId,
+    Sample, SourceFrame, Symbolized, TaskId, TracepointId, Writer,
 };
 use rustc_hash::FxHashMap;
 use symbols::ModuleFile;
@@ -27,12 +27,14 @@ pub(crate) struct Entered {
     /// The empty stack first.
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
+    tracepoints: Vec<TracepointId>,
     images: Vec<Image>,
     /// Code of processes that the kernel did not tell of, by pid.
     unfiled: FxHashMap<u32, Unfiled>,
     samples: u64,
     faults: u64,
     faults_without_stack: u64,
+    hits: u64,
 }
 
 /// Where names come from, of what was entered.
@@ -95,6 +97,22 @@ impl Entered {
             let stack = stack.unwrap_or(NodeId::ROOT);
             writer.fault(Fault { time, task, address: fault.address, stack, region: fault.region })?;
         }
+        for tracepoint in batch.tracepoints {
+            self.tracepoints.push(writer.tracepoint(&tracepoint)?);
+        }
+        for hit in batch.hits {
+            let (Some((task, _)), Some(stack), Some(tracepoint)) = (
+                self.tasks.get(hit.task as usize),
+                self.nodes.get(hit.node as usize),
+                self.tracepoints.get(hit.tracepoint as usize),
+            ) else {
+                continue;
+            };
+            let (time, task, stack, tracepoint) =
+                (clock.nanoseconds_of(hit.ticks), *task, *stack, *tracepoint);
+            writer.hit(Hit { time, task, tracepoint, stack, cookie: hit.cookie, size: hit.size })?;
+            self.hits += 1;
+        }
         Ok(())
     }
 
@@ -137,6 +155,11 @@ impl Entered {
     /// Page faults in the capture, and those of them that have no stack.
     pub(crate) fn faults(&self) -> (u64, u64) {
         (self.faults, self.faults_without_stack)
+    }
+
+    /// Hits of tracepoints in the capture.
+    pub(crate) fn hits(&self) -> u64 {
+        self.hits
     }
 
     /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.

@@ -6,13 +6,16 @@
 //! | `cycles`, more and less precisely, then `cpu-clock` | there is no such counter, as in most virtual machines |
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
 //!
-//! Page faults are events of their own (`event/faults`). One event for each processor, because an inherited event has a ring only if it is bound to a processor.
+//! Page faults and tracepoints are events of their own (`event/faults`, `event/traces`). One event for each processor, because an
+//! inherited event has a ring only if it is bound to a processor.
 
 mod faults;
+mod traces;
 
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ring;
+use super::trace::{self, Traces};
 use super::{CpuOptions, Scope};
 use crate::log::debug;
 use perf_event_open_sys::bindings as sys;
@@ -80,10 +83,11 @@ pub(super) struct Events {
 
 impl Events {
     /// Opens what is wanted for each processor that is online. `tsc` says that the agents' clock is the time stamp counter.
-    pub(super) fn open(options: CpuOptions, tsc: bool) -> Events {
+    pub(super) fn open(options: CpuOptions, traces: &mut Traces, tsc: bool) -> Events {
         let mut events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
         events.work = options.processors.then(|| events.add_work(options, tsc));
         events.faults = options.faults.then(|| events.add_faults(options, tsc));
+        events.add_traces(options, traces, tsc);
         events
     }
 
@@ -285,6 +289,8 @@ pub struct Probe {
     pub faults: (bool, bool),
     /// What is in the way of page faults, and what to do about it. Empty when nothing is.
     pub faults_refused: String,
+    /// What is in the way of tracepoints, and what to do about it. Empty when nothing is.
+    pub traces_refused: String,
 }
 
 /// Tries to sample this process, and the system, without taking a sample.
@@ -298,8 +304,9 @@ pub fn probe() -> Probe {
         scope,
     };
     let own = Scope::Tree { pid: std::process::id(), follow: true };
-    let system = Events::open(options(Scope::System), true);
-    let events = Events::open(options(own), true);
+    let mut none = Traces::default();
+    let system = Events::open(options(Scope::System), &mut none, true);
+    let events = Events::open(options(own), &mut none, true);
     let is_native_clock = events.clock == RecordClock::Native;
     let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
     let everywhere = matches!(system.faults, Some(Ok(true)));
@@ -316,6 +323,7 @@ pub fn probe() -> Probe {
         refused: String::new(),
         faults,
         faults_refused,
+        traces_refused: trace::probe(options(own)).err().unwrap_or_default(),
     };
     match events.work {
         Some(Err(error)) => Probe { refused: Refusal::new(error, own, PROCESSORS).text(), ..probe },

@@ -8,8 +8,11 @@
 //!
 //!  sample:   ip u64 │ pid tid u32 │ time u64 │ cpu u32, 0 │ period u64 │ stack
 //!  fault:    pid tid u32 │ time u64 │ address u64 │ cpu u32, 0 │ registers, or all of a stack
+//!  hit:      pid tid u32 │ time u64 │ cpu u32, 0 │ kernel stack │ size u32, what the tracepoint tells │ user's part
 //!
-//!  stack:    n u64, n × u64 kernel stack │ registers │ size u64, size bytes of stack, bytes of it that are true
+//!  stack:    kernel stack │ user's part
+//!  kernel stack: n u64, n × u64
+//!  user's part: registers │ size u64, size bytes of stack, bytes of it that are true
 //!  registers: abi u64, bp sp ip u64 unless the abi is 0
 //! ```
 //!
@@ -26,6 +29,8 @@ pub(super) enum Layout {
     Touch,
     /// Page faults with stacks.
     Stack,
+    /// Hits of a tracepoint, by its place among those that are recorded.
+    Trace(u8),
 }
 
 /// A record, and when it was written by the ring's clock.
@@ -42,6 +47,8 @@ pub(super) enum What<'a> {
     Sample(Sample<'a>),
     /// A page was missing.
     Fault(Fault<'a>),
+    /// A tracepoint was passed.
+    Hit(Hit<'a>),
     /// A process mapped code.
     Map(Map<'a>),
     /// A thread has another name, because its process executes another program or by its own will.
@@ -82,6 +89,19 @@ pub(super) struct Fault<'a> {
     pub(super) sp: Option<u64>,
     /// The kernel's frames, as those of samples, and the user's, in rings that have them.
     pub(super) stack: Option<(&'a [u8], User<'a>)>,
+}
+
+/// A hit of a tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit<'a> {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    /// The tracepoint's place among those that are recorded.
+    pub(super) place: u8,
+    /// What it tells, in its own layout.
+    pub(super) told: &'a [u8],
+    /// The kernel's frames, as those of samples, and the user's.
+    pub(super) stack: (&'a [u8], User<'a>),
 }
 
 /// The part of a sample that lies in user space.
@@ -139,6 +159,7 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
         return match layout {
             Layout::Work => sample(head),
             Layout::Touch | Layout::Stack => fault(head, layout == Layout::Stack),
+            Layout::Trace(place) => hit(head, place),
         };
     }
     let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
@@ -196,21 +217,39 @@ fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malforme
     Ok(Record { time, what: What::Fault(Fault { pid, tid, address, sp, stack }) })
 }
 
+fn hit(mut fields: Fields<'_>, place: u8) -> Result<Record<'_>, Malformed> {
+    let (pid, tid, time) = (fields.u32()?, fields.u32()?, fields.u64()?);
+    fields.u64()?;
+    let chain = chain(&mut fields)?;
+    let size = usize::try_from(fields.u32()?).map_err(|_| Malformed)?;
+    let told = fields.bytes(size)?;
+    let stack = (chain, user(&mut fields)?);
+    Ok(Record { time, what: What::Hit(Hit { pid, tid, place, told, stack }) })
+}
+
 /// The kernel's frames, and the user's part.
 fn stack<'a>(fields: &mut Fields<'a>) -> Result<(&'a [u8], User<'a>), Malformed> {
+    Ok((chain(fields)?, user(fields)?))
+}
+
+/// The kernel's frames.
+fn chain<'a>(fields: &mut Fields<'a>) -> Result<&'a [u8], Malformed> {
     let frames = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
-    let chain = fields.bytes(frames.checked_mul(8).ok_or(Malformed)?)?;
+    fields.bytes(frames.checked_mul(8).ok_or(Malformed)?)
+}
+
+/// The user's part.
+fn user<'a>(fields: &mut Fields<'a>) -> Result<User<'a>, Malformed> {
     let (abi, registers) = registers(fields)?;
     let size = usize::try_from(fields.u64()?).map_err(|_| Malformed)?;
     let copied = fields.bytes(size)?;
     let length = if size == 0 { 0 } else { usize::try_from(fields.u64()?).map_err(|_| Malformed)? };
     let stack = copied.get(..length).ok_or(Malformed)?;
-    let user = match registers {
+    Ok(match registers {
         None => User::None,
         Some([_, _, ip]) if abi == ABI_32 => User::Narrow { ip },
         Some([bp, sp, ip]) => User::Wide { ip, sp, bp, stack, is_cut: length == size },
-    };
-    Ok((chain, user))
+    })
 }
 
 /// What kind of code runs, and rbp, rsp and rip if it is the user's.

@@ -8,6 +8,9 @@ pub(super) const PROCESSORS: &str = "CPU not sampled";
 /// What is refused: page faults.
 pub(super) const FAULTS: &str = "page faults not recorded";
 
+/// What is refused: tracepoints.
+pub(super) const TRACEPOINTS: &str = "tracepoints not recorded";
+
 /// What the kernel said, and what it depends on.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -25,7 +28,8 @@ impl Refusal {
 
     /// The sentence.
     pub(super) fn text(&self) -> String {
-        let highest = highest_paranoid(self.scope);
+        // What tracepoints tell is the whole system's.
+        let highest = if self.what == TRACEPOINTS { -1 } else { highest_paranoid(self.scope) };
         let advice = match self.error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM) => match self.paranoid {
                 Some(level) if level > highest => format!(

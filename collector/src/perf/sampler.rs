@@ -16,12 +16,13 @@ use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::state::State;
 use super::tasks::Tasks;
 use super::time::Times;
+use super::trace::Traces;
 use super::{CpuOptions, Scope};
 use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::counters::Subjects;
 use crate::log::debug;
-use capture::{CpuSummary, FaultSummary};
+use capture::{CpuSummary, FaultSummary, TraceSummary};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -35,11 +36,12 @@ const QUEUE: usize = 64;
 /// Shortest time between two of them: busy rings wake us a hundred times a second, each time for a few samples.
 const REST: Duration = Duration::from_millis(100);
 
-/// What the capture says about samples and page faults.
+/// What the capture says about samples, page faults and tracepoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sampled {
     pub(crate) cpu: CpuSummary,
     pub(crate) faults: FaultSummary,
+    pub(crate) trace: TraceSummary,
 }
 
 /// The sampler, from the outside.
@@ -58,6 +60,7 @@ impl Sampler {
     /// The summary of a recording without samples and page faults: it says why.
     pub(crate) fn start(
         options: CpuOptions,
+        mut traces: Traces,
         (only, skip): (Vec<String>, Vec<String>),
         max_depth: u32,
         clock: Clock,
@@ -68,8 +71,9 @@ impl Sampler {
             let refused = Refusal::new(error, options.scope, PROCESSORS).text();
             Box::new(Sampled { cpu: CpuSummary { refused, ..CpuSummary::default() }, ..Sampled::default() })
         };
-        let mut events = Events::open(options, clock.is_tsc());
-        let sampled = told(&mut events, options);
+        let mut events = Events::open(options, &mut traces, clock.is_tsc());
+        let mut sampled = told(&mut events, options);
+        sampled.trace.refused = traces.refused;
         if events.channels.is_empty() {
             return Err(Box::new(sampled));
         }
@@ -81,7 +85,7 @@ impl Sampler {
         debug!("{}, rings of {lengths:?} bytes, {:?}", sampled.cpu.event, events.clock);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let (tasks, max_depth) = (Tasks::new(only, skip), max_depth as usize);
-            let state = State::new(sampled, options, tasks, max_depth, recorded);
+            let state = State::new(sampled, options, tasks, max_depth, recorded, traces.located);
             Round::new(events, state, clock, batches).run(&heard, &stopped)
         });
         Ok((Sampler { thread: thread.map_err(refused)?, alarm, stop }, Samples::from(receiver)))
@@ -286,7 +290,7 @@ mod tests {
         let scope = Scope::System;
         let options = CpuOptions { processors: true, frequency: 999, stack_bytes: 0, faults: false, scope };
         let tasks = Tasks::new(Vec::new(), Vec::new());
-        let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default());
+        let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new());
         let (batches, receiver) = mpsc::sync_channel(QUEUE);
         let mut round = Round::new(events, state, Clock::start(), batches);
         for ticks in 0..1000 {

@@ -1,6 +1,6 @@
 //! What records mean, one after the other.
 
-use super::batch::{Batch, Fault, Sample, Step};
+use super::batch::{Batch, Fault, Hit, Sample, Step};
 use super::files::{FileId, Files};
 use super::kernel::Kernel;
 use super::pairs::Pairs;
@@ -8,6 +8,7 @@ use super::record::{self, Layout, User, What};
 use super::sampler::Sampled;
 use super::stacks::{EMPTY, Stacks};
 use super::tasks::Tasks;
+use super::trace::Located;
 use super::walk::Walk;
 use super::{CpuOptions, Scope};
 use crate::counters::Subjects;
@@ -30,6 +31,8 @@ pub(super) struct State {
     scratch: Box<Scratch>,
     pub(super) batch: Batch,
     pairs: Pairs,
+    /// Tracepoints, by their place.
+    traces: Vec<Located>,
     pub(super) sampled: Sampled,
     pub(super) options: CpuOptions,
     /// Processes that agents tell of, and when each was seen among them last.
@@ -48,7 +51,9 @@ impl State {
         tasks: Tasks,
         max_depth: usize,
         recorded: Subjects,
+        traces: Vec<Located>,
     ) -> State {
+        let tracepoints = traces.iter().map(|located| located.row.clone()).collect();
         State {
             tasks,
             files: Files::default(),
@@ -56,8 +61,9 @@ impl State {
             kernel: Kernel::default(),
             stacks: Stacks::default(),
             scratch: Box::default(),
-            batch: Batch::default(),
+            batch: Batch { tracepoints, ..Batch::default() },
             pairs: Pairs::default(),
+            traces,
             sampled,
             options,
             recorded,
@@ -73,6 +79,7 @@ impl State {
         match what {
             What::Sample(sample) => self.sample(ticks, &sample),
             What::Fault(fault) => self.fault(ticks, &fault),
+            What::Hit(hit) => self.hit(ticks, &hit),
             What::Map(map) => tasks.map(&map, files, batch),
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
@@ -92,6 +99,7 @@ impl State {
             Layout::Work => &mut self.sampled.cpu.lost,
             Layout::Touch => &mut self.sampled.faults.lost,
             Layout::Stack => return,
+            Layout::Trace(_) => &mut self.sampled.trace.lost,
         };
         *lost = lost.saturating_add(records);
     }
@@ -114,12 +122,7 @@ impl State {
 
     fn fault(&mut self, ticks: u64, fault: &record::Fault<'_>) {
         let &record::Fault { pid, tid, address, sp, stack } = fault;
-        let is_wanted = match self.options.scope {
-            Scope::Tree { .. } => true,
-            Scope::Recorded => self.recent.contains_key(&pid),
-            Scope::System => pid != std::process::id(),
-        };
-        if !is_wanted {
+        if !self.wants(pid) {
             return;
         }
         let found = match stack {
@@ -134,6 +137,24 @@ impl State {
         let Some((task, node)) = found else { return };
         let region = self.tasks.region(pid, address, sp);
         self.batch.faults.extend(self.pairs.add(tid, Fault { ticks, task, address, node, region }));
+    }
+
+    fn hit(&mut self, ticks: u64, hit: &record::Hit<'_>) {
+        let &record::Hit { pid, tid, place, told, stack: (chain, user) } = hit;
+        let Some(located) = self.traces.get(usize::from(place)).filter(|_| self.wants(pid)) else { return };
+        let (size, cookie) = located.read(told);
+        if let Some((task, node, _)) = self.stack((pid, tid), chain, user) {
+            self.batch.hits.push(Hit { ticks, task, tracepoint: place.into(), node, cookie, size });
+        }
+    }
+
+    /// True of processes that are recorded, where that is not decided by whose events they are.
+    fn wants(&self, pid: u32) -> bool {
+        match self.options.scope {
+            Scope::Tree { .. } => true,
+            Scope::Recorded => self.recent.contains_key(&pid),
+            Scope::System => pid != std::process::id(),
+        }
     }
 
     /// The task of a thread, its stack with the kernel's frames on top of the user's, and why that ends before its root, if it

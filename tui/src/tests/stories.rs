@@ -202,10 +202,10 @@ fn the_last_choice_is_the_one_that_is_wanted() {
     }
     // 100 choices among seven metrics end with the third one.
     let Some(Request::View(question)) = wanted.last() else { panic!("nothing is wanted") };
-    assert_eq!(question.metric, Metric::ALL[100 % 7]);
+    assert_eq!(question.metric, Metric::ALL[100 % Metric::ALL.len()]);
     user.wait();
     assert_eq!(user.requests.iter().filter(|request| matches!(request, Request::View(_))).count(), 2);
-    assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % 7]);
+    assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % Metric::ALL.len()]);
 }
 
 /// Check that the parts of the flame graph are as wide as their functions are large.

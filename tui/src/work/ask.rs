@@ -289,6 +289,7 @@ pub(crate) fn header(metric: Metric) -> &'static str {
         Metric::Bytes => "     bytes    share       calls",
         Metric::Allocations | Metric::Temporary => "     calls    share       bytes",
         Metric::Cpu => "   samples    share        time",
+        Metric::Traced => "      hits    share         sum",
     }
 }
 
@@ -298,6 +299,7 @@ pub(crate) fn pair(metric: Metric, amount: Amount) -> (String, String) {
         Metric::Cpu => {
             (count(amount.blocks), viewer::format::duration(u64::try_from(amount.bytes).unwrap_or(0)))
         }
+        Metric::Traced => (count(amount.blocks), count(amount.bytes)),
         _ if metric.counts_blocks() => (count(amount.blocks), bytes(amount.bytes)),
         _ => (bytes(amount.bytes), count(amount.blocks)),
     }

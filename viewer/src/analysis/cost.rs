@@ -91,6 +91,8 @@ pub struct Cost<T = Amount> {
     /// Samples of the processors, and the nanoseconds that they stand for (cycles, where those were counted). Not about
     /// memory, but beside it: the time that a stack takes stands in the row of what it allocates.
     pub cpu: T,
+    /// Hits of the tracepoint that is looked at, and their sizes.
+    pub traced: T,
 }
 
 impl<T: Copy + Add<Output = T>> Cost<T> {
@@ -134,6 +136,7 @@ impl<T> Cost<T> {
             uncertain: f(self.uncertain, other.uncertain),
             at_exec: f(self.at_exec, other.at_exec),
             cpu: f(self.cpu, other.cpu),
+            traced: f(self.traced, other.traced),
         }
     }
 }
@@ -160,8 +163,8 @@ mod tests {
     }
 
     fn cost() -> impl Strategy<Value = Cost> {
-        prop::array::uniform8(amount()).prop_map(
-            |[allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu]| Cost {
+        prop::array::uniform9(amount()).prop_map(
+            |[allocated, freed, temporary, peak, leaked, uncertain, at_exec, cpu, traced]| Cost {
                 allocated,
                 freed,
                 temporary,
@@ -170,6 +173,7 @@ mod tests {
                 uncertain,
                 at_exec,
                 cpu,
+                traced,
             },
         )
     }

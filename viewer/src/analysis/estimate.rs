@@ -107,8 +107,9 @@ impl Rounding {
             leaked: self.amount(cost.leaked, &mut rest.leaked),
             uncertain: self.amount(cost.uncertain, &mut rest.uncertain),
             at_exec: self.amount(cost.at_exec, &mut rest.at_exec),
-            // Samples of the processors are counted one by one, however allocations were sampled.
+            // Samples of the processors and hits of tracepoints are counted one by one, however allocations were sampled.
             cpu: cost.cpu,
+            traced: cost.traced,
         };
         self.rest = rest;
         rounded

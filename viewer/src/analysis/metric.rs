@@ -22,11 +22,13 @@ pub enum Metric {
     Temporary,
     /// Samples of the processors.
     Cpu,
+    /// Hits of a tracepoint.
+    Traced,
 }
 
 impl Metric {
     /// All of them, the default first.
-    pub const ALL: [Metric; 7] = [
+    pub const ALL: [Metric; 8] = [
         Metric::Peak,
         Metric::Leaked,
         Metric::Live,
@@ -34,6 +36,7 @@ impl Metric {
         Metric::Bytes,
         Metric::Temporary,
         Metric::Cpu,
+        Metric::Traced,
     ];
 
     /// The word that names it on the command line and in JSON.
@@ -46,6 +49,7 @@ impl Metric {
             Metric::Bytes => "bytes",
             Metric::Temporary => "temporary",
             Metric::Cpu => "cpu",
+            Metric::Traced => "traced",
         }
     }
 
@@ -57,6 +61,7 @@ impl Metric {
             Metric::Live => "live blocks",
             Metric::Temporary => "temporary allocations",
             Metric::Cpu => "samples of the CPU",
+            Metric::Traced => "hits of a tracepoint (record with --trace)",
         }
     }
 
@@ -69,12 +74,18 @@ impl Metric {
             Metric::Allocations | Metric::Bytes => cost.allocated,
             Metric::Temporary => cost.temporary,
             Metric::Cpu => cost.cpu,
+            Metric::Traced => cost.traced,
         }
     }
 
     /// True when it counts blocks and shows bytes beside, false the other way round.
     pub fn counts_blocks(self) -> bool {
-        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Cpu)
+        matches!(self, Metric::Allocations | Metric::Temporary | Metric::Cpu | Metric::Traced)
+    }
+
+    /// True when it counts blocks of memory, however they were recorded; false when it counts what the kernel tells.
+    pub fn is_of_memory(self) -> bool {
+        !matches!(self, Metric::Cpu | Metric::Traced)
     }
 
     /// The number that percentages are taken of.
@@ -101,7 +112,9 @@ impl FromStr for Metric {
 
 /// A word that names no metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary or cpu")]
+#[error(
+    "there is no `{0}` to report by: use peak, leaked, live, allocations, bytes, temporary, cpu or traced"
+)]
 pub struct UnknownMetric(String);
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ mod stacks;
 mod state;
 mod timeline;
 mod top_down;
+mod tracks;
 mod tree;
 
 pub use accesses::{Access, Use, uses};
@@ -112,5 +113,6 @@ pub use state::{StackState, StateShare, stack_states, state_share};
 pub use tally::Tally;
 pub use timeline::{Bucket, Timeline};
 pub use totals::Totals;
+pub use tracks::Track;
 pub use tree::{Tree, TreeNode};
 pub use watch::{Birth, Death, End, Instant, Left, Life, Moved, Watch};

@@ -1,12 +1,12 @@
-//! Samples of the processors, in the rows of the stacks that they are of.
+//! Samples of the processors and hits of tracepoints, in the rows of the stacks that they are of.
 
 use super::cost::{Amount, Cost};
 use super::profile::{Profile, Site};
 use super::spread::Spread;
-use capture::{NodeId, ProcessId, Sample, Tables};
+use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId};
 use std::collections::HashMap;
 
-/// Adds samples to a profile: to the row of an allocating stack, or to one of its own.
+/// Adds samples and hits to a profile: to the row of an allocating stack, or to one of its own.
 pub struct SampleSites<'a> {
     profile: &'a mut Profile,
     /// The process of each task.
@@ -29,23 +29,33 @@ impl<'a> SampleSites<'a> {
 
     /// Counts a sample. One whose process is not known counts for none.
     pub fn add(&mut self, sample: &Sample) {
+        let amount = Amount::block(sample.weight);
+        self.add_to(sample.task, sample.stack, |cost| cost.cpu += amount);
+    }
+
+    /// Counts a hit of the tracepoint that is looked at, in the same way.
+    pub fn add_hit(&mut self, hit: &Hit) {
+        let amount = Amount::block(hit.size);
+        self.add_to(hit.task, hit.stack, |cost| cost.traced += amount);
+    }
+
+    fn add_to(&mut self, task: TaskId, stack: NodeId, add: impl Fn(&mut Cost)) {
         let Self { profile, owners, rows } = self;
-        let owner = owners.get(sample.task.index()).copied().flatten();
+        let owner = owners.get(task.index()).copied().flatten();
         let Some(process) = owner.filter(|process| process.index() < profile.processes.len()) else {
             profile.stray_samples += 1;
             return;
         };
-        let row = *rows.entry((process, sample.stack)).or_insert_with(|| {
+        let row = *rows.entry((process, stack)).or_insert_with(|| {
             if profile.sampling.is_some() {
                 profile.spreads.push(Cost::<Spread>::default());
             }
-            profile.sites.push(Site { process, thread: None, node: sample.stack, cost: Cost::default() });
+            profile.sites.push(Site { process, thread: None, node: stack, cost: Cost::default() });
             profile.sites.len() - 1
         });
-        let amount = Amount::block(sample.weight);
-        profile.sites[row].cost.cpu += amount;
-        profile.total.cpu += amount;
-        profile.processes[process.index()].cost.cpu += amount;
+        add(&mut profile.sites[row].cost);
+        add(&mut profile.total);
+        add(&mut profile.processes[process.index()].cost);
     }
 }
 

@@ -12,6 +12,7 @@
 
 use super::cost::Amount;
 use super::estimate::Estimator;
+use super::tracks::Track;
 use super::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
 use capture::{Action, Ended, Event, NodeId, ProcessId, Sampling};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,9 @@ pub struct Timeline {
     pub width: u64,
     /// The steps. Each has the events after its beginning, up to and including its end.
     pub buckets: Vec<Bucket>,
+    /// What happened beside the heap; filled when it is shown.
+    #[serde(skip)]
+    pub tracks: Vec<Track>,
     most: usize,
     /// Events before this one are of no interest but for what they leave.
     from: u64,
@@ -74,6 +78,7 @@ impl Timeline {
             start: 0,
             width: NARROWEST,
             buckets: Vec::new(),
+            tracks: Vec::new(),
             most: most.max(2),
             from: 0,
             estimator: Estimator::new(sampling),

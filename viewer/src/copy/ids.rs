@@ -1,11 +1,11 @@
 //! The rows of a capture's tables in another capture, and their ids there.
 
 use capture::{
-    Action, Error, Event, Fault, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample,
+    Action, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample,
     Sink, SourceFrame, StringId, Symbolized, Tables, Writer,
 };
 
-/// New ids by old ones. Processes, threads, tasks and marks keep theirs: their rows are never joined.
+/// New ids by old ones. Processes, threads, tasks, marks and tracepoints keep theirs: their rows are never joined.
 #[derive(Default)]
 pub(crate) struct Ids {
     strings: Vec<StringId>,
@@ -33,6 +33,9 @@ impl Ids {
         for mark in &tables.marks {
             let name = ids.strings.get(mark.name.index()).copied().unwrap_or_default();
             writer.mark(Mark { name, ..*mark })?;
+        }
+        for tracepoint in &tables.tracepoints {
+            writer.tracepoint(tracepoint)?;
         }
         Ok(ids)
     }
@@ -127,6 +130,11 @@ impl Ids {
     /// The same page fault of the other capture.
     pub(super) fn fault(&self, fault: Fault) -> Fault {
         Fault { stack: self.node(fault.stack), ..fault }
+    }
+
+    /// The same hit of the other capture.
+    pub(super) fn hit(&self, hit: Hit) -> Hit {
+        Hit { stack: self.node(hit.stack), ..hit }
     }
 
     /// The same sample of the other capture.

@@ -68,6 +68,7 @@ fn write<S: Sink>(reader: &Reader, tables: &Tables, cut: Option<&str>, sink: S) 
     each(|visit| reader.for_each_samples(visit), |sample| writer.sample(ids.sample(*sample)))?;
     each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
     each(|visit| reader.for_each_faults(visit), |fault| writer.fault(ids.fault(*fault)))?;
+    each(|visit| reader.for_each_hits(visit), |hit| writer.hit(ids.hit(*hit)))?;
     let mut summary =
         tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });
     if let Some(cut) = cut {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// A column's name and the amount that it shows; the first column of each shows blocks, the second bytes.
 type Columns = (&'static str, &'static str, fn(&Cost) -> Amount);
 
-const COLUMNS: [Columns; 9] = [
+const COLUMNS: [Columns; 10] = [
     ("allocations", "allocated_bytes", |cost| cost.allocated),
     ("frees", "freed_bytes", |cost| cost.freed),
     ("temporary", "temporary_bytes", |cost| cost.temporary),
@@ -19,6 +19,7 @@ const COLUMNS: [Columns; 9] = [
     ("exec_blocks", "exec_bytes", |cost| cost.at_exec),
     ("live_blocks", "live_bytes", Cost::live),
     ("cpu_samples", "cpu_weight", |cost| cost.cpu),
+    ("hits", "hit_size", |cost| cost.traced),
 ];
 
 /// Writes the table; stacks are written outermost function first, between semicolons.

@@ -1,6 +1,6 @@
 //! Costs as flat fields.
 
-use crate::analysis::{Cost, Spread};
+use crate::analysis::{Amount, Cost, Spread};
 use crate::loaded::Loaded;
 use serde::Serialize;
 
@@ -26,6 +26,9 @@ pub(super) struct CostFields {
     /// Where processors were sampled.
     #[serde(flatten)]
     cpu: Option<CpuFields>,
+    /// Where tracepoints were recorded.
+    #[serde(flatten)]
+    traced: Option<TracedFields>,
     /// Where they are estimates.
     #[serde(flatten)]
     errors: Option<ErrorFields>,
@@ -50,6 +53,13 @@ impl CpuFields {
             cpu_cycles: of_cycles.then_some(cost.cpu.bytes),
         })
     }
+}
+
+/// Hits of the tracepoint that is looked at.
+#[derive(Serialize)]
+struct TracedFields {
+    hits: i64,
+    hit_size: i64,
 }
 
 /// Their standard errors.
@@ -77,7 +87,9 @@ impl CostFields {
     /// With standard errors when the capture is sampled.
     pub(super) fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Self {
         let errors = loaded.profile.sampling.map(|_| ErrorFields::from(spread));
-        Self { cpu: CpuFields::new(loaded, cost), errors, ..Self::from(cost) }
+        let Amount { blocks: hits, bytes: hit_size } = cost.traced;
+        let traced = loaded.traced().map(|_| TracedFields { hits, hit_size });
+        Self { cpu: CpuFields::new(loaded, cost), traced, errors, ..Self::from(cost) }
     }
 }
 
@@ -102,6 +114,7 @@ impl From<&Cost> for CostFields {
             exec_blocks: cost.at_exec.blocks,
             exec_bytes: cost.at_exec.bytes,
             cpu: None,
+            traced: None,
             errors: None,
         }
     }

@@ -3,7 +3,7 @@
 use super::head::Head;
 use super::span::SpanFields;
 use super::write_document;
-use crate::analysis::{Timeline, resident};
+use crate::analysis::{Timeline, Track, resident};
 use crate::loaded::Loaded;
 use capture::CounterKind;
 use serde::Serialize;
@@ -22,6 +22,14 @@ struct Document<'a> {
     start_ns: u64,
     step_ns: u64,
     steps: Vec<Step>,
+    tracks: Vec<TrackFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct TrackFields<'a> {
+    name: &'a str,
+    counts: Vec<i64>,
+    sums: Vec<i64>,
 }
 
 #[derive(Serialize)]
@@ -38,6 +46,13 @@ struct Step {
     rss_bytes: Option<i64>,
     pss_bytes: Option<i64>,
     swap_bytes: Option<i64>,
+}
+
+impl<'a> From<&'a Track> for TrackFields<'a> {
+    fn from(track: &'a Track) -> Self {
+        let counts = track.steps.iter().map(|step| step.blocks).collect();
+        Self { name: &track.name, counts, sums: track.steps.iter().map(|step| step.bytes).collect() }
+    }
 }
 
 /// Writes the steps.
@@ -75,6 +90,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         start_ns: timeline.start,
         step_ns: timeline.width,
         steps: steps.collect(),
+        tracks: timeline.tracks.iter().map(TrackFields::from).collect(),
     };
     write_document(out, &document)
 }

@@ -2,7 +2,7 @@
 
 use super::Moments;
 use super::pass::Pass;
-use crate::analysis::{Load, Profile, Span, Timeline};
+use crate::analysis::{Amount, Load, Profile, Span, Timeline, Track};
 use crate::open::Error;
 use crate::query::Part;
 use crate::side_index::{Building, STEPS, SideIndex};
@@ -30,6 +30,34 @@ impl Moments {
     /// # Errors
     /// Those of the file, and of moments that the capture does not have.
     pub fn timeline(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {
+        let (mut timeline, profile) = self.heap_over_time(part, steps)?;
+        timeline.tracks = self.tracks(&timeline)?;
+        Ok((timeline, profile))
+    }
+
+    /// What happened beside the heap: work of the processors, and the hits of each tracepoint.
+    fn tracks(&mut self, timeline: &Timeline) -> Result<Vec<Track>, Error> {
+        let mut work = Track::new("CPU samples", timeline);
+        let names = self.reader.tables().tracepoints.iter().map(|tracepoint| &tracepoint.name);
+        let mut traced: Vec<Track> = names.map(|name| Track::new(name, timeline)).collect();
+        let read = self.reader.for_each_samples(|samples| {
+            samples.iter().for_each(|sample| work.add(timeline, sample.time, Amount::block(sample.weight)));
+        });
+        let read = read.and_then(|()| {
+            self.reader.for_each_hits(|hits| {
+                for hit in hits {
+                    let track = traced.get_mut(hit.tracepoint.index());
+                    track
+                        .into_iter()
+                        .for_each(|track| track.add(timeline, hit.time, Amount::block(hit.size)));
+                }
+            })
+        });
+        self.note_damage(read)?;
+        Ok(std::iter::once(work).filter(|work| !work.is_empty()).chain(traced).collect())
+    }
+
+    fn heap_over_time(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {
         let span = match self.span(part)? {
             Span::At(_) => Span::Whole,
             span => span,

@@ -15,13 +15,13 @@ mod recorded;
 mod replay;
 mod residency;
 
-use crate::analysis::{Counters, Instant, Profile, SampleSites, Span};
+use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::Naming;
-use capture::{Error as CaptureError, Reader, StringId};
+use capture::{Error as CaptureError, Reader, StringId, TracepointId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +34,8 @@ pub struct Moments {
     starts: Vec<u64>,
     /// The pool that is asked about; none: the heaps of the allocators.
     heap: Option<StringId>,
+    /// The tracepoint that is asked about; none where there is none.
+    tracepoint: Option<TracepointId>,
     /// The numbers of all of that heap, once they are known.
     whole: Option<Profile>,
     path: PathBuf,
@@ -70,6 +72,7 @@ impl Moments {
             source,
             starts,
             heap: None,
+            tracepoint: None,
             whole: None,
             path,
             cache,
@@ -95,6 +98,7 @@ impl Moments {
     /// [`Error::Unknown`] when the question names what the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
         self.choose(query.heap.as_deref())?;
+        self.choose_tracepoint(query.tracepoint.as_deref())?;
         self.prepare()?;
         let span = self.span(&query.part)?;
         if query.filter.divides_stacks() {
@@ -123,16 +127,21 @@ impl Moments {
 
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
-        let Self { reader, source, heap, .. } = self;
+        let Self { reader, source, heap, tracepoint, .. } = self;
         let mut counters = Counters::default();
         // Damage was noted when events were read; what lies before it counts.
         let _ = reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
+        let mut hits = vec![Amount::ZERO; reader.tables().tracepoints.len()];
+        let _ = reader.for_each_hits(|some| {
+            some.iter().for_each(|hit| hits[hit.tracepoint.index()] += Amount::block(hit.size));
+        });
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, naming);
-        Loaded { looked_up, heap, counters, ..Loaded::new(tables, profile, source) }
+        Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 
-    /// Counts the samples of the processors that were taken in a part of the recording; a moment has none.
+    /// Counts the samples of the processors that were taken in a part of the recording, and the hits of the tracepoint; a moment
+    /// has none.
     fn add_samples(&mut self, profile: &mut Profile, span: Span) -> Result<(), Error> {
         let is_in = |time| match span {
             Span::Whole => true,
@@ -143,7 +152,29 @@ impl Moments {
         let read = self.reader.for_each_samples(|samples| {
             samples.iter().filter(|sample| is_in(sample.time)).for_each(|sample| sites.add(sample));
         });
+        let read = read.and_then(|()| match self.tracepoint {
+            None => Ok(()),
+            Some(wanted) => self.reader.for_each_hits(|hits| {
+                let hits = hits.iter().filter(|hit| hit.tracepoint == wanted && is_in(hit.time));
+                hits.for_each(|hit| sites.add_hit(hit));
+            }),
+        });
         self.note_damage(read)
+    }
+
+    /// Turns to a tracepoint by its name.
+    fn choose_tracepoint(&mut self, name: Option<&str>) -> Result<(), Error> {
+        let there = &self.reader.tables().tracepoints;
+        let place = match name {
+            None => (!there.is_empty()).then_some(0),
+            Some(name) => {
+                let names = || there.iter().map(|tracepoint| tracepoint.name.clone());
+                let place = there.iter().position(|tracepoint| tracepoint.name == name);
+                Some(place.ok_or_else(|| Unknown::new("tracepoint", name, names()))?)
+            }
+        };
+        self.tracepoint = place.map(TracepointId::from_index);
+        Ok(())
     }
 
     /// Fails when the capture has no single blocks.

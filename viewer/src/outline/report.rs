@@ -7,14 +7,14 @@ use crate::analysis::{
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::text::{Style, stack_line, warning_texts};
+use crate::text::{Style, TracedUnit, stack_line, warning_texts};
 
 /// The rows that a report in text has, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
     let metric = options.metric;
     let total = metric.of(&loaded.profile.total);
     let cutoff = options.cutoff_for_text(total);
-    let (first, second) = heads(metric);
+    let (first, second) = heads(loaded, metric);
     let columns = match options.shape {
         Shape::Stacks => vec![first, "share", second, "stack"],
         _ => vec![first, "share", second, "self", "function"],
@@ -37,12 +37,13 @@ pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
 }
 
 /// What stands over the number that ranks, and over the other one.
-fn heads(metric: Metric) -> (&'static str, &'static str) {
+fn heads(loaded: &Loaded, metric: Metric) -> (&'static str, &'static str) {
     match metric {
         Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
         Metric::Bytes => ("bytes", "calls"),
         Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
         Metric::Cpu => ("samples", "time"),
+        Metric::Traced => ("hits", TracedUnit::of(loaded).head()),
     }
 }
 
@@ -53,11 +54,12 @@ fn title(loaded: &Loaded, metric: Metric) -> Vec<String> {
     lines
 }
 
-fn numbers(metric: Metric, amount: Amount, total: Amount) -> Vec<String> {
+fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> Vec<String> {
     let share = percent(metric.rank(amount), metric.rank(total));
     let (bytes, blocks) = (bytes(amount.bytes), count(amount.blocks));
     match metric {
         Metric::Cpu => vec![blocks, share, duration(amount.bytes.max(0).cast_unsigned())],
+        Metric::Traced => vec![blocks, share, TracedUnit::of(loaded).of_size(amount.bytes)],
         _ if metric.counts_blocks() => vec![blocks, share, bytes],
         _ => vec![bytes, share, blocks],
     }
@@ -86,7 +88,7 @@ fn of_tree(loaded: &Loaded, tree: &Tree, metric: Metric, total: Amount, cutoff: 
     let mut open = vec![(Tree::ROOT, 0)];
     while let Some((id, indent)) = open.pop() {
         let (name, is_generated) = of_label(loaded, tree.node(id).label);
-        let mut cells = numbers(metric, tree.node(id).total, total);
+        let mut cells = numbers(loaded, metric, tree.node(id).total, total);
         cells.push(own(metric, tree.own(id)));
         found.push(OutlineRow { numbers: cells, indent, name, is_generated });
         let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
@@ -109,7 +111,7 @@ fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) 
     let shown = large.take(cutoff.limit).count();
     let rows = costs[..shown].iter().map(|cost| {
         let (name, is_generated) = of_label(loaded, cost.label);
-        let mut cells = numbers(metric, cost.total, total);
+        let mut cells = numbers(loaded, metric, cost.total, total);
         cells.push(own(metric, cost.own));
         OutlineRow { numbers: cells, indent: 0, name, is_generated }
     });
@@ -122,11 +124,11 @@ fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> 
     let large = all.iter().take_while(|row| metric.rank(amount(row)) >= cutoff.least);
     let shown = large.take(cutoff.limit).count();
     let found = all[..shown].iter().map(|row| OutlineRow {
-        numbers: numbers(metric, amount(row), total),
+        numbers: numbers(loaded, metric, amount(row), total),
         indent: 0,
         name: stack_line(loaded, row.node, &Style::default(), 0),
         is_generated: meaningful(&loaded.tables, &loaded.names, row.node).next().is_none(),
     });
     let sum = all[shown..].iter().fold(Amount::ZERO, |sum, row| sum + amount(row));
-    found.chain(rest(all.len() - shown, "smaller stack", numbers(metric, sum, total))).collect()
+    found.chain(rest(all.len() - shown, "smaller stack", numbers(loaded, metric, sum, total))).collect()
 }

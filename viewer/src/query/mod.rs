@@ -76,6 +76,8 @@ pub struct Query {
     pub filter: Filter,
     /// In which heap of the programs' own, by its name; none: in those of their allocators.
     pub heap: Option<String>,
+    /// Whose hits are counted as [`crate::analysis::Metric::Traced`], by its name; none: those of the first tracepoint.
+    pub tracepoint: Option<String>,
 }
 
 impl Query {

@@ -63,7 +63,8 @@ create table costs (
     leaked_blocks integer not null, leaked_bytes integer not null,
     uncertain_blocks integer not null, uncertain_bytes integer not null,
     exec_blocks integer not null, exec_bytes integer not null,
-    cpu_samples integer not null, cpu_weight integer not null  -- nanoseconds, or cycles where those were counted
+    cpu_samples integer not null, cpu_weight integer not null, -- nanoseconds, or cycles where those were counted
+    hits integer not null, hit_size integer not null           -- of the first tracepoint
 );
 
 -- The life of each block. Times are nanoseconds since the recording began.

@@ -3,6 +3,7 @@
 use super::cpu::CpuUnit;
 use super::estimate::{marked, relative};
 use super::style::{Role, Style};
+use super::traced::TracedUnit;
 use crate::analysis::{Amount, Metric, Spread};
 use crate::format::{bytes, count, percent};
 use crate::loaded::Loaded;
@@ -19,14 +20,17 @@ pub(super) struct Columns<'a> {
     pub(super) sampled: bool,
     /// What the second number of [`Metric::Cpu`] counts.
     time: CpuUnit,
+    /// What the second number of [`Metric::Traced`] counts.
+    size: TracedUnit,
     pub(super) style: &'a Style,
 }
 
 impl<'a> Columns<'a> {
     /// For a capture's rows by this metric, whose total is given.
     pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
-        let sampled = loaded.profile.sampling.is_some() && metric != Metric::Cpu;
-        Self { metric, total, sampled, time: CpuUnit::of(loaded), style }
+        let sampled = loaded.profile.sampling.is_some() && metric.is_of_memory();
+        let (time, size) = (CpuUnit::of(loaded), TracedUnit::of(loaded));
+        Self { metric, total, sampled, time, size, style }
     }
 
     /// Columns that [`Self::row`] takes.
@@ -70,6 +74,7 @@ impl<'a> Columns<'a> {
             Metric::Bytes => ("bytes", "calls"),
             Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
             Metric::Cpu => ("samples", "time"),
+            Metric::Traced => ("hits", self.size.head()),
         };
         let error = self.error("error");
         format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
@@ -86,8 +91,10 @@ impl<'a> Columns<'a> {
     }
 
     fn pair(&self, amount: Amount, spread: Spread) -> (String, String) {
-        if self.metric == Metric::Cpu {
-            return (count(amount.blocks), self.time.of_weight(amount.bytes));
+        match self.metric {
+            Metric::Cpu => return (count(amount.blocks), self.time.of_weight(amount.bytes)),
+            Metric::Traced => return (count(amount.blocks), self.size.of_size(amount.bytes)),
+            _ => {}
         }
         let bytes = marked(bytes(amount.bytes), spread.bytes_error());
         let blocks = marked(count(amount.blocks), spread.blocks_error());

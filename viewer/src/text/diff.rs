@@ -266,6 +266,7 @@ fn noun(metric: Metric, number: i64) -> &'static str {
         Metric::Temporary if is_one => "temporary allocation",
         Metric::Temporary => "temporary allocations",
         Metric::Cpu => "samples of the CPU",
+        Metric::Traced => "hits of a tracepoint",
     }
 }
 

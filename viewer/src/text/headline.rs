@@ -4,6 +4,7 @@ use super::cpu::CpuUnit;
 use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
+use super::traced::TracedUnit;
 use crate::analysis::{Instant, Metric, Profile, Span};
 use crate::format::{counted, counted as plain, duration};
 use crate::loaded::Loaded;
@@ -32,6 +33,14 @@ pub(super) fn headline(
         Metric::Cpu => {
             let time = CpuUnit::of(loaded).of_weight(amount.bytes);
             format!("{} of the CPU, {time}", plain(amount.blocks, "sample"))
+        }
+        Metric::Traced => {
+            let name = loaded.traced().map_or("a tracepoint", |traced| traced.name.as_str());
+            let hits = format!("{} of {}", plain(amount.blocks, "hit"), escape(name));
+            match TracedUnit::of(loaded) {
+                TracedUnit::None => hits,
+                unit => format!("{hits}, {}", unit.of_size(amount.bytes)),
+            }
         }
     };
     let file = escape(&loaded.source.file);
@@ -161,6 +170,12 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
         warnings.push(format!(
             "{samples} of the CPU lost: the kernel had no room for them; take a lower --frequency"
         ));
+    }
+    if let Some(trace) =
+        loaded.tables.summary.as_ref().map(|summary| &summary.trace).filter(|trace| trace.lost > 0)
+    {
+        let hits = counted(trace.lost, "hit");
+        warnings.push(format!("{hits} of tracepoints lost: the kernel had no room for them"));
     }
     if loaded.source.unknown_chunks > 0 {
         let chunks = counted(loaded.source.unknown_chunks, "chunk");

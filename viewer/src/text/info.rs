@@ -6,6 +6,7 @@ use super::estimate;
 use super::headline::{span, warnings};
 use super::nameless::footnote;
 use super::style::{Role, Style};
+use super::traced::TracedUnit;
 use crate::analysis::{Amount, Metric, Span, process_name, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
@@ -31,6 +32,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Stacks", stacks(loaded), style)?;
     section(out, "CPU", cpu(loaded), style)?;
     section(out, "Page faults", faults(loaded), style)?;
+    section(out, "Tracepoints", traced(loaded), style)?;
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
@@ -229,6 +231,27 @@ fn faults(loaded: &Loaded) -> Facts {
     }
     if !faults.refused.is_empty() {
         facts.push(fact("note", escape(&faults.refused)));
+    }
+    facts
+}
+
+/// Hits of tracepoints; nothing when nobody wanted them.
+fn traced(loaded: &Loaded) -> Facts {
+    let rows = loaded.tables.tracepoints.iter().zip(&loaded.hits).map(|(row, amount)| {
+        let hits = counted(amount.blocks, "hit");
+        let sum = match TracedUnit::of_tracepoint(row) {
+            TracedUnit::None => String::new(),
+            unit => format!(", {} ({})", unit.of_size(amount.bytes), escape(&row.size)),
+        };
+        fact(&row.name, format!("{hits}{sum}"))
+    });
+    let mut facts: Facts = rows.collect();
+    let Some(trace) = loaded.tables.summary.as_ref().map(|summary| &summary.trace) else { return facts };
+    if !facts.is_empty() {
+        facts.push(fact("hits lost", count(trace.lost)));
+    }
+    if !trace.refused.is_empty() {
+        facts.push(fact("note", escape(&trace.refused)));
     }
     facts
 }

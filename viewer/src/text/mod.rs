@@ -31,6 +31,7 @@ mod temporary;
 mod threads;
 mod timeline;
 mod top;
+mod traced;
 mod tree;
 
 pub use crate::options::DumpOptions;
@@ -59,3 +60,4 @@ pub use temporary::temporary;
 pub use threads::threads;
 pub use timeline::{timeline, timeline_steps};
 pub use top::{top, top_columns, top_header, top_is_narrow, top_numbers};
+pub(crate) use traced::TracedUnit;

@@ -6,12 +6,13 @@
 //!       0 B ┤▂████████████▃▃▃
 //!           └────────────────
 //!            0          1.20 s
+//!        CPU│▁▁▂▂███████▁▁
 //! ```
 
 use super::escape::escape;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
-use crate::analysis::{Bucket, Profile, Timeline, resident};
+use crate::analysis::{Bucket, Profile, Timeline, Track, resident};
 use crate::format::{bytes, count, duration};
 use crate::loaded::Loaded;
 use capture::CounterKind;
@@ -54,6 +55,9 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let (first, last) = (duration(timeline.start), duration(timeline.end_of(steps.len().saturating_sub(1))));
     let gap = steps.len().saturating_sub(first.len() + last.len()).max(1);
     writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, format!("{first}{}{last}", " ".repeat(gap))))?;
+    for track in &timeline.tracks {
+        strip(out, track, style)?;
+    }
     let sum = steps.iter().fold(Bucket::default(), |mut sum, step| {
         sum.allocated += step.allocated;
         sum.freed += step.freed;
@@ -72,6 +76,15 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
         duration(timeline.width)
     )?;
     of_kernel(out, loaded, timeline)
+}
+
+/// One row of picture for what happened beside the heap.
+fn strip(out: &mut dyn Write, track: &Track, style: &Style) -> io::Result<()> {
+    let most = track.steps.iter().map(|step| step.blocks).max().unwrap_or(0);
+    let line: String = track.steps.iter().map(|step| eighths(step.blocks, most.max(1), 1, 0)).collect();
+    let name = format!("{}, at most {} a step", escape(&track.name), count(most));
+    writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, name))?;
+    writeln!(out, "{:>12}{}", "", style.paint(Role::Value, line.trim_end()))
 }
 
 /// The most that the kernel said of the processes' memory in this time.
@@ -107,11 +120,16 @@ fn mark(top: i64, row: usize) -> String {
     bytes((i128::from(top) * part as i128 / HEIGHT as i128) as i64)
 }
 
-/// The part of a cell that a number fills, in eighths.
+/// The part of a cell that a number fills.
 fn block(value: i64, top: i64, row: usize) -> char {
+    eighths(value, top, HEIGHT, row)
+}
+
+/// The same in a picture of so many rows, in eighths.
+fn eighths(value: i64, top: i64, height: usize, row: usize) -> char {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     // Whatever is there is seen, and nothing else is: eighths are rounded up.
-    let filled = (i128::from(value.max(0)) * (8 * HEIGHT) as i128 + i128::from(top) - 1) / i128::from(top);
+    let filled = (i128::from(value.max(0)) * (8 * height) as i128 + i128::from(top) - 1) / i128::from(top);
     let here = filled - (8 * row) as i128;
     EIGHTHS[here.clamp(0, 8) as usize]
 }

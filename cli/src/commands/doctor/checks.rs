@@ -29,6 +29,7 @@ pub(super) fn all() -> Vec<Check> {
         clock(),
         cpu_samples(&probe),
         page_faults(&probe),
+        tracepoints(&probe),
         address_space(),
         file_size(),
         captures(),
@@ -152,6 +153,14 @@ fn page_faults(probe: &Probe) -> Check {
                 false => Check::note(name, format!("{finding}; {}", probe.faults_refused)),
             }
         }
+    }
+}
+
+/// Whether tracepoints could be recorded.
+fn tracepoints(probe: &Probe) -> Check {
+    match probe.traces_refused.as_str() {
+        "" => Check::good("tracepoints", "run --trace records them"),
+        refused => Check::note("tracepoints", refused),
     }
 }
 

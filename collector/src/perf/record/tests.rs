@@ -65,6 +65,21 @@ fn faults_say_what_was_touched() {
     }
 }
 
+/// Check that hits of tracepoints have what these tell between both parts of their stacks.
+#[test]
+fn hits_say_what_tracepoints_tell() {
+    let head = Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u32(3).u32(0);
+    let told = head.u64(2).u64(made::CHAIN[0]).u64(made::CHAIN[1]).u32(12).bytes(b"what is told");
+    let bytes = told.u64(2).u64(0x10).u64(0x20).u64(0x30).u64(8).u64(1).u64(8).bare();
+    let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
+    let user = User::Wide { ip: 0x30, sp: 0x20, bp: 0x10, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
+    let hit = Hit { pid: 7, tid: 8, place: 4, told: b"what is told", stack: (&chain, user) };
+    assert_eq!(parse(&bytes, Layout::Trace(4)), Ok(Record { time: 5, what: What::Hit(hit) }));
+    for length in 0..bytes.len() {
+        assert_eq!(parse(&bytes[..length], Layout::Trace(4)), Err(Malformed), "{length} bytes");
+    }
+}
+
 /// Check that threads of the kernel have no user part, and that 32-bit code is told apart.
 #[test]
 fn abi_is_told_apart() {
@@ -95,7 +110,7 @@ proptest! {
         if let Ok((record, rest)) = split(&bytes) {
             prop_assert_eq!(record.len() + rest.len(), bytes.len());
             prop_assert!(record.len() >= HEADER);
-            for layout in [Layout::Work, Layout::Touch, Layout::Stack] {
+            for layout in [Layout::Work, Layout::Touch, Layout::Stack, Layout::Trace(0)] {
                 let _either = parse(record, layout);
             }
         }

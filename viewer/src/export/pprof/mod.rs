@@ -20,7 +20,7 @@ use super::CREATOR;
 use super::protobuf::Message;
 use crate::analysis::{Amount, Cost, Metric, Site, call_of};
 use crate::loaded::Loaded;
-use capture::Tables;
+use capture::{SizeUnit, Tables};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use locations::Locations;
@@ -90,7 +90,8 @@ impl<W: Write> Writer<'_, W> {
                 self.message.message(field::SAMPLE_TYPE, &value);
             }
         }
-        for (name, unit) in [("samples", "count"), cpu_unit(self.loaded)] {
+        let traced = traced_units(self.loaded).into_iter().flatten();
+        for (name, unit) in [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(traced) {
             let value = self.value_type(name, unit);
             self.message.message(field::SAMPLE_TYPE, &value);
         }
@@ -102,6 +103,8 @@ impl<W: Write> Writer<'_, W> {
             Metric::Bytes => "alloc_space",
             Metric::Temporary => "temporary_objects",
             Metric::Cpu => "samples",
+            Metric::Traced if self.loaded.traced().is_some() => "hits",
+            Metric::Traced => "samples",
         };
         let default = self.string(default);
         let period = self.value_type("space", "bytes");
@@ -132,6 +135,7 @@ impl<W: Write> Writer<'_, W> {
             locations.extend(known.of(loaded, frame, strings, message));
         }
         let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
+        let amounts = amounts.chain(loaded.traced().map(|_| site.cost.traced));
         let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
         let mut sample = Message::new();
         sample.ints(1, locations).ints(2, values);
@@ -164,6 +168,15 @@ impl<W: Write> Writer<'_, W> {
         self.message.clear();
         Ok(())
     }
+}
+
+/// What hits of the tracepoint that is looked at are counted in; none where there is none.
+fn traced_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
+    let unit = match loaded.traced()?.unit {
+        SizeUnit::Bytes => "bytes",
+        SizeUnit::Plain => "count",
+    };
+    Some([("hits", "count"), ("hit_size", unit)])
 }
 
 /// What samples of the processors weigh.

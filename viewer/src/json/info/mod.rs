@@ -5,7 +5,7 @@ mod lost;
 mod process;
 mod totals;
 
-use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
+use super::cpu::{CpuInfo, FaultInfo, SeriesFields, TraceInfo, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
 use super::span::SpanFields;
@@ -52,6 +52,7 @@ struct Document<'a> {
     overhead: Option<Cost>,
     cpu: Option<CpuInfo<'a>>,
     faults: Option<FaultInfo<'a>>,
+    trace: Option<TraceInfo<'a>>,
     counters: Vec<SeriesFields>,
     processes: Vec<ProcessFields<'a>>,
     unrecorded: &'a [String],
@@ -135,6 +136,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         overhead: summary.map(Cost::of),
         cpu: CpuInfo::new(loaded),
         faults: FaultInfo::new(loaded),
+        trace: TraceInfo::new(loaded),
         counters: series(loaded),
         processes: processes(loaded),
         unrecorded: summary.map_or(&[], |summary| &summary.unrecorded),

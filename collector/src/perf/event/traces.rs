@@ -1,0 +1,59 @@
+//! Events of tracepoints, each hit with its stack.
+
+use super::{COMMON, Events, common, online, open_one, tell_of_processes, with_stack};
+use crate::log::debug;
+use crate::perf::CpuOptions;
+use crate::perf::record::Layout;
+use crate::perf::ring::Ring;
+use crate::perf::trace::Traces;
+use perf_event_open_sys::bindings as sys;
+use std::io;
+
+impl Events {
+    /// Opens them; what the kernel refuses is noted in `traces`.
+    pub(super) fn add_traces(&mut self, options: CpuOptions, traces: &mut Traces, tsc: bool) {
+        for place in 0..traces.located.len() {
+            if let Err(error) = self.add_trace(options, (place, traces.located[place].id), tsc) {
+                traces.refuse(error, options.scope);
+            }
+        }
+    }
+
+    fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64), tsc: bool) -> io::Result<()> {
+        let processors = online()?;
+        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
+        let is_alone = self.channels.is_empty();
+        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
+        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut all = hits(options, id, kernel);
+            if is_alone {
+                tell_of_processes(&mut all, kernel, new_features);
+            }
+            match open_one(options.scope, all, self.clock, first) {
+                Ok(event) if is_alone => self.choose_clock(event, tsc)?,
+                Ok(_) => {}
+                Err(error) => {
+                    debug!("tracepoint {id}, with the kernel's part: {kernel}: {error}");
+                    refused = error;
+                    continue;
+                }
+            }
+            let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
+            return self.open_all(options.scope, all, &processors, (layout, Ring::pages(processors.len())));
+        }
+        Err(refused)
+    }
+}
+
+/// Each hit with its stack and what the tracepoint tells.
+fn hits(options: CpuOptions, id: u64, kernel: bool) -> sys::perf_event_attr {
+    let mut all = common(options.scope, kernel);
+    // A tracepoint lies in the kernel: one that leaves the kernel out has none. Only stacks go without it.
+    all.set_exclude_kernel(0);
+    all.type_ = sys::PERF_TYPE_TRACEPOINT;
+    all.config = id;
+    all.__bindgen_anon_1.sample_period = 1;
+    all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_RAW);
+    with_stack(&mut all, options.stack_bytes);
+    all
+}
