@@ -40,6 +40,7 @@ mod session;
 mod snapshot;
 
 mod alarm;
+mod aside;
 mod glob;
 mod image;
 #[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]

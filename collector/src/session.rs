@@ -1,5 +1,6 @@
 //! One recording from its start to the finished capture.
 
+use crate::aside::aside;
 use crate::attach::{self, Refusal};
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
@@ -365,7 +366,9 @@ impl Session {
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
         let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
-        symbolize::symbolize(&mut pipeline, wanted, symbols, &cancel_symbols).map_err(failed)?;
+        let goes_on = !pipeline.processes.running().is_empty();
+        aside(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &cancel_symbols))
+            .map_err(failed)?;
         if symbolize && cancel_symbols.load(Ordering::Relaxed) {
             summary.remarks.push("Names are missing: looking them up was interrupted.".into());
         }
