@@ -1,6 +1,6 @@
 //! Other programs open what is exported, and find our numbers in it.
 
-use crate::harness::{Capture, Ran, World, c, copy_program, installed, record, skip, wait};
+use crate::harness::{Capture, Ran, World, c, copy_program, cpp, installed, record, skip, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -248,6 +248,41 @@ fn scripts_find_our_totals() {
     if let Some(sum) = opened(&capture, "python3", &["-c", sum], &csv) {
         assert_eq!(sum.trim().parse(), Ok(total(&capture, "allocated_bytes")));
     }
+}
+
+/// Check that a linker puts the functions of a program in the order of their heat, and that the program which was linked so has
+/// the same order again.
+#[test]
+fn lld_puts_hot_functions_first() {
+    let program = || cpp("allocates_by_rank").flags(["-O1", "-fno-builtin", "-ffunction-sections"]);
+    let hottest = ["grows_most", "_ZN4rank4growILi20EEEvi", "_ZN4rank4growILi10EEEvi", "main"];
+    let ordered = |capture: &Capture| {
+        let file = export(capture, "symbol-order", &["--by", "allocations"]);
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        let names: Vec<String> =
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+        assert!(names.iter().filter(|name| hottest.contains(&&***name)).eq(hottest), "{text}");
+        assert!(!text.contains("never_runs"), "{text}");
+        (file, names)
+    };
+    let (_, capture) = record(program().build()).with_names().succeed();
+    let (order, names) = ordered(&capture);
+    if installed("ld.lld").is_none() {
+        return skip("ld.lld", "not installed, so no program was linked in the order of its functions");
+    }
+    let world = World::new();
+    let linked = world.path("allocates_by_rank");
+    program()
+        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
+        .build_at(&linked);
+    let mut symbols = world.command("nm");
+    symbols.args(["--numeric-sort", "--defined-only"]).arg(&linked);
+    let symbols = wait(&world, symbols);
+    let placed = symbols.text().lines().filter_map(|line| line.rsplit(' ').next());
+    let placed: Vec<&str> = placed.filter(|name| hottest.contains(name) || *name == "never_runs").collect();
+    assert_eq!(placed, [&hottest[..], &["never_runs"]].concat(), "{}", symbols.text());
+    let (_, again) = record(&linked).with_names().succeed();
+    assert_eq!(ordered(&again).1, names, "it converges");
 }
 
 /// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same answers.

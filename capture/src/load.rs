@@ -134,12 +134,12 @@ impl Loader {
     fn add_symbols(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
         let rows: Vec<Symbolized> = self.take_all(header, payload)?;
         let Tables { strings, frames, .. } = &self.tables;
-        for Symbolized { frame, names, reason } in &rows {
+        for Symbolized { frame, names, reason, linkage } in &rows {
             if frame.index() >= frames.len() {
                 return Err(Malformed("a symbol refers to an unknown frame"));
             }
             let named = names.iter().flat_map(|name| [name.function, name.file]);
-            if named.chain([*reason]).flatten().any(|string| string.index() >= strings.len()) {
+            if named.chain([*reason, *linkage]).flatten().any(|string| string.index() >= strings.len()) {
                 return Err(Malformed("a symbol refers to an unknown name"));
             }
         }

@@ -322,6 +322,8 @@ pub struct Symbolized {
     pub names: Vec<SourceFrame>,
     /// Why there is no name, as text for people, when `names` is empty or has no function.
     pub reason: Option<StringId>,
+    /// What linkers call the function that owns the code, where that is not the name that people read: `_ZN4Pool4growEm`.
+    pub linkage: Option<StringId>,
 }
 
 /// One function at one line.

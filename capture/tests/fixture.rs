@@ -141,8 +141,14 @@ pub(crate) fn tables() -> Tables {
             name(Some(capture::StringId(2)), None, None),
         ],
         reason: None,
+        linkage: Some(capture::StringId(5)),
     });
-    symbols[2] = Some(Symbolized { frame: FrameId(2), names: vec![], reason: Some(capture::StringId(3)) });
+    symbols[2] = Some(Symbolized {
+        frame: FrameId(2),
+        names: vec![],
+        reason: Some(capture::StringId(3)),
+        linkage: None,
+    });
     Tables {
         metadata: metadata(),
         strings: STRINGS.map(String::from).to_vec(),
@@ -166,8 +172,10 @@ pub(crate) fn tables() -> Tables {
     }
 }
 
-/// Names of functions and files, and names that the program gave. The last one came with format 1.2.
-const STRINGS: [&str; 5] = ["parse<ä>", "src/parse.rs", "main", "the code was generated", "arena"];
+/// Names of functions and files, names that the program gave (since format 1.2), and what linkers call a function (since
+/// 1.4).
+const STRINGS: [&str; 6] =
+    ["parse<ä>", "src/parse.rs", "main", "the code was generated", "arena", "_ZN5parseEv"];
 
 /// One of each kind, with names of all sorts.
 fn marks() -> Vec<Mark> {
@@ -181,7 +189,7 @@ fn marks() -> Vec<Mark> {
 
 /// What reading a file of format 1.0 or 1.1 with these events gives: no marks and no samples.
 pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
-    let mut tables = tables();
+    let mut tables = contents_before_1_4().tables;
     tables.strings.pop();
     tables.marks.clear();
     tables.tasks.clear();
@@ -197,12 +205,20 @@ pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
 /// What reading a file of format 1.2 gives: no page faults, no tracepoints, and no sums in the place of blocks.
 pub(crate) fn contents_before_1_3() -> Contents {
     let mut contents =
-        Contents { faults: Vec::new(), hits: Vec::new(), events: events_of_1_2(), ..contents() };
+        Contents { faults: Vec::new(), hits: Vec::new(), events: events_of_1_2(), ..contents_before_1_4() };
     contents.tables.tracepoints.clear();
     if let Some(summary) = &mut contents.tables.summary {
         summary.faults = FaultSummary::default();
         summary.trace = TraceSummary::default();
     }
+    contents
+}
+
+/// What reading a file of format 1.3 gives: functions have no name but the one for people.
+pub(crate) fn contents_before_1_4() -> Contents {
+    let mut contents = contents();
+    contents.tables.strings.pop();
+    contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.linkage = None);
     contents
 }
 

@@ -89,11 +89,13 @@ fn impossible_contents_are_named() {
     };
     let mark =
         |thread: u8, name: u8| [&[20][..], &[0; 8], &[thread, 0, 0, 0], &[0; 4], &[name, 0, 0, 0]].concat();
+    // Of frame 0: no names, no reason, and this string.
+    let linkage = |name: u8| [&[18][..], &[0; 4], &[0; 8], &[0], &[1, name, 0, 0, 0]].concat();
     let cases = [
-        (chunk(2, 1, 5, &[9]), "a record is longer than its chunk"),
-        (chunk(2, 1, 5, &[1, 0xff]), "a name is not UTF-8"),
+        (chunk(2, 1, 6, &[9]), "a record is longer than its chunk"),
+        (chunk(2, 1, 6, &[1, 0xff]), "a name is not UTF-8"),
         (chunk(2, 1, 9, &[0]), "a chunk's rows do not continue their table"),
-        (chunk(2, 2, 5, &[0]), "a column ends inside a number"),
+        (chunk(2, 2, 6, &[0]), "a column ends inside a number"),
         (chunk(4, 1, 5, &two_columns(&[200, 1], &[0])), "a frame refers to an unknown module"),
         (chunk(5, 1, 6, &two_columns(&[0], &[0])), "a stack does not come after its caller"),
         (chunk(5, 1, 6, &two_columns(&[1], &[100])), "a stack refers to an unknown frame"),
@@ -103,6 +105,7 @@ fn impossible_contents_are_named() {
         (chunk(6, 1, 0, &[4, 9, 0, 0, 0]), "a chunk's rows do not continue their table"),
         (chunk(7, 1, 0, &[8, 0, 0, 0, 0, 9, 0, 0, 0]), "a thread refers to an unknown process"),
         (chunk(8, 1, 0, &[4, 99, 0, 0, 0]), "a symbol refers to an unknown frame"),
+        (chunk(8, 1, 0, &linkage(9)), "a symbol refers to an unknown name"),
         (chunk(13, 1, 3, &mark(9, 0)), "a mark refers to an unknown thread"),
         (chunk(13, 1, 3, &mark(0, 9)), "a mark refers to an unknown name"),
         (chunk(13, 1, 0, &mark(0, 0)), "a chunk's rows do not continue their table"),

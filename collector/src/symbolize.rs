@@ -115,5 +115,6 @@ fn write(writer: &mut Writer, frame: CodeFrame, lookup: Lookup) -> Result<(), Er
         names.push(SourceFrame { function: id(source.function)?, file: id(source.file)?, line: source.line });
     }
     let reason = lookup.reason.map(|reason| writer.string(&reason.to_string())).transpose()?;
-    writer.symbolized(Symbolized { frame: frame.frame, names, reason })
+    let linkage = lookup.linkage.map(|name| writer.string(&name)).transpose()?;
+    writer.symbolized(Symbolized { frame: frame.frame, names, reason, linkage })
 }

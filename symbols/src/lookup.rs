@@ -8,6 +8,8 @@ pub struct Lookup {
     /// Innermost inlined function first; the last one is the function that owns the code. A frame may have a line
     /// and no function.
     pub frames: Vec<SourceFrame>,
+    /// What linkers call the function that owns the code, where that is not the name that its frame shows.
+    pub linkage: Option<String>,
     /// Set exactly when the last frame has no function, or there is no frame.
     pub reason: Option<Reason>,
 }
@@ -26,7 +28,7 @@ pub struct SourceFrame {
 impl Lookup {
     /// Nothing, for this reason.
     pub(crate) fn without(reason: Reason) -> Lookup {
-        Lookup { frames: Vec::new(), reason: Some(reason) }
+        Lookup { frames: Vec::new(), linkage: None, reason: Some(reason) }
     }
 
     /// The function that owns the code.

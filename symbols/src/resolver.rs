@@ -76,8 +76,9 @@ impl<'a> Resolver<'a> {
     /// calls `malloc` of glibc `__libc_malloc`.
     pub(crate) fn lookup(&self, address: u64) -> Lookup {
         let symbol = self.symbols.find(address);
-        let mut frames: Vec<SourceFrame> =
-            self.line_frames(address, symbol).into_iter().map(|frame| self.source_frame(frame)).collect();
+        let lines = self.line_frames(address, symbol);
+        let mut linkage = lines.last().and_then(|owner| owner.function.clone());
+        let mut frames: Vec<SourceFrame> = lines.into_iter().map(|frame| self.source_frame(frame)).collect();
         if let Some(symbol) = symbol {
             if frames.is_empty() {
                 frames.push(SourceFrame::default());
@@ -85,11 +86,16 @@ impl<'a> Resolver<'a> {
             if let Some(owner) = frames.last_mut()
                 && (symbol.is_exact || owner.function.is_none())
             {
-                owner.function = self.readable(&String::from_utf8_lossy(symbol.name));
+                let name = String::from_utf8_lossy(symbol.name);
+                owner.function = self.readable(&name);
+                linkage = Some(name.into_owned());
             }
         }
-        let is_named = frames.last().is_some_and(|owner| owner.function.is_some());
-        Lookup { frames, reason: (!is_named).then_some(self.nameless) }
+        let shown = frames.last().and_then(|owner| owner.function.as_deref());
+        let linkage =
+            linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
+        let reason = shown.is_none().then_some(self.nameless);
+        Lookup { frames, linkage, reason }
     }
 
     /// What debug information says about an address, if that can be believed.

@@ -133,6 +133,13 @@ impl Fixture {
         output
     }
 
+    /// Compiles it to a place of the caller's, each time: for flags that name files of one test alone.
+    pub(crate) fn build_at(&self, output: &Path) {
+        let mut compiler = Command::new(self.compiler);
+        compiler.arg(&self.source).args(&self.flags).arg("-o").arg(output);
+        succeed(&mut compiler);
+    }
+
     /// What it is made of, as the name of a folder.
     fn fingerprint(&self) -> String {
         let mut hasher = DefaultHasher::new();
@@ -153,15 +160,20 @@ impl Fixture {
         let mut compiler = Command::new(self.compiler);
         // Libraries come after what uses them.
         compiler.arg(&self.source).args(&self.flags).arg("-o").arg(unique.join(&self.output));
-        let output = compiler.output();
-        let output = output.unwrap_or_else(|error| panic!("these tests need {}: {error}", self.compiler));
-        assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
+        succeed(&mut compiler);
         if fs::rename(&unique, folder).is_err() {
             // Another one was faster.
             assert!(folder.join(&self.output).exists(), "{} cannot be made", folder.display());
             let _ = fs::remove_dir_all(&unique);
         }
     }
+}
+
+/// Runs a compiler that must be there and content.
+fn succeed(compiler: &mut Command) {
+    let output = compiler.output();
+    let output = output.unwrap_or_else(|error| panic!("these tests need {compiler:?}: {error}"));
+    assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The sources.

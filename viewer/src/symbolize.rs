@@ -83,7 +83,7 @@ struct TooMuch;
 /// Bytes of the names and paths of a result.
 fn text_of(lookup: &Lookup) -> usize {
     let texts = lookup.frames.iter().flat_map(|frame| [&frame.function, &frame.file]);
-    texts.flatten().map(|text| text.len() + size_of::<String>()).sum()
+    texts.chain([&lookup.linkage]).flatten().map(|text| text.len() + size_of::<String>()).sum()
 }
 
 /// Frames without a function, by module, of modules that can be told from others.
@@ -156,7 +156,8 @@ impl<'a> Texts<'a> {
             });
             let names = names.collect();
             let reason = lookup.reason.map(|reason| self.string(reason.to_string()));
-            self.tables.symbols[frame.index()] = Some(Symbolized { frame, names, reason });
+            let linkage = lookup.linkage.map(|name| self.string(name));
+            self.tables.symbols[frame.index()] = Some(Symbolized { frame, names, reason, linkage });
         }
         is_named
     }

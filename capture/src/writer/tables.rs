@@ -202,7 +202,7 @@ impl<W: Sink> Writer<W> {
         let what = "a symbol";
         known(what, "frame", symbolized.frame.0, self.interner.frames.len())?;
         let names = symbolized.names.iter().flat_map(|name| [name.function, name.file]);
-        for string in names.chain([symbolized.reason]).flatten() {
+        for string in names.chain([symbolized.reason, symbolized.linkage]).flatten() {
             known(what, "string", string.0, self.interner.strings.len())?;
         }
         let rows = &mut self.pending.symbols;

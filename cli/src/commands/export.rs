@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "output")]
     force: bool,
     /// What to count, in a format that holds one number; what is shown first, in one that holds all [default: peak;
-    /// live with --at]
+    /// live with --at; cpu for symbol-order, or allocations where it was not sampled]
     #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
     /// Leave functions and calls below this share of the total out of a drawing [default: 0.5%]
@@ -113,10 +113,9 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     if format.holds_events() {
         wants_all(&query, name)?;
     }
-    let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
-    let metric = arguments.by.unwrap_or(default);
-    let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let loaded = arguments.capture.ask(&query)?;
+    let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
+    let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let events = Recorded::new(&arguments.capture.file);
     let Some(output) = arguments.output() else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));

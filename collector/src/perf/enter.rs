@@ -255,7 +255,7 @@ fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, E
         Err(_) => Vec::new(),
     };
     let reason = frame.reason().map(|reason| writer.string(&reason.to_string())).transpose()?;
-    writer.symbolized(Symbolized { frame: id, names, reason })?;
+    writer.symbolized(Symbolized { frame: id, names, reason, linkage: None })?;
     Ok(CodeFrame { frame: id, module, address, exact })
 }
 

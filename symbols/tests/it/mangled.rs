@@ -19,7 +19,13 @@ fn demangling_can_be_turned_off() {
     {
         let symbolizer = Symbolizer::new(Options { demangle, debug_dirs: Vec::new(), ..Options::default() });
         let module = symbolizer.open(&ModuleFile::at(&path)).unwrap();
-        assert_eq!(module.lookup(address).function(), Some(expected));
+        let found = module.lookup(address);
+        assert_eq!(found.function(), Some(expected));
+        assert_eq!(
+            found.linkage.as_deref(),
+            demangle.then_some(mangled),
+            "what linkers call it is kept beside"
+        );
     }
 }
 

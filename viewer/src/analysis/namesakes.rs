@@ -77,7 +77,12 @@ mod tests {
             tables.frames.push(Frame::Code { module, address: 1, exact: false });
             let function = Some(StringId::from_index(index)).filter(|_| !function.is_empty());
             let names = vec![SourceFrame { function, ..SourceFrame::default() }];
-            tables.symbols.push(Some(Symbolized { frame: FrameId::from_index(index), names, reason: None }));
+            tables.symbols.push(Some(Symbolized {
+                frame: FrameId::from_index(index),
+                names,
+                reason: None,
+                linkage: None,
+            }));
         }
         let names = Names::new(&tables);
         let label = |index| names.label(names.steps(FrameId::from_index(index))[0].label);

@@ -68,7 +68,8 @@ impl Ids {
                 line: name.line,
             };
             let names = symbol.names.iter().map(name).collect();
-            writer.symbolized(Symbolized { frame: *frame, names, reason: symbol.reason.and_then(of) })?;
+            let (reason, linkage) = (symbol.reason.and_then(of), symbol.linkage.and_then(of));
+            writer.symbolized(Symbolized { frame: *frame, names, reason, linkage })?;
             *is_named = true;
         }
         if self.nodes.is_empty() {

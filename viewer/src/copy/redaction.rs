@@ -95,6 +95,14 @@ impl Redaction {
             changed += u64::from(clean != *text);
             *text = clean;
         });
+        for index in linkage_names(tables) {
+            let Some(text) = tables.strings.get_mut(index) else { continue };
+            // A word follows its length there and is followed by anything, so it is replaced wherever it stands.
+            let clean =
+                self.words.iter().rev().fold(text.clone(), |text, word| replaced(&text, word, |_, _| true));
+            changed += u64::from(clean != *text);
+            *text = clean;
+        }
         (commands, changed)
     }
 
@@ -115,6 +123,11 @@ impl Redaction {
         }
         text
     }
+}
+
+/// The strings that are what linkers call functions, each once.
+fn linkage_names(tables: &Tables) -> BTreeSet<usize> {
+    tables.symbols.iter().flatten().filter_map(|symbol| Some(symbol.linkage?.index())).collect()
 }
 
 /// Where a text has the folder of a user in `above`, from some place on: the place, and those where the user's name begins and
@@ -227,6 +240,7 @@ fn each_text(tables: &mut Tables, mut visit: impl FnMut(&mut String)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use capture::{StringId, Symbolized};
     use proptest::prelude::*;
 
     /// Check what becomes of texts, by what is looked for.
@@ -273,6 +287,21 @@ mod tests {
             (tables.processes[0].executable.as_str(), tables.processes[0].command.len()),
             ("~/app", 0)
         );
+    }
+
+    /// Check that words are found in the middle of what linkers call a function, and only there.
+    #[test]
+    fn linkage_names_lose_words_anywhere() {
+        let mut tables = Tables {
+            strings: vec!["annex::run".into(), "_ZN3ann3runEv".into()],
+            symbols: vec![
+                None,
+                Some(Symbolized { linkage: Some(StringId::from_index(1)), ..Symbolized::default() }),
+            ],
+            ..Tables::default()
+        };
+        assert_eq!(Redaction::new().name("ann").apply(&mut tables), (0, 1));
+        assert_eq!(tables.strings, ["annex::run", "_ZN3redacted3runEv"]);
     }
 
     proptest! {

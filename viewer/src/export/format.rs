@@ -1,5 +1,6 @@
 //! The formats and their names.
 
+use crate::analysis::{Metric, Profile, Span};
 use std::str::FromStr;
 
 /// A format that other programs open.
@@ -25,6 +26,8 @@ pub enum Format {
     Heaptrack,
     /// GNOME Sysprof.
     Syscap,
+    /// Functions by heat, for linkers.
+    SymbolOrder,
     /// A table of stacks for spreadsheets.
     Csv,
     /// All stacks as JSON: see `JSON.md`.
@@ -33,7 +36,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 12] = [
+    pub const ALL: [Format; 13] = [
         Format::Folded,
         Format::Flamegraph,
         Format::Speedscope,
@@ -44,6 +47,7 @@ impl Format {
         Format::Massif,
         Format::Heaptrack,
         Format::Syscap,
+        Format::SymbolOrder,
         Format::Csv,
         Format::Json,
     ];
@@ -61,6 +65,7 @@ impl Format {
             Format::Massif => "massif",
             Format::Heaptrack => "heaptrack",
             Format::Syscap => "syscap",
+            Format::SymbolOrder => "symbol-order",
             Format::Csv => "csv",
             Format::Json => "json",
         }
@@ -79,6 +84,7 @@ impl Format {
             Format::Massif => "what was held over time and at the peak, for ms_print and massif-visualizer",
             Format::Heaptrack => "every allocation, for heaptrack_print and heaptrack_gui",
             Format::Syscap => "every allocation, for GNOME Sysprof",
+            Format::SymbolOrder => "functions by heat, for ld.lld --symbol-ordering-file",
             Format::Csv => "a row per stack, for spreadsheets and scripts",
             Format::Json => "all stacks, each caller once, for scripts",
         }
@@ -86,7 +92,18 @@ impl Format {
 
     /// True for formats that hold one metric, which is to be chosen; the others hold all.
     pub fn holds_one_metric(self) -> bool {
-        matches!(self, Format::Folded | Format::Flamegraph | Format::Dot)
+        matches!(self, Format::Folded | Format::Flamegraph | Format::Dot | Format::SymbolOrder)
+    }
+
+    /// What it is about unless somebody says otherwise: the peak, what is live where a moment was asked for, and of functions in
+    /// the order of their heat the samples of processors, or else their allocations.
+    pub fn usual_metric(self, profile: &Profile) -> Metric {
+        match (self, profile.span) {
+            (Format::SymbolOrder, _) if profile.total.cpu.blocks > 0 => Metric::Cpu,
+            (Format::SymbolOrder, _) => Metric::Allocations,
+            (_, Span::At(_)) => Metric::Live,
+            _ => Metric::default(),
+        }
     }
 
     /// True for drawings, which leave out what is small.

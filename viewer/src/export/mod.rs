@@ -4,6 +4,7 @@
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
+//!                            symbol-order
 //!  Events ────► Watch ─────► firefox, massif, heaptrack,     the life of every block
 //!                        syscap
 //! ```
@@ -31,6 +32,7 @@ mod places;
 mod pprof;
 mod protobuf;
 mod speedscope;
+mod symbol_order;
 mod syscap;
 mod walk;
 mod xml;
@@ -89,6 +91,7 @@ pub fn export(
         Format::Massif => massif::write(out, loaded, events)?,
         Format::Heaptrack => heaptrack::write(out, loaded, events)?,
         Format::Syscap => syscap::write(out, loaded, events)?,
+        Format::SymbolOrder => symbol_order::write(out, loaded, metric)?,
         Format::Csv => csv::write(out, loaded)?,
         Format::Json => crate::json::tables(out, loaded)?,
     }

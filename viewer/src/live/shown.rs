@@ -85,7 +85,7 @@ impl Shown {
             line: name.line,
         });
         let names = names.collect();
-        Symbolized { frame, names, reason: string(symbol.reason) }
+        Symbolized { frame, names, reason: string(symbol.reason), linkage: string(symbol.linkage) }
     }
 
     fn string(&mut self, id: StringId, of: &Tables) -> StringId {

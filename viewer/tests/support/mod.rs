@@ -89,6 +89,7 @@ impl Made {
             frame: id,
             names,
             reason: None,
+            linkage: None,
         }));
         id
     }
@@ -96,7 +97,8 @@ impl Made {
     /// Why a frame has no name.
     pub(crate) fn reason(&mut self, frame: FrameId, reason: &str) {
         let reason = Some(self.string(reason));
-        self.tables.symbols[frame.index()] = Some(Symbolized { frame, names: Vec::new(), reason });
+        self.tables.symbols[frame.index()] =
+            Some(Symbolized { frame, names: Vec::new(), reason, linkage: None });
     }
 
     pub(crate) fn pseudo(&mut self, pseudo: Pseudo) -> FrameId {

@@ -75,6 +75,7 @@ pub fn unite(old: Tables, new: Tables, spelling: Spelling) -> United {
                 frame: FrameId::from_index(index + frames),
                 names: symbol.names.into_iter().map(name).collect(),
                 reason: symbol.reason.map(text),
+                linkage: symbol.linkage.map(text),
             };
             texts.normalize(&mut symbol, &mut tables);
             symbol

@@ -257,6 +257,7 @@ impl Stacks {
             frame: id,
             names: Vec::new(),
             reason: symbol.reason,
+            linkage: symbol.linkage,
         }));
         self.places.push(place..place + 1);
         self.known_frames.insert(place, id);

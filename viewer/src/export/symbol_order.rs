@@ -1,0 +1,115 @@
+//! Functions by heat, a name in each line, for a linker that puts what runs together close together.
+//!
+//! ```text
+//! # Functions by cpu, hottest first, for ld.lld --symbol-ordering-file.
+//! _ZN4Pool4growEm
+//! main
+//! ```
+//!
+//! Only functions of the programs themselves are here: a library is linked apart. What a program has libraries do counts as done by
+//! the function that called them, and of functions that do nothing themselves, those come first through which most is done.
+//! Functions that were seen to allocate only follow, those that do it most often first. Equal ones stand by name, so a program
+//! that is linked anew in this order and does the same has the same order again.
+
+use crate::analysis::Metric;
+use crate::loaded::Loaded;
+use capture::{Frame, FrameId, Process, Tables};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// How much a function does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Heat {
+    /// Itself, or by libraries that it calls.
+    own: i64,
+    /// With all that it calls.
+    total: i64,
+    /// Allocations of its own, which decide where the rest is equal.
+    allocations: i64,
+}
+
+/// Writes the functions by this metric, and by allocations where that is equal.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
+    let heats = heats(loaded, metric);
+    let mut order: Vec<(Reverse<Heat>, &str)> = Vec::with_capacity(heats.len());
+    let mut unknown = 0_u64;
+    for (name, heat) in heats {
+        match name {
+            Some(name) => order.push((Reverse(heat), name)),
+            None => unknown += 1,
+        }
+    }
+    order.sort_unstable();
+    writeln!(out, "# Functions by {}, hottest first, for ld.lld --symbol-ordering-file.", metric.name())?;
+    if unknown > 0 {
+        writeln!(out, "# Programs ran code without a name that a linker knows, too.")?;
+    }
+    order.into_iter().try_for_each(|(_, name)| writeln!(out, "{name}"))
+}
+
+/// The heat of each function of the programs; that of all which have no name for linkers under none.
+fn heats(loaded: &Loaded, metric: Metric) -> HashMap<Option<&str>, Heat> {
+    let Loaded { tables, profile, .. } = loaded;
+    let mut heats: HashMap<Option<&str>, Heat> = HashMap::new();
+    let mut seen: Vec<Option<&str>> = Vec::new();
+    for site in &profile.sites {
+        let rank = metric.rank(metric.of(&site.cost));
+        let Some(process) = tables.processes.get(site.process.index()) else { continue };
+        let frames = tables.stack(site.node).map(|(_, node)| node.frame);
+        let names = frames.filter(|&frame| is_of(tables, frame, process)).map(|frame| linkage(tables, frame));
+        seen.clear();
+        seen.extend(names);
+        if let Some(innermost) = seen.first() {
+            let heat = heats.entry(*innermost).or_default();
+            heat.own = heat.own.saturating_add(rank);
+            heat.allocations = heat.allocations.saturating_add(site.cost.allocated.blocks);
+        }
+        // A function that calls itself does the work once.
+        seen.sort_unstable();
+        seen.dedup();
+        for &name in &seen {
+            let heat = heats.entry(name).or_default();
+            heat.total = heat.total.saturating_add(rank);
+        }
+    }
+    heats
+}
+
+/// Whether a frame is code of the file that the process runs.
+fn is_of(tables: &Tables, frame: FrameId, process: &Process) -> bool {
+    let Some(Frame::Code { module: Some(module), .. }) = tables.frames.get(frame.index()) else {
+        return false;
+    };
+    let path = tables.modules.get(module.index()).map_or("", |module| module.path.as_str());
+    // Paths differ where the process has another root.
+    path.rsplit('/').next().is_some_and(|file| !file.is_empty() && file == process.name)
+}
+
+/// What linkers call the function that owns a frame's code.
+fn linkage(tables: &Tables, frame: FrameId) -> Option<&str> {
+    let symbol = tables.symbol(frame)?;
+    let name = symbol.linkage.or(symbol.names.last()?.function).map(|name| tables.string(name))?;
+    is_linkage(name).then_some(name)
+}
+
+/// False for names that only people use, which is all that captures before format 1.4 have of C++ and Rust.
+fn is_linkage(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || "()<>:#".contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check which names can be those of a linker.
+    #[test]
+    fn names_for_people_are_told_apart() {
+        for name in ["main", "_ZN4Pool4growEm", "_RNvC1a1b", "f.cold", "f.isra.0", "_Z1fi.part.0", "é$"] {
+            assert!(is_linkage(name), "{name}");
+        }
+        for name in ["", "Pool::grow", "f(int)", "operator new", "Vec<T>", "a\nb", "#"] {
+            assert!(!is_linkage(name), "{name}");
+        }
+    }
+}
