@@ -93,32 +93,95 @@ fn parts(request: &Request) -> Vec<(String, Vec<u8>)> {
     places.windows(2).map(part).collect()
 }
 
-/// Sum of the first value of all samples in a profile of pprof: of `alloc_objects`.
-fn allocations(profile: &[u8]) -> u64 {
-    let mut bytes = Vec::new();
-    GzDecoder::new(profile).read_to_end(&mut bytes).expect("profiles are compressed with gzip");
-    let samples = fields(&bytes).into_iter().filter(|(number, _)| *number == 2);
-    samples
-        .map(|(_, sample)| {
-            let values = fields(&sample).into_iter().find(|(number, _)| *number == 2);
-            varint(&mut values.map(|(_, values)| values).unwrap_or_default().as_slice())
-        })
-        .sum()
+/// What a profile of pprof says.
+struct Profile {
+    /// Sums of all samples: objects and bytes that were allocated, objects and bytes in use, and so on.
+    sums: Vec<u64>,
+    /// Nanoseconds since the Unix epoch, and how many.
+    time: u64,
+    duration: u64,
 }
 
-/// The fields of a message that have a length; numbers are left out.
-fn fields(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
+impl Profile {
+    fn decode(profile: &[u8]) -> Profile {
+        let mut bytes = Vec::new();
+        GzDecoder::new(profile).read_to_end(&mut bytes).expect("profiles are compressed with gzip");
+        let fields = fields(&bytes);
+        let mut sums = Vec::new();
+        for (_, sample) in fields.iter().filter(|(number, _)| *number == 2) {
+            let values = self::fields(sample.bytes()).into_iter().find(|(number, _)| *number == 2);
+            let values = values.map(|(_, values)| values);
+            let mut values = values.as_ref().map_or(&[][..], Field::bytes);
+            for place in 0.. {
+                if values.is_empty() {
+                    break;
+                }
+                sums.resize(sums.len().max(place + 1), 0);
+                sums[place] += varint(&mut values);
+            }
+        }
+        let number = |wanted| {
+            let found = fields.iter().find(|(number, _)| *number == wanted);
+            found.map_or(0, |(_, field)| field.number())
+        };
+        Profile { sums, time: number(9), duration: number(10) }
+    }
+
+    fn sums(&self, from: usize) -> [u64; 2] {
+        [from, from + 1].map(|place| self.sums.get(place).copied().unwrap_or_default())
+    }
+}
+
+/// The value of a field.
+enum Field {
+    Number(u64),
+    Bytes(Vec<u8>),
+}
+
+impl Field {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Field::Bytes(bytes) => bytes,
+            Field::Number(number) => panic!("{number} is no message"),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        match self {
+            Field::Number(number) => *number,
+            Field::Bytes(bytes) => panic!("{bytes:?} is no number"),
+        }
+    }
+}
+
+/// The fields of a message.
+fn fields(mut message: &[u8]) -> Vec<(u64, Field)> {
     let mut all = Vec::new();
     while !message.is_empty() {
         let tag = varint(&mut message);
         let value = varint(&mut message);
-        if tag & 7 == 2 {
+        let value = if tag & 7 == 2 {
             let (field, rest) = message.split_at(usize::try_from(value).expect("it is in the message"));
-            all.push((tag >> 3, field.to_vec()));
             message = rest;
-        }
+            Field::Bytes(field.to_vec())
+        } else {
+            Field::Number(value)
+        };
+        all.push((tag >> 3, value));
     }
     all
+}
+
+/// The number behind a key in the first line of a request.
+fn parameter(request: &Request, key: &str) -> u64 {
+    let (_, rest) = request.line.split_once(&format!("&{key}=")).expect("the parameter is there");
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().expect("it is a number")
+}
+
+/// Seconds since the Unix epoch.
+fn now() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().expect("it is later than 1970").as_secs()
 }
 
 fn varint(bytes: &mut &[u8]) -> u64 {
@@ -144,11 +207,13 @@ fn recorded() -> Capture {
     record(c("mixed_calls").flags(["-O2"]).build()).succeed().1
 }
 
-/// Check that a finished capture is sent as two forms with name, labels, span and headers, whose profiles are those of
-/// `export`, byte for byte.
+/// Check that a finished capture is sent as two forms with name, labels, span and headers, and that its numbers and times are those
+/// of `export`.
 #[test]
 fn finished_capture_arrives_as_exported() {
+    let before = now();
     let (capture, server) = (recorded(), Server::start(&[200]));
+    let after = now();
     let tool = push(
         capture.world(),
         &server,
@@ -160,32 +225,31 @@ fn finished_capture_arrives_as_exported() {
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     let spans = [["--at", "end"].as_slice(), &["--from", "start", "--to", "end"]];
-    for ((request, span), kind) in requests.iter().zip(spans).zip(["inuse_space", "alloc_space"]) {
+    let kinds = [("inuse_space", 2), ("alloc_space", 0)];
+    for ((request, span), (kind, place)) in requests.iter().zip(spans).zip(kinds) {
         assert!(request.line.starts_with("POST /ingest?name=app%7Benv%3Dtest%7D&from="), "{}", request.line);
         assert!(request.line.contains("&format=pprof&"), "{}", request.line);
         assert!(request.headers.contains("X-Scope-OrgID: team"), "{}", request.headers);
+        let (from, until) = (parameter(request, "from"), parameter(request, "until"));
+        assert!(before <= from && from < until && until <= after + 1, "{before} {} {after}", request.line);
         let parts = parts(request);
-        let exported = capture.world().path("exported");
-        let options = [
-            &["export", "--no-symbolize", "--format", "pprof", "--by", "bytes", "--force", "-o", "exported"],
-            span,
-        ]
-        .concat();
-        let ran = capture.show(&options);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert_eq!(parts[0].0, "profile");
-        assert!(
-            parts[0].1 == std::fs::read(exported).expect("it was written"),
-            "{kind}: the bytes of export"
-        );
-        assert_eq!(parts[1].0, "sample_type_config");
+        assert_eq!((&*parts[0].0, &*parts[1].0), ("profile", "sample_type_config"));
         assert!(String::from_utf8_lossy(&parts[1].1).contains(kind));
+        let options = ["export", "--no-symbolize", "--format", "pprof", "--force", "-o", "exported"];
+        let ran = capture.show(&[&options, span].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let exported = std::fs::read(capture.world().path("exported")).expect("it was written");
+        let (pushed, exported) = (Profile::decode(&parts[0].1), Profile::decode(&exported));
+        assert_eq!(pushed.sums(place), exported.sums(place), "{kind}");
+        assert_eq!(pushed.time / 1_000_000_000, from, "the profile says when it begins, too");
+        assert_eq!(pushed.duration, capture.number("/duration_ns"));
     }
-    assert_eq!(allocations(&parts(&requests[1])[0].1), capture.number("/totals/allocations"));
+    let sent = Profile::decode(&parts(&requests[1])[0].1).sums(0);
+    assert_eq!(sent[0], capture.number("/totals/allocations"));
 }
 
-/// Check that the intervals of a recording that goes on add up to all of it, though the server refuses some, and that the
-/// last one is sent when the recording ends.
+/// Check that the intervals of a recording that goes on add up to all of it, though the server refuses some, that each begins
+/// where the one before has ended, and that the last one is sent when the recording ends.
 #[test]
 fn intervals_add_up_to_the_recording() {
     let server = Server::start(&[503, 200, 503, 429, 200]);
@@ -196,13 +260,18 @@ fn intervals_add_up_to_the_recording() {
     let ran = pushing.wait();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let all = server.requests();
-    let sent: u64 = all
-        .iter()
-        .filter(|request| request.code == 200)
-        .filter(|request| String::from_utf8_lossy(&parts(request)[1].1).contains("alloc_space"))
-        .map(|request| allocations(&parts(request)[0].1))
-        .sum();
-    assert_eq!(sent, capture.number("/totals/allocations"));
+    let taken = all.iter().filter(|request| request.code == 200);
+    let of_allocations =
+        taken.filter(|request| String::from_utf8_lossy(&parts(request)[1].1).contains("alloc_space"));
+    let sent: Vec<Profile> = of_allocations.map(|request| Profile::decode(&parts(request)[0].1)).collect();
+    let sum: u64 = sent.iter().map(|profile| profile.sums(0)[0]).sum();
+    assert_eq!(sum, capture.number("/totals/allocations"));
+    assert!(
+        sent.windows(2).all(|pair| pair[0].time + pair[0].duration == pair[1].time),
+        "no time is left out"
+    );
+    let duration: u64 = sent.iter().map(|profile| profile.duration).sum();
+    assert_eq!(duration, capture.number("/duration_ns"));
     assert!(all.iter().any(|request| request.code != 200), "the server refused some");
 }
 

@@ -6,8 +6,8 @@
 //!                               held         held
 //! ```
 //!
-//! It reads the capture as every view does, so recorder and program know nothing of it, and what a server has missed can be sent later.
-//! A span ends before the last time that is in the capture, since more may come at that time.
+//! It reads the capture as every view does, and each event once, so recorder and program know nothing of it, and what a server has
+//! missed is sent with the next interval. An interval ends with the last event that the recorder has written.
 
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure, Outcome};
@@ -19,19 +19,19 @@ use anyhow::{Context, anyhow};
 use capture::Reader;
 use clap::Args;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use viewer::analysis::Metric;
-use viewer::query::{Anchor, Part, Query, When};
-use viewer::{ExportOptions, Format, Moments, Recorded};
+use viewer::live::Intervals;
+use viewer::{ExportOptions, Format, Loaded};
 
 /// Send profiles of a recording to a server, while it goes on
 ///
 /// The server takes profiles of pprof as Pyroscope does, at /ingest, by plain HTTP. Each interval sends what was allocated in it,
 /// and what was held at its end; the last one is sent when the recording ends. Of a capture that is finished already, all
-/// is sent at once. Every interval reads the capture from its beginning: record samples (run --sample) where it runs for
-/// long.
+/// is sent at once. It follows the capture, so an interval costs what happens in it; what it keeps are the live blocks and the
+/// different stacks. Record samples (run --sample) where much is allocated.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -79,27 +79,36 @@ const SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let name =
         Name::new(&arguments.name, &arguments.label).map_err(|reason| Failure::usage(anyhow!(reason)))?;
-    let mut seen = State::of(&arguments.file)?;
-    let (mut from, mut changed, mut tries) = (0, Instant::now(), 0);
+    let file = || arguments.file.display().to_string();
+    let reader = Reader::open(&arguments.file).with_context(file).map_err(Failure::usage)?;
+    if reader.tables().metadata.started_unix_ns == 0 {
+        return Err(Failure::usage(anyhow!(
+            "{} does not say when it was recorded, so a server has no place for it",
+            file()
+        )));
+    }
+    let mut intervals = Intervals::new(reader, arguments.symbols.naming(arguments.no_symbolize))?;
+    let mut growth = Growth::new(intervals.refresh().with_context(file)?);
+    let mut tries = 0;
     loop {
-        if !seen.is_finished || tries > 0 {
+        let is_over = intervals.is_over() || growth.is_silent();
+        if !is_over || tries > 0 {
             let pause = if tries > 0 { arguments.every.min(RETRY) } else { arguments.every };
             std::thread::sleep(pause.max(SHORTEST));
+            growth.note(intervals.refresh().with_context(file)?);
         }
-        let now = State::of(&arguments.file)?;
-        if now.length != seen.length {
-            changed = Instant::now();
-        }
-        let is_over = now.is_finished || changed.elapsed() > SILENCE;
-        seen = now;
-        let until = if is_over { u64::MAX } else { seen.last.saturating_sub(1) };
-        if until > from {
-            match send(arguments, &name, seen.started_unix_ns, from, until) {
-                Ok(()) => (from, tries) = (until, 0),
+        let is_over = intervals.is_over() || growth.is_silent();
+        let (from, until) = intervals.span();
+        if until > from || is_over {
+            match send(arguments, &name, &mut intervals) {
+                Ok(()) => {
+                    intervals.accept();
+                    tries = 0;
+                }
                 Err(error) if error.is_final || tries == TRIES => {
                     return Err(Failure::new(FAILED, error.reason));
                 }
-                // What was not taken is part of the next span.
+                // What was not taken is part of the next interval.
                 Err(error) => {
                     message::warning(&format!(
                         "{:#}. It is tried again with the next interval.",
@@ -109,11 +118,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
                 }
             }
         }
-        if is_over && from == u64::MAX {
+        if is_over && tries == 0 {
             break;
         }
     }
-    if !seen.is_finished {
+    if !intervals.is_over() {
         message::warning(
             "the capture has no end, and nothing was added to it for a while: its recorder is gone",
         );
@@ -121,31 +130,26 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a capture is like at a moment.
-struct State {
+/// How far a capture has grown, and when it last did.
+struct Growth {
     length: u64,
-    is_finished: bool,
-    started_unix_ns: u64,
-    /// Time of its last event that is in it, nanoseconds since its beginning.
-    last: u64,
+    changed: Instant,
 }
 
-impl State {
-    fn of(file: &Path) -> Result<State, Failure> {
-        let reader =
-            Reader::open(file).with_context(|| file.display().to_string()).map_err(Failure::usage)?;
-        let chunks = reader.index();
-        Ok(State {
-            length: chunks.last().map_or(0, |chunk| chunk.offset + chunk.length()),
-            is_finished: reader.tables().summary.is_some(),
-            started_unix_ns: reader.tables().metadata.started_unix_ns,
-            last: chunks
-                .iter()
-                .filter_map(|chunk| chunk.times())
-                .map(|times| *times.end())
-                .max()
-                .unwrap_or(0),
-        })
+impl Growth {
+    fn new(length: u64) -> Growth {
+        Growth { length, changed: Instant::now() }
+    }
+
+    fn note(&mut self, length: u64) {
+        if length != self.length {
+            *self = Growth::new(length);
+        }
+    }
+
+    /// True when nobody has written for so long that nobody will.
+    fn is_silent(&self) -> bool {
+        self.changed.elapsed() > SILENCE
     }
 }
 
@@ -156,20 +160,16 @@ struct NotSent {
     is_final: bool,
 }
 
-/// Sends what was allocated in a span, and what was held at its end.
-fn send(arguments: &Arguments, name: &Name, started: u64, from: u64, until: u64) -> Result<(), NotSent> {
-    let end = if until == u64::MAX { Anchor::End } else { Anchor::Time(until) };
-    let begin = if from == 0 { Anchor::Start } else { Anchor::Time(from) };
-    let (begin, end) = (When::from(begin), When::from(end));
-    let mut until = until;
+/// Sends what was allocated in an interval, and what was held at its end.
+fn send(arguments: &Arguments, name: &Name, intervals: &mut Intervals) -> Result<(), NotSent> {
+    let (from, until) = intervals.span();
+    let started = intervals.started_unix_ns();
+    let seconds = |time: u64| started.saturating_add(time) / 1_000_000_000;
+    // Servers take no span of nothing.
+    let span = (seconds(from), seconds(until).max(seconds(from) + 1));
+    let profile = profile(&intervals.interval()).map_err(|reason| NotSent { reason, is_final: true })?;
     // What is held may be told twice, if the second upload fails and both are repeated; what was allocated may not.
-    for (about, part) in [(About::Held, Part::At(end.clone())), (About::Allocated, Part::Range(begin, end))] {
-        let (profile, last) =
-            profile(arguments, part).map_err(|reason| NotSent { reason, is_final: true })?;
-        until = until.min(last);
-        let seconds = |time: u64| started.saturating_add(time) / 1_000_000_000;
-        // Servers take no span of nothing.
-        let span = (seconds(from), seconds(until).max(seconds(from) + 1));
+    for about in [About::Held, About::Allocated] {
         let upload = Upload::new(&arguments.to, name, span, about, &profile);
         debug!("{} with {} bytes", upload.url, upload.body.len());
         post(arguments, upload)?;
@@ -177,16 +177,13 @@ fn send(arguments: &Arguments, name: &Name, started: u64, from: u64, until: u64)
     Ok(())
 }
 
-/// A part of the capture as a profile, and when the capture ends.
-fn profile(arguments: &Arguments, part: Part) -> anyhow::Result<(Vec<u8>, u64)> {
-    let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let mut moments = Moments::open(&arguments.file)?;
-    let counted = moments.profile(&Query::of(part))?;
-    let loaded = moments.show(counted, naming);
+/// An interval as pprof has it.
+fn profile(interval: &Loaded) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     let options = ExportOptions { metric: Metric::Bytes, ..ExportOptions::new(Format::Pprof) };
-    viewer::export(&mut out, &loaded, &Recorded::new(&arguments.file), &options)?;
-    Ok((out, loaded.duration_ns()))
+    // The format has no events.
+    viewer::export(&mut out, interval, &Vec::new(), &options)?;
+    Ok(out)
 }
 
 fn post(arguments: &Arguments, upload: Upload) -> Result<(), NotSent> {

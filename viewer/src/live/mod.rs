@@ -13,6 +13,7 @@
 
 mod figures;
 mod follower;
+mod intervals;
 mod ledger;
 mod namer;
 mod order;
@@ -21,5 +22,6 @@ mod shown;
 
 pub use figures::{Change, Figures};
 pub use follower::Follower;
+pub use intervals::Intervals;
 pub use order::Order;
 pub use reading::{Live, Reading, Row};

@@ -18,7 +18,7 @@ mod strings;
 
 use super::CREATOR;
 use super::protobuf::Message;
-use crate::analysis::{Amount, Cost, Metric, Site, call_of};
+use crate::analysis::{Amount, Cost, Metric, Site, Span, call_of};
 use crate::loaded::Loaded;
 use capture::{SizeUnit, Tables};
 use flate2::Compression;
@@ -112,8 +112,17 @@ impl<W: Write> Writer<'_, W> {
         let message = &mut self.message;
         message.int(field::DEFAULT_SAMPLE_TYPE, default).message(field::PERIOD_TYPE, &period);
         message.uint(field::PERIOD, metadata.sample_interval.max(1)).ints(field::COMMENT, comments);
-        message.uint(field::TIME_NANOS, metadata.started_unix_ns);
-        message.uint(field::DURATION_NANOS, self.loaded.duration_ns());
+        let (begin, end) = match self.loaded.profile.span {
+            Span::Whole => (0, self.loaded.duration_ns()),
+            // What is held is held for no time.
+            Span::At(at) => (at.time, at.time),
+            Span::Range { from, to } => (from.time, to.time),
+        };
+        // Of a capture that does not say when it was made, nothing happened at a known time.
+        let at =
+            if metadata.started_unix_ns == 0 { 0 } else { metadata.started_unix_ns.saturating_add(begin) };
+        message.uint(field::TIME_NANOS, at);
+        message.uint(field::DURATION_NANOS, end.saturating_sub(begin));
         self.flush()
     }
 
