@@ -1,6 +1,6 @@
 //! Other programs open what is exported, and find our numbers in it.
 
-use crate::harness::{Capture, Ran, World, c, copy_program, cpp, installed, record, skip, wait};
+use crate::harness::{Capture, Ran, World, c, copy_program, cpp, installed, record, skip, validator, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ fn opened(capture: &Capture, program: &str, arguments: &[&str], file: &PathBuf) 
 }
 
 fn run(capture: &Capture, program: &str, arguments: &[&str], file: &PathBuf) -> Option<Ran> {
-    if installed(program).is_none() {
+    if !Path::new(program).is_absolute() && installed(program).is_none() {
         skip(program, "not installed, so what is exported for it was not opened");
         return None;
     }
@@ -222,6 +222,67 @@ fn flame_graphs_are_well_formed() {
     opened(&capture, "node", &["--check"], &script);
 }
 
+/// Check that speedscope's own schema takes the document, and that its profiles add up to our totals.
+#[test]
+fn speedscope_takes_the_document() {
+    let capture = recorded();
+    let file = export(&capture, "speedscope", &[]);
+    let Some((node, modules)) = installed("node").zip(validator("npm/node_modules")) else {
+        return skip("speedscope", "node or scripts/validators is missing, so its schema was not asked");
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("validators/speedscope.mjs");
+    let mut command = capture.world().command(node);
+    command.arg(script).arg(modules).arg(file);
+    let ran = wait(capture.world(), command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for (profile, field) in [
+        ("peak", "peak_bytes"),
+        ("leaked", "leaked_bytes"),
+        ("allocations", "allocations"),
+        ("bytes", "allocated_bytes"),
+        ("temporary", "temporary"),
+    ] {
+        let line = format!("{profile} {}", total(&capture, field));
+        assert!(ran.text().lines().any(|printed| printed == line), "{line} in {}", ran.text());
+    }
+}
+
+/// Check that the Firefox Profiler's own loader takes the document, and finds our functions and bytes in it.
+#[test]
+fn firefox_profiler_loads_the_document() {
+    let capture = recorded();
+    let file = export(&capture, "firefox", &[]);
+    let Some((node, modules)) = installed("node").zip(validator("npm/node_modules")) else {
+        return skip(
+            "profiler-cli",
+            "node or scripts/validators is missing, so it did not load the document",
+        );
+    };
+    let ask = |arguments: &[&str]| {
+        let mut command = capture.world().command(&node);
+        command.arg(modules.join("@firefox-devtools/profiler-cli/dist/profiler-cli.js")).args(arguments);
+        // It keeps what was loaded in a process of its own, which is found by a file below home.
+        command.env("HOME", capture.world().folder());
+        wait(capture.world(), command)
+    };
+    let loaded = ask(&["load", file.to_str().expect("a temporary folder has a plain name")]);
+    let (functions, meta) = (ask(&["thread", "functions", "--json"]), ask(&["profile", "info", "--json"]));
+    let stopped = ask(&["stop"]);
+    assert_eq!((loaded.code, stopped.code), (0, 0), "{}{}", loaded.stderr, stopped.stderr);
+    let functions: Value = serde_json::from_slice(&functions.stdout).expect("it is JSON");
+    assert_eq!(functions["callTreeSummaryStrategy"], "native-allocations");
+    let functions = functions["functions"].as_array().expect("a list of functions");
+    let bytes = functions.iter().filter_map(|function| function["selfSamples"].as_i64()).sum::<i64>();
+    assert_eq!(bytes, total(&capture, "allocated_bytes"));
+    assert!(functions.iter().any(|function| function["name"] == "main"), "{functions:?}");
+    let meta: Value = serde_json::from_slice(&meta.stdout).expect("it is JSON");
+    let process = &meta["processes"][0];
+    assert_eq!(
+        (&process["name"], &process["counters"][0]["name"]),
+        (&"mixed_calls".into(), &"malloc".into())
+    );
+}
+
 /// Check that the sums of formats for scripts are our totals, each read by what reads that format.
 #[test]
 fn scripts_find_our_totals() {
@@ -237,7 +298,9 @@ fn scripts_find_our_totals() {
         assert!(folded.lines().all(|line| line.starts_with("mixed_calls;")), "{folded}");
     }
     let folded = export(&capture, "folded", &["--metric", "bytes"]);
-    if let Some(drawn) = opened(&capture, "inferno-flamegraph", &[], &folded) {
+    let inferno = validator("bin/inferno-flamegraph");
+    let inferno = inferno.as_ref().and_then(|path| path.to_str()).unwrap_or("inferno-flamegraph");
+    if let Some(drawn) = opened(&capture, inferno, &[], &folded) {
         assert!(drawn.contains("<svg") && drawn.contains("main"), "inferno draws the stacks");
     }
     let speedscope = std::fs::read(export(&capture, "speedscope", &[])).expect("it was written");
@@ -359,6 +422,9 @@ fn tables_have_our_totals_in_parquet() {
         let python = |script: &str| {
             let mut command = capture.world().command("python3");
             command.args(["-c", script]);
+            if let Some(modules) = validator("python") {
+                command.env("PYTHONPATH", modules);
+            }
             wait(capture.world(), command)
         };
         if installed("python3").is_none() || python(&format!("import {module}")).code != 0 {

@@ -20,6 +20,14 @@ pub(crate) fn build_folder() -> PathBuf {
     profile_folder().join("end-to-end")
 }
 
+/// A part of what `scripts/validators` has got to check exports with, if it is there.
+pub(crate) fn validator(part: &str) -> Option<PathBuf> {
+    let profile = profile_folder();
+    // With --target there is a folder more.
+    let mut places = profile.ancestors().skip(1).take(2).map(|folder| folder.join("validators").join(part));
+    places.find(|place| place.exists())
+}
+
 /// The folder of the profile that this executable was built with.
 fn profile_folder() -> PathBuf {
     let executable = std::env::current_exe().expect("/proc is mounted");
