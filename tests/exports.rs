@@ -470,7 +470,12 @@ fn redacted_copy_tells_nothing_of_its_user() {
         tool.arg(file);
         serde_json::from_slice::<Value>(&wait(capture.world(), tool).stdout).expect("info is JSON")
     };
-    assert_eq!(info(&copy)["totals"], capture.info()["totals"]);
+    // Times are rounded when they are stored, those of the copy twice.
+    let numbers = |mut info: Value| {
+        info["totals"].as_object_mut().expect("totals are named").remove("peak_time_ns");
+        info["totals"].take()
+    };
+    assert_eq!(numbers(info(&copy)), numbers(capture.info()));
 }
 
 /// All chunks of a capture, unpacked as its format's document has them, as text.
