@@ -3,6 +3,18 @@
 use crate::harness::{bench, record};
 use serde_json::Value;
 
+/// Check that the program of first allocations tells what they took, recorded, and that each of its threads was.
+#[test]
+fn first_allocations_are_told() {
+    let (ran, capture) = record(bench("first").build()).args(["50"]).succeed();
+    let told: Vec<f64> = ["median ", "p99 ", "most "]
+        .iter()
+        .filter_map(|what| ran.text().lines().find_map(|line| line.strip_prefix(what)?.parse().ok()))
+        .collect();
+    assert!(told.len() == 3 && told[0] > 0.0 && told.is_sorted(), "{}", ran.text());
+    assert_eq!(capture.row_of_size(24).number("allocations"), 50);
+}
+
 /// Check that each program does the allocations that it claims, from as many stacks as it is named after, and tells
 /// what they took.
 #[test]
