@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# What looking at a large recording costs, with heaptrack's program on its own recording of the same program beside it.
+
+# Prints a row: WHAT COMMAND...
+looked() {
+    local what=$1 seconds memory="" TIMEFORMAT=%R
+    shift
+    # Pages of the file that the system has not written yet are not the reader's.
+    sync
+    if [[ $(type -P time) ]]; then
+        command time -f '%e %M' -o looked "$@" >/dev/null 2>&1
+    else
+        { time "$@" >/dev/null 2>&1; } 2>looked
+    fi
+    read -r seconds memory <looked || true
+    printf '| %s | %s | %s |\n' "$what" "$seconds" "${memory:+$((memory / 1024))}"
+}
+
+# looks [PAIRS]: allocations from 8,192 stacks, each freed at once.
+looks() {
+    local pairs=${1:-50000000} file cache=$bench_folder/cache
+    export XDG_CACHE_HOME=$cache
+    recorded "$bench_folder/tree" 20 8192 $((pairs / 8192)) >/dev/null
+    "$memprof" info --no-symbolize --no-cache capture | grep -E '^  (events|distinct|different|duration) '
+    printf 'capture: %s MB' "$(megabytes capture)"
+    file=""
+    if [[ $has_heaptrack ]]; then
+        raw_by_heaptrack "$bench_folder/tree" 20 8192 $((pairs / 8192)) >/dev/null
+        file=$(ls raw*)
+        printf ', heaptrack --raw: %s MB' "$(megabytes "$file")"
+    fi
+    printf '\n\n| | seconds | memory, MiB |\n|---|---|---|\n'
+    looked 'first look (`report`)' "$memprof" report capture
+    looked 'later looks' "$memprof" report capture
+    looked '`report --at 50%`' "$memprof" report capture --at 50%
+    looked '`report --at peak`' "$memprof" report capture --at peak
+    looked '`diff --from 30% --to 70%`' "$memprof" diff capture --from 30% --to 70%
+    if [[ $file ]]; then
+        looked '`heaptrack_interpret`' sh -c "zstd -dc '$file' | $(interpreter) | zstd -q -f -o interpreted.zst"
+        looked '`heaptrack_print`' heaptrack_print interpreted.zst
+    fi
+}
+
+megabytes() { stat -c %s "$1" | awk '{ printf "%.1f", $1 / 1e6 }'; }
+
+# heaptrack's second half, where its package puts it.
+interpreter() { find /usr/lib /usr/libexec -name heaptrack_interpret -type f 2>/dev/null | head -1; }
