@@ -51,6 +51,7 @@ mod counter;
 mod events;
 mod fault;
 mod meta;
+mod numbered;
 mod sample;
 mod stacks;
 mod tracepoint;
@@ -73,6 +74,9 @@ mod source;
 
 #[doc(hidden)]
 pub mod fuzzing;
+
+#[cfg(test)]
+mod document;
 
 pub use aggregate::{FigureKind, SumKind};
 pub use atomic::AtomicFile;

@@ -2,6 +2,7 @@
 
 use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
+use crate::numbered::numbered;
 use crate::tracepoint::{TraceSummary, Tracepoint};
 use serde::{Deserialize, Serialize};
 
@@ -187,89 +188,59 @@ pub enum Frame {
     Pseudo(Pseudo),
 }
 
-/// Frames that are not code: innermost, the function that was called when it was not plain `malloc`; outermost,
-/// why the stack does not reach the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Pseudo {
-    /// `calloc`.
-    Calloc = 1,
-    /// `realloc`.
-    Realloc = 2,
-    /// `reallocarray`.
-    Reallocarray = 3,
-    /// `posix_memalign`.
-    PosixMemalign = 4,
-    /// `aligned_alloc`.
-    AlignedAlloc = 5,
-    /// `memalign`.
-    Memalign = 6,
-    /// `valloc`.
-    Valloc = 7,
-    /// `pvalloc`.
-    Pvalloc = 8,
-    /// `operator new`.
-    New = 9,
-    /// `operator new[]`.
-    NewArray = 10,
-    /// `operator new` with an alignment.
-    NewAligned = 11,
-    /// `operator new[]` with an alignment.
-    NewArrayAligned = 12,
-    /// `memprof_report_alloc`, by which a program tells of a block in a pool of its own.
-    ReportAlloc = 13,
-    /// `memprof_report_realloc`.
-    ReportRealloc = 14,
-    /// `mmap`.
-    Mmap = 20,
-    /// `mremap`.
-    Mremap = 21,
-    /// `brk` or `sbrk`.
-    Brk = 22,
-    /// The depth limit cut the outer frames off.
-    Truncated = 40,
-    /// No unwind information for the outermost frame shown.
-    NoUnwindInfo = 41,
-    /// The chain broke: unreadable memory, or a stack pointer that did not rise.
-    Broken = 42,
-    /// The stash of stacks was full.
-    StashFull = 43,
-    /// The agent could not take a stack at this moment.
-    NotTaken = 44,
+numbered! {
+    /// Frames that are not code: innermost, the function that was called when it was not plain `malloc`; outermost,
+    /// why the stack does not reach the root.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Pseudo: u8 {
+        /// `calloc`.
+        Calloc = 1,
+        /// `realloc`.
+        Realloc = 2,
+        /// `reallocarray`.
+        Reallocarray = 3,
+        /// `posix_memalign`.
+        PosixMemalign = 4,
+        /// `aligned_alloc`.
+        AlignedAlloc = 5,
+        /// `memalign`.
+        Memalign = 6,
+        /// `valloc`.
+        Valloc = 7,
+        /// `pvalloc`.
+        Pvalloc = 8,
+        /// `operator new`.
+        New = 9,
+        /// `operator new[]`.
+        NewArray = 10,
+        /// `operator new` with an alignment.
+        NewAligned = 11,
+        /// `operator new[]` with an alignment.
+        NewArrayAligned = 12,
+        /// `memprof_report_alloc`, by which a program tells of a block in a pool of its own.
+        ReportAlloc = 13,
+        /// `memprof_report_realloc`.
+        ReportRealloc = 14,
+        /// `mmap`.
+        Mmap = 20,
+        /// `mremap`.
+        Mremap = 21,
+        /// `brk` or `sbrk`.
+        Brk = 22,
+        /// The depth limit cut the outer frames off.
+        Truncated = 40,
+        /// No unwind information for the outermost frame shown.
+        NoUnwindInfo = 41,
+        /// The chain broke: unreadable memory, or a stack pointer that did not rise.
+        Broken = 42,
+        /// The stash of stacks was full.
+        StashFull = 43,
+        /// The agent could not take a stack at this moment.
+        NotTaken = 44,
+    }
 }
 
 impl Pseudo {
-    /// All of them.
-    pub const ALL: [Pseudo; 22] = [
-        Pseudo::Calloc,
-        Pseudo::Realloc,
-        Pseudo::Reallocarray,
-        Pseudo::PosixMemalign,
-        Pseudo::AlignedAlloc,
-        Pseudo::Memalign,
-        Pseudo::Valloc,
-        Pseudo::Pvalloc,
-        Pseudo::New,
-        Pseudo::NewArray,
-        Pseudo::NewAligned,
-        Pseudo::NewArrayAligned,
-        Pseudo::ReportAlloc,
-        Pseudo::ReportRealloc,
-        Pseudo::Mmap,
-        Pseudo::Mremap,
-        Pseudo::Brk,
-        Pseudo::Truncated,
-        Pseudo::NoUnwindInfo,
-        Pseudo::Broken,
-        Pseudo::StashFull,
-        Pseudo::NotTaken,
-    ];
-
-    /// The pseudo frame with this number in files and on the wire.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|pseudo| *pseudo as u8 == number)
-    }
-
     /// Text shown to people.
     pub fn label(self) -> &'static str {
         match self {

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use capture::{Action, ChunkKind, Event, Frame, Metadata, NodeId, Process, Summary, Thread, VERSION, Writer};
 
+use crate::{fixture, hand};
+
 const DOCUMENT: &str = include_str!("../FORMAT.md");
 
 /// The recording of the document's example: one thread allocates a block and frees it.
@@ -49,6 +51,23 @@ fn worked_example_has_these_bytes() {
         writeln!(listing, "{:03x}  {}", offset * 16, bytes.join(" ")).unwrap();
     }
     assert!(documented == written, "the document's example differs from what is written:\n{listing}");
+}
+
+/// Check that chunks of columns have as many as the document's table of them has rows.
+#[test]
+fn columns_are_those_of_the_document() {
+    for chunk in hand::chunks(&fixture::file()) {
+        let kind = ChunkKind::from_number(chunk.kind).unwrap();
+        // The columns of lined events are told where those of events are.
+        let documented = if kind == ChunkKind::LinedEvents { ChunkKind::Events } else { kind };
+        let heading = format!("\n### {} {documented:?}\n", documented as u16);
+        let (_, section) = DOCUMENT.split_once(&heading).unwrap();
+        let Some((_, table)) = section.split("\n### ").next().unwrap().split_once("\n| | column |") else {
+            continue;
+        };
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|')).count();
+        assert_eq!(usize::from(chunk.payload[0]), rows, "{kind:?}");
+    }
 }
 
 /// Check that the document is of the version that is written, and has a section for each kind of chunk by its number.

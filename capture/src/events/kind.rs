@@ -9,81 +9,49 @@
 
 use crate::error::Malformed;
 use crate::event::{Action, ReallocOutcome};
+use crate::numbered::numbered;
 use crate::varint;
 
-/// Number of a kind of event in files. Kinds from 8 on keep everything they have in one length-prefixed record, and
-/// all that later versions add are such, so a reader skips those it does not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    Alloc = 0,
-    Free = 1,
-    AlignedAlloc = 2,
-    TracedFree = 3,
-    ReallocBegin = 4,
-    ReallocBlock = 5,
-    ReallocFailed = 6,
-    ReallocFreed = 7,
-    Map = 8,
-    MapInHook = 9,
-    Unmap = 10,
-    UnmapFailed = 11,
-    Remap = 12,
-    Break = 13,
-    ProcessStart = 14,
-    ProcessEnd = 15,
-    ThreadStart = 16,
-    ThreadEnd = 17,
-    GapBegin = 18,
-    GapEnd = 19,
-    Fork = 20,
-    Unsampled = 21,
-    Pause = 22,
-    Resume = 23,
-    PoolAlloc = 24,
-    PoolFree = 25,
-    PoolRealloc = 26,
-    Mark = 27,
-    Sum = 28,
-    Figure = 29,
-    Snapshot = 30,
+numbered! {
+    /// Number of a kind of event in files. Kinds from 8 on keep everything they have in one length-prefixed record, and
+    /// all that later versions add are such, so a reader skips those it does not know.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Kind: u8 {
+        Alloc = 0,
+        Free = 1,
+        AlignedAlloc = 2,
+        TracedFree = 3,
+        ReallocBegin = 4,
+        ReallocBlock = 5,
+        ReallocFailed = 6,
+        ReallocFreed = 7,
+        Map = 8,
+        MapInHook = 9,
+        Unmap = 10,
+        UnmapFailed = 11,
+        Remap = 12,
+        Break = 13,
+        ProcessStart = 14,
+        ProcessEnd = 15,
+        ThreadStart = 16,
+        ThreadEnd = 17,
+        GapBegin = 18,
+        GapEnd = 19,
+        Fork = 20,
+        Unsampled = 21,
+        Pause = 22,
+        Resume = 23,
+        PoolAlloc = 24,
+        PoolFree = 25,
+        PoolRealloc = 26,
+        Mark = 27,
+        Sum = 28,
+        Figure = 29,
+        Snapshot = 30,
+    }
 }
 
 impl Kind {
-    const ALL: [Kind; 31] = [
-        Kind::Alloc,
-        Kind::Free,
-        Kind::AlignedAlloc,
-        Kind::TracedFree,
-        Kind::ReallocBegin,
-        Kind::ReallocBlock,
-        Kind::ReallocFailed,
-        Kind::ReallocFreed,
-        Kind::Map,
-        Kind::MapInHook,
-        Kind::Unmap,
-        Kind::UnmapFailed,
-        Kind::Remap,
-        Kind::Break,
-        Kind::ProcessStart,
-        Kind::ProcessEnd,
-        Kind::ThreadStart,
-        Kind::ThreadEnd,
-        Kind::GapBegin,
-        Kind::GapEnd,
-        Kind::Fork,
-        Kind::Unsampled,
-        Kind::Pause,
-        Kind::Resume,
-        Kind::PoolAlloc,
-        Kind::PoolFree,
-        Kind::PoolRealloc,
-        Kind::Mark,
-        Kind::Sum,
-        Kind::Figure,
-        Kind::Snapshot,
-    ];
-
     pub(super) fn of(action: &Action) -> Self {
         match *action {
             Action::Alloc { alignment: 0, .. } => Kind::Alloc,
@@ -118,10 +86,6 @@ impl Kind {
             Action::Figure { .. } => Kind::Figure,
             Action::Snapshot => Kind::Snapshot,
         }
-    }
-
-    pub(super) fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
     }
 }
 
@@ -163,15 +127,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Check that the table of kinds has each number at its own place, so that lookups by position are right.
-    #[test]
-    fn kinds_lie_at_their_numbers() {
-        for (position, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, position);
-        }
-        assert_eq!(Kind::from_number(31), None);
-    }
 
     /// Check that the picture above is what is written and read.
     #[test]

@@ -15,6 +15,8 @@ mod tests;
 pub(crate) use bounds::Bounds;
 pub(crate) use decode::{Coding, Decoder};
 pub(crate) use encode::Encoder;
+#[cfg(test)]
+pub(crate) use kind::Kind;
 
 /// The columns in file order. What each holds, with examples, is in `FORMAT.md`.
 #[derive(Clone, Copy)]

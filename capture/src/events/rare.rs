@@ -160,13 +160,13 @@ impl Places {
             },
             Kind::Mark => Action::Mark { mark: bounds.mark(varint::take(record)?)? },
             Kind::Sum => {
-                let kind = SumKind::from_number(varint::take(record)?);
+                let kind = SumKind::of(varint::take(record)?);
                 self.stack = varint::take_delta(record, self.stack)?;
                 let stack = bounds.stack(self.stack)?;
                 Action::Sum { kind, stack, blocks: varint::take(record)?, bytes: varint::take(record)? }
             }
             Kind::Figure => Action::Figure {
-                kind: FigureKind::from_number(varint::take(record)?),
+                kind: FigureKind::of(varint::take(record)?),
                 value: varint::take_delta(record, 0)?,
             },
             Kind::Snapshot => Action::Snapshot,

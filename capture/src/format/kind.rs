@@ -1,73 +1,53 @@
 //! Kinds of chunks.
 
-/// What a chunk holds. Numbers not listed here are skipped and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-pub enum ChunkKind {
-    /// One [`crate::Metadata`]; the first chunk.
-    Metadata = 1,
-    /// Rows of the string table.
-    Strings = 2,
-    /// Rows of the module table.
-    Modules = 3,
-    /// Rows of the frame table.
-    Frames = 4,
-    /// Rows of the node table.
-    Nodes = 5,
-    /// New and changed rows of the process table.
-    Processes = 6,
-    /// New and changed rows of the thread table.
-    Threads = 7,
-    /// Names of frames.
-    Symbols = 8,
-    /// Events, as format 1.0 has them.
-    Events = 9,
-    /// One [`crate::Summary`].
-    Summary = 10,
-    /// Where the chunks since the last index are.
-    Index = 11,
-    /// Events whose times are stored as lines.
-    LinedEvents = 12,
-    /// Rows of the table of marks.
-    Marks = 13,
-    /// New and changed rows of the task table.
-    Tasks = 20,
-    /// Samples of the processors.
-    Samples = 21,
-    /// Counters over time.
-    Counters = 22,
-    /// Page faults.
-    Faults = 23,
-    /// Rows of the table of tracepoints.
-    Tracepoints = 24,
-    /// Hits of tracepoints.
-    Hits = 25,
+use crate::numbered::numbered;
+
+numbered! {
+    /// What a chunk holds. Numbers not listed here are skipped and counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ChunkKind: u16 {
+        /// One [`crate::Metadata`]; the first chunk.
+        Metadata = 1,
+        /// Rows of the string table.
+        Strings = 2,
+        /// Rows of the module table.
+        Modules = 3,
+        /// Rows of the frame table.
+        Frames = 4,
+        /// Rows of the node table.
+        Nodes = 5,
+        /// New and changed rows of the process table.
+        Processes = 6,
+        /// New and changed rows of the thread table.
+        Threads = 7,
+        /// Names of frames.
+        Symbols = 8,
+        /// Events, as format 1.0 has them.
+        Events = 9,
+        /// One [`crate::Summary`].
+        Summary = 10,
+        /// Where the chunks since the last index are.
+        Index = 11,
+        /// Events whose times are stored as lines.
+        LinedEvents = 12,
+        /// Rows of the table of marks.
+        Marks = 13,
+        /// New and changed rows of the task table.
+        Tasks = 20,
+        /// Samples of the processors.
+        Samples = 21,
+        /// Counters over time.
+        Counters = 22,
+        /// Page faults.
+        Faults = 23,
+        /// Rows of the table of tracepoints.
+        Tracepoints = 24,
+        /// Hits of tracepoints.
+        Hits = 25,
+    }
 }
 
 impl ChunkKind {
-    /// All of them.
-    pub const ALL: [ChunkKind; 19] = [
-        ChunkKind::Metadata,
-        ChunkKind::Strings,
-        ChunkKind::Modules,
-        ChunkKind::Frames,
-        ChunkKind::Nodes,
-        ChunkKind::Processes,
-        ChunkKind::Threads,
-        ChunkKind::Symbols,
-        ChunkKind::Events,
-        ChunkKind::Summary,
-        ChunkKind::Index,
-        ChunkKind::LinedEvents,
-        ChunkKind::Marks,
-        ChunkKind::Tasks,
-        ChunkKind::Samples,
-        ChunkKind::Counters,
-        ChunkKind::Faults,
-        ChunkKind::Tracepoints,
-        ChunkKind::Hits,
-    ];
-
     /// True of both kinds of chunks that hold events.
     pub fn holds_events(self) -> bool {
         matches!(self, ChunkKind::Events | ChunkKind::LinedEvents)
@@ -78,10 +58,5 @@ impl ChunkKind {
         let is_reading =
             matches!(self, ChunkKind::Samples | ChunkKind::Counters | ChunkKind::Faults | ChunkKind::Hits);
         !self.holds_events() && !is_reading && self != ChunkKind::Index
-    }
-
-    /// The kind with this number.
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
     }
 }

@@ -112,7 +112,7 @@ mod tests {
         fn last_mapping_counts(maps in prop::collection::vec((0..40_u64, 0..20_u64, 0..5_u8), 0..40)) {
             let (mut regions, mut single) = (Regions::default(), [Region::Unknown; 64]);
             for (start, length, kind) in maps {
-                let region = Region::from_number(kind);
+                let region = Region::from_number(kind).unwrap_or_default();
                 regions.map(start, start + length, region);
                 single[start as usize..(start + length) as usize].fill(region);
             }
