@@ -31,6 +31,7 @@ mod deaths;
 mod long_recordings;
 mod namespaces;
 mod overload;
+mod own_memory;
 mod services;
 mod signals;
 mod streams;
