@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// Longest time between two looks at them while `/proc` is read.
+const LOOK: Duration = Duration::from_millis(10);
 /// Batches that wait for the writer, which may look for them once a second.
 const QUEUE: usize = 64;
 /// Shortest time between two of them: busy rings wake us a hundred times a second, each time for a few samples.
@@ -171,8 +173,7 @@ impl Round {
     fn run(mut self, alarm: &Alarm, stop: &AtomicBool) -> Sampled {
         self.times.measure(&self.clock);
         if matches!(self.state.options.scope, Scope::Recorded | Scope::System) {
-            // The events count already: what begins from now on tells of itself.
-            self.state.tasks.look_around(&mut self.state.files, &mut self.state.batch);
+            self.look_around();
         }
         loop {
             let is_last = stop.load(Ordering::Acquire);
@@ -202,6 +203,20 @@ impl Round {
             self.state.files.opened.get()
         );
         sampled
+    }
+
+    /// Knows what ran before the recording. The events count already: what begins from now on tells of itself. Of a thousand
+    /// processes that takes so long that the rings would be full.
+    fn look_around(&mut self) {
+        let mut read = Instant::now();
+        for process in procfs::process::all_processes().into_iter().flatten().flatten() {
+            let State { tasks, files, batch, .. } = &mut self.state;
+            tasks.look_up(process.pid.unsigned_abs(), files, batch);
+            if read.elapsed() > LOOK {
+                self.read();
+                read = Instant::now();
+            }
+        }
     }
 
     /// Copies the rings, unless the writer is behind.

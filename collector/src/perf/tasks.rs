@@ -188,16 +188,8 @@ impl Tasks {
         self.processes.get(&pid).map_or(Region::Unknown, |process| process.regions.of(address, sp))
     }
 
-    /// Knows what ran before the recording.
-    pub(super) fn look_around(&mut self, files: &mut Files, batch: &mut Batch) {
-        let Ok(all) = procfs::process::all_processes() else { return };
-        for process in all.flatten() {
-            self.look_up(process.pid.unsigned_abs(), files, batch);
-        }
-    }
-
     /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
-    fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
+    pub(super) fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
         let (mut space, mut regions) = (Space::default(), Regions::default());
         let name = crate::process::thread_name(pid, pid);
         let mut image = Image { pid, name, ..Image::default() };

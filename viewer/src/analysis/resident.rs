@@ -53,6 +53,17 @@ pub fn processor_time(counters: &Counters, ends: &[u64]) -> Vec<i64> {
     if is_known { used.into_iter().map(|time: f64| time.round() as i64).collect() } else { Vec::new() }
 }
 
+/// The nanoseconds that each processor of the machine worked in each step, for whomever; none where nobody looked.
+pub fn busy_processors(counters: &Counters, ends: &[u64]) -> Vec<(u32, Vec<i64>)> {
+    let of_machine = counters.iter().filter(|(_, kind, ..)| *kind == CounterKind::CpuBusy);
+    let busy = of_machine.map(|(_, _, processor, series)| {
+        let mut used = vec![0.0; ends.len()];
+        series.windows(2).for_each(|pair| spread(&mut used, ends, pair[0], pair[1]));
+        (processor, used.into_iter().map(|time: f64| time.round() as i64).collect())
+    });
+    busy.collect()
+}
+
 /// Adds what a counter grew by between two points to the steps between them.
 fn spread(used: &mut [f64], ends: &[u64], from: Point, to: Point) {
     let grown = to.value.saturating_sub(from.value) as f64;
@@ -87,6 +98,17 @@ mod tests {
         let ends = || [10, 20, 30, 40, 50].into_iter();
         assert_eq!(resident(&counters, CounterKind::Rss, &[end(35), end(90)], ends()), [100, 300, 57, 57, 7]);
         assert!(resident(&Counters::default(), CounterKind::Rss, &[], ends()).is_empty());
+    }
+
+    /// Check that each processor of the machine has steps of its own, and that what it worked between two looks is spread over them.
+    #[test]
+    fn processors_are_told_apart() {
+        let mut counters = Counters::default();
+        for (time, instance, value) in [(0, 0, 0), (40, 0, 40), (0, 1, 500), (20, 1, 500), (40, 1, 510)] {
+            counters.add(&Counter { time, process: None, kind: CounterKind::CpuBusy, instance, value });
+        }
+        let busy = busy_processors(&counters, &[10, 20, 30, 40]);
+        assert_eq!(busy, [(0, vec![10, 10, 10, 10]), (1, vec![0, 0, 5, 5])]);
     }
 
     /// Check that processor time is spread between two looks, over all processes, and that its sum is kept.

@@ -60,7 +60,7 @@ impl<'a> SampleSites<'a> {
 }
 
 /// The process of each task.
-pub(super) fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
+pub fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
     if tables.tasks.is_empty() {
         return Vec::new();
     }

@@ -12,7 +12,7 @@
 
 use super::cost::Amount;
 use super::estimate::Estimator;
-use super::tracks::Track;
+use super::tracks::Beside;
 use super::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
 use capture::{Action, Ended, Event, NodeId, ProcessId, Sampling};
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub struct Timeline {
     pub buckets: Vec<Bucket>,
     /// What happened beside the heap; filled when it is shown.
     #[serde(skip)]
-    pub tracks: Vec<Track>,
+    pub beside: Beside,
     most: usize,
     /// Events before this one are of no interest but for what they leave.
     from: u64,
@@ -78,7 +78,7 @@ impl Timeline {
             start: 0,
             width: NARROWEST,
             buckets: Vec::new(),
-            tracks: Vec::new(),
+            beside: Beside::default(),
             most: most.max(2),
             from: 0,
             estimator: Estimator::new(sampling),

@@ -2,30 +2,52 @@
 
 use super::cost::Amount;
 use super::timeline::Timeline;
+use capture::ProcessId;
 
-/// One of them.
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// What is drawn.
+    pub tracks: Vec<Track>,
+    /// How long disks worked for each process, nanoseconds, longest first.
+    pub disks: Vec<(Option<ProcessId>, u64)>,
+}
+
+/// One picture of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Track {
     /// What it shows.
     pub name: String,
     /// By step, how often it came and what that stands for.
     pub steps: Vec<Amount>,
+    /// What a picture of it goes up to; none: the most that a step has.
+    pub top: Option<i64>,
 }
 
 impl Track {
     /// An empty one with as many steps as a timeline.
     pub fn new(name: impl Into<String>, timeline: &Timeline) -> Self {
-        Self { name: name.into(), steps: vec![Amount::ZERO; timeline.buckets.len()] }
+        Self { name: name.into(), steps: vec![Amount::ZERO; timeline.buckets.len()], top: None }
     }
 
     /// Adds what came at a time. What lies outside of the timeline counts for none of its steps.
     pub fn add(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
-        // A step takes its end in and leaves its beginning out, but for the first.
-        let Some(since) = time.checked_sub(timeline.start) else { return };
-        let place = usize::try_from(since.saturating_sub(1) / timeline.width.max(1)).unwrap_or(usize::MAX);
-        if let Some(step) = self.steps.get_mut(place) {
+        if let Some(step) = self.step(timeline, time) {
             *step += amount;
         }
+    }
+
+    /// Makes the step of a time as large as this, if it is smaller.
+    pub fn raise(&mut self, timeline: &Timeline, time: u64, amount: Amount) {
+        if let Some(step) = self.step(timeline, time).filter(|step| step.blocks < amount.blocks) {
+            *step = amount;
+        }
+    }
+
+    fn step(&mut self, timeline: &Timeline, time: u64) -> Option<&mut Amount> {
+        // A step takes its end in and leaves its beginning out, but for the first.
+        let since = time.checked_sub(timeline.start)?.saturating_sub(1);
+        self.steps.get_mut(usize::try_from(since / timeline.width.max(1)).ok()?)
     }
 
     /// True when nothing came.

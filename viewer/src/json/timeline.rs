@@ -23,6 +23,13 @@ struct Document<'a> {
     step_ns: u64,
     steps: Vec<Step>,
     tracks: Vec<TrackFields<'a>>,
+    disks: Vec<DiskFields>,
+}
+
+#[derive(Serialize)]
+struct DiskFields {
+    pid: Option<u32>,
+    worked_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -80,6 +87,10 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         pss_bytes: pss.get(index).copied(),
         swap_bytes: swap.get(index).copied(),
     });
+    let disks = timeline.beside.disks.iter().map(|(process, time)| {
+        let process = process.and_then(|process| loaded.tables.processes.get(process.index()));
+        DiskFields { pid: process.map(|process| process.pid), worked_ns: *time }
+    });
     let document = Document {
         head: Head::new(loaded, "timeline"),
         sample_interval: profile.sampling.map(capture::Sampling::interval),
@@ -90,7 +101,8 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         start_ns: timeline.start,
         step_ns: timeline.width,
         steps: steps.collect(),
-        tracks: timeline.tracks.iter().map(TrackFields::from).collect(),
+        tracks: timeline.beside.tracks.iter().map(TrackFields::from).collect(),
+        disks: disks.collect(),
     };
     write_document(out, &document)
 }

@@ -2,7 +2,10 @@
 
 use super::Moments;
 use super::pass::Pass;
-use crate::analysis::{Amount, Load, Profile, Span, Timeline, Track};
+use crate::analysis::{
+    Amount, Beside, Counters, Load, Outstanding, Profile, RequestPoints, Span, Timeline, Track,
+    busy_processors, owners,
+};
 use crate::open::Error;
 use crate::query::Part;
 use crate::side_index::{Building, STEPS, SideIndex};
@@ -31,15 +34,20 @@ impl Moments {
     /// Those of the file, and of moments that the capture does not have.
     pub fn timeline(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {
         let (mut timeline, profile) = self.heap_over_time(part, steps)?;
-        timeline.tracks = self.tracks(&timeline)?;
+        timeline.beside = self.beside(&timeline)?;
         Ok((timeline, profile))
     }
 
-    /// What happened beside the heap: work of the processors, and the hits of each tracepoint.
-    fn tracks(&mut self, timeline: &Timeline) -> Result<Vec<Track>, Error> {
+    /// What happened beside the heap: work of the processors, the hits of each tracepoint, and requests to disks, with how long
+    /// these worked for each process.
+    fn beside(&mut self, timeline: &Timeline) -> Result<Beside, Error> {
+        let tables = self.reader.tables();
         let mut work = Track::new("CPU samples", timeline);
-        let names = self.reader.tables().tracepoints.iter().map(|tracepoint| &tracepoint.name);
+        let names = tables.tracepoints.iter().map(|tracepoint| &tracepoint.name);
         let mut traced: Vec<Track> = names.map(|name| Track::new(name, timeline)).collect();
+        let mut requests = RequestPoints::of(tables).map(|points| Outstanding::new(points, timeline));
+        let owners = owners(tables);
+        let mut counters = Counters::default();
         let read = self.reader.for_each_samples(|samples| {
             samples.iter().for_each(|sample| work.add(timeline, sample.time, Amount::block(sample.weight)));
         });
@@ -50,11 +58,25 @@ impl Moments {
                     track
                         .into_iter()
                         .for_each(|track| track.add(timeline, hit.time, Amount::block(hit.size)));
+                    let process = owners.get(hit.task.index()).copied().flatten();
+                    requests.iter_mut().for_each(|requests| requests.add(hit, process));
                 }
             })
         });
+        let read = read.and_then(|()| {
+            self.reader.for_each_counters(|some| some.iter().for_each(|one| counters.add(one)))
+        });
         self.note_damage(read)?;
-        Ok(std::iter::once(work).filter(|work| !work.is_empty()).chain(traced).collect())
+        let (requests, disks) = requests.map(Outstanding::finish).unzip();
+        let ends: Vec<u64> = (0..timeline.buckets.len()).map(|step| timeline.end_of(step)).collect();
+        let processors = busy_processors(&counters, &ends).into_iter().map(|(processor, busy)| {
+            let steps = busy.into_iter().map(|time| Amount { blocks: time, bytes: time }).collect();
+            let top = Some(i64::try_from(timeline.width).unwrap_or(i64::MAX));
+            Track { name: format!("processor {processor}"), steps, top }
+        });
+        let work = Some(work).filter(|work| !work.is_empty());
+        let tracks = work.into_iter().chain(processors).chain(traced).chain(requests);
+        Ok(Beside { tracks: tracks.collect(), disks: disks.unwrap_or_default() })
     }
 
     fn heap_over_time(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {

@@ -12,10 +12,10 @@
 use super::escape::escape;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
-use crate::analysis::{Bucket, Profile, Timeline, Track, resident};
-use crate::format::{bytes, count, duration};
+use crate::analysis::{Bucket, Profile, Timeline, Track, process_name, resident};
+use crate::format::{bytes, count, duration, percent};
 use crate::loaded::Loaded;
-use capture::CounterKind;
+use capture::{CounterKind, ProcessId};
 use std::io::{self, Write};
 
 /// Rows of the picture.
@@ -55,8 +55,8 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let (first, last) = (duration(timeline.start), duration(timeline.end_of(steps.len().saturating_sub(1))));
     let gap = steps.len().saturating_sub(first.len() + last.len()).max(1);
     writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, format!("{first}{}{last}", " ".repeat(gap))))?;
-    for track in &timeline.tracks {
-        strip(out, track, style)?;
+    for track in &timeline.beside.tracks {
+        strip(out, track, timeline, style)?;
     }
     let sum = steps.iter().fold(Bucket::default(), |mut sum, step| {
         sum.allocated += step.allocated;
@@ -75,16 +75,46 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
         count(held.blocks),
         duration(timeline.width)
     )?;
-    of_kernel(out, loaded, timeline)
+    of_kernel(out, loaded, timeline)?;
+    of_disks(out, loaded, timeline)
 }
 
 /// One row of picture for what happened beside the heap.
-fn strip(out: &mut dyn Write, track: &Track, style: &Style) -> io::Result<()> {
+fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style) -> io::Result<()> {
     let most = track.steps.iter().map(|step| step.blocks).max().unwrap_or(0);
-    let line: String = track.steps.iter().map(|step| eighths(step.blocks, most.max(1), 1, 0)).collect();
-    let name = format!("{}, at most {} a step", escape(&track.name), count(most));
+    let top = track.top.unwrap_or(most).max(1);
+    let line: String = track.steps.iter().map(|step| eighths(step.blocks, top, 1, 0)).collect();
+    let name = escape(&track.name);
+    let name = match track.top {
+        Some(top) => {
+            let sum: i64 = track.steps.iter().map(|step| step.blocks).sum();
+            let all = top.saturating_mul(i64::try_from(timeline.buckets.len()).unwrap_or(i64::MAX));
+            format!("{name}, busy for {} of the time", percent(sum, all))
+        }
+        None => format!("{name}, at most {} a step", count(most)),
+    };
     writeln!(out, "{:>12}{}", "", style.paint(Role::Detail, name))?;
     writeln!(out, "{:>12}{}", "", style.paint(Role::Value, line.trim_end()))
+}
+
+/// For whom disks worked.
+fn of_disks(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::Result<()> {
+    if timeline.beside.disks.is_empty() {
+        return Ok(());
+    }
+    let name = |process: Option<ProcessId>| {
+        let process = process.and_then(|process| loaded.tables.processes.get(process.index()));
+        process.map_or_else(|| "others".to_owned(), process_name)
+    };
+    let each: Vec<String> = timeline
+        .beside
+        .disks
+        .iter()
+        .take(5)
+        .map(|(process, time)| format!("{} {}", escape(&name(*process)), duration(*time)))
+        .collect();
+    let more = if timeline.beside.disks.len() > 5 { " …" } else { "" };
+    writeln!(out, "disks worked for {}{more}", each.join(", "))
 }
 
 /// The most that the kernel said of the processes' memory in this time.

@@ -9,6 +9,9 @@ use crate::perf::trace::Traces;
 use perf_event_open_sys::bindings as sys;
 use std::io;
 
+/// Their rings are so many times as large as others: they come in bursts.
+const ROOM: usize = 4;
+
 impl Events {
     /// Opens them; what the kernel refuses is noted in `traces`.
     pub(super) fn add_traces(&mut self, options: CpuOptions, traces: &mut Traces, tsc: bool) {
@@ -39,7 +42,8 @@ impl Events {
                 }
             }
             let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
-            return self.open_all(options.scope, all, &processors, (layout, Ring::pages(processors.len())));
+            let pages = Ring::pages(processors.len()) * ROOM;
+            return self.open_all(options.scope, all, &processors, (layout, pages));
         }
         Err(refused)
     }

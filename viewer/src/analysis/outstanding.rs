@@ -1,0 +1,166 @@
+//! Requests to disks between their issue and their completion, and who waits for them.
+//!
+//! ```text
+//!  a: issue ├───────────┤ completion
+//!  b:           ├──────────────┤
+//!  at once    1 │   2   │  1   │       what the track shows
+//!  blame      a │ a ½ b ½  b   │       an interval is split among the requests that are open in it
+//! ```
+
+use super::cost::Amount;
+use super::timeline::Timeline;
+use super::tracks::Track;
+use capture::{Hit, ProcessId, Tables, Tracepoint, TracepointId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Requests that are open at most: the completions of some are lost.
+const MOST_OPEN: usize = 1 << 16;
+
+/// Whoever waits longer for a completion waits for one that was lost, nanoseconds.
+const LONGEST: u64 = 5_000_000_000;
+
+/// Which tracepoints tell of requests.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestPoints {
+    issue: TracepointId,
+    completion: TracepointId,
+}
+
+impl RequestPoints {
+    /// Those among a capture's; none unless both were recorded, with what belongs together, and of the whole system: a request is
+    /// completed in whatever thread the processor ran then.
+    pub fn of(tables: &Tables) -> Option<Self> {
+        let is_whole = tables.summary.as_ref().is_some_and(|summary| summary.cpu.is_system_wide);
+        if is_whole { Self::among(&tables.tracepoints) } else { None }
+    }
+
+    fn among(tracepoints: &[Tracepoint]) -> Option<Self> {
+        let place = |name: &str| {
+            let found = tracepoints.iter().position(|point| point.name == name && !point.cookie.is_empty());
+            found.map(TracepointId::from_index)
+        };
+        Some(Self { issue: place("block:block_rq_issue")?, completion: place("block:block_rq_complete")? })
+    }
+}
+
+/// Requests, as their hits come.
+#[derive(Debug)]
+pub struct Outstanding<'a> {
+    points: RequestPoints,
+    timeline: &'a Timeline,
+    /// The process of each open request and when it was issued, by its cookie.
+    open: HashMap<u64, (Option<ProcessId>, u64)>,
+    since: u64,
+    track: Track,
+    waits: BTreeMap<Option<ProcessId>, u64>,
+}
+
+impl<'a> Outstanding<'a> {
+    /// None seen yet.
+    pub fn new(points: RequestPoints, timeline: &'a Timeline) -> Self {
+        let track = Track::new("disk requests at once", timeline);
+        Self { points, timeline, open: HashMap::new(), since: 0, track, waits: BTreeMap::new() }
+    }
+
+    /// Takes the next hit of a process in; those of other tracepoints mean nothing.
+    pub fn add(&mut self, hit: &Hit, process: Option<ProcessId>) {
+        if hit.tracepoint == self.points.issue {
+            self.reach(hit.time);
+            if self.open.len() < MOST_OPEN {
+                // One that is issued again before it ends has been put back into its queue.
+                self.open.insert(hit.cookie, (process, hit.time));
+            }
+        } else if hit.tracepoint == self.points.completion {
+            self.reach(hit.time);
+            self.open.remove(&hit.cookie);
+        }
+        self.note(hit.time);
+    }
+
+    /// The most requests that were open at once in each step, and how long each process' share of them was, nanoseconds, longest
+    /// first.
+    pub fn finish(self) -> (Track, Vec<(Option<ProcessId>, u64)>) {
+        let mut waits: Vec<_> = self.waits.into_iter().collect();
+        waits.sort_by_key(|(process, time)| (std::cmp::Reverse(*time), *process));
+        (self.track, waits)
+    }
+
+    /// Lets time pass: what is open stays open up to then.
+    fn reach(&mut self, time: u64) {
+        let passed = time.saturating_sub(self.since);
+        if !self.open.is_empty() && passed > 0 {
+            let share = passed / self.open.len() as u64;
+            for (process, _) in self.open.values() {
+                *self.waits.entry(*process).or_default() += share;
+            }
+            // Whatever is open is so in every step between.
+            let first = self.since.saturating_sub(self.timeline.start) / self.timeline.width.max(1);
+            for step in first.. {
+                let begins = self.timeline.start.saturating_add(step.saturating_mul(self.timeline.width));
+                if begins >= time || step >= self.track.steps.len() as u64 {
+                    break;
+                }
+                self.note(begins.saturating_add(1).max(self.since));
+            }
+        }
+        self.open.retain(|_, (_, issued)| time.saturating_sub(*issued) <= LONGEST);
+        self.since = self.since.max(time);
+    }
+
+    /// Raises the step of a time to what is open.
+    fn note(&mut self, time: u64) {
+        let open = self.open.len() as i64;
+        self.track.raise(self.timeline, time, Amount { blocks: open, bytes: 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::watch::Instant;
+    use super::*;
+
+    fn points() -> RequestPoints {
+        let point =
+            |name: &str| Tracepoint { name: name.into(), cookie: "sector".into(), ..Tracepoint::default() };
+        let all =
+            [point("sched:sched_switch"), point("block:block_rq_complete"), point("block:block_rq_issue")];
+        RequestPoints::among(&all).unwrap()
+    }
+
+    /// Check that both tracepoints must be there, of the whole system.
+    #[test]
+    fn both_ends_are_wanted() {
+        let issue =
+            Tracepoint { name: "block:block_rq_issue".into(), cookie: "sector".into(), ..Default::default() };
+        assert!(RequestPoints::among(std::slice::from_ref(&issue)).is_none());
+        let completion = Tracepoint { name: "block:block_rq_complete".into(), ..issue.clone() };
+        let tables = Tables { tracepoints: vec![issue, completion], ..Tables::default() };
+        assert!(RequestPoints::among(&tables.tracepoints).is_some() && RequestPoints::of(&tables).is_none());
+    }
+
+    /// Check the drawing: what is open at once, in steps without a hit, too, and how intervals are split among the processes whose
+    /// requests are open; a completion that belongs to no request, and one that never ends, do no harm.
+    #[test]
+    fn intervals_are_split_among_open_requests() {
+        let from = Instant { position: 0, time: 0 };
+        let timeline = Timeline::between(from, 100_000, 10, None, Amount::ZERO).ended(100_000);
+        let mut requests = Outstanding::new(points(), &timeline);
+        let [a, b] = [Some(ProcessId(0)), Some(ProcessId(1))];
+        let (issue, completion, other) = (TracepointId(2), TracepointId(1), TracepointId(0));
+        for (time, tracepoint, cookie, process) in [
+            (5_000, completion, 99, a),
+            (10_000, issue, 1, a),
+            (12_000, other, 1, b),
+            (30_000, issue, 2, b),
+            (50_000, completion, 1, None),
+            (90_000, completion, 2, a),
+            (95_000, issue, 3, a),
+        ] {
+            requests.add(&Hit { time, tracepoint, cookie, ..Hit::default() }, process);
+        }
+        let (track, waits) = requests.finish();
+        let at_once: Vec<i64> = track.steps.iter().map(|step| step.blocks).collect();
+        assert_eq!(at_once, [1, 1, 2, 2, 2, 1, 1, 1, 1, 1]);
+        assert_eq!(waits, [(b, 50_000), (a, 30_000)]);
+    }
+}
