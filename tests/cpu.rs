@@ -211,3 +211,36 @@ fn samples_belong_to_their_program() {
     let stray = nodes.iter().filter(|node| node["parent"] == 0 && node["name"] != "known_work");
     assert!(stray.map(|node| node["total_blocks"].as_i64().unwrap_or(0)).sum::<i64>() < 60, "{nodes:#?}");
 }
+
+/// Check that stacks which were kept are unwound again to the frames of the recording, that a recording keeps none unless it is
+/// told to, and that a copy has them unless it is redacted.
+#[test]
+fn kept_stacks_give_the_same_frames_again() {
+    if !can_sample() {
+        return;
+    }
+    let program = c("known_work").flags(["-O1", "-fomit-frame-pointer"]).build();
+    let (_, capture) = record(&program).args(["200"]).options(["--keep-stacks"]).run();
+    let ran = capture.show(&["dump", "--unwind"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let samples = capture.info()["cpu"]["samples"].as_u64().expect("samples are counted");
+    assert!(samples > 100, "{samples} samples");
+    let last = ran.text().lines().last().expect("it says how it went");
+    let others: Vec<&str> = ran.text().lines().filter(|line| line.ends_with("not as recorded")).collect();
+    // Of a thread that the kernel samples before its program runs there is nothing to keep.
+    let kept = ran.text().lines().count() as u64 - 1;
+    assert!(kept * 10 > samples * 9, "{kept} of {samples} samples have their stacks");
+    assert_eq!(last, format!("{kept} stacks, {kept} as recorded"), "{others:#?}");
+    let copied = |options: &[&str], file: &str| {
+        let copy = ["export", "--no-symbolize", "--format", "memprof", "-o", file];
+        let ran = capture.show(&[&copy, options].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut tool = capture.world().tool(["dump", "--unwind", file]);
+        tool.current_dir(capture.world().folder());
+        wait(capture.world(), tool).text().lines().last().expect("it says how it went").to_owned()
+    };
+    assert_eq!(copied(&[], "whole.memprof"), last);
+    assert!(copied(&["--redact"], "redacted.memprof").contains("no stack was kept"));
+    let (_, without) = record(&program).args(["50"]).run();
+    assert!(without.show(&["dump", "--unwind"]).text().contains("--keep-stacks"));
+}

@@ -11,8 +11,8 @@ use serde_reflection::{
 use crate::aggregate::{FigureKind, SumKind};
 use crate::events::Kind as EventKind;
 use crate::{
-    ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, Summary,
-    Symbolized, Task, TaskId, Thread, ThreadId, Tracepoint,
+    ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, StackCopy,
+    Summary, Symbolized, Task, TaskId, Thread, ThreadId, Tracepoint,
 };
 
 const DOCUMENT: &str = include_str!("../FORMAT.md");
@@ -111,6 +111,7 @@ fn registry() -> Registry {
     trace::<Mark>(&mut tracer, &samples);
     trace::<Task>(&mut tracer, &samples);
     trace::<Tracepoint>(&mut tracer, &samples);
+    trace::<StackCopy>(&mut tracer, &samples);
     trace::<(ProcessId, ThreadId, TaskId, MarkId)>(&mut tracer, &samples);
     tracer.registry().unwrap_or_else(|error| panic!("{}", error.explanation()))
 }
@@ -168,6 +169,7 @@ fn fields_are_those_of_the_document() {
         ("### 13 Marks", "Mark", false),
         ("### 20 Tasks", "Task", true),
         ("### 24 Tracepoints", "Tracepoint", false),
+        ("### 26 Copies", "StackCopy", false),
     ] {
         let ContainerFormat::Struct(fields) = &all[record] else { panic!("{record} is a struct") };
         let id = has_id.then(|| "id u32".to_owned());

@@ -65,6 +65,11 @@ fn check_readings(reader: &Reader<&[u8]>) {
             assert!(hit.tracepoint.index() < tables.tracepoints.len(), "tracepoints of hits are in range");
         }
     });
+    let _either = reader.for_each_stack_copy(|copy| {
+        assert!(copy.sample < reader.sample_count(), "samples of copied stacks are in range");
+        let mut modules = copy.code.iter().filter_map(|code| Some(code.module?.index()));
+        assert!(modules.all(|module| module < tables.modules.len()), "modules of copied stacks are in range");
+    });
     let _either = reader.for_each_counters(|counters| {
         let mut owners = counters.iter().filter_map(|counter| counter.process);
         assert!(

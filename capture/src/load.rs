@@ -59,6 +59,7 @@ impl Loader {
                 | ChunkKind::Samples
                 | ChunkKind::Counters
                 | ChunkKind::Faults
+                | ChunkKind::Copies
                 | ChunkKind::Hits,
             )
             | None => {}

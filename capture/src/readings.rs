@@ -1,4 +1,4 @@
-//! Reads samples, counters, page faults and hits of tracepoints, a chunk at a time.
+//! Reads samples and what they were unwound from, counters, page faults and hits of tracepoints, a chunk at a time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
@@ -9,6 +9,7 @@ use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
 use crate::source::ReadAt;
+use crate::stack_copy::{StackCopy, take_copy};
 use crate::tracepoint::{Hit, take_hits};
 
 impl<S: ReadAt> Reader<S> {
@@ -72,6 +73,20 @@ impl<S: ReadAt> Reader<S> {
         self.for_each_chunk(ChunkKind::Hits, |header, payload| {
             visit(&take_hits(payload, header.records as usize, bounds, known)?);
             Ok(())
+        })
+    }
+
+    /// Hands what samples were unwound from to `visit`, one after the other.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn for_each_stack_copy(&self, mut visit: impl FnMut(&StackCopy)) -> Result<(), Error> {
+        let (samples, modules) = (self.sample_count(), self.tables().modules.len());
+        let mut scratch = Vec::new();
+        self.for_each_chunk(ChunkKind::Copies, |header, mut payload| {
+            (0..header.records).try_for_each(|_| {
+                take_copy(&mut payload, &mut scratch, samples, modules).map(|copy| visit(&copy))
+            })
         })
     }
 

@@ -2,10 +2,10 @@
 
 use capture::{
     Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault, FaultSummary,
-    FigureKind, Frame, FrameId, Hit, Lost, Mark, MarkId, MarkKind, Metadata, Module, Node, NodeId, Overhead,
-    Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample, Sink, SizeUnit,
-    SourceFrame, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId,
-    TraceSummary, Tracepoint, TracepointId, Writer,
+    FigureKind, Frame, FrameId, Hit, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata, Module, Node,
+    NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample,
+    Sink, SizeUnit, SourceFrame, StackCopy, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId,
+    Thread, ThreadId, TraceSummary, Tracepoint, TracepointId, Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -16,6 +16,7 @@ pub(crate) struct Contents {
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) faults: Vec<Fault>,
+    pub(crate) copies: Vec<StackCopy>,
     pub(crate) hits: Vec<Hit>,
 }
 
@@ -27,6 +28,7 @@ pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     reader.for_each_samples(|some| contents.samples.extend_from_slice(some))?;
     reader.for_each_counters(|some| contents.counters.extend_from_slice(some))?;
     reader.for_each_faults(|some| contents.faults.extend_from_slice(some))?;
+    reader.for_each_stack_copy(|copy| contents.copies.push(copy.clone()))?;
     reader.for_each_hits(|some| contents.hits.extend_from_slice(some))?;
     contents.tables = reader.into_tables();
     Ok(contents)
@@ -217,6 +219,7 @@ pub(crate) fn contents_before_1_3() -> Contents {
 /// What reading a file of format 1.3 gives: functions have no name but the one for people.
 pub(crate) fn contents_before_1_4() -> Contents {
     let mut contents = contents();
+    contents.copies.clear();
     contents.tables.strings.pop();
     contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.linkage = None);
     contents
@@ -351,6 +354,21 @@ pub(crate) fn faults() -> Vec<Fault> {
     (0_u32..).zip(each).map(fault).collect()
 }
 
+/// What two samples were unwound from, with code of a file and of none.
+fn copies() -> Vec<StackCopy> {
+    let code = |start, module| MappedCode { start, end: start + 0x1000, offset: 0x2000, module };
+    let whole = StackCopy {
+        sample: 1,
+        ip: 0x7f00_0000_1234,
+        sp: 0x7fff_0000_0010,
+        bp: u64::MAX,
+        is_cut: true,
+        stack: (0..=255).collect(),
+        code: vec![code(0x7f00_0000_1000, Some(capture::ModuleId(1))), code(0x1000, None)],
+    };
+    vec![StackCopy { sample: 2, ..StackCopy::default() }, whole]
+}
+
 /// One whose hits have sizes and belong together, and one whose hits are counted alone.
 fn tracepoints() -> Vec<Tracepoint> {
     let issue = Tracepoint {
@@ -430,6 +448,7 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     counters[1..].iter().try_for_each(|&counter| writer.counter(counter))?;
     faults[1..].iter().try_for_each(|&fault| writer.fault(fault))?;
     hits[1..].iter().try_for_each(|&hit| writer.hit(hit))?;
+    copies().iter().try_for_each(|copy| writer.stack_copy(copy))?;
     for (id, task) in (0..).zip(&tables.tasks) {
         writer.update_task(TaskId(id), task.clone())?;
     }
@@ -454,7 +473,7 @@ pub(crate) fn file() -> Vec<u8> {
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
     let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
-    Contents { tables: tables(), events: events(), samples, counters, faults, hits }
+    Contents { tables: tables(), events: events(), samples, counters, faults, hits, copies: copies() }
 }
 
 /// True when the events are the same but for times that are less than a microsecond beside.

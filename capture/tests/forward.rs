@@ -12,7 +12,7 @@ fn next_minor_version_opens() {
     let mut chunks = hand::chunks(&fixture::file());
     for chunk in &mut chunks {
         match chunk.kind {
-            1 | 3 | 6 | 7 | 8 | 10 | 13 => {
+            1 | 3 | 6 | 7 | 8 | 10 | 13 | 26 => {
                 hand::map_records(chunk, |record| record.extend(b"\x07a later field"))
             }
             4 | 5 | 12 => hand::add_column(chunk, b"a later column"),

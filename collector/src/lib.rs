@@ -88,7 +88,7 @@ pub use error::Error;
 pub use log::{Sink, log_to};
 pub use occasions::Occasions;
 pub use options::{OnFull, Options};
-pub use perf::{CpuOptions, NoTrace, Probe, Scope, Trace, probe};
+pub use perf::{Again, CpuOptions, NoTrace, Probe, Scope, Trace, probe, unwind_again};
 pub use session::{Finished, Progress, Session, Taken, cannot_create};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

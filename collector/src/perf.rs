@@ -33,6 +33,7 @@ mod trace;
 mod stacks;
 mod tasks;
 
+mod again;
 mod batch;
 mod enter;
 mod pairs;
@@ -40,6 +41,7 @@ mod sampler;
 mod state;
 mod walk;
 
+pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::{Entered, Wanted};
 pub use event::{Probe, probe};

@@ -44,6 +44,8 @@ numbered! {
         Tracepoints = 24,
         /// Hits of tracepoints.
         Hits = 25,
+        /// What samples were unwound from.
+        Copies = 26,
     }
 }
 
@@ -55,8 +57,14 @@ impl ChunkKind {
 
     /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.
     pub(crate) fn holds_tables(self) -> bool {
-        let is_reading =
-            matches!(self, ChunkKind::Samples | ChunkKind::Counters | ChunkKind::Faults | ChunkKind::Hits);
+        let is_reading = matches!(
+            self,
+            ChunkKind::Samples
+                | ChunkKind::Counters
+                | ChunkKind::Faults
+                | ChunkKind::Hits
+                | ChunkKind::Copies
+        );
         !self.holds_events() && !is_reading && self != ChunkKind::Index
     }
 }

@@ -24,7 +24,7 @@ use crate::model::{Metadata, Summary};
 use crate::sample::Sample;
 use crate::sink::Sink;
 use crate::tracepoint::Hit;
-use pending::Pending;
+use pending::{Pending, Rows};
 
 /// Writes one capture.
 ///
@@ -51,6 +51,9 @@ pub struct Writer<W: Sink = File> {
     counters: Vec<Counter>,
     faults: Vec<Fault>,
     hits: Vec<Hit>,
+    /// Samples given so far.
+    sample_count: u64,
+    copies: Rows,
     encoder: Encoder,
     chunks: Vec<Chunk>,
     index_before: u64,
@@ -118,6 +121,7 @@ impl<W: Sink> Writer<W> {
         self.write_counters()?;
         self.write_faults()?;
         self.write_hits()?;
+        self.write_copies()?;
         self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
     }
 
@@ -172,6 +176,8 @@ impl<W: Sink> Writer<W> {
             counters: Vec::new(),
             faults: Vec::new(),
             hits: Vec::new(),
+            sample_count: 0,
+            copies: Rows::default(),
             encoder: Encoder::new(),
             chunks: Vec::new(),
             index_before: 0,

@@ -51,7 +51,7 @@ impl Pending {
 
 impl Rows {
     /// Enough for a chunk. One more record of any size still fits the format's limits.
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.count as usize >= stacks::ROWS || self.bytes.len() >= 1 << 20
     }
 }
@@ -91,7 +91,7 @@ impl<W: Sink> Writer<W> {
         self.write_rows(ChunkKind::Tracepoints, first, pending.tracepoints)
     }
 
-    fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {
+    pub(super) fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {
         if rows.count == 0 { Ok(()) } else { self.write_chunk(label(kind, rows.count, first), rows.bytes) }
     }
 }

@@ -6,8 +6,10 @@ use crate::counter::{Counter, put_counters};
 use crate::error::Error;
 use crate::fault::{Fault, put_faults};
 use crate::format::ChunkKind;
+use crate::meta;
 use crate::sample::{Sample, put_samples};
 use crate::sink::Sink;
+use crate::stack_copy::StackCopy;
 use crate::tracepoint::{Hit, put_hits};
 
 /// Readings in one chunk, at most.
@@ -22,6 +24,7 @@ impl<W: Sink> Writer<W> {
         known("a sample", "task", sample.task.0, self.tasks)?;
         known("a sample", "stack", sample.stack.0, self.interner.nodes.len())?;
         self.samples.push(sample);
+        self.sample_count += 1;
         if self.samples.len() >= READINGS { self.flush() } else { Ok(()) }
     }
 
@@ -58,6 +61,27 @@ impl<W: Sink> Writer<W> {
         known("a hit", "stack", hit.stack.0, self.interner.nodes.len())?;
         self.hits.push(hit);
         if self.hits.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds what a sample was unwound from, which was given before.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    pub fn stack_copy(&mut self, copy: &StackCopy) -> Result<(), Error> {
+        let what = "a copied stack";
+        known(what, "sample", u32::try_from(copy.sample).unwrap_or(u32::MAX), self.sample_count)?;
+        for module in copy.code.iter().filter_map(|code| code.module) {
+            known(what, "module", module.0, self.interner.modules.len())?;
+        }
+        meta::put(&mut self.copies.bytes, what, copy)?;
+        self.copies.count += 1;
+        if self.copies.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Behind the samples that they are of.
+    pub(super) fn write_copies(&mut self) -> Result<(), Error> {
+        let copies = std::mem::take(&mut self.copies);
+        self.write_rows(ChunkKind::Copies, 0, copies)
     }
 
     pub(super) fn write_samples(&mut self) -> Result<(), Error> {

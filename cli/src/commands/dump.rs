@@ -3,7 +3,10 @@
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use viewer::{DumpOptions, LookedUp};
+use std::io::Write;
+use std::path::Path;
+use viewer::format::counted;
+use viewer::{DumpOptions, Error, LookedUp};
 
 /// Print every event, a line each
 #[derive(Args, Debug)]
@@ -23,6 +26,11 @@ pub(crate) struct Arguments {
     /// Print the hits of tracepoints instead
     #[arg(long, conflicts_with = "samples")]
     hits: bool,
+    /// Unwind again what samples were unwound from, as `run --keep-stacks` keeps it, and say whether that finds the same frames
+    ///
+    /// Files are looked for where they were. A line each: the number of the sample, the bytes that were kept, and the frames.
+    #[arg(long, conflicts_with_all = ["samples", "hits", "json"])]
+    unwind: bool,
     /// Write a JSON document per line
     #[arg(long)]
     json: bool,
@@ -32,6 +40,9 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.short_names };
     let Capture { file, .. } = &arguments.capture;
+    if arguments.unwind {
+        return view::print(|out, _| unwind(file, out));
+    }
     let naming = arguments.capture.naming();
     let mut looked_up = LookedUp::default();
     let code = view::print(|out, style| {
@@ -45,4 +56,25 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })?;
     view::tell(looked_up);
     Ok(code)
+}
+
+/// Unwinds kept stacks again, a line each and one at the end.
+fn unwind(file: &Path, out: &mut dyn Write) -> Result<(), Error> {
+    let (mut written, mut all, mut same) = (Ok(()), 0_u64, 0_u64);
+    let unwound = collector::unwind_again(file, |again| {
+        all += 1;
+        same += u64::from(again.is_same);
+        let frames = counted(again.frames.len() as u64, "frame");
+        let verdict = if again.is_same { "as recorded" } else { "not as recorded" };
+        if written.is_ok() {
+            written = writeln!(out, "sample {}: {} B, {frames}, {verdict}", again.sample, again.bytes);
+        }
+    });
+    unwound.map_err(|error| Error::Capture { file: file.display().to_string(), error })?;
+    written?;
+    match all {
+        0 => writeln!(out, "no stack was kept: record with --keep-stacks")?,
+        all => writeln!(out, "{}, {same} as recorded", counted(all, "stack"))?,
+    }
+    Ok(())
 }

@@ -62,6 +62,10 @@ pub(crate) struct Recording {
     /// Bytes of stack that are copied with each sample of the CPU
     #[arg(long, value_name = "SIZE", default_value = "16K", value_parser = values::cpu_stack)]
     cpu_stack: u32,
+    /// Keep the registers and the bytes of stack that samples of the CPU were unwound from, so that `dump --unwind` can do it
+    /// again: at most 16 MB for a second of a processor, before compression. They hold the program's data
+    #[arg(long, conflicts_with_all = ["no_cpu", "aggregate"])]
+    keep_stacks: bool,
     /// Sample everything that runs on this machine, not the target alone
     #[arg(long, conflicts_with = "no_cpu")]
     system: bool,
@@ -159,6 +163,7 @@ impl Recording {
             faults: self.faults,
             frequency: self.frequency,
             stack_bytes: self.cpu_stack,
+            keep_stacks: self.keep_stacks,
             scope,
         });
         let aggregates =

@@ -19,6 +19,8 @@ pub(crate) struct Batch {
     pub(super) tasks: Vec<(u32, Task)>,
     /// In the order of their times.
     pub(super) samples: Vec<Sample>,
+    /// What samples were unwound from, in their order, where that is to be kept.
+    pub(super) copies: Vec<Copied>,
     /// In the order of their times.
     pub(super) faults: Vec<Fault>,
     /// New tracepoints, by id.
@@ -97,6 +99,28 @@ pub(super) struct Sample {
     pub(super) cpu: u32,
     pub(super) node: u32,
     pub(super) weight: u64,
+}
+
+/// What a sample was unwound from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Copied {
+    /// Position of the sample in its batch.
+    pub(super) sample: usize,
+    pub(super) ip: u64,
+    pub(super) sp: u64,
+    pub(super) bp: u64,
+    pub(super) is_cut: bool,
+    pub(super) stack: Vec<u8>,
+    pub(super) code: Vec<MappedCode>,
+}
+
+/// Mapped code, with the sampler's own number of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MappedCode {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) offset: u64,
+    pub(super) module: Option<u32>,
 }
 
 /// A page fault.

@@ -4,15 +4,15 @@
 //! than the kernel does. Then each process that an agent told of belongs to the image that ran when it connected, and
 //! images of which no agent told are added to the table of processes.
 
-use super::batch::{Batch, Image, KernelFrame, Step, Task};
+use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task};
 use super::kernel::KERNEL;
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
 use capture::{
-    Ended, Error, Fault, Frame, FrameId, Hit, Module, ModuleId, NodeId, Process, ProcessEnd, ProcessId,
-    Sample, SourceFrame, Symbolized, TaskId, TracepointId, Writer,
+    Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
+    ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, TracepointId, Writer,
 };
 use rustc_hash::FxHashMap;
 use symbols::ModuleFile;
@@ -78,7 +78,9 @@ impl Entered {
             let row = writer.task(row)?;
             put(&mut self.tasks, id, (row, task));
         }
-        for sample in batch.samples {
+        let mut copies = batch.copies.into_iter().peekable();
+        for (place, sample) in batch.samples.iter().enumerate() {
+            let copy = copies.next_if(|copy| copy.sample == place);
             let (Some((task, _)), Some(stack)) =
                 (self.tasks.get(sample.task as usize), self.nodes.get(sample.node as usize))
             else {
@@ -86,6 +88,9 @@ impl Entered {
             };
             let (time, task, stack) = (clock.nanoseconds_of(sample.ticks), *task, *stack);
             writer.sample(Sample { time, task, cpu: sample.cpu, stack, weight: sample.weight })?;
+            if let Some(copy) = copy {
+                writer.stack_copy(&self.stack_copy(copy))?;
+            }
             self.samples += 1;
         }
         for fault in batch.faults {
@@ -114,6 +119,18 @@ impl Entered {
             self.hits += 1;
         }
         Ok(())
+    }
+
+    /// What the next sample was unwound from, with the capture's ids.
+    fn stack_copy(&self, copy: Copied) -> StackCopy {
+        let Copied { sample: _, ip, sp, bp, is_cut, stack, code } = copy;
+        let code = code.into_iter().map(|code| MappedCode {
+            start: code.start,
+            end: code.end,
+            offset: code.offset,
+            module: code.module.and_then(|module| self.modules.get(module as usize).copied()),
+        });
+        StackCopy { sample: self.samples, ip, sp, bp, is_cut, stack, code: code.collect() }
     }
 
     fn frame(&mut self, step: Step, writer: &mut Writer, wanted: &mut Wanted<'_>) -> Result<FrameId, Error> {

@@ -300,6 +300,7 @@ pub fn probe() -> Probe {
         processors: true,
         frequency,
         stack_bytes: CpuOptions::STACK_BYTES,
+        keep_stacks: false,
         faults: true,
         scope,
     };

@@ -9,6 +9,8 @@ pub struct CpuOptions {
     pub frequency: u32,
     /// Bytes of stack that are copied with each sample.
     pub stack_bytes: u32,
+    /// Keep the copied registers and stacks in the capture.
+    pub keep_stacks: bool,
     /// Record page faults.
     pub faults: bool,
     /// Whose work is sampled.

@@ -303,7 +303,14 @@ mod tests {
     fn batches_rest() {
         let events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
         let scope = Scope::System;
-        let options = CpuOptions { processors: true, frequency: 999, stack_bytes: 0, faults: false, scope };
+        let options = CpuOptions {
+            processors: true,
+            frequency: 999,
+            stack_bytes: 0,
+            keep_stacks: false,
+            faults: false,
+            scope,
+        };
         let tasks = Tasks::new(Vec::new(), Vec::new());
         let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new());
         let (batches, receiver) = mpsc::sync_channel(QUEUE);

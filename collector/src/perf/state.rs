@@ -117,7 +117,26 @@ impl State {
             None => {}
         }
         self.sampled.cpu.samples += 1;
+        if self.options.keep_stacks {
+            self.keep(sample);
+        }
         self.batch.samples.push(Sample { ticks, task, cpu: sample.cpu, node, weight: sample.period });
+    }
+
+    /// Keeps what a sample was unwound from, which is to be the next one of the batch.
+    fn keep(&mut self, sample: &record::Sample<'_>) {
+        let State { tasks, files, batch, .. } = self;
+        let Some((_, space)) = tasks.sampled(sample.pid, sample.tid, files, batch) else { return };
+        let walk = Walk {
+            files,
+            space,
+            pid: sample.pid,
+            modules: &mut self.modules,
+            scratch: &mut self.scratch,
+            max_depth: self.max_depth,
+            added: &mut batch.modules,
+        };
+        batch.copies.extend(walk.copied(sample.user, batch.samples.len()));
     }
 
     fn fault(&mut self, ticks: u64, fault: &record::Fault<'_>) {

@@ -1,9 +1,9 @@
 //! The user's stack of one sample.
 
-use super::batch::Step;
+use super::batch::{Copied, MappedCode, Step};
 use super::files::{FileId, Files};
 use super::record::User;
-use super::space::{Space, View};
+use super::space::{Mapping, Space, View};
 use super::stacks::marker;
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
@@ -51,6 +51,23 @@ impl Walk<'_> {
         }
     }
 
+    /// What the stack is unwound from, to be kept: nothing of threads that have none in user space, or run 32-bit code.
+    // Cost: a look into the mappings for each word of the stack, half a tenth of a millisecond for 16 KiB.
+    pub(super) fn copied(mut self, user: User<'_>, sample: usize) -> Option<Copied> {
+        let User::Wide { ip, sp, bp, stack, is_cut } = user else { return None };
+        let mut code: Vec<MappedCode> = Vec::new();
+        let (words, _) = stack.as_chunks::<8>();
+        for address in std::iter::once(ip).chain(words.iter().map(|word| u64::from_le_bytes(*word))) {
+            if code.iter().any(|known| (known.start..known.end).contains(&address)) {
+                continue;
+            }
+            let Some((start, Mapping { end, offset, file })) = self.space.find(address) else { continue };
+            let module = file.map(|file| self.module(file));
+            code.push(MappedCode { start, end, offset, module });
+        }
+        Some(Copied { sample, ip, sp, bp, is_cut, stack: stack.to_vec(), code })
+    }
+
     fn step(&mut self, code: CodeAddress) -> Step {
         let (address, exact) = (code.address(), matches!(code, CodeAddress::Exact(_)));
         let found = self.space.find(code.lookup());
@@ -62,11 +79,15 @@ impl Walk<'_> {
             Some(code) => code.bias(start, mapping.offset),
             None => start.wrapping_sub(mapping.offset),
         };
+        Step::Code { module: self.module(file), address: address.wrapping_sub(bias), exact }
+    }
+
+    /// Number of a file in the batches.
+    fn module(&mut self, file: FileId) -> u32 {
         let next = self.modules.len() as u32;
-        let module = *self.modules.entry(file).or_insert_with(|| {
+        *self.modules.entry(file).or_insert_with(|| {
             self.added.push(self.files.file(file, self.pid));
             next
-        });
-        Step::Code { module, address: address.wrapping_sub(bias), exact }
+        })
     }
 }

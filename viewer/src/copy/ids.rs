@@ -2,7 +2,7 @@
 
 use capture::{
     Action, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample,
-    Sink, SourceFrame, StringId, Symbolized, Tables, Writer,
+    Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
 };
 
 /// New ids by old ones. Processes, threads, tasks, marks and tracepoints keep theirs: their rows are never joined.
@@ -136,6 +136,15 @@ impl Ids {
     /// The same hit of the other capture.
     pub(super) fn hit(&self, hit: Hit) -> Hit {
         Hit { stack: self.node(hit.stack), ..hit }
+    }
+
+    /// The same copied stack of the other capture, whose samples keep their numbers.
+    pub(super) fn stack_copy(&self, copy: &StackCopy) -> StackCopy {
+        let mut copy = copy.clone();
+        for code in &mut copy.code {
+            code.module = code.module.and_then(|module| self.modules.get(module.index()).copied());
+        }
+        copy
     }
 
     /// The same sample of the other capture.

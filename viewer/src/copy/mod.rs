@@ -30,7 +30,7 @@ pub struct Copied {
     pub texts: u64,
 }
 
-/// Copies a capture, all of it. With a redaction, without command lines and with its texts changed.
+/// Copies a capture, all of it. With a redaction, without command lines and copied stacks, and with its texts changed.
 ///
 /// # Errors
 /// When the capture cannot be read, or the copy not written.
@@ -45,16 +45,23 @@ pub fn copy<S: Sink>(
     let looked_up = named(&mut tables, naming);
     let cut = source.cut;
     let mut copied = Copied { looked_up, ..Copied::default() };
-    if let Some(redaction) = redaction {
+    if let Some(redaction) = redaction.clone() {
         let redaction = redaction.of(&mut tables);
         (copied.commands, copied.texts) = redaction.apply(&mut tables);
     }
-    let sink = write(&reader, &tables, cut.as_deref(), sink)
+    // Copied stacks hold whatever the program had in its variables.
+    let sink = write(&reader, &tables, cut.as_deref(), redaction.is_none(), sink)
         .map_err(|error| Error::Capture { file: source.file, error })?;
     Ok((sink, copied))
 }
 
-fn write<S: Sink>(reader: &Reader, tables: &Tables, cut: Option<&str>, sink: S) -> Result<S, CaptureError> {
+fn write<S: Sink>(
+    reader: &Reader,
+    tables: &Tables,
+    cut: Option<&str>,
+    has_stacks: bool,
+    sink: S,
+) -> Result<S, CaptureError> {
     let mut writer = Writer::new(sink, &tables.metadata)?;
     let ids = Ids::write(tables, &mut writer)?;
     let mut last = 0;
@@ -65,7 +72,21 @@ fn write<S: Sink>(reader: &Reader, tables: &Tables, cut: Option<&str>, sink: S) 
             writer.event(ids.event(*event))
         },
     )?;
-    each(|visit| reader.for_each_samples(visit), |sample| writer.sample(ids.sample(*sample)))?;
+    let mut samples = 0;
+    each(
+        |visit| reader.for_each_samples(visit),
+        |sample| {
+            samples += 1;
+            writer.sample(ids.sample(*sample))
+        },
+    )?;
+    if has_stacks {
+        each(
+            |visit| reader.for_each_stack_copy(|copy| visit(std::slice::from_ref(copy))),
+            // Of a damaged capture there may be copies of samples that nobody can read.
+            |copy| if copy.sample < samples { writer.stack_copy(&ids.stack_copy(copy)) } else { Ok(()) },
+        )?;
+    }
     each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
     each(|visit| reader.for_each_faults(visit), |fault| writer.fault(ids.fault(*fault)))?;
     each(|visit| reader.for_each_hits(visit), |hit| writer.hit(ids.hit(*hit)))?;
