@@ -109,8 +109,7 @@ impl Files {
 /// Opens a file as the process sees it; if that is gone, as we see it. A file that is another one is refused.
 fn open(key: &Key, pid: u32) -> Result<Code, Reason> {
     if key.path == VDSO {
-        let image = crate::symbolize::vdso().ok_or(Reason::FileMissing)?;
-        return Code::vdso(image, VDSO);
+        return own_vdso();
     }
     let inside = PathBuf::from(format!("/proc/{pid}/root{}", key.path));
     open_at(key, &inside).or_else(|_| open_at(key, Path::new(&key.path)))
@@ -121,7 +120,20 @@ fn open_now(key: &Key) -> Result<Code, Reason> {
     if key.build_id.is_empty() && key.inode == 0 {
         return Err(Reason::FileMissing);
     }
+    if key.path == VDSO {
+        // Ours may be that of another kernel.
+        return own_vdso().and_then(|code| match code.file.build_id == key.build_id {
+            true => Ok(code),
+            false => Err(Reason::FileReplaced),
+        });
+    }
     open_at(key, Path::new(&key.path))
+}
+
+/// The kernel's code in each process, from our own.
+fn own_vdso() -> Result<Code, Reason> {
+    let image = crate::symbolize::vdso().ok_or(Reason::FileMissing)?;
+    Code::vdso(image, VDSO)
 }
 
 fn open_at(key: &Key, path: &Path) -> Result<Code, Reason> {
@@ -156,6 +168,17 @@ mod tests {
         let id = files.id(path.as_bytes(), &[1, 2, 3], 0).unwrap();
         assert!(files.code(id, std::process::id()).is_none());
         assert_eq!(files.file(id, 0).build_id, [1, 2, 3]);
+    }
+
+    /// Check that a file's vdso is taken for ours where it is the same one, and only there.
+    #[test]
+    fn vdso_of_a_file_is_ours_by_its_build_id() {
+        let ours = own_vdso().unwrap().file.build_id;
+        for (build_id, is_ours) in [(&ours[..], true), (&[1, 2, 3], false), (&[], false)] {
+            let mut files = Files::of_a_file();
+            let id = files.id(VDSO.as_bytes(), build_id, 0).unwrap();
+            assert_eq!(files.code(id, 0).is_some(), is_ours, "{build_id:x?}");
+        }
     }
 
     /// Check that the kernel's code in each process is known.
