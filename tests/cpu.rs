@@ -230,7 +230,9 @@ fn kept_stacks_give_the_same_frames_again() {
     // Of a thread that the kernel samples before its program runs there is nothing to keep.
     let kept = ran.text().lines().count() as u64 - 1;
     assert!(kept * 10 > samples * 9, "{kept} of {samples} samples have their stacks");
-    assert_eq!(last, format!("{kept} stacks, {kept} as recorded"), "{others:#?}");
+    // Where code lies that no record tells of is looked up in /proc, while the process is there.
+    assert!(others.len() as u64 * 100 <= kept, "{last}: {others:#?}");
+    assert_eq!(last, format!("{kept} stacks, {} as recorded", kept - others.len() as u64));
     let copied = |options: &[&str], file: &str| {
         let copy = ["export", "--no-symbolize", "--format", "memprof", "-o", file];
         let ran = capture.show(&[&copy, options].concat());
