@@ -61,7 +61,7 @@ Environment:
                            and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error
   DEBUGINFOD_URLS          servers that are asked for debug files when names are looked up
-  XDG_CACHE_HOME           where indices of large captures are kept, instead of ~/.cache
+  XDG_CACHE_HOME           where indices of large captures and names are kept, instead of ~/.cache
   VISUAL, EDITOR           what view opens source lines with
   COLUMNS                  cut lines to this width, instead of the terminal's; without a terminal nothing is cut
   NO_COLOR                 no colours; they are used on terminals only";

@@ -135,7 +135,8 @@ impl Session {
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
             Some(cpu) => {
-                match Sampler::start(cpu, traces, chosen, options.max_depth.max(1), clock, subjects.clone()) {
+                let (depth, cache) = (options.max_depth.max(1), options.symbols.cache.clone());
+                match Sampler::start(cpu, traces, chosen, depth, clock, subjects.clone(), cache) {
                     Ok((sampler, samples)) => (Ok(sampler), samples),
                     Err(sampled) => (Err(sampled), Samples::none()),
                 }

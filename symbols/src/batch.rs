@@ -3,6 +3,7 @@
 //! The file with most addresses is taken first, and each thread has one file open at a time: big ones take some
 //! hundred megabytes.
 
+use crate::answers::Answers;
 use crate::{JitCode, Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,17 +87,31 @@ impl Symbolizer {
         if cancel.load(Ordering::Relaxed) {
             return None;
         }
-        let module = self.open_source(&batch.source);
+        let opened = self.open_source(&batch.source);
+        let mut answers = match &opened {
+            Ok(Opened::Module(module)) => self.answers(module),
+            _ => Answers::none(),
+        };
         for (place, &address) in batch.addresses.iter().enumerate() {
             if cancel.load(Ordering::Relaxed) {
                 return None;
             }
-            let lookup = match &module {
-                Ok(Opened::Module(module)) => module.lookup(address),
-                Ok(Opened::Jit(code)) => code.lookup(address, self.demangles()),
-                Err(reason) => Lookup::without(*reason),
+            let lookup = match (&opened, answers.find(address)) {
+                (_, Some(known)) => known.clone(),
+                (Ok(Opened::Module(module)), None) => {
+                    let found = module.lookup(address);
+                    answers.add(address, &found);
+                    found
+                }
+                (Ok(Opened::Jit(code)), None) => code.lookup(address, self.demangles()),
+                (Err(reason), None) => Lookup::without(*reason),
             };
             sender.send((index, place, lookup)).ok()?;
+        }
+        if let Ok(Opened::Module(module)) = &opened
+            && module.answers_last()
+        {
+            answers.keep();
         }
         Some(())
     }
@@ -157,6 +172,29 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    /// Check that answers which were kept are given without asking the file, and that those which were not are kept.
+    #[test]
+    fn kept_answers_are_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = crate::Cache::in_folder(folder.path());
+        let options = crate::Options { cache: Some(cache.clone()), ..crate::Options::default() };
+        let (symbolizer, file) = (Symbolizer::new(options), ModuleFile::at("/proc/self/exe"));
+        let opened = symbolizer.open(&file).unwrap();
+        let mut answers = symbolizer.answers(&opened);
+        let owner = crate::SourceFrame { function: Some("planted".into()), ..Default::default() };
+        answers.add(1, &Lookup { frames: vec![owner], ..Lookup::default() });
+        answers.keep();
+        let batches = [Batch { source: Source::File(file), addresses: vec![1, 2] }];
+        let mut found = Vec::new();
+        let Ok(()) = symbolizer.look_up(&batches, &AtomicBool::new(false), |(_, place, lookup)| {
+            found.push((place, lookup.function().map(str::to_owned)));
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(found, [(0, Some("planted".to_owned())), (1, None)]);
+        let answers = symbolizer.answers(&opened);
+        assert_eq!(answers.find(2), Some(&Lookup::without(Reason::NoSymbolHere)));
     }
 
     /// Check that the caller's error comes back and ends the work, and that a cancelled search gives nothing.

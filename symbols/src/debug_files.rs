@@ -45,6 +45,7 @@ pub(crate) struct Search<'a, 'd> {
 /// A debug file that was taken.
 pub(crate) struct DebugFile<'a> {
     pub(crate) path: PathBuf,
+    pub(crate) identity: FileIdentity,
     pub(crate) elf: Elf<'a>,
 }
 
@@ -174,7 +175,7 @@ impl<'a, 'd> Search<'a, 'd> {
             Err(reason) => return self.refuse(path, Refusal::Unreadable(reason)),
         };
         match belongs(&elf, bytes) {
-            Ok(()) => Some(DebugFile { path, elf }),
+            Ok(()) => Some(DebugFile { path, identity, elf }),
             Err(refusal) => self.refuse(path, refusal),
         }
     }

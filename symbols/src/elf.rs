@@ -103,6 +103,12 @@ impl<'a> Elf<'a> {
         self.has(b".debug_info") || self.has(b".zdebug_info")
     }
 
+    /// Bytes, as they are in the file, of what is read before the first address has its names.
+    pub(crate) fn table_bytes(&self) -> usize {
+        const TABLES: [&[u8]; 4] = [b".debug_info", b".zdebug_info", b".symtab", b".gnu_debugdata"];
+        TABLES.iter().filter_map(|name| self.section(name)).map(|section| section.data.len()).sum()
+    }
+
     /// Name and CRC in `.gnu_debuglink`.
     ///
     /// ```text

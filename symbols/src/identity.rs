@@ -1,6 +1,7 @@
 //! Whether a file is the one that was mapped.
 
 use crate::Reason;
+use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -49,20 +50,27 @@ impl ModuleFile {
 }
 
 /// What the file system says about an opened file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FileIdentity {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) modified_ns: u64,
+    /// When anything of the file was changed last: nobody can turn this time back, as that of the modification.
+    pub(crate) changed_ns: u64,
+    pub(crate) length: u64,
 }
 
 impl FileIdentity {
     pub(crate) fn of(metadata: &Metadata) -> Self {
-        let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        let nanoseconds = |seconds: i64, rest: i64| {
+            u64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(rest)).unwrap_or(0)
+        };
         FileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
-            modified_ns: u64::try_from(modified).unwrap_or(0),
+            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            length: metadata.len(),
         }
     }
 }
@@ -74,7 +82,7 @@ mod tests {
     /// Check that the build id decides where both have one, and device, inode and time elsewhere.
     #[test]
     fn build_id_decides_then_inode() {
-        let file = FileIdentity { device: 1, inode: 2, modified_ns: 3 };
+        let file = FileIdentity { device: 1, inode: 2, modified_ns: 3, ..FileIdentity::default() };
         // (recorded build id, device, inode, time), build id in the file, whether it is the same file
         for (recorded, found, same) in [
             ((&b"id"[..], 1, 2, 3), &b"id"[..], true),

@@ -30,8 +30,10 @@ mod identity;
 mod lookup;
 mod reason;
 
+mod answers;
 mod batch;
 mod binary;
+mod cache;
 mod jit;
 mod kernel;
 mod returned_text;
@@ -59,6 +61,7 @@ pub mod fuzzing;
 
 pub use batch::{Batch, Found, Source};
 pub use binary::Binary;
+pub use cache::Cache;
 pub use debuginfod::Servers;
 pub use demangle::demangle;
 pub use identity::ModuleFile;

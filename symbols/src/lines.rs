@@ -54,6 +54,11 @@ impl<'a> Lines<'a> {
         address < self.survey.discarded_end.max(self.split.discarded_end())
     }
 
+    /// Whether other files were opened, or looked for, than the one this was loaded from.
+    pub(crate) fn has_read_others(&self) -> bool {
+        self.split.has_looked()
+    }
+
     /// The frames at an address, innermost inlined function first.
     pub(crate) fn frames(&self, address: u64) -> Vec<LineFrame> {
         if address == u64::MAX {

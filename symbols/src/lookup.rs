@@ -1,6 +1,7 @@
 //! What is known about one address.
 
 use crate::Reason;
+use serde::{Deserialize, Serialize};
 
 /// Names of one address, or the reason why there are none, or lines with the reason why there is no name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Lookup {
 }
 
 /// One function at one line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFrame {
     /// Readable name, or as it is in the file where [`crate::Options::demangle`] is off.
     pub function: Option<String>,

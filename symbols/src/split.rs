@@ -67,6 +67,11 @@ impl<'a> Split<'a> {
         self.discarded_end.get()
     }
 
+    /// Whether any file was looked for.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.files.get() > 0
+    }
+
     /// The unit that a skeleton asks for.
     pub(crate) fn load(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<gimli::Dwarf<Slice<'a>>>> {
         let mut dwarf = self.of_package(wanted).or_else(|| self.of_file(wanted))?;

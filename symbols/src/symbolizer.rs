@@ -1,11 +1,12 @@
 //! Opens modules.
 
+use crate::answers::Answers;
 use crate::arena::Arena;
 use crate::debuginfod::{Client, Servers};
 use crate::elf::Elf;
 use crate::image::Image;
 use crate::resolver::Resolver;
-use crate::{Lookup, ModuleFile, Reason};
+use crate::{Cache, Lookup, ModuleFile, Reason};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +21,10 @@ pub struct Options {
     pub sysroot: Option<PathBuf>,
     /// Servers that are asked for debug files that are not here; none unless the user names some.
     pub servers: Option<Servers>,
-    /// Show C++, Rust and D names as their authors wrote them.
+    /// Show C++ and Rust names as their authors wrote them.
     pub demangle: bool,
+    /// Where answers are kept for the next time; none are unless there is a folder.
+    pub cache: Option<Cache>,
 }
 
 impl Default for Options {
@@ -31,6 +34,7 @@ impl Default for Options {
             sysroot: None,
             servers: None,
             demangle: true,
+            cache: None,
         }
     }
 }
@@ -53,6 +57,14 @@ impl Symbolizer {
     /// Whether names are shown as their authors wrote them.
     pub(crate) fn demangles(&self) -> bool {
         self.options.demangle
+    }
+
+    /// What is known already of the addresses of an opened module.
+    pub(crate) fn answers(&self, module: &ModuleSymbols) -> Answers<'_> {
+        match (&self.options.cache, module.resolver.origin()) {
+            (Some(cache), Some(origin)) => Answers::of(cache, origin),
+            _ => Answers::none(),
+        }
     }
 
     /// Opens a file, makes sure that it is the one that was mapped, and finds its debug files.
@@ -137,6 +149,11 @@ impl ModuleSymbols {
     /// The debug files that were taken or refused.
     pub fn debug_files(&self) -> &DebugFiles {
         self.resolver.debug_files()
+    }
+
+    /// Whether answers depend on nothing but the module's origin.
+    pub(crate) fn answers_last(&self) -> bool {
+        !self.resolver.has_read_others()
     }
 
     /// Fills an arena and ties what borrows from it to its lifetime.

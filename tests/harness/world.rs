@@ -56,7 +56,7 @@ impl World {
     /// The product with these arguments.
     pub(crate) fn tool<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.command(super::product());
-        command.args(arguments);
+        command.args(arguments).env("XDG_CACHE_HOME", self.path("cache"));
         command
     }
 }

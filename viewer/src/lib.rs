@@ -58,4 +58,4 @@ pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
 pub use side_index::Cache;
 pub use symbolize::{LookedUp, Naming};
 /// Where files with names are, and how names are shown.
-pub use symbols::{Options as SymbolOptions, Servers};
+pub use symbols::{Cache as NameCache, Options as SymbolOptions, Servers};

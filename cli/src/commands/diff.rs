@@ -69,9 +69,6 @@ pub(crate) struct Arguments {
     /// Show functions without their template and generic arguments
     #[arg(long)]
     short_names: bool,
-    /// Do not keep what the first look at a large capture finds, and do not use what was kept
-    #[arg(long)]
-    no_cache: bool,
     #[command(flatten)]
     which: WhichBlocks,
 }
@@ -79,7 +76,7 @@ pub(crate) struct Arguments {
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let open = |file: &PathBuf| view::moments(file, arguments.no_cache);
+    let open = |file: &PathBuf| view::moments(file, arguments.symbols.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let old = open(&arguments.file)?;
     let compared = match &arguments.newer {

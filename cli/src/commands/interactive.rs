@@ -35,7 +35,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = tui::Options {
         file: arguments.capture.file.clone(),
         naming: arguments.capture.naming(),
-        cache: if arguments.capture.no_cache { viewer::Cache::none() } else { cache::of_user() },
+        cache: if arguments.capture.no_cache() { viewer::Cache::none() } else { cache::of_user() },
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
     };
     tui::run(options)?;

@@ -49,7 +49,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
     let file = recording_of(&capture.file)?.unwrap_or_else(|| capture.file.clone());
     // What is no capture is said before anything listens.
-    view::moments(&file, capture.no_cache)?;
+    view::moments(&file, capture.no_cache())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
         .map_err(Failure::usage)?;
@@ -58,7 +58,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let address = format!("http://127.0.0.1:{port}/{token}/");
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     let options = arguments.links.options();
-    let report = Report::new(file, capture.naming(), options, capture.no_cache);
+    let report = Report::new(file, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address) {
         message::note("no browser could be started; open the address yourself");

@@ -1,8 +1,9 @@
 //! Where names are looked for.
 
+use super::cache;
 use clap::Args;
 use std::path::PathBuf;
-use viewer::{Naming, Servers, SymbolOptions};
+use viewer::{NameCache, Naming, Servers, SymbolOptions};
 
 /// Where debug files are, and how names are shown.
 #[derive(Args, Clone, Debug)]
@@ -16,16 +17,21 @@ pub(crate) struct Symbols {
     /// Show names that are looked up now as they are in the files, not as their authors wrote them
     #[arg(long)]
     no_demangle: bool,
+    /// Keep nothing for the next time, neither names nor what the first look at a large capture finds, and use nothing kept
+    #[arg(long)]
+    pub(super) no_cache: bool,
 }
 
 impl Symbols {
-    /// The same with the servers that the environment names.
+    /// The same with the servers that the environment names, and with a place where names are kept.
     pub(super) fn options(&self) -> SymbolOptions {
         let mut options = SymbolOptions::default();
         options.debug_dirs.splice(0..0, self.debug_dir.iter().cloned());
         options.sysroot.clone_from(&self.sysroot);
         options.servers = Servers::from_env();
         options.demangle = !self.no_demangle;
+        let folder = cache::folder().filter(|_| !self.no_cache);
+        options.cache = folder.map(|folder| NameCache::in_folder(folder.join("names")));
         options
     }
 

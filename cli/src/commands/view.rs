@@ -32,12 +32,14 @@ pub(crate) struct Capture {
     /// Show functions without their template and generic arguments
     #[arg(long)]
     pub(super) short_names: bool,
-    /// Do not keep what the first look at a large capture finds, and do not use what was kept
-    #[arg(long)]
-    pub(super) no_cache: bool,
 }
 
 impl Capture {
+    /// Whether nothing is kept of it.
+    pub(super) fn no_cache(&self) -> bool {
+        self.symbols.no_cache
+    }
+
     /// Reads and counts it.
     pub(super) fn open(&self) -> Result<Loaded, Failure> {
         self.ask(&Query::default())
@@ -67,7 +69,7 @@ impl Capture {
 
     /// Opens it for questions.
     pub(super) fn moments(&self) -> Result<Moments, Failure> {
-        moments(&self.file, self.no_cache)
+        moments(&self.file, self.no_cache())
     }
 
     /// Reads and counts it, with how the heap came to be what it was.

@@ -3,7 +3,7 @@
 use super::batch::{Batch, KernelFrame};
 use perf_event_open_sys::bindings as sys;
 use rustc_hash::FxHashMap;
-use symbols::{KernelSymbols, Reason};
+use symbols::{Cache, KernelSymbols, Reason};
 
 /// Addresses from here on are marks between the parts of a stack.
 const FIRST_MARK: u64 = sys::PERF_CONTEXT_MAX;
@@ -16,6 +16,8 @@ pub(super) const KERNEL: &str = "[kernel]";
 pub(super) struct Kernel {
     /// Read when the first frame wants a name.
     symbols: Option<KernelSymbols>,
+    /// Where they may be kept.
+    cache: Option<Cache>,
     /// Where loadable modules begin.
     bases: FxHashMap<String, u64>,
     /// Code has come or gone since the symbols were read.
@@ -24,6 +26,11 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
+    /// One whose functions may be kept from recording to recording.
+    pub(super) fn new(cache: Option<Cache>) -> Kernel {
+        Kernel { cache, ..Kernel::default() }
+    }
+
     /// Code of the kernel came or went.
     pub(super) fn changed(&mut self) {
         self.is_stale = true;
@@ -55,7 +62,13 @@ impl Kernel {
 
     fn named(&mut self, address: u64, exact: bool) -> KernelFrame {
         let lookup = if exact { address } else { address.wrapping_sub(1) };
-        if self.symbols.as_ref().is_none_or(|symbols| self.is_stale && symbols.find(lookup).is_err()) {
+        if self.symbols.is_none() {
+            self.symbols = self.cache.as_ref().and_then(KernelSymbols::kept);
+        }
+        let is_outdated = |symbols: &KernelSymbols| {
+            (self.is_stale || symbols.is_partial()) && symbols.find(lookup).is_err()
+        };
+        if self.symbols.as_ref().is_none_or(is_outdated) {
             self.read();
         }
         let symbols = self.symbols.get_or_insert_default();
@@ -73,7 +86,11 @@ impl Kernel {
     }
 
     fn read(&mut self) {
-        self.symbols = Some(KernelSymbols::of_this_kernel());
+        let is_first = self.symbols.is_none();
+        let symbols = self.symbols.insert(KernelSymbols::of_this_kernel());
+        if let Some(cache) = self.cache.as_ref().filter(|_| is_first) {
+            symbols.keep(cache);
+        }
         self.bases = bases(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
         self.is_stale = false;
     }
@@ -105,7 +122,7 @@ mod tests {
         let table =
             "ffffffff81000000 T _stext\nffffffff81000100 t inner\nffffffffc0200010 t hook [a_module]\n";
         Kernel {
-            symbols: Some(KernelSymbols::parse(table.into())),
+            symbols: Some(KernelSymbols::parse(table.as_bytes())),
             bases: bases("a_module 4096 0 - Live 0xffffffffc0200000\n"),
             ..Kernel::default()
         }

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use symbols::Cache;
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -56,7 +57,7 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Opens the events and starts the thread, whose batches come out of the receiver. `recorded` are the processes that
-    /// agents tell of.
+    /// agents tell of; `cache` is where names of the kernel may be kept.
     ///
     /// # Errors
     /// The summary of a recording without samples and page faults: it says why.
@@ -67,6 +68,7 @@ impl Sampler {
         max_depth: u32,
         clock: Clock,
         recorded: Subjects,
+        cache: Option<Cache>,
     ) -> Result<(Sampler, Samples), Box<Sampled>> {
         let options = options.bounded();
         let refused = |error| {
@@ -87,7 +89,8 @@ impl Sampler {
         debug!("{}, rings of {lengths:?} bytes, {:?}", sampled.cpu.event, events.clock);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let (tasks, max_depth) = (Tasks::new(only, skip), max_depth as usize);
-            let state = State::new(sampled, options, tasks, max_depth, recorded, traces.located);
+            let state =
+                State::new(sampled, options, tasks, max_depth, recorded, traces.located).with_cache(cache);
             Round::new(events, state, clock, batches).run(&heard, &stopped)
         });
         Ok((Sampler { thread: thread.map_err(refused)?, alarm, stop }, Samples::from(receiver)))

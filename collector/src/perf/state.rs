@@ -15,6 +15,7 @@ use crate::counters::Subjects;
 use capture::Pseudo;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
+use symbols::Cache;
 use unwind::Scratch;
 
 /// Records of a process that has ended may come so long after.
@@ -71,6 +72,11 @@ impl State {
             max_depth,
             frames: Vec::new(),
         }
+    }
+
+    /// The same, with names of the kernel kept in this place.
+    pub(super) fn with_cache(self, cache: Option<Cache>) -> State {
+        State { kernel: Kernel::new(cache), ..self }
     }
 
     /// Takes in a record, in the order of times.

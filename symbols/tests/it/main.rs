@@ -11,6 +11,7 @@ mod fuzz_replay;
 mod hostile;
 mod identity;
 mod inlines;
+mod kept;
 mod kernel_image;
 mod links;
 mod mangled;

@@ -1,0 +1,237 @@
+//! What was found out about the addresses of one module, kept for the next recording.
+//!
+//! A short recording asks for a few dozen addresses of libc, most of them the same ones each time, and to inflate and to survey
+//! its debug information for them costs more than recording did. So answers are kept in a file of the user's cache, for
+//! modules whose tables are large. They are believed only as long as all files that they came from are the same
+//! ([`Origin`]), so a stripped binary has no names, and one whose debug symbols were installed has them at once.
+//!
+//! ```text
+//! CRC-32 of the rest, 4 bytes | zstd of: origin, then the answers
+//! ```
+
+use crate::cache::Cache;
+use crate::identity::FileIdentity;
+use crate::{Lookup, Reason, SourceFrame};
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+/// Changes whenever one address of the same files is answered otherwise than before, or stored otherwise.
+const VERSION: u32 = 1;
+/// Most answers that are kept for one module. What asks for more takes long anyway.
+const MOST_ANSWERS: usize = 1 << 13;
+/// Most bytes of them.
+const MOST_BYTES: usize = 8 << 20;
+/// Fastest of the levels that are of use.
+const LEVEL: i32 = 1;
+
+const CONFIG: Configuration<LittleEndian, Varint, Limit<MOST_BYTES>> =
+    bincode::config::standard().with_limit::<MOST_BYTES>();
+
+/// What decides the answers of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// That of the binary.
+    pub(crate) build_id: Vec<u8>,
+    /// The binary and its debug files.
+    pub(crate) files: Vec<FileIdentity>,
+    /// Names are as their authors wrote them.
+    pub(crate) demangle: bool,
+}
+
+/// The answers of one module.
+pub(crate) struct Answers<'a> {
+    /// Where they are kept, and under which name. None where nothing is.
+    place: Option<(&'a Cache, String, Origin)>,
+    known: HashMap<u64, Lookup>,
+    is_changed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    origin: Origin,
+    answers: Vec<Answer>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    address: u64,
+    /// The last frame has no name, since no symbol covers the address.
+    is_nameless: bool,
+    linkage: Option<String>,
+    frames: Vec<SourceFrame>,
+}
+
+impl<'a> Answers<'a> {
+    /// Answers that nobody keeps.
+    pub(crate) fn none() -> Answers<'a> {
+        Answers { place: None, known: HashMap::new(), is_changed: false }
+    }
+
+    /// Those that are kept for this origin.
+    pub(crate) fn of(cache: &'a Cache, origin: Origin) -> Answers<'a> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((VERSION, &origin));
+        let name = format!("{hash:016x}");
+        let known = cache.read(&name, MOST_BYTES).and_then(|bytes| unpack(&bytes, &origin));
+        Answers { known: known.unwrap_or_default(), place: Some((cache, name, origin)), is_changed: false }
+    }
+
+    /// What is known of an address.
+    pub(crate) fn find(&self, address: u64) -> Option<&Lookup> {
+        self.known.get(&address)
+    }
+
+    /// Takes an answer in, if there is room for it and if it depends on the origin alone.
+    pub(crate) fn add(&mut self, address: u64, lookup: &Lookup) {
+        let is_lasting = matches!(lookup.reason, None | Some(Reason::NoSymbolHere));
+        if self.place.is_some() && is_lasting && self.known.len() < MOST_ANSWERS {
+            self.known.insert(address, lookup.clone());
+            self.is_changed = true;
+        }
+    }
+
+    /// Stores them for the next time. Where that fails the next time takes as long as this one.
+    pub(crate) fn keep(self) {
+        if let Some((cache, name, origin)) = self.place
+            && self.is_changed
+            && let Some(bytes) = pack(origin, self.known)
+        {
+            cache.write(&name, &bytes);
+        }
+    }
+}
+
+/// The bytes of a file; none when they would be too many.
+fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
+    let mut answers: Vec<Answer> = known
+        .into_iter()
+        .map(|(address, lookup)| Answer {
+            address,
+            is_nameless: lookup.reason.is_some(),
+            linkage: lookup.linkage,
+            frames: lookup.frames,
+        })
+        .collect();
+    answers.sort_unstable_by_key(|answer| answer.address);
+    let plain = bincode::serde::encode_to_vec(Stored { version: VERSION, origin, answers }, CONFIG).ok()?;
+    let packed = zstd::bulk::compress(&plain, LEVEL).ok()?;
+    (plain.len() <= MOST_BYTES).then(|| [&crc32fast::hash(&packed).to_le_bytes(), &packed[..]].concat())
+}
+
+/// The answers in a file, if it is whole and of this origin.
+fn unpack(bytes: &[u8], origin: &Origin) -> Option<HashMap<u64, Lookup>> {
+    let (checksum, packed) = bytes.split_first_chunk()?;
+    if crc32fast::hash(packed) != u32::from_le_bytes(*checksum) {
+        return None;
+    }
+    let plain = zstd::bulk::decompress(packed, MOST_BYTES).ok()?;
+    let (stored, _): (Stored, _) = bincode::serde::decode_from_slice(&plain, CONFIG).ok()?;
+    if stored.version != VERSION || stored.origin != *origin {
+        return None;
+    }
+    let answers = stored.answers.into_iter().map(|answer| {
+        let reason = answer.is_nameless.then_some(Reason::NoSymbolHere);
+        (answer.address, Lookup { frames: answer.frames, linkage: answer.linkage, reason })
+    });
+    Some(answers.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn origin(inode: u64) -> Origin {
+        let binary = FileIdentity { device: 1, inode, modified_ns: 3, changed_ns: 4, length: 5 };
+        Origin { build_id: b"id".to_vec(), files: vec![binary], demangle: true }
+    }
+
+    fn lookup(function: &str) -> Lookup {
+        let inlined = SourceFrame { function: None, file: Some("a.c".into()), line: Some(7) };
+        let owner = SourceFrame { function: Some(function.into()), ..SourceFrame::default() };
+        Lookup { frames: vec![inlined, owner], linkage: Some(format!("_Z{function}")), reason: None }
+    }
+
+    /// Check that answers come back as they were, with and without a name, and that answers for other reasons do not.
+    #[test]
+    fn answers_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().join("cache"));
+        let nameless = Lookup::without(Reason::NoSymbolHere);
+        let mut answers = Answers::of(&cache, origin(2));
+        assert_eq!(answers.find(10), None);
+        answers.add(10, &lookup("f"));
+        answers.add(20, &nameless);
+        answers.add(30, &Lookup::without(Reason::UnreadableElf));
+        answers.keep();
+
+        let mut answers = Answers::of(&cache, origin(2));
+        assert_eq!(answers.find(10), Some(&lookup("f")));
+        assert_eq!(answers.find(20), Some(&nameless));
+        assert_eq!(answers.find(30), None);
+        answers.add(40, &lookup("g"));
+        answers.keep();
+        let answers = Answers::of(&cache, origin(2));
+        assert_eq!(
+            [10, 40].map(|address| answers.find(address).and_then(Lookup::function)),
+            [Some("f"), Some("g")]
+        );
+    }
+
+    /// Check that answers are believed for their origin alone: each part of it counts.
+    #[test]
+    fn other_origins_have_other_answers() {
+        let packed = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();
+        assert!(unpack(&packed, &origin(2)).is_some());
+        let changed = |change: fn(&mut Origin)| {
+            let mut origin = origin(2);
+            change(&mut origin);
+            origin
+        };
+        for other in [
+            changed(|origin| origin.build_id.push(1)),
+            changed(|origin| origin.demangle = false),
+            changed(|origin| origin.files.push(FileIdentity::default())),
+            changed(|origin| origin.files[0].device += 1),
+            changed(|origin| origin.files[0].inode += 1),
+            changed(|origin| origin.files[0].modified_ns += 1),
+            changed(|origin| origin.files[0].changed_ns += 1),
+            changed(|origin| origin.files[0].length += 1),
+        ] {
+            assert!(unpack(&packed, &other).is_none(), "{other:?}");
+        }
+    }
+
+    /// Check that a module has only so many answers kept, and that those beyond cost nothing.
+    #[test]
+    fn answers_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path());
+        let mut answers = Answers::of(&cache, origin(2));
+        (0..MOST_ANSWERS as u64 + 10).for_each(|address| answers.add(address, &lookup("f")));
+        answers.keep();
+        let answers = Answers::of(&cache, origin(2));
+        let last = MOST_ANSWERS as u64 - 1;
+        assert!(answers.find(last).is_some() && answers.find(last + 1).is_none());
+        let endless = "x".repeat(MOST_BYTES);
+        assert!(pack(origin(2), HashMap::from([(1, lookup(&endless))])).is_none());
+    }
+
+    proptest! {
+        /// Check that damaged files have no answers, also those whose checksum is right.
+        #[test]
+        fn damaged_files_have_no_answers(at: prop::sample::Index, flip in 1_u8.., noise in prop::collection::vec(any::<u8>(), 0..200)) {
+            let whole = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();
+            let mut damaged = whole.clone();
+            damaged[at.index(whole.len())] ^= flip;
+            prop_assert!(unpack(&damaged, &origin(2)).is_none());
+            prop_assert!(unpack(&whole[..at.index(whole.len())], &origin(2)).is_none());
+            for plain in [noise.clone(), zstd::bulk::compress(&noise, LEVEL).unwrap()] {
+                let sealed = [&crc32fast::hash(&plain).to_le_bytes(), &plain[..]].concat();
+                prop_assert!(unpack(&sealed, &origin(2)).is_none());
+            }
+        }
+    }
+}

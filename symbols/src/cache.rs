@@ -1,0 +1,190 @@
+//! A folder of the user's for what was found out, bounded in size.
+//!
+//! What lies in it may have been put there by anybody who can write to it, so it counts only if it is the user's own: a
+//! regular file, no link, that nobody else may write. Whoever reads one checks its contents, too.
+
+use std::fs::{self, DirBuilder, FileTimes, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Bytes of all files together.
+const MOST: u64 = 64 << 20;
+/// How often it is noted that a file was used: what was used longest ago goes first.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// What files are called behind their names.
+const EXTENSION: &str = "names";
+
+/// The folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    folder: PathBuf,
+    most: u64,
+}
+
+impl Cache {
+    /// In this folder, which is made when something is put into it.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Cache {
+        Cache { folder: folder.into(), most: MOST }
+    }
+
+    /// What was stored under a name, if it is ours and at most so long.
+    pub(crate) fn read(&self, name: &str, most: usize) -> Option<Vec<u8>> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(name)).ok()?;
+        let status = file.metadata().ok()?;
+        let is_ours = status.is_file() && status.uid() == own_user()? && status.mode() & 0o022 == 0;
+        if !is_ours || status.len() > most as u64 {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        (&file).take(most as u64).read_to_end(&mut bytes).ok()?;
+        let now = SystemTime::now();
+        let is_old = |used| now.duration_since(used).is_ok_and(|age| age > DAY);
+        if status.modified().is_ok_and(is_old) {
+            // Where that cannot be noted, it may be removed earlier than it need be.
+            let _ = file.set_times(FileTimes::new().set_modified(now));
+        }
+        Some(bytes)
+    }
+
+    /// Stores something under a name, in place of what was there. Where that fails nothing is stored.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        // Nothing depends on it but time.
+        let _ = self.store(name, bytes);
+        self.prune(name);
+    }
+
+    fn store(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        // Two that store at once have a draft each; the one that is later counts. One that is left behind by a process which
+        // is killed is a file of the folder like any other, and goes some day.
+        static DRAFTS: AtomicU32 = AtomicU32::new(0);
+        // Relaxed: the counter only makes names differ.
+        let (process, number) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
+        let draft = self.path(&format!(".{name}-{process}-{number}"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let stored = file.write_all(bytes).and_then(|()| fs::rename(&draft, self.path(name)));
+        stored.inspect_err(|_| drop(fs::remove_file(&draft)))
+    }
+
+    /// Removes the files that were used longest ago until all together are small enough.
+    fn prune(&self, keep: &str) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let files = entries.flatten().map(|entry| entry.path());
+        let files = files.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+        let known = files.filter_map(|path| {
+            let status = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+            Some(((status.mtime(), status.mtime_nsec()), status.len(), path))
+        });
+        let mut known: Vec<_> = known.collect();
+        known.sort();
+        let mut total: u64 = known.iter().map(|(_, length, _)| length).sum();
+        let keep = self.path(keep);
+        for (_, length, path) in known.iter().filter(|(.., path)| *path != keep) {
+            if total <= self.most {
+                return;
+            }
+            if fs::remove_file(path).is_ok() {
+                total -= length;
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{EXTENSION}"))
+    }
+}
+
+/// The effective user, who owns our own entry of /proc.
+fn own_user() -> Option<u32> {
+    fs::metadata("/proc/self").ok().map(|own| own.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().join("made/when/needed"));
+        (folder, cache)
+    }
+
+    /// Check that what was stored is read, within its limit, and that others than the user cannot read it.
+    #[test]
+    fn what_was_stored_is_read() {
+        let (_folder, cache) = cache();
+        assert_eq!(cache.read("a", 10), None);
+        cache.write("a", b"first");
+        cache.write("a", b"second");
+        assert_eq!(cache.read("a", 6), Some(b"second".to_vec()));
+        assert_eq!(cache.read("a", 5), None, "longer than wanted");
+        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&cache.path("a")), mode(&cache.folder)), (0o600, 0o700));
+        assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 1, "no draft is left");
+    }
+
+    /// Check that links, files that others may write, and pipes are not read, and that a pipe makes nobody wait.
+    #[test]
+    fn what_may_be_of_others_is_not_read() {
+        let (_folder, cache) = cache();
+        cache.write("a", b"bytes");
+        symlink(cache.path("a"), cache.path("link")).unwrap();
+        assert_eq!(cache.read("link", 10), None);
+        let pipe = std::process::Command::new("mkfifo").arg(cache.path("pipe")).status();
+        assert!(pipe.is_ok_and(|status| status.success()));
+        assert_eq!(cache.read("pipe", 10), None);
+        fs::set_permissions(cache.path("a"), PermissionsExt::from_mode(0o620)).unwrap();
+        assert_eq!(cache.read("a", 10), None);
+    }
+
+    /// Check that what was used longest ago goes first, that the newest stays, and that nothing else is touched.
+    #[test]
+    fn the_folder_is_bounded() {
+        let (_folder, cache) = cache();
+        let cache = Cache { most: 200, ..cache };
+        let other = cache.folder.join("notes.txt");
+        for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
+            cache.write(name, &[0; 80]);
+            let time = SystemTime::now() - Duration::from_secs(age);
+            let file = File::options().write(true).open(cache.path(name)).unwrap();
+            file.set_times(FileTimes::new().set_modified(time)).unwrap();
+        }
+        assert_eq!(["a", "b", "c"].map(|name| cache.read(name, 100).is_some()), [false, true, true]);
+        fs::write(&other, [0; 300]).unwrap();
+        let small = Cache { most: 0, ..cache };
+        small.write("d", &[0; 80]);
+        assert_eq!(["b", "c", "d"].map(|name| small.read(name, 100).is_some()), [false, false, true]);
+        assert!(other.exists());
+    }
+
+    /// Check that it is noted, once a day, that something was used.
+    #[test]
+    fn use_is_noted() {
+        let (_folder, cache) = cache();
+        cache.write("a", b"bytes");
+        let modified = || fs::metadata(cache.path("a")).unwrap().modified().unwrap();
+        for (age, is_noted) in [(DAY / 2, false), (DAY * 2, true)] {
+            let time = SystemTime::now() - age;
+            let file = File::options().write(true).open(cache.path("a")).unwrap();
+            file.set_times(FileTimes::new().set_modified(time)).unwrap();
+            let before = modified();
+            cache.read("a", 10);
+            assert_eq!(modified() > before, is_noted, "{age:?}");
+        }
+    }
+
+    /// Check that a folder which cannot be made costs nothing but what would have been kept.
+    #[test]
+    fn folders_that_cannot_be_made_keep_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = Cache::in_folder(file.path().join("below"));
+        cache.write("a", b"bytes");
+        assert_eq!(cache.read("a", 10), None);
+    }
+}
