@@ -87,11 +87,15 @@ impl Symbolizer {
         if cancel.load(Ordering::Relaxed) {
             return None;
         }
-        let opened = self.open_source(&batch.source);
+        let mut opened = self.open_source(&batch.source);
         let mut answers = match &opened {
             Ok(Opened::Module(module)) => self.answers(module),
             _ => Answers::none(),
         };
+        if let Ok(Opened::Module(module)) = &mut opened {
+            let unknown = batch.addresses.iter().filter(|&&address| answers.find(address).is_none());
+            module.expect(unknown.copied().collect());
+        }
         for (place, &address) in batch.addresses.iter().enumerate() {
             if cancel.load(Ordering::Relaxed) {
                 return None;

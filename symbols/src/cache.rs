@@ -3,7 +3,8 @@
 //! What lies in it may have been put there by anybody who can write to it, so it counts only if it is the user's own: a
 //! regular file, no link, that nobody else may write. Whoever reads one checks its contents, too.
 
-use std::fs::{self, DirBuilder, FileTimes, OpenOptions};
+use crate::image::Image;
+use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// Bytes of all files together.
-const MOST: u64 = 64 << 20;
+const MOST: u64 = 128 << 20;
 /// How often it is noted that a file was used: what was used longest ago goes first.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What files are called behind their names.
@@ -35,19 +36,24 @@ impl Cache {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(name)).ok()?;
         let status = file.metadata().ok()?;
-        let is_ours = status.is_file() && status.uid() == own_user()? && status.mode() & 0o022 == 0;
-        if !is_ours || status.len() > most as u64 {
+        if !is_own(&status) || status.len() > most as u64 {
             return None;
         }
         let mut bytes = Vec::new();
         (&file).take(most as u64).read_to_end(&mut bytes).ok()?;
-        let now = SystemTime::now();
-        let is_old = |used| now.duration_since(used).is_ok_and(|age| age > DAY);
-        if status.modified().is_ok_and(is_old) {
-            // Where that cannot be noted, it may be removed earlier than it need be.
-            let _ = file.set_times(FileTimes::new().set_modified(now));
-        }
+        note_use(&file, &status);
         Some(bytes)
+    }
+
+    /// The same, mapped: for what is large.
+    pub(crate) fn map(&self, name: &str) -> Option<Image> {
+        let path = self.path(name);
+        let status = fs::symlink_metadata(&path).ok().filter(is_own)?;
+        let (image, identity) = Image::open(&path).ok()?;
+        if let Ok(file) = File::open(&path) {
+            note_use(&file, &status);
+        }
+        (identity.inode == status.ino()).then_some(image)
     }
 
     /// Stores something under a name, in place of what was there. Where that fails nothing is stored.
@@ -98,6 +104,20 @@ impl Cache {
     }
 }
 
+/// A regular file of ours that nobody else may write.
+fn is_own(status: &Metadata) -> bool {
+    status.is_file() && own_user() == Some(status.uid()) && status.mode() & 0o022 == 0
+}
+
+/// Notes that a file was used. Where that cannot be noted, it may be removed earlier than it need be.
+fn note_use(file: &File, status: &Metadata) {
+    let now = SystemTime::now();
+    let is_old = |used| now.duration_since(used).is_ok_and(|age| age > DAY);
+    if status.modified().is_ok_and(is_old) {
+        let _ = file.set_times(FileTimes::new().set_modified(now));
+    }
+}
+
 /// The effective user, who owns our own entry of /proc.
 fn own_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|own| own.uid())
@@ -106,7 +126,6 @@ fn own_user() -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn cache() -> (tempfile::TempDir, Cache) {
@@ -136,11 +155,12 @@ mod tests {
         cache.write("a", b"bytes");
         symlink(cache.path("a"), cache.path("link")).unwrap();
         assert_eq!(cache.read("link", 10), None);
+        assert!(cache.map("a").is_some_and(|image| image.bytes() == b"bytes") && cache.map("link").is_none());
         let pipe = std::process::Command::new("mkfifo").arg(cache.path("pipe")).status();
         assert!(pipe.is_ok_and(|status| status.success()));
-        assert_eq!(cache.read("pipe", 10), None);
+        assert!(cache.read("pipe", 10).is_none() && cache.map("pipe").is_none());
         fs::set_permissions(cache.path("a"), PermissionsExt::from_mode(0o620)).unwrap();
-        assert_eq!(cache.read("a", 10), None);
+        assert!(cache.read("a", 10).is_none() && cache.map("a").is_none());
     }
 
     /// Check that what was used longest ago goes first, that the newest stays, and that nothing else is touched.

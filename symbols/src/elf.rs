@@ -8,7 +8,7 @@ use crate::xz;
 use gimli::RunTimeEndian;
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym, SymbolTable};
-use object::{CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
+use object::{CompressedData, CompressionFormat, Endianness, Object, ObjectSection, SectionIndex};
 
 /// Longest name that is read; what goes on is cut. Mangled names of heavy templates reach some ten thousand bytes.
 const LONGEST_NAME: usize = 1 << 16;
@@ -132,6 +132,15 @@ impl<'a> Elf<'a> {
 
     /// Contents of a section, inflated into the arena if they are compressed; none if absent or damaged.
     pub(crate) fn contents(&self, name: &str, arena: &'a Arena) -> Option<&'a [u8]> {
+        let raw = self.raw(name)?;
+        match raw.format {
+            CompressionFormat::None => Some(raw.data),
+            _ => Some(arena.keep(Image::Owned(inflate(&raw)?))),
+        }
+    }
+
+    /// Contents of a section as they are in the file; none if it has none.
+    pub(crate) fn raw(&self, name: &str) -> Option<CompressedData<'a>> {
         let section = match self.section(name.as_bytes()) {
             Some(section) => section,
             None => self.section(name.replacen(".debug_", ".zdebug_", 1).as_bytes())?,
@@ -139,11 +148,7 @@ impl<'a> Elf<'a> {
         if section.data.is_empty() {
             return None;
         }
-        let raw = self.file.section_by_index(SectionIndex(section.index)).ok()?.compressed_data().ok()?;
-        match raw.format {
-            CompressionFormat::None => Some(raw.data),
-            _ => Some(arena.keep(Image::Owned(inflate(&raw)?))),
-        }
+        self.file.section_by_index(SectionIndex(section.index)).ok()?.compressed_data().ok()
     }
 
     /// The file packed into `.gnu_debugdata`: a table of the functions that `.dynsym` does not have, which some

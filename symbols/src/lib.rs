@@ -45,6 +45,7 @@ mod demangle;
 mod elf;
 mod lines;
 mod resolver;
+mod selection;
 mod shift;
 mod split;
 mod survey;
@@ -54,6 +55,7 @@ mod arena;
 mod compression;
 #[expect(unsafe_code, reason = "maps files")]
 mod image;
+mod inflated;
 mod xz;
 
 #[doc(hidden)]

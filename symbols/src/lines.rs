@@ -3,10 +3,13 @@
 use crate::arena::Arena;
 use crate::debug_files::Home;
 use crate::elf::Elf;
+use crate::image::Image;
+use crate::inflated::Inflated;
+use crate::selection;
 use crate::split::Split;
 use crate::survey::{self, Survey};
 use addr2line::{LookupContinuation, LookupResult};
-use gimli::{EndianSlice, RunTimeEndian, SectionId};
+use gimli::{DebugAranges, DebugInfo, EndianSlice, RunTimeEndian, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -32,19 +35,49 @@ pub(crate) struct LineFrame {
 }
 
 impl<'a> Lines<'a> {
-    /// Reads which units a file has. None when it has no debug information, or damaged one, or such that no
-    /// compiler writes, see [`survey`].
+    /// Reads which units a file with debug information has. None when that is damaged, or such that no compiler writes, see
+    /// [`survey`].
     pub(crate) fn load(
         elf: &Elf<'a>,
+        inflated: &Inflated<'_>,
         home: &Home,
         alternate: Option<&Elf<'a>>,
         arena: &'a Arena,
     ) -> Option<Lines<'a>> {
-        if !elf.has_debug_info() {
-            return None;
-        }
-        let (mut dwarf, survey) = load(elf, arena)?;
-        dwarf.sup = alternate.and_then(|alternate| load(alternate, arena)).map(|(dwarf, _)| Arc::new(dwarf));
+        let mut dwarf = sections(elf, inflated, arena);
+        let survey = survey::survey(&mut dwarf, elf.code_start())?;
+        dwarf.sup = alternate.and_then(|alternate| {
+            let mut dwarf = sections(alternate, &Inflated::new(None, None), arena);
+            survey::survey(&mut dwarf, alternate.code_start())?;
+            Some(Arc::new(dwarf))
+        });
+        Lines::new(dwarf, survey, elf, home, arena)
+    }
+
+    /// The same, of nothing but the units that these addresses need, which are sorted and those of this file. None where they
+    /// cannot be told from others, or refer to them.
+    pub(crate) fn select(
+        addresses: &[u64],
+        elf: &Elf<'a>,
+        inflated: &Inflated<'_>,
+        home: &Home,
+        arena: &'a Arena,
+    ) -> Option<Lines<'a>> {
+        let mut dwarf = sections(elf, inflated, arena);
+        let selected = arena.keep(Image::Owned(selection::of(&dwarf, addresses)?));
+        dwarf.debug_info = DebugInfo::from(EndianSlice::new(selected, elf.endian()));
+        dwarf.debug_aranges = DebugAranges::from(EndianSlice::new(&[], elf.endian()));
+        let survey = survey::selected(&mut dwarf, elf.code_start())?;
+        Lines::new(dwarf, survey, elf, home, arena)
+    }
+
+    fn new(
+        dwarf: gimli::Dwarf<Slice<'a>>,
+        survey: Survey,
+        elf: &Elf<'a>,
+        home: &Home,
+        arena: &'a Arena,
+    ) -> Option<Lines<'a>> {
         let split = Split::new(elf, home.clone(), arena);
         Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()?, survey, split })
     }
@@ -91,14 +124,13 @@ impl<'a> Lines<'a> {
 }
 
 /// Opens the sections that lines and functions need.
-fn load<'a>(elf: &Elf<'a>, arena: &'a Arena) -> Option<(gimli::Dwarf<Slice<'a>>, Survey)> {
+fn sections<'a>(elf: &Elf<'a>, inflated: &Inflated<'_>, arena: &'a Arena) -> gimli::Dwarf<Slice<'a>> {
     let section = |id: SectionId| {
-        let bytes = if is_needed(id) { elf.contents(id.name(), arena) } else { None };
+        let bytes = if is_needed(id) { inflated.contents(elf, id.name(), arena) } else { None };
         Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), elf.endian()))
     };
-    let Ok(mut dwarf) = gimli::Dwarf::load(section);
-    let survey = survey::survey(&mut dwarf, elf.code_start())?;
-    Some((dwarf, survey))
+    let Ok(dwarf) = gimli::Dwarf::load(section);
+    dwarf
 }
 
 /// Whether a section says anything of lines and functions; the rest (variables' locations, macros) stays unread.

@@ -6,23 +6,30 @@ use crate::debug_files::{DebugFile, Home, Search};
 use crate::demangle::demangle;
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
+use crate::inflated::Inflated;
 use crate::lines::{LineFrame, Lines};
 use crate::shift::Shift;
 use crate::symbolizer::Places;
 use crate::table::{Covering, SymbolTable};
-use crate::{DebugFiles, Lookup, Reason, SourceFrame};
+use crate::{Cache, DebugFiles, Lookup, Reason, SourceFrame};
 use std::cell::OnceCell;
 use std::path::Path;
 
 /// Bytes of tables that are read within a millisecond or two.
 const LITTLE_WORK: usize = 256 << 10;
 
-/// Everything that is known about one module, borrowed from the files that say it.
+/// Everything that is known about one module, borrowed from the files that say it. Each part is read when it is needed first.
 pub(crate) struct Resolver<'a> {
     files: Files<'a>,
-    /// Read when the first address is looked up.
-    tables: OnceCell<Tables<'a>>,
+    symbols: OnceCell<SymbolTable<'a>>,
+    /// All lines.
+    lines: OnceCell<Option<Lines<'a>>>,
+    /// Those of the expected addresses.
+    selected: OnceCell<Option<Lines<'a>>>,
+    /// Addresses that will be looked up, sorted.
+    expected: Vec<u64>,
     debug_files: DebugFiles,
+    cache: Option<Cache>,
     demangle: bool,
 }
 
@@ -34,21 +41,22 @@ struct Files<'a> {
     chain: Vec<DebugFile<'a>>,
     /// What several debug files have in common, beside the one that is read.
     alternate: Option<DebugFile<'a>>,
-    /// Which of the binary and the chain has debug information, and where it lives.
-    informed: Option<(usize, Home)>,
+    /// Which of the binary and the chain has debug information, where it lives, and the way there from the binary's addresses.
+    informed: Option<(usize, Home, Shift)>,
     arena: &'a Arena,
 }
 
-/// What the files say.
-struct Tables<'a> {
-    symbols: SymbolTable<'a>,
-    /// Debug information, and the way from the binary's addresses to those of the file that holds it.
-    lines: Option<(Lines<'a>, Shift)>,
-    /// The reason for an address without a name.
-    nameless: Reason,
-}
-
 impl<'a> Files<'a> {
+    /// Whether any of them has more symbols than the dynamic linker needs.
+    fn has_symbol_table(&self) -> bool {
+        self.all().any(|elf| elf.has(b".symtab"))
+    }
+
+    /// Beside [`Files::all`].
+    fn identities(&self) -> impl Iterator<Item = Option<FileIdentity>> {
+        std::iter::once(self.identity).chain(self.chain.iter().map(|file| Some(file.identity)))
+    }
+
     /// The binary, and then its debug files.
     fn all(&self) -> impl Iterator<Item = &Elf<'a>> {
         std::iter::once(&self.binary).chain(self.chain.iter().map(|file| &file.elf))
@@ -72,43 +80,73 @@ impl<'a> Resolver<'a> {
         if let Some((index, (elf, path))) = found {
             let home = search.home(path);
             let alternate = search.alternate(elf, path);
-            (files.informed, files.alternate) = (Some((index, home)), alternate);
+            let shift = Shift::between(&files.binary, elf);
+            (files.informed, files.alternate) = (Some((index, home, shift)), alternate);
         }
-        let demangle = places.options.demangle;
-        Resolver { files, tables: OnceCell::new(), debug_files: search.outcome, demangle }
+        Resolver {
+            files,
+            symbols: OnceCell::new(),
+            lines: OnceCell::new(),
+            selected: OnceCell::new(),
+            expected: Vec::new(),
+            debug_files: search.outcome,
+            cache: places.options.cache.clone(),
+            demangle: places.options.demangle,
+        }
     }
 
-    /// Reads the tables of all files.
-    fn read(&self) -> Tables<'a> {
-        let Files { binary, chain, arena, .. } = &self.files;
-        // Either file may lack what the other has: symbols come from all, lines from the first that has any.
-        let mut tables = vec![(binary, Shift::none())];
-        tables.extend(chain.iter().map(|file| (&file.elf, Shift::between(&file.elf, binary))));
-        let has_table = tables.iter().any(|(elf, _)| elf.has(b".symtab"));
-        let mini = if has_table { None } else { binary.mini_debug_file(arena) };
-        tables.extend(mini.iter().map(|elf| (elf, Shift::between(elf, binary))));
-        let symbols = SymbolTable::of(&tables);
+    /// Says which addresses will be looked up before the first one is. Others can be, too.
+    pub(crate) fn expect(&mut self, mut addresses: Vec<u64>) {
+        addresses.sort_unstable();
+        self.expected = addresses;
+    }
 
-        let lines = self.files.informed.as_ref().and_then(|(index, home)| {
-            let elf = self.files.all().nth(*index)?;
-            let alternate = self.files.alternate.as_ref().map(|file| &file.elf);
-            Some((Lines::load(elf, home, alternate, arena)?, Shift::between(binary, elf)))
+    /// Symbols of all files: either may lack what the other has.
+    fn symbols(&self) -> &SymbolTable<'a> {
+        self.symbols.get_or_init(|| {
+            let Files { binary, chain, arena, .. } = &self.files;
+            let mut tables = vec![(binary, Shift::none())];
+            tables.extend(chain.iter().map(|file| (&file.elf, Shift::between(&file.elf, binary))));
+            let mini = if self.files.has_symbol_table() { None } else { binary.mini_debug_file(arena) };
+            tables.extend(mini.iter().map(|elf| (elf, Shift::between(elf, binary))));
+            SymbolTable::of(&tables)
+        })
+    }
+
+    /// Lines of the first file that has any, and the address there.
+    fn lines(&self, address: u64) -> Option<(&Lines<'a>, u64)> {
+        let (index, home, shift) = self.files.informed.as_ref()?;
+        let Files { arena, alternate, .. } = &self.files;
+        let (elf, identity) = self.files.all().zip(self.files.identities()).nth(*index)?;
+        let inflated = Inflated::new(self.cache.as_ref(), identity);
+        let is_expected = alternate.is_none() && self.expected.binary_search(&address).is_ok();
+        let selected = is_expected.then(|| {
+            self.selected.get_or_init(|| {
+                let mut moved: Vec<u64> =
+                    self.expected.iter().filter_map(|&address| shift.apply(address)).collect();
+                moved.sort_unstable();
+                Lines::select(&moved, elf, &inflated, home, arena)
+            })
         });
+        let lines = selected.and_then(Option::as_ref).or_else(|| {
+            let alternate = alternate.as_ref().map(|file| &file.elf);
+            let all = || Lines::load(elf, &inflated, home, alternate, arena);
+            self.lines.get_or_init(all).as_ref()
+        })?;
+        Some((lines, shift.apply(address)?))
+    }
 
-        let is_stripped = lines.is_none() && tables.iter().all(|(elf, _)| !elf.has(b".symtab"));
-        let nameless = if is_stripped && !self.debug_files.refused.is_empty() {
+    /// The reason for an address without a name.
+    fn nameless(&self) -> Reason {
+        let has_lines =
+            [&self.selected, &self.lines].iter().any(|lines| lines.get().is_some_and(Option::is_some));
+        if !has_lines && !self.files.has_symbol_table() && !self.debug_files.refused.is_empty() {
             Reason::DebugFileRefused
-        } else if symbols.is_empty() && lines.is_none() {
+        } else if self.symbols().is_empty() && !has_lines {
             Reason::NoSymbols
         } else {
             Reason::NoSymbolHere
-        };
-        Tables { symbols, lines, nameless }
-    }
-
-    /// The tables, which the first address waits for.
-    fn tables(&self) -> &Tables<'a> {
-        self.tables.get_or_init(|| self.read())
+        }
     }
 
     /// What decides the answers of this module, as far as files do: as long as it is the same, answers are. None where that
@@ -126,8 +164,8 @@ impl<'a> Resolver<'a> {
 
     /// Whether an answer came from files that [`Resolver::origin`] does not name: those of split debug information.
     pub(crate) fn has_read_others(&self) -> bool {
-        let lines = self.tables.get().and_then(|tables| tables.lines.as_ref());
-        lines.is_some_and(|(lines, _)| lines.has_read_others())
+        let loaded = [&self.selected, &self.lines].into_iter().filter_map(|lines| lines.get()?.as_ref());
+        loaded.into_iter().any(Lines::has_read_others)
     }
 
     /// The debug files that were taken or refused.
@@ -141,7 +179,7 @@ impl<'a> Resolver<'a> {
     /// is the same whether or not debug information is installed, and captures of two machines compare. DWARF
     /// calls `malloc` of glibc `__libc_malloc`.
     pub(crate) fn lookup(&self, address: u64) -> Lookup {
-        let symbol = self.tables().symbols.find(address);
+        let symbol = self.symbols().find(address);
         let lines = self.line_frames(address, symbol);
         let mut linkage = lines.last().and_then(|owner| owner.function.clone());
         let mut frames: Vec<SourceFrame> = lines.into_iter().map(|frame| self.source_frame(frame)).collect();
@@ -160,14 +198,13 @@ impl<'a> Resolver<'a> {
         let shown = frames.last().and_then(|owner| owner.function.as_deref());
         let linkage =
             linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
-        let reason = shown.is_none().then_some(self.tables().nameless);
+        let reason = shown.is_none().then(|| self.nameless());
         Lookup { frames, linkage, reason }
     }
 
     /// What debug information says about an address, if that can be believed.
     fn line_frames(&self, address: u64, symbol: Option<Covering<'_>>) -> Vec<LineFrame> {
-        let Some((lines, shift)) = &self.tables().lines else { return Vec::new() };
-        let Some(moved) = shift.apply(address) else { return Vec::new() };
+        let Some((lines, moved)) = self.lines(address) else { return Vec::new() };
         let frames = lines.frames(moved);
         let function = frames.last().and_then(|owner| owner.function.as_deref());
         let is_believed = match (symbol, function) {

@@ -45,6 +45,15 @@ pub(crate) struct Survey {
 /// Looks at everything, with the address at which code begins. None if looking up addresses would leave all
 /// bounds. Fills the cache of abbreviations on the way.
 pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Option<Survey> {
+    look_at(dwarf, code_start, false)
+}
+
+/// The same for units that were taken from among others: none, too, if they refer to others.
+pub(crate) fn selected(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Option<Survey> {
+    look_at(dwarf, code_start, true)
+}
+
+fn look_at(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64, is_selected: bool) -> Option<Survey> {
     take_abbreviations(dwarf)?;
     dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
     let ranges = dwarf.ranges.debug_ranges().reader().len() + dwarf.ranges.debug_rnglists().reader().len();
@@ -54,6 +63,7 @@ pub(crate) fn survey(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> Op
         code_start,
         discarded_end: 0,
         is_split: false,
+        is_selected,
     };
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
@@ -81,6 +91,7 @@ pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
         code_start: 0,
         discarded_end: 0,
         is_split: true,
+        is_selected: false,
     };
     let header = dwarf.units().next().ok()??;
     if let Ok(unit) = dwarf.unit(header) {
@@ -159,6 +170,8 @@ struct Surveyor {
     code_start: u64,
     discarded_end: u64,
     is_split: bool,
+    /// Other units are not there, so none may be referred to.
+    is_selected: bool,
 }
 
 impl Surveyor {
@@ -176,6 +189,11 @@ impl Surveyor {
                 Ok(None) => continue,
                 Err(_) => break,
             };
+            let is_far =
+                |attribute: &gimli::AttributeSpecification| attribute.form() == gimli::DW_FORM_ref_addr;
+            if self.is_selected && entry.attributes().iter().any(is_far) {
+                return None;
+            }
             let has = |name| entry.attributes().iter().any(|attribute| attribute.name() == name);
             let is_read = match entry.tag() {
                 gimli::DW_TAG_subprogram if has(gimli::DW_AT_low_pc) || has(gimli::DW_AT_ranges) => {

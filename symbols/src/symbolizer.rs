@@ -151,6 +151,11 @@ impl ModuleSymbols {
         self.resolver.debug_files()
     }
 
+    /// Says which addresses will be looked up, before the first one is: what only others need is then not read.
+    pub(crate) fn expect(&mut self, addresses: Vec<u64>) {
+        self.resolver.expect(addresses);
+    }
+
     /// Whether answers depend on nothing but the module's origin.
     pub(crate) fn answers_last(&self) -> bool {
         !self.resolver.has_read_others()

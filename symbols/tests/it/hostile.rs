@@ -133,10 +133,9 @@ fn own_cpu_time() -> Duration {
     nanoseconds.map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// Check that a hundred thousand inlined functions within each other do not exhaust the stack.
-#[test]
-fn deep_nesting_is_refused() {
-    defuse(&format!(
+/// A function with a hundred thousand inlined functions within each other.
+pub(crate) fn deep_nesting() -> String {
+    format!(
         "{ABBREVIATIONS}
         .long .Linfo_end - .Linfo_begin
     .Linfo_begin:
@@ -152,7 +151,13 @@ fn deep_nesting_is_refused() {
         .fill 100002, 1, 0
     .Linfo_end:
     "
-    ));
+    )
+}
+
+/// Check that inlined functions within each other do not exhaust the stack, however many there are.
+#[test]
+fn deep_nesting_is_refused() {
+    defuse(&deep_nesting());
 }
 
 /// Check that ten thousand units which share one line program of a megabyte do not fill the memory.

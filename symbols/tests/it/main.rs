@@ -16,6 +16,7 @@ mod kernel_image;
 mod links;
 mod mangled;
 mod moved;
+mod selected;
 mod servers;
 mod split;
 mod sysroot;
