@@ -56,9 +56,9 @@ pub fn compare_moments(
     let after = moments.profile(&query)?;
     let diff = Diff::of_moments(&before, &after);
     let source = moments.source().clone();
-    let (before, after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
-    let loaded = moments.show(after, naming);
-    Ok(Compared { loaded, diff, before, after: after_side, two_captures: false })
+    let (before_side, after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
+    let loaded = moments.show_beside(after, &[&before], naming);
+    Ok(Compared { loaded, diff, before: before_side, after: after_side, two_captures: false })
 }
 
 /// Compares two captures, or the same part of both.
@@ -83,6 +83,7 @@ pub fn compare_captures(
     let looked_up = LookedUp {
         unresolved: old.looked_up.unresolved + new.looked_up.unresolved,
         named: old.looked_up.named + new.looked_up.named,
+        unneeded: old.looked_up.unneeded + new.looked_up.unneeded,
     };
     let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
     Ok(Compared { loaded, diff, before, after, two_captures: true })

@@ -9,7 +9,7 @@ use crate::moments::Moments;
 use crate::options::DumpOptions;
 use crate::query::{Query, Unknown};
 use crate::samples::SampleDump;
-use crate::symbolize::{LookedUp, Naming, symbolize};
+use crate::symbolize::{LookedUp, Naming, Needed, symbolize};
 use crate::text::{Dump, Style};
 use capture::{Error as CaptureError, Event, Reader, Tables};
 use std::io::{self, Write};
@@ -89,7 +89,7 @@ pub fn dump(
 ) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, naming);
+    let looked_up = named(&mut tables, Needed::All, naming);
     let names = dump_names(&tables, options);
     refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = Dump::new(out, &tables, &names, options, *style);
@@ -109,7 +109,7 @@ pub fn dump_json(
 ) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, naming);
+    let looked_up = named(&mut tables, Needed::All, naming);
     let names = dump_names(&tables, options);
     refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
@@ -130,7 +130,7 @@ pub fn dump_samples(
 ) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, naming);
+    let looked_up = named(&mut tables, Needed::All, naming);
     let names = dump_names(&tables, options);
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first("samples", &source.file);
@@ -203,10 +203,10 @@ fn dump_names(tables: &Tables, options: DumpOptions) -> Names {
     names
 }
 
-pub(crate) fn named(tables: &mut Tables, naming: Naming) -> LookedUp {
+pub(crate) fn named(tables: &mut Tables, needed: Needed<'_>, naming: Naming) -> LookedUp {
     match naming {
         Naming::Stored => LookedUp::default(),
-        Naming::FromFiles(options) => symbolize(tables, &options),
+        Naming::FromFiles(options) => symbolize(tables, needed, &options),
     }
 }
 

@@ -4,8 +4,11 @@
 //! made without debug symbols gets names once they are installed. A file counts only if it is the one that was
 //! mapped, by its build id or else by inode and time; of a capture that does not say which file it was, none does.
 
-use capture::{Frame, FrameId, Module, ModuleId, SourceFrame, StringId, Symbolized, Tables};
-use std::collections::{BTreeMap, HashMap};
+use crate::analysis::{Cost, Profile};
+use capture::{Frame, FrameId, Module, ModuleId, NodeId, SourceFrame, StringId, Symbolized, Tables};
+use hashbrown::HashTable;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use symbols::{Batch, Lookup, ModuleFile, Source, Symbolizer};
@@ -41,12 +44,52 @@ pub struct LookedUp {
     pub unresolved: u64,
     /// Addresses that have a name now.
     pub named: u64,
+    /// Addresses without a name for which none was looked for, since they stand in no stack that can be shown.
+    pub unneeded: u64,
 }
 
-/// Looks up the names that are missing and puts them into the tables.
-pub(crate) fn symbolize(tables: &mut Tables, options: &symbols::Options) -> LookedUp {
-    let missing = missing(tables);
+/// Which names are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Needed<'a> {
+    /// All that the capture lacks.
+    All,
+    /// Those of the stacks that have any number in what was asked for.
+    Shown(&'a [&'a Profile]),
+}
+
+impl Needed<'_> {
+    /// By [`FrameId`], whether its name is needed.
+    fn frames(self, tables: &Tables) -> Vec<bool> {
+        let Needed::Shown(profiles) = self else { return vec![true; tables.frames.len()] };
+        let (mut frames, mut nodes) = (vec![false; tables.frames.len()], vec![false; tables.nodes.len()]);
+        let sites = profiles.iter().flat_map(|profile| &profile.sites);
+        for site in sites.filter(|site| site.cost != Cost::default()) {
+            let mut next = site.node;
+            // What leads to a node that was met has been met, too. The root is the empty stack and has no frame.
+            while next != NodeId::ROOT
+                && let (Some(node), Some(is_met)) =
+                    (tables.nodes.get(next.index()), nodes.get_mut(next.index()))
+                && !std::mem::replace(is_met, true)
+            {
+                if let Some(is_needed) = frames.get_mut(node.frame.index()) {
+                    *is_needed = true;
+                }
+                next = node.parent;
+            }
+        }
+        frames
+    }
+}
+
+/// Looks up the names that are missing and needed, and puts them into the tables.
+pub(crate) fn symbolize(tables: &mut Tables, needed: Needed<'_>, options: &symbols::Options) -> LookedUp {
+    let needed = needed.frames(tables);
     let mut looked_up = LookedUp::default();
+    let missing = missing(tables, |frame| {
+        let is_needed = needed[frame.index()];
+        looked_up.unneeded += u64::from(!is_needed);
+        is_needed
+    });
     let unresolved = |frame: &&FrameId| tables.symbol(**frame).is_none();
     looked_up.unresolved = missing.values().flatten().filter(unresolved).count() as u64;
     let batches: Vec<Batch> = missing
@@ -86,8 +129,8 @@ fn text_of(lookup: &Lookup) -> usize {
     texts.chain([&lookup.linkage]).flatten().map(|text| text.len() + size_of::<String>()).sum()
 }
 
-/// Frames without a function, by module, of modules that can be told from others.
-fn missing(tables: &Tables) -> BTreeMap<ModuleId, Vec<FrameId>> {
+/// Frames without a function that are needed, by module, of modules that can be told from others.
+fn missing(tables: &Tables, mut is_needed: impl FnMut(FrameId) -> bool) -> BTreeMap<ModuleId, Vec<FrameId>> {
     let mut missing: BTreeMap<ModuleId, Vec<FrameId>> = BTreeMap::new();
     let lacks_name = |frame: FrameId| {
         let owner = tables.symbol(frame).and_then(|symbol| symbol.names.last());
@@ -98,7 +141,7 @@ fn missing(tables: &Tables) -> BTreeMap<ModuleId, Vec<FrameId>> {
         _ => None,
     });
     let is_known = |module: ModuleId| tables.modules.get(module.index()).is_some_and(has_identity);
-    let frames = frames.filter(|&(frame, module)| lacks_name(frame) && is_known(module));
+    let frames = frames.filter(|&(frame, module)| lacks_name(frame) && is_known(module) && is_needed(frame));
     for (frame, module) in frames.take(MOST_ADDRESSES) {
         missing.entry(module).or_default().push(frame);
     }
@@ -133,16 +176,23 @@ pub(crate) fn batch(tables: &Tables, file: ModuleFile, frames: &[FrameId]) -> Ba
     Batch { source: Source::File(file), addresses: frames.iter().map(address).collect() }
 }
 
-/// The strings of the tables, each new one once.
+/// The strings of the tables, each of them once.
 pub(crate) struct Texts<'a> {
     tables: &'a mut Tables,
-    known: HashMap<String, StringId>,
+    /// Where each string is, by its hash.
+    known: HashTable<StringId>,
+    hashes: RandomState,
 }
 
 impl<'a> Texts<'a> {
-    /// Those of these tables: strings that they have already are entered again.
+    /// Those of these tables.
     pub(crate) fn new(tables: &'a mut Tables) -> Self {
-        Self { tables, known: HashMap::new() }
+        let (mut known, hashes) = (HashTable::with_capacity(tables.strings.len()), RandomState::new());
+        for (index, text) in tables.strings.iter().enumerate() {
+            let hash_again = |id: &StringId| hashes.hash_one(tables.string(*id));
+            known.insert_unique(hashes.hash_one(text.as_str()), StringId::from_index(index), hash_again);
+        }
+        Self { tables, known, hashes }
     }
 
     /// Puts a result in, if it says more than what is there; says whether it has a name.
@@ -163,9 +213,13 @@ impl<'a> Texts<'a> {
     }
 
     fn string(&mut self, text: String) -> StringId {
-        *self.known.entry(text).or_insert_with_key(|text| {
-            self.tables.strings.push(text.clone());
-            StringId::from_index(self.tables.strings.len() - 1)
-        })
+        let Self { tables, known, hashes } = self;
+        let hash = hashes.hash_one(text.as_str());
+        if let Some(id) = known.find(hash, |id| tables.string(*id) == text) {
+            return *id;
+        }
+        let id = StringId::from_index(tables.strings.len());
+        tables.strings.push(text);
+        *known.insert_unique(hash, id, |id| hashes.hash_one(tables.string(*id))).get()
     }
 }

@@ -106,10 +106,13 @@ fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
 }
 
 /// Says what names do not come from the capture, or could not be found anywhere.
-pub(super) fn tell(LookedUp { unresolved, named }: LookedUp) {
+pub(super) fn tell(LookedUp { unresolved, named, unneeded }: LookedUp) {
     if named > 0 {
         let names = counted(named, "name");
-        message::note(&format!("looked up in the files of this machine: {names} that the capture lacks"));
+        let others = if unneeded > 0 { format!("; {unneeded} others are not shown") } else { String::new() };
+        message::note(&format!(
+            "looked up in the files of this machine: {names} that the capture lacks{others}"
+        ));
     } else if unresolved > 0 {
         let addresses = counted(unresolved, "address");
         message::note(&format!("no name for {addresses}: the recorded files are not on this machine"));

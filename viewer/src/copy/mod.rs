@@ -14,7 +14,7 @@ mod redaction;
 pub use redaction::Redaction;
 
 use crate::open::{Error, named, open_reader};
-use crate::symbolize::{LookedUp, Naming};
+use crate::symbolize::{LookedUp, Naming, Needed};
 use capture::{Error as CaptureError, Event, Reader, Sink, Summary, Tables, Writer};
 pub(crate) use ids::Ids;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub fn copy<S: Sink>(
 ) -> Result<(S, Copied), Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, naming);
+    let looked_up = named(&mut tables, Needed::All, naming);
     let cut = source.cut;
     let mut copied = Copied { looked_up, ..Copied::default() };
     if let Some(redaction) = redaction.clone() {

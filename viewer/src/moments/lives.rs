@@ -8,7 +8,7 @@ use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Selection, Sieve};
 use crate::suppression::{Suppressions, Young, rules_of_targets};
-use crate::symbolize::Naming;
+use crate::symbolize::{Naming, Needed};
 use capture::Tables;
 
 impl Moments {
@@ -79,7 +79,7 @@ impl Moments {
     ) -> Result<(Loaded, W), Error> {
         // Names come first: an expression is about them.
         let mut tables = self.reader.tables().clone();
-        let looked_up = named(&mut tables, naming);
+        let looked_up = named(&mut tables, Needed::All, naming);
         let names = Names::new(&tables);
         let selection = expression.map(|expression| expression.select(&tables, &names));
         if expression.is_some_and(Expression::asks_for_threads) {

@@ -20,7 +20,7 @@ use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
-use crate::symbolize::Naming;
+use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Reader, StringId, TracepointId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,6 +127,11 @@ impl Moments {
 
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
+        self.show_beside(profile, &[], naming)
+    }
+
+    /// The same where stacks of other profiles are shown, too.
+    pub(crate) fn show_beside(self, profile: Profile, others: &[&Profile], naming: Naming) -> Loaded {
         let Self { reader, source, heap, tracepoint, .. } = self;
         let mut counters = Counters::default();
         // Damage was noted when events were read; what lies before it counts.
@@ -136,7 +141,7 @@ impl Moments {
             some.iter().for_each(|hit| hits[hit.tracepoint.index()] += Amount::block(hit.size));
         });
         let mut tables = reader.into_tables();
-        let looked_up = named(&mut tables, naming);
+        let looked_up = named(&mut tables, Needed::Shown(&[&[&profile], others].concat()), naming);
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 

@@ -6,7 +6,7 @@ use crate::analysis::{Birth, Choice, Counters, Load, Look, Names, Residency, Res
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Query, Selection, Sieve};
-use crate::symbolize::Naming;
+use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Fault, NodeId, ProcessId, Reader};
 
 /// What a question and an expression select.
@@ -40,7 +40,7 @@ impl Moments {
         naming: Naming,
     ) -> Result<(Loaded, ResidencyTable), Error> {
         let mut tables = self.reader.tables().clone();
-        let looked_up = named(&mut tables, naming);
+        let looked_up = named(&mut tables, Needed::All, naming);
         let names = Names::new(&tables);
         let selection = expression.map(|expression| expression.select(&tables, &names));
         let span = self.span(&query.part)?;
