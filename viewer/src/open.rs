@@ -157,7 +157,7 @@ pub fn dump_hits(
 ) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, naming);
+    let looked_up = named(&mut tables, Needed::All, naming);
     let names = dump_names(&tables, options);
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first("hits", &source.file);
