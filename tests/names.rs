@@ -1,6 +1,10 @@
 //! Which names there are, and what is shown where there is none.
 
-use crate::harness::{Capture, World, c, copy_program, cpp, library, record, skip};
+use crate::harness::{
+    Capture, Page, World, c, copy_program, cpp, library, product, record, skip, start, wait, wait_for,
+};
+use crate::services::agent;
+use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,6 +46,116 @@ fn stripped_programs_lose_their_names() {
     assert!(text.contains("<main of program>"), "{text}");
     assert!(text.contains("No symbols in binary file: program"), "{text}");
     assert!(report(&first).contains(" main"), "{}", report(&first));
+}
+
+/// Check that a program which is stripped between two recordings of one daemon has names in the first and none in the second,
+/// though names of programs as large as this one are kept, and that the first goes on having them.
+#[test]
+fn daemon_forgets_names_of_stripped_programs() {
+    let world = World::new();
+    let many = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/many_functions.c");
+    let built = c("counts_its_calls").flags(["-O1".into(), many.into_os_string()]).build();
+    let program = copy(&built, world.path("a.out"));
+    let captures = world.path("captures");
+    std::fs::create_dir(&captures).expect("the folder is ours");
+    let mut daemon = world.tool(["daemon", "--on-full", "block", "--max-wait", "100s"]);
+    daemon.arg("--folder").arg(&captures);
+    let daemon = start(&world, daemon);
+    wait_for("the daemon", || daemon.stderr().contains("until ^C"));
+    let folder = format!("/proc/{}/fd", daemon.pid().as_raw_nonzero());
+    let descriptors = || std::fs::read_dir(&folder).expect("it runs").count();
+    let idle = descriptors();
+    let mut known: Vec<PathBuf> = Vec::new();
+    let mut recorded = || {
+        let page = Page::new(&world);
+        let mut command = world.command(&program);
+        command.arg(&page.path).args(["1", "5000"]).env("LD_PRELOAD", agent(&world));
+        let running = start(&world, command);
+        page.wait_for_calls(1, 1000);
+        let pid = running.pid().as_raw_nonzero().to_string();
+        for order in ["start", "stop"] {
+            let ran = wait(&world, world.tool([order, &pid]));
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            page.wait_for_calls(1, page.calls(0).mallocs_done + 5000);
+        }
+        wait_for("the recording's end", || descriptors() == idle);
+        page.stop();
+        assert_eq!(running.wait().code, 5);
+        let files =
+            std::fs::read_dir(&captures).expect("it is there").map(|entry| entry.expect("it is").path());
+        let new = files.into_iter().find(|file| !known.contains(file)).expect("there is a new capture");
+        known.push(new.clone());
+        new
+    };
+    let shown = |file: &Path| {
+        let mut tool =
+            world.tool(["report", "--by", "allocations", "--tree", "--min", "0%", "--no-symbolize"]);
+        tool.arg(file);
+        wait(&world, tool).text().to_owned()
+    };
+    let first = recorded();
+    assert!(shown(&first).contains(" work"), "{}", shown(&first));
+    let stripped = Command::new("strip").arg(&program).status();
+    assert!(stripped.is_ok_and(|status| status.success()));
+    let second = recorded();
+    let text = shown(&second);
+    assert!(!text.contains(" work") && text.contains("No symbols in binary file: a.out"), "{text}");
+    assert!(shown(&first).contains(" work"), "{}", shown(&first));
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code, 0);
+}
+
+/// Check that a recording of the whole machine by a user who is not root names what is theirs, and says of a process of root
+/// that it may not be looked at.
+#[test]
+fn processes_of_others_say_so() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("processes of others", "only root can become another user");
+    }
+    let world = World::new();
+    let user = 65534;
+    let tool = copy(product(), world.path("tool"));
+    let program = copy(&c("known_work").flags(["-O1"]).build(), world.path("theirs"));
+    std::os::unix::fs::chown(world.folder(), Some(user), Some(user)).expect("we are root");
+    // Busy until it is told to stop, as long as the recording takes.
+    let page = Page::new(&world);
+    let ours = copy(&c("counts_its_calls").flags(["-O1"]).build(), world.path("ours"));
+    std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o700)).expect("it is ours");
+    let mut busy = world.command(&ours);
+    busy.arg(&page.path).arg("1");
+    let busy = start(&world, busy);
+    page.wait_for_calls(1, 1);
+    let mut collector = world.command("setpriv");
+    collector.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", "-all,+perfmon"]);
+    collector.args(["--ambient-caps", "-all,+perfmon", "--"]).arg(&tool);
+    collector.args(["run", "--system", "--output", "capture", "--"]).arg(&program).arg("300");
+    collector.env("HOME", world.folder()).env("XDG_RUNTIME_DIR", world.folder()).env_remove("XDG_CACHE_HOME");
+    let ran = wait(&world, collector);
+    page.stop();
+    assert_eq!(busy.wait().code, 5);
+    if ran.stderr.contains("CPU samples") {
+        return skip("processes of others", "the kernel does not permit samples of them");
+    }
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let frames = |process: &str| -> Vec<serde_json::Value> {
+        let mut report = world.tool(["report", "--cpu", "--json", "--no-symbolize", "--min", "0%"]);
+        report.args(["--process", process]).arg(world.path("capture"));
+        let document: serde_json::Value =
+            serde_json::from_str(wait(&world, report).text()).expect("a report is JSON");
+        let rows = document["rows"].as_array().expect("a report has rows");
+        rows.iter().flat_map(|row| row["stack"].as_array().expect("a row has a stack")).cloned().collect()
+    };
+    let (ours, theirs) = (frames("ours"), frames("theirs"));
+    // Some kernels let who may sample read mappings, too, but not the files.
+    let withheld = |frame: &&serde_json::Value| {
+        let module = frame["module"].as_str().unwrap_or_default();
+        let is_of_ours = module.starts_with("[memory of another user of ") || module.ends_with("/ours");
+        frame["reason"] == "Permission denied" && is_of_ours
+    };
+    assert!(ours.iter().any(|frame| withheld(&frame)), "{ours:#?}");
+    let named = |name: &str| theirs.iter().any(|frame| frame["function"] == name);
+    assert!(named("burn") && named("churn"), "{theirs:#?}");
+    assert_eq!(theirs.iter().filter(withheld).count(), 0);
 }
 
 /// Check that each way to have no name is told apart, in the report at the frame that has none, and in `info` with its share.

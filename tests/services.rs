@@ -129,7 +129,7 @@ impl Server {
 }
 
 /// The agent of a world, which has a doorbell then.
-fn agent(world: &World) -> String {
+pub(crate) fn agent(world: &World) -> String {
     let ran = wait(world, world.tool(["preload-path"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.text().trim().to_string()

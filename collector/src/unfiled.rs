@@ -8,6 +8,7 @@
 
 use crate::perf::Files;
 use capture::{Error, Module, ModuleId, Writer};
+use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 use std::fs::File;
 use std::ops::Range;
@@ -23,6 +24,9 @@ use symbols::{JitCode, JitFiles, ModuleFile, Reason};
 const STALE: Duration = Duration::from_millis(100);
 /// What memory is called of which nothing better is known.
 const ANONYMOUS: &str = "anonymous code (JIT?)";
+
+/// The same of a process whose mappings we may not read: it belongs to somebody else.
+const WITHHELD: &str = "memory of another user";
 
 /// What a process told of its code.
 pub(crate) type Told = Result<Arc<JitCode>, Reason>;
@@ -43,6 +47,8 @@ struct Seen {
     regions: Vec<Region>,
     at: Instant,
     files: JitFiles,
+    /// The system does not let us look at the process' mappings.
+    is_withheld: bool,
     /// The root of the process' file system, which outlives it.
     _root: Option<File>,
     told: Option<Told>,
@@ -96,6 +102,7 @@ impl Unfiled {
                 // None: the list is a moment old, or the process gone.
                 let label = match &region {
                     Some(Region { holder: Holder::Memory(label), .. }) => label,
+                    _ if self.seen.as_ref().is_some_and(|seen| seen.is_withheld) => WITHHELD,
                     _ => ANONYMOUS,
                 };
                 let path = format!("[{label} of {}]", self.pid);
@@ -109,9 +116,9 @@ impl Unfiled {
     }
 
     fn region(&mut self, address: u64) -> Option<Region> {
-        let seen = self.seen.get_or_insert_with(|| Seen::of(self.pid));
+        let seen = self.seen.get_or_insert_with(|| Seen::of(self.pid, maps(self.pid)));
         if find(&seen.regions, address).is_none() && seen.at.elapsed() >= STALE {
-            seen.regions = regions(self.pid, &maps(self.pid), seen.regions.as_slice());
+            seen.regions = regions(self.pid, &maps(self.pid).unwrap_or_default(), seen.regions.as_slice());
             seen.at = Instant::now();
         }
         find(&seen.regions, address).cloned()
@@ -123,7 +130,9 @@ impl Unfiled {
         if self.modules.is_empty() {
             return Vec::new();
         }
-        let told = seen.told.get_or_insert_with(|| seen.files.read().map(Arc::new));
+        let withheld = seen.is_withheld.then_some(Reason::PermissionDenied);
+        let read = || withheld.map_or_else(|| seen.files.read().map(Arc::new), Err);
+        let told = seen.told.get_or_insert_with(read);
         self.modules.iter().map(|module| (*module, told.clone())).collect()
     }
 }
@@ -135,13 +144,15 @@ impl std::fmt::Debug for Unfiled {
 }
 
 impl Seen {
-    fn of(pid: u32) -> Seen {
+    /// A process with these mappings, or the reason why they cannot be read.
+    fn of(pid: u32, maps: Result<Vec<MemoryMap>, Reason>) -> Seen {
+        let is_withheld = maps == Err(Reason::PermissionDenied);
+        let maps = maps.unwrap_or_default();
         let root = root(pid);
         let base = root.as_ref().map_or_else(
             || PathBuf::from("/"),
             |root| PathBuf::from(format!("/proc/self/fd/{}", root.as_raw_fd())),
         );
-        let maps = maps(pid);
         let mapped = dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path)));
         // A short life may be over before its mappings could be read.
         let usual = base.join(format!("tmp/jit-{}.dump", inner_pid(pid)));
@@ -151,7 +162,14 @@ impl Seen {
             owner: std::fs::metadata(format!("/proc/{pid}")).map_or(0, |process| process.uid()),
             started_unix_ns: started(pid).unwrap_or(0),
         };
-        Seen { regions: regions(pid, &maps, &[]), at: Instant::now(), files, _root: root, told: None }
+        Seen {
+            regions: regions(pid, &maps, &[]),
+            at: Instant::now(),
+            files,
+            is_withheld,
+            _root: root,
+            told: None,
+        }
     }
 }
 
@@ -176,9 +194,12 @@ fn started(pid: u32) -> Option<u64> {
     Some(booted * 1_000_000_000 + ticks.saturating_mul(1_000_000_000) / per_second.max(1))
 }
 
-fn maps(pid: u32) -> Vec<MemoryMap> {
-    let maps = Process::new(pid as i32).and_then(|process| process.maps());
-    maps.map(|maps| maps.into_iter().collect()).unwrap_or_default()
+fn maps(pid: u32) -> Result<Vec<MemoryMap>, Reason> {
+    match Process::new(pid as i32).and_then(|process| process.maps()) {
+        Ok(maps) => Ok(maps.into_iter().collect()),
+        Err(ProcError::PermissionDenied(_)) => Err(Reason::PermissionDenied),
+        Err(_) => Err(Reason::NoMapping),
+    }
 }
 
 /// Logs that compilers map, as a sign to profilers where they are.
@@ -251,7 +272,7 @@ mod tests {
             Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
         let pid = std::process::id();
         let mut unfiled = Unfiled::new(pid);
-        let maps = maps(pid);
+        let maps = maps(pid).unwrap();
         let of = |wanted: fn(&MMapPath) -> bool| {
             maps.iter().find(|map| wanted(&map.pathname)).map(|map| map.address.0 + 8)
         };
@@ -276,6 +297,31 @@ mod tests {
         let symbols = symbols::Symbolizer::default().open(&file).unwrap();
         let lookup = symbols.lookup(code.wrapping_sub(found.bias));
         assert!(lookup.function().is_some_and(|name| name.contains("own_memory_has_words")), "{lookup:?}");
+    }
+
+    /// Check that code of a process whose mappings may not be read says so, instead of being called a compiler's.
+    #[test]
+    fn withheld_memory_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let capture = folder.path().join("capture");
+        let mut writer =
+            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        for (maps, label, reason) in [
+            (Err(Reason::PermissionDenied), "[memory of another user of 1]", Reason::PermissionDenied),
+            (Err(Reason::NoMapping), "[anonymous code (JIT?) of 1]", Reason::Untold),
+        ] {
+            let mut unfiled = Unfiled { seen: Some(Seen::of(1, maps)), ..Unfiled::new(1) };
+            let found = unfiled.find(0x1000, &mut writer).unwrap().unwrap();
+            assert_eq!(
+                found.module,
+                writer.module(Module { path: label.into(), ..Module::default() }).unwrap()
+            );
+            let [(module, told)] = &unfiled.told()[..] else { panic!("one module was found") };
+            assert_eq!(*module, found.module);
+            let without_names =
+                told.clone().map_or_else(Some, |code| code.is_empty().then_some(Reason::Untold));
+            assert_eq!(without_names, Some(reason), "{label}");
+        }
     }
 
     /// Check that memory which was given back keeps its label, unless something else is there now.

@@ -19,6 +19,9 @@ use crate::glob;
 use capture::Region;
 use rustc_hash::FxHashMap;
 
+/// Among the flags of `/proc/PID/stat`: `PF_KTHREAD`.
+const THREAD_OF_KERNEL: u32 = 0x0020_0000;
+
 /// Processes and threads.
 pub(super) struct Tasks {
     processes: FxHashMap<u32, Process>,
@@ -205,8 +208,9 @@ impl Tasks {
                 let (start, end) = map.address;
                 space.map(start, Mapping { end, offset: map.offset, file });
             }
-            if image.executable.is_empty() && space.is_empty() && !image.name.is_empty() {
-                // It has no memory of its own: a thread of the kernel.
+            // Of others' processes we may not know more than of these.
+            let is_of_kernel = process.stat().is_ok_and(|stat| stat.flags & THREAD_OF_KERNEL != 0);
+            if is_of_kernel && !image.name.is_empty() {
                 image.name = format!("[{}]", image.name);
                 self.threads.insert(pid, Thread { pid, name: image.name.clone(), task: None });
             }
