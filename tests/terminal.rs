@@ -1,6 +1,6 @@
 //! The views in a terminal, for once in a real one: tmux draws, presses keys, and says what is on the screen.
 
-use crate::harness::{Capture, World, c, installed, product, record, skip, wait, wait_for};
+use crate::harness::{Capture, World, c, copy_program, installed, product, record, skip, wait, wait_for};
 use crate::services::Server;
 use std::path::PathBuf;
 
@@ -48,6 +48,34 @@ impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
     }
+}
+
+/// Check that a search for names which takes long shows how far it is, and that the line is gone when it has ended: names are
+/// wanted of a server that never answers, until it is gone.
+#[test]
+fn long_searches_for_names_are_shown() {
+    if installed("curl").is_none() {
+        return skip("a search for names in a terminal", "curl is not installed");
+    }
+    let world = World::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback interface is there");
+    let address = server.local_addr().expect("it is bound");
+    let program = world.path("program");
+    copy_program(c("allocates_once").build(), &program);
+    let stripped = std::process::Command::new("strip").arg(&program).status();
+    assert!(stripped.is_ok_and(|status| status.success()));
+    let command = format!(
+        "DEBUGINFOD_URLS=http://{address} DEBUGINFOD_CACHE_PATH={} {} run --no-cache --output {} -- {}; echo status $?; cat",
+        world.path("fetched").display(),
+        product().display(),
+        world.path("capture").display(),
+        program.display(),
+    );
+    let Some(terminal) = Terminal::new(&world, &command) else { return };
+    terminal.shows("[names] looking them up");
+    drop(server);
+    terminal.shows("status 0");
+    assert!(!terminal.screen().contains("[names]"), "{}", terminal.screen());
 }
 
 fn file(capture: &Capture) -> &str {

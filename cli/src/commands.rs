@@ -26,6 +26,7 @@ pub(crate) mod lines;
 mod lives;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
+mod name_search;
 pub(crate) mod open;
 pub(crate) mod pages;
 mod parts;

@@ -20,14 +20,14 @@ use crate::sleeper::Bell;
 use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
-use crate::{Error, OnFull, Options, symbolize};
+use crate::{Error, NameSearch, OnFull, Options, symbolize};
 use capture::{Create, Effort, Metadata, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -298,11 +298,11 @@ impl Session {
     }
 
     /// Ends the recording and finishes the capture. `unrecorded` names the processes that go on unrecorded. When
-    /// `cancel_symbols` becomes true, the capture is written without the names that are still missing.
+    /// `search` is given up, the capture is written without the names that are still missing.
     ///
     /// # Errors
     /// When the capture could not be written.
-    pub fn stop(self, cancel_symbols: Arc<AtomicBool>, unrecorded: Vec<String>) -> Result<Finished, Error> {
+    pub fn stop(self, search: Arc<NameSearch>, unrecorded: Vec<String>) -> Result<Finished, Error> {
         let Session {
             symbolize,
             symbols,
@@ -368,9 +368,8 @@ impl Session {
         summary.remarks.extend(failures.remark());
         let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
         let goes_on = !pipeline.processes.running().is_empty();
-        aside(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &cancel_symbols))
-            .map_err(failed)?;
-        if symbolize && cancel_symbols.load(Ordering::Relaxed) {
+        aside(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &search)).map_err(failed)?;
+        if symbolize && search.is_given_up.load(Ordering::Relaxed) {
             summary.remarks.push("Names are missing: looking them up was interrupted.".into());
         }
         let finished = Finished {

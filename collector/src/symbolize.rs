@@ -2,6 +2,7 @@
 //!
 //! Names that are missing when the user gives up stay missing.
 
+use crate::NameSearch;
 use crate::log::debug;
 use crate::modules::VDSO;
 use crate::pipeline::Pipeline;
@@ -9,7 +10,6 @@ use crate::stacks::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicBool;
 use symbols::{Batch, KernelImage, Lookup, ModuleFile, Reason, Source, Symbolizer};
 
 /// Which names are looked up.
@@ -26,7 +26,7 @@ pub(crate) fn symbolize(
     pipeline: &mut Pipeline,
     wanted: Wanted,
     options: symbols::Options,
-    cancel: &AtomicBool,
+    search: &NameSearch,
 ) -> Result<(), Error> {
     let mut by_module: BTreeMap<Option<u32>, Vec<CodeFrame>> = BTreeMap::new();
     for frame in pipeline.frames.drain(..) {
@@ -57,7 +57,9 @@ pub(crate) fn symbolize(
         frames.push(kernel);
         batches.len() - 1
     });
-    Symbolizer::new(options).look_up(&batches, cancel, |(batch, place, lookup)| {
+    search.begin(batches.iter().map(|batch| batch.addresses.len() as u64).sum());
+    Symbolizer::new(options).look_up(&batches, &search.is_given_up, |(batch, place, lookup)| {
+        search.answer();
         if let (0, Some(reason), Source::File(file)) = (place, lookup.reason, &batches[batch].source) {
             debug!("first address in {}: {reason}", file.path.display());
         }

@@ -11,16 +11,15 @@ use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::Session;
 use collector::attach::preloaded;
 use collector::commands::ask;
 use collector::launch::{Signal, Signals};
+use collector::{NameSearch, Session};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use viewer::format::counted;
 
@@ -152,7 +151,7 @@ fn default_output(pids: &[u32]) -> PathBuf {
 
 /// Ends a recording of nobody, of which there may be a file.
 pub(super) fn discard(session: Session, capture: Option<&Path>) {
-    let finished = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+    let finished = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
     let removed = capture.map(fs::remove_file);
     debug!("nobody is recorded: {:?}, {:?}", finished.map(|finished| finished.path), removed);
 }

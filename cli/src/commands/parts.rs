@@ -11,12 +11,11 @@
 
 use crate::{message, output, values};
 use clap::Args;
-use collector::{Finished, Session};
+use collector::{Finished, NameSearch, Session};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 /// How large captures may become, and how many.
@@ -100,7 +99,7 @@ impl Series {
 
 /// Finishes a capture in a thread of its own: names are looked up, which may take long.
 pub(crate) fn finish(session: Session) -> JoinHandle<()> {
-    std::thread::spawn(move || match session.stop(Arc::new(AtomicBool::new(false)), Vec::new()) {
+    std::thread::spawn(move || match session.stop(Arc::new(NameSearch::default()), Vec::new()) {
         Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),
         Err(error) => message::warning(&error.to_string()),
     })

@@ -9,10 +9,11 @@
 //! | USR1 | a snapshot is written | nothing | nothing |
 //! | TERM, HUP | passed on | written without the missing names | ends the summary |
 
+use super::name_search::{self, Shown};
 use super::snapshot;
 use crate::log::debug;
+use crate::message;
 use crate::progress::{PERIOD, Progress};
-use crate::{message, terminal};
 use anyhow::Context;
 use collector::launch::{
     Child, Descendant, Origin, Received, Signal, Signals, descendants, has_children, reap,
@@ -27,8 +28,6 @@ use viewer::format::counted;
 
 /// Time between two looks when there is nothing to draw.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long names are looked for without a word.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Processes that are named on the terminal; the capture names them all.
 const NAMED: usize = 10;
 
@@ -151,38 +150,36 @@ pub(crate) fn finish(
 ) -> Result<Finished, Error> {
     // The signal that ended the target is not meant for what comes now.
     while matches!(signals.next(Duration::ZERO), Ok(Some(_))) {}
-    let cancel = Arc::new(AtomicBool::new(false));
+    let names = Shown::new(quiet);
     let finished = Arc::new(AtomicBool::new(false));
     {
-        let (cancel, finished) = (Arc::clone(&cancel), Arc::clone(&finished));
-        // Names of a browser, or those that servers have, take a while.
-        let hint = "looking for names; ^C finishes without those that are missing";
-        let hint = Some(hint).filter(|_| !quiet && terminal::progress_is_welcome());
+        let (names, finished) = (names.clone(), Arc::clone(&finished));
         // Nobody joins it: it ends with the process.
-        std::thread::spawn(move || watch(&signals, &cancel, &finished, code, hint));
+        std::thread::spawn(move || watch(&signals, &names, &finished, code));
     }
     debug!("ending the recording: {:?}", session.progress());
-    let result = session.stop(cancel, unrecorded);
+    let result = session.stop(names.search.clone(), unrecorded);
+    names.clear();
     debug!("ended: {result:?}");
     // Release, for the Acquire in watch: whoever sees it also sees the capture finished.
     finished.store(true, Ordering::Release);
     result
 }
 
-fn watch(signals: &Signals, cancel: &AtomicBool, finished: &AtomicBool, code: u8, mut hint: Option<&str>) {
+fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
+    // Names of a browser, or those that servers have, take a while.
+    let mut patience = name_search::PATIENCE;
     loop {
-        match signals.next(if hint.is_some() { PATIENCE } else { IDLE }) {
-            // Relaxed: nothing is read on the strength of it.
-            Ok(None) if !finished.load(Ordering::Relaxed) => hint.take().into_iter().for_each(message::note),
-            Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => hint = None,
+        let is_drawn = names.is_wanted();
+        match signals.next(if is_drawn { patience } else { IDLE }) {
+            Ok(None) if is_drawn => {
+                names.draw();
+                patience = name_search::PERIOD;
+            }
+            Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
             // Acquire, for the Release in finish.
             Ok(Some(_)) if finished.load(Ordering::Acquire) => std::process::exit(i32::from(code)),
-            // Relaxed: a flag; nothing is read on the strength of it.
-            Ok(Some(_)) => {
-                if !cancel.swap(true, Ordering::Relaxed) {
-                    message::note("finishing the capture without the names that are still missing");
-                }
-            }
+            Ok(Some(_)) => names.give_up(),
             Err(_) => return,
         }
     }

@@ -12,14 +12,13 @@ use crate::stream::Stream;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
 use capture::Reader;
-use collector::Session;
 use collector::attach::make_doorbell;
 use collector::launch::Signals;
+use collector::{NameSearch, Session};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use viewer::live::{Live, Order, Reading};
 
@@ -203,7 +202,7 @@ impl Subject {
         let Whose::Own { session, passing } = &mut self.whose else { return Ok(()) };
         let Some(session) = session.take() else { return Ok(()) };
         if passing.is_some() {
-            let ended = session.stop(Arc::new(AtomicBool::new(true)), Vec::new());
+            let ended = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
             return ended.map(drop).map_err(|error| Failure::new(FAILED, error));
         }
         let finished = supervise::finish(*session, signals, Vec::new(), 0, quiet)
