@@ -167,19 +167,20 @@ fn each_reason_is_said() {
         let built = library("lends_memory").flags(flags).named(&format!("lib{name}.so")).build();
         copy(&built, world.path(&format!("lib{name}.so")))
     };
-    let changed = ["stripped", "replaced", "gone", "secret"];
+    let changed = ["stripped", "replaced", "gone", "secret", "damaged"];
     let libraries: Vec<PathBuf> = changed.iter().zip(7000..).map(|(name, size)| lender(name, size)).collect();
     let program = copy(&c("borrows_from_all").build(), world.path("program"));
     let unnamed = library("lends_by_unnamed_code").build();
     let (_, capture) = record(&program).args(&libraries).args([&unnamed]).succeed();
 
-    let [stripped, replaced, gone, secret] = &libraries[..] else { panic!("{libraries:?}") };
+    let [stripped, replaced, gone, secret, damaged] = &libraries[..] else { panic!("{libraries:?}") };
     for file in [&program, stripped] {
         assert!(Command::new("strip").arg(file).status().is_ok_and(|status| status.success()));
     }
     std::fs::remove_file(replaced).expect("it is ours");
     copy(&library("lends_memory").flags(["-DFUNCTION=other", "-DSIZE=1"]).build(), replaced.clone());
     std::fs::remove_file(gone).expect("it is ours");
+    std::fs::write(damaged, b"\x7fELF and then nothing of the kind").expect("it is ours");
     let unreadable = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(secret, unreadable).expect("it is ours");
 
@@ -187,6 +188,7 @@ fn each_reason_is_said() {
         ("No symbols in binary file", "program"),
         ("Binary file was deleted or replaced", "libreplaced.so"),
         ("Binary file was deleted or replaced", "libgone.so"),
+        ("Unreadable ELF file", "libdamaged.so"),
         ("Address has no corresponding symbol in file", "liblends_by_unnamed_code.so"),
         ("Address has no corresponding symbol in file", "libstripped.so"),
         ("Code made at run time was not told of", "anonymous code"),
