@@ -120,7 +120,7 @@ fn only_what_is_shown_is_looked_up() {
     };
     let (first, again, other) =
         (node(function_of_this_test, 0), node(function_of_this_test, 1), node(other_function, 0));
-    // An event each millisecond.
+    // An event each millisecond: both processes begin, and then they allocate.
     for (address, thread, stack) in [(0x1000, early, first), (0x2000, early, again), (0x3000, late, other)] {
         made.alloc(thread, address, 8, stack);
     }
@@ -150,7 +150,7 @@ fn only_what_is_shown_is_looked_up() {
         filter: Filter { processes: vec![name.parse().unwrap()], ..Filter::default() },
         ..Query::default()
     };
-    let early_on = Query::of(Part::At("2500us".parse().unwrap()));
+    let early_on = Query::of(Part::At("4500us".parse().unwrap()));
     for (query, shown) in [(process("early"), 0..2), (process("late"), 2..3), (early_on, 0..2)] {
         let (found, looked_up) = rows(&query, Naming::from_files());
         let needed = shown.len() as u64;
