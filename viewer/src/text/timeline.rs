@@ -87,7 +87,7 @@ fn strip(out: &mut dyn Write, track: &Track, timeline: &Timeline, style: &Style)
     let name = escape(&track.name);
     let name = match track.top {
         Some(top) => {
-            let sum: i64 = track.steps.iter().map(|step| step.blocks).sum();
+            let sum = track.steps.iter().fold(0_i64, |sum, step| sum.saturating_add(step.blocks));
             let all = top.saturating_mul(i64::try_from(timeline.buckets.len()).unwrap_or(i64::MAX));
             format!("{name}, busy for {} of the time", percent(sum, all))
         }
