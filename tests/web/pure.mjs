@@ -15,7 +15,8 @@ const { mapped, sourceAddress } = await load("places");
 const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
-const { functions, inverted, joined, topDown, totals } = await load("tree");
+const { Selection } = await load("selection");
+const { functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
 
 /** The same numbers each time (Lehmer's generator). */
 function* randoms(seed) {
@@ -45,6 +46,11 @@ function made(nodes, rows, slices) {
     "slice.swapped.bytes": new Float64Array(0),
   };
   return written(columns, { duration_ns: slices * 1e6 });
+}
+
+/** A node and all that is below it, found by looking at every node. */
+function isBelow(tree, node) {
+  return (other) => tree.path(other).includes(node);
 }
 
 /** Data with these columns, as a page has it. */
@@ -270,4 +276,35 @@ test("source lines have addresses, and none that runs anything", () => {
   assert.equal(sourceAddress("https://x/{path}", [], "a/../b?c#d.c", 1), "https://x/a/../b%3Fc%23d.c");
   for (const template of ["javascript:{path}", " JavaScript:{path}", "data:text/html,{path}"]) assert.equal(sourceAddress(template, [], "/a", 1), null);
   assert.equal(sourceAddress(null, [], "/a", 1), null);
+});
+
+test("a selection has the rows below it, their sums, and their curve", () => {
+  for (let round = 0; round < 20; round++) {
+    const slices = 1 + below(8);
+    const nodes = randomNodes(2 + below(200));
+    const changes = () => Array.from({ length: slices }, (_, slice) => [slice, below(100) - 30]).filter(() => random() < 0.5);
+    const rows = Array.from({ length: below(150) }, () => [below(nodes.length), changes()]).sort(([a], [b]) => a - b);
+    const data = made(nodes, rows, slices);
+    const tree = topDown(data);
+    const values = Float64Array.from(rows, () => below(1000));
+    const page = { data, tree, measured: () => ({ value: values }), fineTotals: () => new Float64Array(nodes.length) };
+    for (let node = 0; node < tree.length; node++) {
+      const selection = new Selection(page, tree, node);
+      const isIn = isBelow(tree, node);
+      const expected = rows.map((_, row) => row).filter((row) => isIn(tree.of[rows[row][0]]));
+      assert.deepEqual([...selection.rows].sort((a, b) => a - b), expected);
+      const sum = (some) => some.reduce((total, row) => total + values[row], 0);
+      assert.deepEqual(selection.sum(values), { total: sum(expected), self: sum(expected.filter((row) => tree.of[rows[row][0]] === node)) });
+      assert.deepEqual([...selection.fines], nodes.map((_, fine) => fine).filter((fine) => tree.of[fine] === node));
+      const held = Array.from({ length: slices + 1 }, (_, boundary) =>
+        expected.flatMap((row) => rows[row][1]).reduce((total, [slice, live]) => total + (slice < boundary ? live : 0), 0),
+      );
+      assert.deepEqual([...selection.curve("bytes")], held);
+    }
+    const back = inverted(tree, { value: joined(tree, byNode(data, values)), width: joined(tree, byNode(data, values)) }, 0);
+    for (let node = 1; node < back.tree.length; node++) {
+      assert.equal(new Selection(page, back.tree, node).sum(values).total, back.value[node], "of an inverted tree");
+    }
+    assert.equal(rowsByNode(tree, data).below(0).length, rows.length);
+  }
 });

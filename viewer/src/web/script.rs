@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 26] = [
+const MODULES: [(&str, &str); 27] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -22,6 +22,7 @@ const MODULES: [(&str, &str); 26] = [
     ("squares", include_str!("assets/squares.js")),
     ("state", include_str!("assets/state.js")),
     ("places", include_str!("assets/places.js")),
+    ("selection", include_str!("assets/selection.js")),
     ("page", include_str!("assets/page.js")),
     ("dom", include_str!("assets/dom.js")),
     ("colour", include_str!("assets/colour.js")),

@@ -40,20 +40,11 @@ export class Details {
 
   numbers() {
     const { page } = this;
-    const isOf = page.rowsOfSelection();
-    const nodes = page.data.columns["row.node"];
-    const { selection } = page;
-    const isTopDown = selection.tree === page.tree;
     const rows = METRICS.map((metric) => {
       const cells = ["bytes", "blocks"].map((unit) => {
         const { value, signed: isSigned } = page.rowsBy(metric, unit);
-        let [total, self] = [0, 0];
-        for (let row = 0; row < value.length; row++) {
-          if (!isOf[row]) continue;
-          total += value[row];
-          if (isTopDown && page.tree.of[nodes[row]] === selection.node) self += value[row];
-        }
-        return { text: isSigned ? signed(total, unit) : amount(total, unit), self: isTopDown && self !== 0 ? `${amount(self, unit)} self` : "" };
+        const { total, self } = page.selection.sum(value);
+        return { text: isSigned ? signed(total, unit) : amount(total, unit), self: self !== 0 ? `${amount(self, unit)} self` : "" };
       });
       const isChosen = metric === page.state.metric;
       return el(
@@ -68,8 +59,7 @@ export class Details {
 
   actions(label) {
     const { page } = this;
-    const { node, tree } = page.selection;
-    const isTopDown = tree === page.tree;
+    const { node, isTopDown } = page.selection;
     return el(
       "div",
       { class: "tools" },
@@ -82,12 +72,10 @@ export class Details {
   /** The lines of the function that its calls, or allocations, were made from. */
   lines() {
     const { page } = this;
-    const { tree, node } = page.selection;
-    if (tree !== page.tree) return null;
+    if (!page.selection.isTopDown) return null;
     const sums = new Map();
     const totals = page.fineTotals();
-    for (let fine = 0; fine < page.data.nodes; fine++) {
-      if (tree.of[fine] !== node) continue;
+    for (const fine of page.selection.fines) {
       const { file, line } = page.data.place(fine);
       if (!file) continue;
       const key = `${file}\n${line}`;
@@ -118,7 +106,7 @@ export class Details {
   frames() {
     const { page } = this;
     const { data } = page;
-    const fine = page.heaviestOfSelection();
+    const fine = page.selection.heaviest();
     const frames = [];
     for (let node = fine; node !== 0 && node !== undefined; node = data.parent[node]) {
       frames.push({ label: data.label[node], ...data.place(node) });

@@ -7,7 +7,7 @@ import { amount, percent, signed } from "./format.js";
 
 const HEIGHT = 20;
 
-/** Browsers do not draw on higher canvases. */
+/** Browsers do not draw on higher canvases: what is below is not printed. */
 const HIGHEST = 16_000;
 
 export class FlameView {
@@ -16,7 +16,9 @@ export class FlameView {
     this.canvas = el("canvas", { class: "flame", tabindex: 0, role: "img" });
     this.crumbs = el("nav", { class: "crumbs", "aria-label": "Callers of the focus" });
     this.tip = el("div", { class: "tip", hidden: true });
-    this.scroller = el("div", { class: "flame-scroller" }, this.canvas, this.tip);
+    // As high as the graph, with the canvas in sight: a graph of a hundred rows costs no more than those that are seen.
+    this.space = el("div", { class: "flame-space" }, this.canvas);
+    this.scroller = el("div", { class: "flame-scroller", onscroll: () => this.boxes && this.draw() }, this.space, this.tip);
     this.said = el("p", { class: "visually-hidden", "aria-live": "polite" });
     this.element = el("div", { class: "flame-view" }, this.crumbs, this.scroller, this.said);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -24,6 +26,12 @@ export class FlameView {
     this.canvas.addEventListener("click", (event) => this.click(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.update()).observe(this.scroller);
+    for (const [event, isPrinting] of [["beforeprint", true], ["afterprint", false]]) {
+      window.addEventListener(event, () => {
+        this.isPrinting = isPrinting;
+        if (this.boxes) this.draw();
+      });
+    }
   }
 
   update() {
@@ -35,17 +43,30 @@ export class FlameView {
     this.focus = page.state.focus < tree.length ? page.state.focus : 0;
     this.boxes = boxes(tree, size, this.focus, width);
     const depth = this.boxes.reduce((deepest, box) => Math.max(deepest, box.depth), 0);
-    const height = Math.min((depth + 1) * HEIGHT + 2, HIGHEST);
-    const context = prepare(this.canvas, width, height);
-    this.draw(context);
+    this.width = width;
+    this.height = (depth + 1) * HEIGHT + 2;
+    this.space.style.height = `${this.height}px`;
+    this.draw();
     this.drawCrumbs();
     const { short } = page.name(tree.label[this.focus]);
     this.canvas.setAttribute("aria-label", `Flame graph of ${page.title()}, from ${short}: ${this.sum(this.focus)}. The call tree has the same numbers as a table.`);
   }
 
-  draw(context) {
-    const { page } = this;
+  /** What is above the canvas, in pixels. */
+  get above() {
+    return this.isPrinting ? 0 : Math.max(0, Math.min(this.scroller.scrollTop, this.height - this.inSight));
+  }
+
+  get inSight() {
+    return this.isPrinting ? Math.min(this.height, HIGHEST) : Math.min(this.height, Math.max(this.scroller.clientHeight, HEIGHT));
+  }
+
+  draw() {
+    const { page, above, inSight } = this;
     const { tree } = this.shown;
+    const context = prepare(this.canvas, this.width, inSight);
+    context.translate(0, -above);
+    const [first, last] = [Math.floor(above / HEIGHT), Math.floor((above + inSight) / HEIGHT)];
     const dark = isDark();
     const colours = new Map();
     // Each look at the style costs as much as drawing some boxes.
@@ -53,6 +74,7 @@ export class FlameView {
     context.font = `12px ${themed("font")}`;
     context.textBaseline = "middle";
     for (const box of this.boxes) {
+      if (box.depth < first || box.depth > last) continue;
       const top = box.depth * HEIGHT;
       const width = box.right - box.left;
       const label = box.node < 0 ? -1 : tree.label[box.node];
@@ -104,7 +126,7 @@ export class FlameView {
   }
 
   hover(event) {
-    const box = boxAt(this.boxes ?? [], event.offsetX, event.offsetY, HEIGHT);
+    const box = this.at(event);
     this.canvas.style.cursor = box ? "pointer" : "default";
     this.tip.hidden = !box;
     if (!box) return;
@@ -117,7 +139,12 @@ export class FlameView {
     fill(this.tip, lines.map((line) => el("div", {}, line)));
     const { clientWidth } = this.scroller;
     this.tip.style.left = `${Math.min(event.offsetX + 14, Math.max(clientWidth - 380, 0))}px`;
-    this.tip.style.top = `${event.offsetY + 18}px`;
+    this.tip.style.top = `${this.above + event.offsetY + 18}px`;
+  }
+
+  /** The box under the pointer. */
+  at(event) {
+    return boxAt(this.boxes ?? [], event.offsetX, this.above + event.offsetY, HEIGHT);
   }
 
   leave() {
@@ -125,7 +152,7 @@ export class FlameView {
   }
 
   click(event) {
-    const box = boxAt(this.boxes, event.offsetX, event.offsetY, HEIGHT);
+    const box = this.at(event);
     if (box && box.node >= 0) this.go(box.node, box.node);
   }
 
@@ -154,5 +181,14 @@ export class FlameView {
     if (next === null || next === undefined) return;
     const isInside = tree.path(next).includes(this.focus);
     this.go(next, isInside ? this.focus : next);
+    this.reveal(tree.depth(next));
+  }
+
+  /** Scrolls a row of the graph into sight. */
+  reveal(depth) {
+    const { scroller } = this;
+    const [top, bottom] = [depth * HEIGHT, (depth + 1) * HEIGHT];
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 }

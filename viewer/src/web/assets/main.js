@@ -205,6 +205,15 @@ function helpDialog() {
   return dialog;
 }
 
+/** Goes through some work while the reader does nothing. */
+function whenIdle(work) {
+  const later = window.requestIdleCallback ?? ((step) => setTimeout(step, 20));
+  const step = () => {
+    if (!work.next().done) later(step);
+  };
+  later(step);
+}
+
 async function start() {
   try {
     const canAsk = isServed();
@@ -213,6 +222,7 @@ async function start() {
     page.canAsk = canAsk;
     new Frame(page).build();
     document.documentElement.dataset.ready = "true";
+    whenIdle(page.preparations());
   } catch (error) {
     fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message));
     throw error;

@@ -3,7 +3,7 @@
 export const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** Held by each row at a boundary. */
-function heldAt(data, boundary, unit) {
+export function heldAt(data, boundary, unit) {
   return summed(data, 0, boundary, data.columns[`change.live.${unit}`]);
 }
 
@@ -11,6 +11,7 @@ function heldAt(data, boundary, unit) {
 function summed(data, from, to, values, more) {
   const sums = new Float64Array(data.rows);
   const slices = data.columns["change.slice"];
+  if (to <= from) return sums;
   for (let row = 0; row < data.rows; row++) {
     let sum = 0;
     for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) {
@@ -25,21 +26,22 @@ function summed(data, from, to, values, more) {
 
 /**
  * What each row has: `value`, and `width`, the room that it gets in pictures, which is never negative and adds up as
- * well. They differ for growth only, which gets as much room as the larger of both sides.
+ * well. They differ for growth only, which gets as much room as the larger of both sides. `held` gives what rows held at
+ * a boundary, for those who keep that.
  */
-export function measureRows(data, { metric, unit, a, b }) {
+export function measureRows(data, { metric, unit, a, b }, held = (boundary) => heldAt(data, boundary, unit)) {
   const { columns } = data;
   const [from, to] = [Math.min(a, b), Math.max(a, b)];
   const isWhole = from === 0 && boundaryIsLast(data, to);
   switch (metric) {
     case "growth": {
-      const before = heldAt(data, a, unit);
-      const after = heldAt(data, b, unit);
+      const before = held(a);
+      const after = held(b);
       const width = after.map((value, row) => Math.max(value, before[row], 0));
       return { value: after.map((value, row) => value - before[row]), width, signed: true };
     }
     case "live":
-      return alike(heldAt(data, b, unit));
+      return alike(held(b));
     case "allocated":
       if (isWhole) return alike(columns[`row.allocated.${unit}`]);
       return alike(summed(data, from, to, columns[`change.live.${unit}`], columns[`change.gone.${unit}`]));

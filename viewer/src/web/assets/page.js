@@ -2,16 +2,17 @@
 
 import { FOLDED, FUNCTION } from "./data.js";
 import { percent } from "./format.js";
-import { boundaryAfter, byNode, lastMoment, measureRows } from "./metric.js";
+import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, METRICS } from "./metric.js";
+import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
-import { inverted, joined, topDown, totals } from "./tree.js";
+import { inverted, joined, rowsByNode, topDown, totals } from "./tree.js";
 
 /** Share of everything below which nodes of an inverted tree are not taken apart. */
 const LEAST = 0.001;
 
 /** Results that are kept, so that going back and forth costs nothing. */
-const KEPT = 24;
+const KEPT = 40;
 
 /** Keeps what was computed last. */
 class Kept {
@@ -20,11 +21,12 @@ class Kept {
   }
 
   of(key, compute) {
-    if (!this.results.has(key)) {
-      if (this.results.size >= KEPT) this.results.delete(this.results.keys().next().value);
-      this.results.set(key, compute());
-    }
-    return this.results.get(key);
+    const result = this.results.has(key) ? this.results.get(key) : compute();
+    // What was wanted last stands last, and goes last.
+    this.results.delete(key);
+    this.results.set(key, result);
+    if (this.results.size > KEPT) this.results.delete(this.results.keys().next().value);
+    return result;
   }
 }
 
@@ -96,7 +98,7 @@ export class Page {
 
   /** Selects a node of a tree; `fine` is one of the page's nodes, where a single stack is meant. */
   select(tree, node, fine) {
-    this.selection = tree ? { tree, node, fine } : null;
+    this.selection = tree ? new Selection(this, tree, node, fine) : null;
     this.changed();
   }
 
@@ -109,7 +111,8 @@ export class Page {
   /** What each row has by a measure. */
   rowsBy(metric, unit) {
     const { a, b } = this.state;
-    return this.kept.of(`rows ${this.measureKey({ metric, unit, a, b })}`, () => measureRows(this.data, { metric, unit, a, b }));
+    const held = (boundary) => this.kept.of(`held ${unit} ${boundary}`, () => heldAt(this.data, boundary, unit));
+    return this.kept.of(`rows ${this.measureKey({ metric, unit, a, b })}`, () => measureRows(this.data, { metric, unit, a, b }, held));
   }
 
   measured() {
@@ -164,77 +167,13 @@ export class Page {
     return `${TEXT.metrics[metric].name}, ${TEXT.units[unit].toLowerCase()}`;
   }
 
-  // The selection.
-
-  /** By row, 1 where it is in the selection. */
-  rowsOfSelection() {
-    const { data, tree, selection } = this;
-    const nodes = data.columns["row.node"];
-    const isOf = new Uint8Array(data.rows);
-    if (selection.fine !== undefined) {
-      nodes.forEach((node, row) => (isOf[row] = Number(node === selection.fine)));
-      return isOf;
-    }
-    const isIn = selection.tree === tree ? this.below(selection.node) : this.outwards(selection);
-    nodes.forEach((node, row) => (isOf[row] = isIn(tree.of[node])));
-    return isOf;
-  }
-
-  below(node) {
-    const { tree } = this;
-    const isBelow = new Uint8Array(tree.length);
-    isBelow[node] = 1;
-    for (let other = node + 1; other < tree.length; other++) isBelow[other] |= isBelow[tree.parent[other]];
-    return (other) => isBelow[other];
-  }
-
-  /** Stacks whose innermost functions are those on the way to a node of an inverted tree. */
-  outwards({ tree: other, node }) {
-    const { tree } = this;
-    const labels = other.path(node).reverse().slice(1).map((step) => other.label[step]);
-    return (at) => {
-      for (const label of labels) {
-        if (at === 0 || tree.label[at] !== label) return 0;
-        at = tree.parent[at];
-      }
-      return 1;
-    };
-  }
-
-  /** What the selection held at each boundary. */
-  selectionCurve() {
-    const { data } = this;
-    const isOf = this.rowsOfSelection();
-    const held = new Float64Array(data.slices + 1);
-    const [values, slices] = [data.columns[`change.live.${this.state.unit}`], data.columns["change.slice"]];
-    for (let row = 0; row < data.rows; row++) {
-      if (!isOf[row]) continue;
-      for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) held[slices[change] + 1] += values[change];
-    }
-    for (let boundary = 1; boundary <= data.slices; boundary++) held[boundary] += held[boundary - 1];
-    return held;
-  }
-
-  /** The page's node whose stack has most of the selection: that of the node itself, with all its lines. */
-  heaviestOfSelection() {
-    const { data, tree, selection } = this;
-    if (selection.fine !== undefined) return selection.fine;
-    if (selection.tree === tree) {
-      const sums = this.fineTotals();
-      let best;
-      for (let fine = 1; fine < data.nodes; fine++) {
-        if (tree.of[fine] === selection.node && (best === undefined || Math.abs(sums[fine]) > Math.abs(sums[best]))) best = fine;
-      }
-      return best;
-    }
-    const isOf = this.rowsOfSelection();
-    const { value } = this.measured();
-    const nodes = data.columns["row.node"];
-    let best;
-    isOf.forEach((is, row) => {
-      if (is && (best === undefined || Math.abs(value[row]) > Math.abs(value[best]))) best = row;
-    });
-    return best === undefined ? undefined : nodes[best];
+  /** What the first look at a selection will want, in steps that keep nobody waiting. */
+  *preparations() {
+    yield rowsByNode(this.tree, this.data);
+    yield this.tree.fines(0);
+    for (const metric of METRICS) for (const unit of ["bytes", "blocks"]) yield this.rowsBy(metric, unit);
+    yield this.topDownShown();
+    yield this.fineTotals();
   }
 
   // Names.

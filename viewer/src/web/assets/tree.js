@@ -14,7 +14,7 @@ class Tree {
 
   /** Children of all nodes: those of `node` are `list[first[node]]` to before `list[first[node + 1]]`. */
   get children() {
-    if (!this.lists) this.lists = listed(this.parent);
+    this.lists ??= grouped(this.length, this.parent, 1);
     return this.lists;
   }
 
@@ -33,16 +33,78 @@ class Tree {
   depth(node) {
     return this.path(node).length - 1;
   }
+
+  /** The page's nodes that are joined in a node; none of an inverted tree. */
+  fines(node) {
+    this.joined ??= grouped(this.length, this.of ?? [], 0);
+    const { first, list } = this.joined;
+    return list.subarray(first[node], first[node + 1]);
+  }
+
+  /**
+   * Places of the nodes in a walk from the root, so that a node and all below it are those from `first[node]` to before
+   * `first[node] + size[node]`.
+   */
+  get places() {
+    this.walk ??= walked(this.parent);
+    return this.walk;
+  }
 }
 
-function listed(parent) {
-  const first = new Int32Array(parent.length + 1);
-  for (let node = 1; node < parent.length; node++) first[parent[node] + 1] += 1;
-  for (let node = 0; node < parent.length; node++) first[node + 1] += first[node];
+/** Which of some things, from `begin` on, belong to which of so many groups: those of one are `list[first[group]]` to before `list[first[group + 1]]`. */
+function grouped(groups, groupOf, begin) {
+  const first = new Int32Array(groups + 1);
+  for (let index = begin; index < groupOf.length; index++) first[groupOf[index] + 1] += 1;
+  for (let group = 0; group < groups; group++) first[group + 1] += first[group];
   const next = first.slice();
-  const list = new Int32Array(Math.max(parent.length - 1, 0));
-  for (let node = 1; node < parent.length; node++) list[next[parent[node]]++] = node;
+  const list = new Int32Array(Math.max(groupOf.length - begin, 0));
+  for (let index = begin; index < groupOf.length; index++) list[next[groupOf[index]]++] = index;
   return { first, list };
+}
+
+function walked(parent) {
+  const size = new Int32Array(parent.length).fill(1);
+  for (let node = parent.length - 1; node > 0; node--) size[parent[node]] += size[node];
+  const first = new Int32Array(parent.length);
+  // Where the next child goes, whatever is below the ones before it.
+  const next = new Int32Array(parent.length).fill(1);
+  for (let node = 1; node < parent.length; node++) {
+    const above = parent[node];
+    first[node] = next[above];
+    next[above] += size[node];
+    next[node] = first[node] + 1;
+  }
+  return { first, size };
+}
+
+/** The rows of the data in the order in which a walk from the root of a tree meets their nodes: those below a node are side by side. */
+class RowsByNode {
+  constructor(tree, data) {
+    this.tree = tree;
+    const { first } = tree.places;
+    const places = data.columns["row.node"].map((node) => first[tree.of[node]]);
+    this.byPlace = grouped(tree.length, places, 0);
+  }
+
+  /** Those of a node and of all that is below it. */
+  below(node) {
+    const { first, size } = this.tree.places;
+    const { byPlace } = this;
+    return byPlace.list.subarray(byPlace.first[first[node]], byPlace.first[first[node] + size[node]]);
+  }
+
+  /** Those of a node alone. */
+  of(node) {
+    const { byPlace } = this;
+    const place = this.tree.places.first[node];
+    return byPlace.list.subarray(byPlace.first[place], byPlace.first[place + 1]);
+  }
+}
+
+/** The rows of the data by the nodes of a tree from the root inwards; made once. */
+export function rowsByNode(tree, data) {
+  tree.rows ??= new RowsByNode(tree, data);
+  return tree.rows;
 }
 
 /** From the processes through their outermost functions inwards: nodes of one label below one node are joined. */

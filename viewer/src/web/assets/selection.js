@@ -1,0 +1,108 @@
+// What is selected: a node of a tree with all that is below it, or a single stack. What follows from it is found once.
+
+import { rowsByNode } from "./tree.js";
+
+export class Selection {
+  /** `fine` is one of the page's nodes, where a single stack is meant. */
+  constructor(page, tree, node, fine) {
+    Object.assign(this, { page, tree, node, fine });
+    this.curves = new Map();
+  }
+
+  get isTopDown() {
+    return this.tree === this.page.tree;
+  }
+
+  /** Numbers of the rows that belong to it. */
+  // Cost: a look at each row in the selection; of an inverted tree, at each row that there is.
+  get rows() {
+    this.found ??= this.find();
+    return this.found;
+  }
+
+  find() {
+    const { page, tree, node, fine } = this;
+    const { data } = page;
+    if (fine === undefined && this.isTopDown) return rowsByNode(tree, data).below(node);
+    const nodes = data.columns["row.node"];
+    const isIn = fine === undefined ? this.outwards() : (row) => nodes[row] === fine;
+    const found = [];
+    for (let row = 0; row < nodes.length; row++) if (isIn(row)) found.push(row);
+    return Int32Array.from(found);
+  }
+
+  /** Says of rows whether their innermost functions are those on the way to a node of an inverted tree. */
+  outwards() {
+    const { tree, data } = this.page;
+    const nodes = data.columns["row.node"];
+    const labels = this.tree.path(this.node).reverse().slice(1).map((step) => this.tree.label[step]);
+    return (row) => {
+      let at = tree.of[nodes[row]];
+      for (const label of labels) {
+        if (at === 0 || tree.label[at] !== label) return false;
+        at = tree.parent[at];
+      }
+      return true;
+    };
+  }
+
+  /** What it has of a measure, and what of that its function has itself. */
+  sum(values) {
+    const { rows } = this;
+    const own = this.ownRows();
+    let [total, self] = [0, 0];
+    for (let index = 0; index < rows.length; index++) total += values[rows[index]];
+    for (let index = 0; index < own.length; index++) self += values[own[index]];
+    return { total, self };
+  }
+
+  /** Those of its rows that the function itself allocated; none of an inverted tree, where all are. */
+  ownRows() {
+    if (!this.isTopDown) return new Int32Array(0);
+    return this.fine === undefined ? rowsByNode(this.tree, this.page.data).of(this.node) : this.rows;
+  }
+
+  /** What it held at each boundary. */
+  curve(unit) {
+    if (!this.curves.has(unit)) this.curves.set(unit, this.makeCurve(unit));
+    return this.curves.get(unit);
+  }
+
+  makeCurve(unit) {
+    const { data } = this.page;
+    const held = new Float64Array(data.slices + 1);
+    const [values, slices] = [data.columns[`change.live.${unit}`], data.columns["change.slice"]];
+    const { rows } = this;
+    for (let index = 0; index < rows.length; index++) {
+      const row = rows[index];
+      for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) held[slices[change] + 1] += values[change];
+    }
+    for (let boundary = 1; boundary <= data.slices; boundary++) held[boundary] += held[boundary - 1];
+    return held;
+  }
+
+  /** The page's nodes that it stands for: one for each line that the function was called from. */
+  get fines() {
+    return this.isTopDown ? this.tree.fines(this.node) : new Int32Array(0);
+  }
+
+  /** The page's node whose stack has most of it: that of the node itself, with all its lines. */
+  heaviest() {
+    if (this.fine !== undefined) return this.fine;
+    const { page } = this;
+    if (this.isTopDown) {
+      const sums = page.fineTotals();
+      return heaviestOf(this.fines, (fine) => sums[fine]);
+    }
+    const { value } = page.measured();
+    const best = heaviestOf(this.rows, (row) => value[row]);
+    return best === undefined ? undefined : page.data.columns["row.node"][best];
+  }
+}
+
+/** The first of those that have most, in either direction. */
+function heaviestOf(all, weight) {
+  let best;
+  for (const one of all) if (best === undefined || Math.abs(weight(one)) > Math.abs(weight(best))) best = one;
+  return best;
+}
