@@ -120,6 +120,12 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('d'), Command::Diff, "d", "timeline: what changed from one cursor to the other"),
     (key('.'), Command::Mark(1), ", .", "timeline: cursor to the mark before, after"),
     (key(','), Command::Mark(-1), "", ""),
+    (
+        key('R'),
+        Command::Page(Page::Marks),
+        "R",
+        "marks by name, with how often and how long their regions were",
+    ),
     (key('+'), Command::ZoomIn, "+ -", "zoom in, zoom out"),
     (key('='), Command::ZoomIn, "", ""),
     (key('-'), Command::ZoomOut, "", ""),

@@ -1,6 +1,6 @@
 //! A capture, counted and named: what every view is made from.
 
-use crate::analysis::{Amount, Counters, Names, Profile, Span};
+use crate::analysis::{Amount, Counters, MarkName, Names, Profile, Span, marks_by_name};
 use crate::query::Seen;
 use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
@@ -87,6 +87,11 @@ impl Loaded {
             let process = thread.and_then(|thread| tables.processes.get(thread.process.index()));
             MarkRow { name: tables.string(mark.name), mark, thread, process }
         })
+    }
+
+    /// The same by name, with the regions that they bound.
+    pub fn marks_by_name(&self) -> Vec<MarkName> {
+        marks_by_name(&self.tables, self.duration_ns())
     }
 
     /// Name of the pool whose blocks were counted.

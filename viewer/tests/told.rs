@@ -7,7 +7,7 @@ use support::Made;
 use support::fixtures::told;
 use support::golden::check_golden;
 use viewer::analysis::{Amount, PauseTotals, Profile};
-use viewer::query::{Part, Query};
+use viewer::query::{Filter, Part, Query};
 use viewer::text::Style;
 use viewer::{DumpOptions, Moments, Naming};
 
@@ -184,5 +184,61 @@ fn open_pauses_are_pauses() {
         let profile = made.profile();
         assert_eq!(profile.total.uncertain.blocks, expected);
         assert_eq!(profile.pauses().pauses, 1);
+    }
+}
+
+/// Blocks of as many bytes as their number, 1 to 9, around and in regions of two names in two threads of two processes.
+fn in_regions() -> Made {
+    let mut made = Made::new();
+    let (first, one) = made.process("first");
+    let two = made.thread(first);
+    let (second, three) = made.process("second");
+    let stack = made.stack("main > work");
+    let alloc = |made: &mut Made, thread, number| made.alloc(thread, 0x1000 * number, number, stack);
+    alloc(&mut made, one, 1);
+    made.mark(one, MarkKind::Begin, "load");
+    alloc(&mut made, one, 2);
+    made.mark(three, MarkKind::Begin, "load");
+    made.mark(one, MarkKind::End, "load");
+    alloc(&mut made, two, 3);
+    made.mark(three, MarkKind::End, "load");
+    alloc(&mut made, one, 4);
+    made.mark(two, MarkKind::Begin, "save");
+    alloc(&mut made, two, 5);
+    made.free(two, 0x5000);
+    made.mark(one, MarkKind::Begin, "load");
+    alloc(&mut made, three, 6);
+    made.mark(one, MarkKind::Instant, "tick");
+    made.end(first, one, Ended::Exited(0));
+    alloc(&mut made, three, 7);
+    made.end(second, three, Ended::Exited(0));
+    // Stored times are coarse: the order of events alone decides.
+    made.events.iter_mut().for_each(|event| event.time = 1000);
+    made
+}
+
+/// Check that a question about regions is about the blocks that were allocated in any instance of any of their names, in
+/// the order of events, with every number of those; and that a name without a region is refused.
+#[test]
+fn regions_are_their_union() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("regions.memprof");
+    in_regions().write(&path);
+    let ask = |names: &[&str], part: Part| {
+        let during = names.iter().map(|&name| name.to_owned()).collect();
+        let filter = Filter { during, ..Filter::default() };
+        Moments::open(&path).unwrap().profile(&Query { part, filter, heap: None })
+    };
+    let whole = |names: &[&str]| ask(names, Part::Whole).unwrap().total;
+    assert_eq!(whole(&["load"]).allocated, blocks(3, 2 + 3 + 6));
+    assert_eq!(whole(&["save"]).allocated, blocks(2, 5 + 6));
+    let both = whole(&["save", "load"]);
+    assert_eq!((both.allocated, both.leaked), (blocks(4, 2 + 3 + 5 + 6), blocks(3, 2 + 3 + 6)));
+    assert_eq!((both.freed, both.temporary), (blocks(1, 5), blocks(1, 5)));
+    let up_to_tick = ask(&["load"], Part::At("tick".parse().unwrap())).unwrap().total;
+    assert_eq!(up_to_tick.peak, blocks(3, 2 + 3 + 6));
+    for name in ["tick", "main"] {
+        let error = ask(&[name], Part::Whole).unwrap_err().to_string();
+        assert_eq!(error, format!("the capture has no region `{name}`; it has load, save"));
     }
 }

@@ -52,6 +52,9 @@ pub(super) struct WhichBlocks {
     /// Only of stacks that pass through this file, as in libz.so; may be repeated
     #[arg(long, value_name = "FILE")]
     module: Vec<String>,
+    /// Only allocated during a region of this name, in any of its instances, by whichever thread; may be repeated
+    #[arg(long, value_name = "REGION")]
+    during: Vec<String>,
 }
 
 /// A whole question.
@@ -98,6 +101,7 @@ impl WhichBlocks {
             threads: self.thread.clone(),
             sizes: self.size.clone(),
             modules: self.module.iter().cloned().map(Module).collect(),
+            during: self.during.clone(),
             stack: None,
         }
     }

@@ -43,7 +43,7 @@ fn outline(model: &Model) -> Option<Outline> {
             });
             Some(Outline { title, columns: columns(view), rows: rows.collect() })
         }
-        Page::Leaks | Page::Temporary | Page::Lines => {
+        Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => {
             let list = model.list()?;
             let rows = list.rows.iter().take(MOST).map(|row| OutlineRow {
                 numbers: cells(&row.numbers),
@@ -52,7 +52,7 @@ fn outline(model: &Model) -> Option<Outline> {
                 is_generated: false,
             });
             let mut columns = cells(&list.header);
-            let last = columns.split_off(3.min(columns.len())).join(" ");
+            let last = columns.split_off(columns.len().saturating_sub(1)).join(" ");
             columns.push(last);
             let title = title.into_iter().chain(list.about.iter().cloned()).collect();
             Some(Outline { title, columns, rows: rows.collect() })

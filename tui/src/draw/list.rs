@@ -22,16 +22,18 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
         put(buffer, rows, row, about, theme.heading());
         row += 1;
     }
-    let (numbers, name) = list.header.split_at_checked(31).unwrap_or((&list.header, ""));
-    let numbers = if rows.width < NARROW { numbers.get(..19).unwrap_or_default() } else { numbers };
+    let [wide, narrow] = list.numbers;
+    let (numbers, name) = list.header.split_at_checked(wide).unwrap_or((&list.header, ""));
+    // Where there is little room, names matter more than the second number.
+    let shown =
+        |numbers: &str| numbers.get(..if rows.width < NARROW { narrow } else { wide }).map(str::to_owned);
+    let numbers = shown(numbers).unwrap_or_default();
     put(buffer, rows, row, &format!("{numbers}{name}"), theme.detail());
     row += 1;
     let cursor = model.cursor_now();
     for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
-        // Where there is little room, names matter more than the second number.
-        let shown =
-            if rows.width < NARROW { row.numbers.get(..19).unwrap_or_default() } else { &row.numbers };
-        let column = put(buffer, rows, place, shown, theme.value());
+        let numbers = shown(&row.numbers).unwrap_or_else(|| row.numbers.clone());
+        let column = put(buffer, rows, place, &numbers, theme.value());
         let room = usize::from(rows.width.saturating_sub(column + 2));
         put_at(buffer, rows, column + 2, place, &fit(&row.name, room), theme.name());
         if at == cursor.selected {
@@ -45,6 +47,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     let Some(selected) = list.rows.get(cursor.selected) else { return };
     match model.page {
         Page::Lines => source(buffer, details, model, &list, selected, theme),
+        Page::Marks => regions(buffer, details, selected, theme),
         _ => stack(buffer, details, &list, selected, theme),
     }
 }
@@ -62,6 +65,16 @@ fn stack(buffer: &mut Buffer, area: Rect, list: &StackList, row: &StackRow, them
         let column =
             put(buffer, places, place, &name, theme.of_kind(list.loaded.names.label(step.label).kind));
         put_at(buffer, places, column + 2, place, &at, theme.detail());
+    }
+}
+
+/// The regions of a name, one by one.
+fn regions(buffer: &mut Buffer, area: Rect, row: &StackRow, theme: &Theme) {
+    let Some(mark) = &row.mark else { return };
+    put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
+    let places = layout::below_header(area);
+    for (place, region) in (0..places.height).zip(&mark.regions) {
+        put(buffer, places, place, region, theme.detail());
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) fn about(model: &Model) -> String {
         Part::At(when) => words.push(format!("at {}", moment(when))),
         Part::Range(from, to) => words.push(format!("{} to {}", moment(from), moment(to))),
     }
+    if let Some(name) = &question.during {
+        words.push(format!("during {}", escape(name)));
+    }
     let lens = &question.lens;
     if let Some(filter) = &lens.filter {
         words.push(format!("only {}", escape(&filter.to_string())));
@@ -111,6 +114,7 @@ fn keys(model: &Model) -> &'static str {
         Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
         Page::Diff => "5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
         Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
+        Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
         Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",
         _ => "1 … 0 pages  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
     }

@@ -30,6 +30,8 @@ pub(crate) enum Page {
     Threads,
     /// Source lines.
     Lines,
+    /// Marks of the programs, by name.
+    Marks,
 }
 
 impl Page {
@@ -50,7 +52,10 @@ impl Page {
 
     /// The tab that stands for it.
     pub(crate) fn tab(self) -> Page {
-        if self == Page::Diff { Page::Time } else { self }
+        match self {
+            Page::Diff | Page::Marks => Page::Time,
+            page => page,
+        }
     }
 
     /// The tab so many after it.
@@ -78,6 +83,7 @@ impl Page {
             Page::Leaks => Some(ListTopic::Leaks),
             Page::Temporary => Some(ListTopic::Temporary),
             Page::Lines => Some(ListTopic::Lines),
+            Page::Marks => Some(ListTopic::Marks),
             _ => None,
         }
     }

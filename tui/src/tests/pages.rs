@@ -49,6 +49,7 @@ fn pages_look_as_expected() {
             ("lifetimes", "9"),
             ("threads", "0"),
             ("lines", "l"),
+            ("marks", "R"),
             ("help", "?"),
             ("filter", "3fparse and"),
         ] {
@@ -64,7 +65,7 @@ fn nothing_has_all_pages() {
     let mut nothing = Made::new();
     nothing.process("idle");
     for made in [Made::new(), nothing] {
-        for page in "1234567890l".chars() {
+        for page in "1234567890lR".chars() {
             let mut user = User::new(&made, 80, 24);
             user.press(&page.to_string()).press("imo<Right><Enter><Down>/x<Enter>yYe<Back>");
             assert!(user.screen().contains("app.memprof"), "{page}");
@@ -84,7 +85,7 @@ fn hostile_names_are_harmless() {
     let stack = made.stack("\u{1b}]52;c;x\u{7} > \u{202e}reversed > a\nb");
     made.alloc(thread, 0x99_0000, 1 << 20, stack);
     made.end(process, thread, Ended::Exited(0));
-    for page in "1234567890l".chars() {
+    for page in "1234567890lR".chars() {
         let mut user = User::new(&made, 120, 40);
         user.press(&page.to_string()).press("<Down><Down><Down>yY");
         let copies = user.effects.iter().map(|effect| match effect {

@@ -3,10 +3,12 @@
 use super::User;
 use super::pages::program;
 use crate::model::Page;
+use crate::support::Made;
 use crate::update::Effect;
 use crate::work::Request;
+use capture::{Ended, MarkKind};
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use viewer::analysis::Metric;
+use viewer::analysis::{Amount, Metric};
 use viewer::query::Part;
 
 fn user() -> User {
@@ -110,6 +112,62 @@ fn a_range_is_what_all_pages_are_about() {
     user.press("5a");
     assert!(matches!(user.model.question.part, Part::At(_)));
     assert_eq!(user.model.question.metric, Metric::Live);
+}
+
+/// A program that marks what it does: three regions of one name, 2, 3 and 5 ms long, with a block of 1000 bytes in each, one
+/// that does not end, and moments.
+fn marked() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stacks = ["main > outside", "main > inside"].map(|functions| made.stack(functions));
+    let mut address = 0x10_0000;
+    let mut alloc = |made: &mut Made, inside: usize| {
+        address += 0x1000;
+        made.alloc(thread, address, 1000, stacks[inside]);
+    };
+    // Each event takes a millisecond: there are two from the beginning to the end.
+    for more in [0, 1, 3] {
+        alloc(&mut made, 0);
+        made.mark(thread, MarkKind::Begin, "pass");
+        alloc(&mut made, 1);
+        made.time += more * 1_000_000;
+        made.mark(thread, MarkKind::End, "pass");
+    }
+    made.mark(thread, MarkKind::Instant, "tick");
+    made.mark(thread, MarkKind::Begin, "open");
+    made.end(process, thread, Ended::Exited(0));
+    made
+}
+
+/// Check that marks are listed by name with how often and how long their regions were, that activating one makes all pages
+/// be about what was allocated in any of them, and that this can be undone.
+#[test]
+fn a_mark_stands_for_all_its_regions() {
+    let mut user = User::new(&marked(), 100, 30);
+    user.press("5R");
+    let screen = user.screen();
+    let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+    let cells = |line: &str| {
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&row("pass")), ["3", "2.00 ms", "3.33 ms", "5.00 ms", "pass"], "{screen}");
+    assert_eq!(cells(&row("tick")), ["1", "-", "-", "-", "tick", "(moments)"], "{screen}");
+    assert_eq!(cells(&row("open")), ["1", "-", "-", "-", "open", "(1 not ended)"], "{screen}");
+    user.press("<Down><Enter>");
+    assert!(user.model.notice.as_ref().is_some_and(|notice| notice.contains("moments")), "tick is no region");
+    user.press("<Up><Enter>");
+    assert_eq!((user.model.page, user.model.total()), (Page::Tree, Amount { blocks: 3, bytes: 3000 }));
+    assert!(user.screen().contains("during pass"), "{}", user.screen());
+    assert!(!user.press("o").screen().contains("outside"), "{}", user.screen());
+    for page in "24689l".chars() {
+        user.press(&page.to_string());
+        assert_eq!(user.model.view().unwrap().loaded.profile.total.allocated.blocks, 3, "{page}");
+    }
+    user.press("w");
+    assert_eq!(user.model.view().unwrap().loaded.profile.total.allocated.blocks, 6);
+    user.press("5<Back>");
+    user.press("R");
+    assert!(copied(user.press("y")).contains("pass"));
 }
 
 /// Check that a drag over the timeline chooses a range, and a click on a tab its page.

@@ -76,8 +76,25 @@ pub(super) fn moment(model: &mut Model) {
     set_part(model, Part::At(at(time)), Metric::Live);
 }
 
+/// All pages are about what was allocated during the regions of the selected mark.
+pub(super) fn during(model: &mut Model) {
+    let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected)?.mark.clone());
+    let Some(mark) = selected else { return };
+    if mark.regions.is_empty() {
+        model.notice = Some("these marks are moments, during which nothing is allocated".to_owned());
+        return;
+    }
+    super::go(model, Page::Tree);
+    model.question.metric = Metric::Bytes;
+    model.question.during = Some(mark.name);
+}
+
 /// All pages are about everything.
 pub(super) fn whole(model: &mut Model) {
+    if model.question.during.is_some() {
+        model.leave();
+        model.question.during = None;
+    }
     set_part(model, Part::Whole, Metric::Peak);
 }
 

@@ -41,7 +41,7 @@ pub(super) fn pages(model: &mut Model, pages: isize) {
     let body = model.areas().body;
     let height = match model.page {
         Page::Functions => layout::functions(body)[0].1.height,
-        Page::Leaks | Page::Temporary | Page::Lines => layout::list(body)[0].height,
+        Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => layout::list(body)[0].height,
         _ => body.height,
     };
     step(model, pages * isize::try_from(height.saturating_sub(2).max(1)).unwrap_or(1));
@@ -91,6 +91,7 @@ pub(super) fn activate(model: &mut Model) {
     match model.page {
         Page::Flame => model.flame.zoom_in(),
         Page::Time => super::choose::range(model),
+        Page::Marks => super::choose::during(model),
         Page::Functions if model.functions.focus == Focus::Functions => model.functions.focus = Focus::Below,
         Page::Functions => {
             if let Some(label) = model.functions.focused() {

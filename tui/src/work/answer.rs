@@ -68,6 +68,17 @@ pub(crate) struct StackRow {
     pub(crate) node: Option<NodeId>,
     /// Where it is.
     pub(crate) place: Option<Place>,
+    /// What it marks; none of a stack or a line.
+    pub(crate) mark: Option<MarkedRow>,
+}
+
+/// The marks of one name.
+#[derive(Clone, Debug)]
+pub(crate) struct MarkedRow {
+    /// The name, as it was recorded.
+    pub(crate) name: String,
+    /// The first of its regions, one line each.
+    pub(crate) regions: Vec<String>,
 }
 
 /// Rows, and what stands over them.
@@ -77,6 +88,8 @@ pub(crate) struct StackList {
     pub(crate) about: Vec<String>,
     /// Over the numbers.
     pub(crate) header: String,
+    /// Columns of the screen that the numbers take, and how many of them where there is little room.
+    pub(crate) numbers: [usize; 2],
     /// The most expensive first.
     pub(crate) rows: Vec<StackRow>,
     /// The names.

@@ -31,6 +31,9 @@ const LIST_ROWS: usize = 5000;
 /// An inverted tree is taken apart down to this share of the total: one in so many.
 const INVERTED_PARTS: i64 = 2000;
 
+/// Columns of the numbers of a stack, and of those that are shown where there is little room.
+const NUMBERS: [usize; 2] = [31, 19];
+
 /// Columns of a name where nobody cuts it.
 const WIDE: usize = 400;
 
@@ -181,6 +184,7 @@ impl Asked {
                 Ok(stacks(self.loaded(question)?, Metric::Temporary, about))
             }
             ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
+            ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),
         }
     }
 }
@@ -224,10 +228,12 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
             place: meaningful(&loaded.tables, &loaded.names, row.node)
                 .next()
                 .and_then(|(_, step)| place(&loaded, &step)),
+            mark: None,
         }
     };
     let rows = all.iter().take(LIST_ROWS).map(row).collect();
-    StackList { about, header: header(metric).to_owned() + "  stack", rows, loaded }
+    let header = header(metric).to_owned() + "  stack";
+    StackList { about, header, numbers: NUMBERS, rows, loaded }
 }
 
 fn stacks_and_blocks(stacks: usize, total: Amount) -> String {
@@ -257,11 +263,12 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
             name: text,
             node: None,
             place: place(&loaded, &step),
+            mark: None,
         }
     });
     let rows = rows.collect();
     let about = vec!["The innermost line of each stack that is not the standard library's".to_owned()];
-    StackList { about, header: header(metric).to_owned() + "  line", rows, loaded }
+    StackList { about, header: header(metric).to_owned() + "  line", numbers: NUMBERS, rows, loaded }
 }
 
 /// Where a step is in the source.

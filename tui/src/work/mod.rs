@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod document;
+mod marks;
 mod request;
 mod source;
 mod worker;

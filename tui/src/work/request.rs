@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use viewer::analysis::{LabelId, Metric};
-use viewer::query::{Anchor, Lens, Part, Query, When};
+use viewer::query::{Anchor, Filter, Lens, Part, Query, When};
 
 /// Which part of a capture, seen how, counted by what: what the user has chosen, and every page goes by.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Question {
     /// When.
     pub(crate) part: Part,
+    /// Only what was allocated during the regions of this name.
+    pub(crate) during: Option<String>,
     /// Which stacks.
     pub(crate) lens: Lens,
     /// Which numbers.
@@ -18,12 +20,13 @@ pub(crate) struct Question {
 impl Question {
     /// For the analysis.
     pub(crate) fn query(&self) -> Query {
-        Query::of(self.part.clone())
+        let during = self.during.iter().cloned().collect();
+        Query { filter: Filter { during, ..Filter::default() }, ..Query::of(self.part.clone()) }
     }
 
     /// True when two questions need the same pass over the events.
     pub(crate) fn counts_like(&self, other: &Self) -> bool {
-        self.part == other.part && self.lens == other.lens
+        self.part == other.part && self.during == other.during && self.lens == other.lens
     }
 }
 
@@ -56,6 +59,8 @@ pub(crate) enum ListTopic {
     Temporary,
     /// Source lines.
     Lines,
+    /// Marks of the programs, by name.
+    Marks,
 }
 
 /// One question to the worker.

@@ -60,6 +60,7 @@ mod opening;
 mod order;
 mod outstanding;
 mod process_name;
+mod regions;
 mod resident;
 mod same_file;
 mod samples;
@@ -101,6 +102,7 @@ pub use process_name::process_name;
 pub use profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };
+pub use regions::{Inside, Lengths, MarkName, Region, marks_by_name};
 pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
 pub use resident::{busy_processors, processor_time, resident};
 pub use samples::{SampleSites, owners};

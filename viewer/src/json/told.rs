@@ -1,6 +1,6 @@
 //! What programs told of themselves: heaps, marks, pauses.
 
-use crate::analysis::{PauseTotals, PoolProfile};
+use crate::analysis::{MarkName, PauseTotals, PoolProfile};
 use crate::loaded::{Loaded, MarkRow};
 use serde::Serialize;
 
@@ -12,6 +12,24 @@ pub(super) fn heaps(loaded: &Loaded) -> Vec<HeapFields<'_>> {
 /// All marks.
 pub(super) fn marks(loaded: &Loaded) -> Vec<MarkFields<'_>> {
     loaded.marks().map(mark).collect()
+}
+
+/// Marks by name, with how long their regions took.
+pub(super) fn mark_names(loaded: &Loaded) -> Vec<MarkNameFields<'_>> {
+    let row = |row: MarkName| {
+        let lengths = row.lengths();
+        MarkNameFields {
+            name: loaded.tables.string(row.name),
+            instants: row.instants,
+            regions: row.regions.len() as u64,
+            unfinished: row.unfinished(),
+            stray_ends: row.stray_ends,
+            min_ns: lengths.map(|lengths| lengths.min),
+            mean_ns: lengths.map(|lengths| lengths.mean),
+            max_ns: lengths.map(|lengths| lengths.max),
+        }
+    };
+    loaded.marks_by_name().into_iter().map(row).collect()
 }
 
 /// A heap of the program's own.
@@ -39,6 +57,19 @@ pub(super) struct MarkFields<'a> {
     time_ns: u64,
     pid: Option<u32>,
     tid: Option<u32>,
+}
+
+/// The marks of one name.
+#[derive(Serialize)]
+pub(super) struct MarkNameFields<'a> {
+    name: &'a str,
+    instants: u64,
+    regions: u64,
+    unfinished: u64,
+    stray_ends: u64,
+    min_ns: Option<u64>,
+    mean_ns: Option<u64>,
+    max_ns: Option<u64>,
 }
 
 /// Intervals in which nothing was wanted.

@@ -101,7 +101,7 @@ impl Moments {
     }
 
     /// Length of the recording in nanoseconds; of a file without an end, up to its last event.
-    fn duration(&self) -> u64 {
+    pub(super) fn duration(&self) -> u64 {
         let last =
             || self.reader.index().iter().filter_map(|chunk| chunk.times()).map(|times| *times.end()).max();
         let summary = self.reader.tables().summary.as_ref();

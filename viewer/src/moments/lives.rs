@@ -99,8 +99,9 @@ impl Moments {
         self.needs_blocks("the life of single blocks")?;
         self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
+        let during = self.positions_in(&query.filter.during)?;
         let tables = self.reader.tables();
-        let sieve = || Sieve::new(&query.filter, tables);
+        let sieve = || Sieve::new(&query.filter, tables).map(|sieve| sieve.during(during.clone()));
         let (of_births, of_watch) = (sieve()?, sieve()?);
         let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
         // What an observer keeps with blocks is in no side index, so this pass begins at the start.

@@ -12,6 +12,7 @@ mod instants;
 mod lives;
 mod pass;
 mod recorded;
+mod regions;
 mod replay;
 mod residency;
 
@@ -22,6 +23,7 @@ use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Reader, StringId, TracepointId};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -106,13 +108,21 @@ impl Moments {
         }
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
-            return self.count(span, Some(&query.filter));
+            let mut profile = self.count(span, Some(&query.filter))?;
+            // Of a sample no size is known, and of its thread no events; its time is.
+            if query.filter.threads.is_empty() && query.filter.sizes.is_none() {
+                let during = self.times_in(&query.filter.during);
+                self.add_samples(&mut profile, span, &during)?;
+                let sieve = Sieve::new(&query.filter, self.reader.tables())?;
+                profile.retain(|process, node| sieve.takes_stack(process, node));
+            }
+            return Ok(profile);
         }
         let mut profile = match span {
             Span::Whole => self.whole()?.clone(),
             span => self.count(span, None)?,
         };
-        self.add_samples(&mut profile, span)?;
+        self.add_samples(&mut profile, span, &[0..u64::MAX])?;
         if !query.filter.is_empty() {
             let sieve = Sieve::new(&query.filter, self.reader.tables())?;
             profile.retain(|process, node| sieve.takes_stack(process, node));
@@ -145,13 +155,14 @@ impl Moments {
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 
-    /// Counts the samples of the processors that were taken in a part of the recording, and the hits of the tracepoint; a moment
-    /// has none.
-    fn add_samples(&mut self, profile: &mut Profile, span: Span) -> Result<(), Error> {
+    /// Counts the samples of the processors that were taken in a part of the recording and at one of some times, and the hits
+    /// of the tracepoint; a moment has none.
+    fn add_samples(&mut self, profile: &mut Profile, span: Span, during: &[Range<u64>]) -> Result<(), Error> {
+        let is_during = |time| during.iter().any(|times| times.contains(&time));
         let is_in = |time| match span {
-            Span::Whole => true,
+            Span::Whole => is_during(time),
             Span::At(_) => false,
-            Span::Range { from, to } => (from.time..=to.time).contains(&time),
+            Span::Range { from, to } => (from.time..=to.time).contains(&time) && is_during(time),
         };
         let mut sites = SampleSites::new(profile, self.reader.tables());
         let read = self.reader.for_each_samples(|samples| {

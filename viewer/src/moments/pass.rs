@@ -42,8 +42,9 @@ impl<W: Watch> Pass<'_, W> {
 impl Moments {
     /// Counts a part, all blocks or only some.
     pub(super) fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
+        let during = filter.map(|filter| self.positions_in(&filter.during)).transpose()?.flatten();
         let sieve = match filter {
-            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?),
+            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?.during(during)),
             None => None,
         };
         let (mut load, begin) = match (&sieve, self.first_of(span)) {

@@ -49,7 +49,8 @@ impl Moments {
             Span::At(at) => Look { since: 0, until: at.time, with_ended: false },
             Span::Range { from, to } => Look { since: from.time, until: to.time, with_ended: false },
         };
-        let chosen = Chosen { sieve: Sieve::new(&query.filter, &tables)?, selection };
+        let during = self.positions_in(&query.filter.during)?;
+        let chosen = Chosen { sieve: Sieve::new(&query.filter, &tables)?.during(during), selection };
         let mut damage = Ok(());
         let watch = Residency::new(self.reader.tables(), faults(&self.reader, &mut damage), chosen, look);
         let mut pass = Pass::new(Load::watched(self.reader.tables(), watch), None);

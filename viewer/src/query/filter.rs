@@ -18,6 +18,8 @@ pub struct Filter {
     pub sizes: Option<Sizes>,
     /// Those whose stack passes through any of these files.
     pub modules: Vec<Module>,
+    /// Those allocated during a region of any of these names, by whichever thread.
+    pub during: Vec<String>,
     /// Those whose stack passes this test.
     pub stack: Option<Box<StackTest>>,
 }
@@ -25,13 +27,14 @@ pub struct Filter {
 impl Filter {
     /// True when every block counts.
     pub fn is_empty(&self) -> bool {
-        let Self { processes, threads, sizes, modules, stack } = self;
-        processes.is_empty() && threads.is_empty() && sizes.is_none() && modules.is_empty() && stack.is_none()
+        let Self { processes, threads, sizes, modules, during, stack } = self;
+        let has_names = [processes, threads].iter().any(|names| !names.is_empty()) || !during.is_empty();
+        !has_names && sizes.is_none() && modules.is_empty() && stack.is_none()
     }
 
     /// True when blocks of one stack of one process may differ.
     pub(crate) fn divides_stacks(&self) -> bool {
-        !self.threads.is_empty() || self.sizes.is_some()
+        !self.threads.is_empty() || self.sizes.is_some() || !self.during.is_empty()
     }
 }
 

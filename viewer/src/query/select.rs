@@ -3,6 +3,7 @@
 use super::filter::{Filter, Module, Selected, Sizes, StackTest, Unknown};
 use crate::analysis::{Birth, file_name, process_name};
 use capture::{Frame, NodeId, ProcessId, Tables};
+use std::ops::Range;
 
 /// Says of blocks and stacks whether they count.
 pub(crate) struct Sieve<'f> {
@@ -11,6 +12,8 @@ pub(crate) struct Sieve<'f> {
     threads: Vec<bool>,
     nodes: Vec<bool>,
     sizes: Option<&'f Sizes>,
+    /// Positions of events, in order and apart; none where nobody asked.
+    during: Option<Vec<Range<u64>>>,
     stack: Option<&'f StackTest>,
 }
 
@@ -29,8 +32,16 @@ impl<'f> Sieve<'f> {
             threads: select("thread", &filter.threads, &threads)?,
             nodes: passing(&filter.modules, tables)?,
             sizes: filter.sizes.as_ref(),
+            during: None,
             stack: filter.stack.as_deref(),
         })
+    }
+
+    /// The same, of blocks that were born in one of these ranges of positions, which follow each other.
+    #[must_use]
+    pub(crate) fn during(mut self, ranges: Option<Vec<Range<u64>>>) -> Self {
+        self.during = ranges;
+        self
     }
 
     /// True when blocks of this stack may count.
@@ -46,8 +57,14 @@ impl<'f> Sieve<'f> {
     pub(crate) fn takes(&self, birth: &Birth) -> bool {
         let thread = self.threads.is_empty() || self.threads.get(birth.thread.index()) == Some(&true);
         let size = self.sizes.is_none_or(|sizes| sizes.0.contains(&birth.size));
-        thread && size && self.takes_stack(birth.process, birth.node)
+        let during = self.during.as_ref().is_none_or(|ranges| is_in(ranges, birth.at.position));
+        thread && size && during && self.takes_stack(birth.process, birth.node)
     }
+}
+
+fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
+    let before = ranges.partition_point(|range| range.start <= position);
+    before.checked_sub(1).is_some_and(|last| ranges[last].contains(&position))
 }
 
 /// By row, whether it is one of those that were asked for.

@@ -7,7 +7,7 @@ use super::headline::{span, warnings};
 use super::nameless::footnote;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
-use crate::analysis::{Amount, Metric, Span, process_name, stack_states, state_share};
+use crate::analysis::{Amount, Lengths, Metric, Span, process_name, stack_states, state_share};
 use crate::ended::ended_text;
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
@@ -37,6 +37,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
     marks(out, loaded, style)?;
+    regions(out, loaded, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
     let remarks =
         loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
@@ -317,8 +318,35 @@ fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
     table(out, "Heaps of the program's own", columns, rows, style)
 }
 
-/// Marks shown. All of them are in JSON.
+/// Marks shown, and names of regions. All of them are in JSON.
 const MARKS: usize = 50;
+
+fn regions(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let columns =
+        [("times", 8), ("shortest", 10), ("mean", 10), ("longest", 10), ("not ended", 9), ("region", 0)];
+    let names = loaded.marks_by_name();
+    let with_regions = || names.iter().filter(|row| !row.regions.is_empty());
+    let rows = with_regions().take(MARKS).map(|row| {
+        let lengths = row.lengths();
+        let length = |of: fn(Lengths) -> u64| lengths.map_or(String::new(), |lengths| duration(of(lengths)));
+        let unfinished =
+            Some(row.unfinished()).filter(|&open| open > 0).map_or(String::new(), |open| count(open as i64));
+        [
+            count(row.regions.len() as i64),
+            length(|lengths| lengths.min),
+            length(|lengths| lengths.mean),
+            length(|lengths| lengths.max),
+            unfinished,
+            escape(loaded.tables.string(row.name)).into_owned(),
+        ]
+    });
+    table(out, "Regions", columns, rows, style)?;
+    let more = with_regions().count().saturating_sub(MARKS);
+    if more > 0 {
+        writeln!(out, "  {} not shown", counted(more as u64, "more name"))?;
+    }
+    Ok(())
+}
 
 fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     let columns = [("after", 10), ("pid", 8), ("kind", -7), ("name", 0)];

@@ -9,7 +9,7 @@ use super::cpu::{CpuInfo, FaultInfo, SeriesFields, TraceInfo, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
 use super::span::SpanFields;
-use super::told::{self, HeapFields, MarkFields, PauseFields};
+use super::told::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
 use super::write_document;
 use crate::analysis::{Profile, stack_states, state_share};
 use crate::loaded::Loaded;
@@ -47,6 +47,7 @@ struct Document<'a> {
     nameless: Vec<NamelessFields<'a>>,
     heaps: Vec<HeapFields<'a>>,
     marks: Vec<MarkFields<'a>>,
+    mark_names: Vec<MarkNameFields<'a>>,
     #[serde(flatten)]
     pauses: PauseFields,
     overhead: Option<Cost>,
@@ -132,6 +133,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         nameless: nameless::rows(loaded),
         heaps: told::heaps(loaded),
         marks: told::marks(loaded),
+        mark_names: told::mark_names(loaded),
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
         cpu: CpuInfo::new(loaded),

@@ -1,0 +1,66 @@
+//! The marks of the programs, by name.
+
+use super::answer::{MarkedRow, StackList, StackRow};
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::analysis::{Lengths, MarkName, Region};
+use viewer::format::{count, counted, duration};
+use viewer::text::escape;
+
+/// Regions of a name that are listed one by one.
+const LISTED: usize = 500;
+
+/// Rows of marks: how often, and how long regions took.
+pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
+    let names = loaded.marks_by_name();
+    let row = |row: &MarkName| {
+        let name = loaded.tables.string(row.name);
+        StackRow {
+            numbers: numbers(row),
+            name: said(row, &escape(name)),
+            node: None,
+            place: None,
+            mark: Some(MarkedRow {
+                name: name.to_owned(),
+                regions: row.regions.iter().take(LISTED).map(line).collect(),
+            }),
+        }
+    };
+    let rows = names.iter().map(row).collect();
+    let about = vec!["Enter: all pages about what was allocated during the regions of a name".to_owned()];
+    StackList { about, header: HEADER.to_owned(), numbers: [44, 44], rows, loaded: loaded.clone() }
+}
+
+const HEADER: &str = "   times    shortest        mean     longest  mark";
+
+/// `       3     1.00 ms     2.00 ms     3.00 ms`: regions where there are any, else moments, which have no length.
+fn numbers(row: &MarkName) -> String {
+    let times = if row.regions.is_empty() { row.instants } else { row.regions.len() as u64 };
+    let lengths = row.lengths();
+    let length = |of: fn(Lengths) -> u64| lengths.map_or("-".to_owned(), |lengths| duration(of(lengths)));
+    let [min, mean, max] = [length(|all| all.min), length(|all| all.mean), length(|all| all.max)];
+    format!("{:>8}  {min:>10}  {mean:>10}  {max:>10}", count(times))
+}
+
+/// The name, and what the numbers do not say.
+fn said(row: &MarkName, name: &str) -> String {
+    let mut said = name.to_owned();
+    if row.regions.is_empty() {
+        said += "  (moments)";
+    }
+    if row.unfinished() > 0 {
+        said += &format!("  ({} not ended)", count(row.unfinished()));
+    }
+    if row.stray_ends > 0 {
+        said += &format!("  ({} not begun)", counted(row.stray_ends, "end"));
+    }
+    said
+}
+
+fn line(region: &Region) -> String {
+    let from = duration(region.from);
+    match region.has_ended {
+        true => format!("{from:>12}  for {}", duration(region.to - region.from)),
+        false => format!("{from:>12}  not ended"),
+    }
+}
