@@ -4,8 +4,8 @@
 
 use crate::harness::{Capture, World, c, installed, record, skip, wait};
 use capture::{
-    Action, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId,
-    SourceFrame, StringId, Summary, Symbolized, Thread, ThreadId, Writer,
+    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process,
+    ProcessEnd, ProcessId, SourceFrame, StringId, Summary, Symbolized, Thread, ThreadId, Writer,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,15 @@ fn expectation(capture: &Capture) -> PathBuf {
     let all = |of: &dyn Fn(&str) -> serde_json::Value| {
         metrics.iter().map(|&by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
     };
+    let info = capture.info();
+    let names = info["mark_names"].as_array().into_iter().flatten();
+    let during = names
+        .filter(|row| row["regions"] != 0)
+        .filter_map(|row| row["name"].as_str())
+        .map(|name| (name.to_owned(), capture.report(&["--tree", "--by", "bytes", "--during", name])));
     let document = json!({
-        "info": capture.info(),
+        "during": during.collect::<serde_json::Map<_, _>>(),
+        "info": info,
         "trees": all(&tree),
         "inverted": all(&inverted),
         "functions": capture.report(&["--functions", "--by", "bytes"]),
@@ -96,6 +103,43 @@ fn page_shows_threads_and_processes() {
         let (_, capture) = record(program).args(["4", "500"]).with_names().run();
         run(capture.world(), "numbers.mjs", &[&page_of(&capture), &expectation(&capture)]);
     }
+}
+
+/// Check that regions of programs have what was allocated in any of their instances, as `report --during` says, and that a
+/// browser shows it when a mark is chosen.
+#[test]
+fn page_shows_what_was_allocated_in_regions() {
+    let (_, capture) = record(c("works_in_regions").with_api().flags(["-O1"]).build()).with_names().succeed();
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
+    let rows: Vec<_> = capture.info()["mark_names"].as_array().cloned().unwrap_or_default();
+    let numbers = rows.iter().map(|row| {
+        let number = |field: &str| row[field].as_u64().unwrap_or(u64::MAX);
+        (row["name"].as_str(), number("regions"), number("instants"), number("unfinished"))
+    });
+    let expected = [(Some("pass"), 3, 0, 0), (Some("done"), 0, 1, 0), (Some("rest"), 1, 0, 1)];
+    assert_eq!(numbers.collect::<Vec<_>>(), expected);
+    let [min, mean, max] = ["min_ns", "mean_ns", "max_ns"].map(|field| rows[0][field].as_u64().unwrap_or(0));
+    assert!(0 < min && min <= mean && mean <= max, "{rows:?}");
+    let during = |name: &str| capture.report(&["--by", "bytes", "--during", name])["total"].clone();
+    let of_pass = during("pass");
+    assert_eq!((&of_pass["allocations"], &of_pass["bytes"]), (&json!(6), &json!(6021)), "{of_pass}");
+    assert_eq!((&of_pass["leaked_blocks"], &of_pass["temporary"]), (&json!(3), &json!(3)), "{of_pass}");
+    assert_eq!(during("rest")["bytes"], 5007);
+}
+
+/// Check that a browser shows what the kernel said of the processes' memory, whole, in parts and in swap, with its numbers.
+#[test]
+fn page_shows_what_the_kernel_says_of_memory() {
+    let world = World::new();
+    let file = world.path("it.memprof");
+    write_counters(&file);
+    let capture = Capture::new(world, file);
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    let Some(browser) = browser() else { return skip("tracks of memory", "no Chromium is installed") };
+    run(capture.world(), "tracks.mjs", &[&browser, &page]);
 }
 
 /// Check that nothing in a capture is taken for markup or code, whatever its names are.
@@ -144,6 +188,40 @@ fn page_is_the_owners() {
     assert!(printed.code == 0 && printed.text().starts_with("<!DOCTYPE html>"));
     let refused = capture.show(&["html", "--source-url", "javascript:{path}"]);
     assert!(refused.code == 2 && refused.stderr.contains("vscode://"), "{}", refused.stderr);
+}
+
+/// One process that allocates for 10 ms, of which the kernel says more each 2 ms.
+fn write_counters(file: &Path) {
+    let mut writer = Writer::create(file, Create::New, &Metadata::default()).expect("the folder is ours");
+    let mut write = || -> Result<(), capture::Error> {
+        let process = ProcessId(0);
+        let end = Some(ProcessEnd { ended: Ended::Exited(0), time: 10_000_000 });
+        writer.process(Process { pid: 7, name: "app".to_owned(), end, ..Process::default() })?;
+        writer.thread(Thread { process, tid: 7, name: "app".to_owned() })?;
+        let event = |time, action| Event { time, thread: ThreadId(0), action };
+        writer.event(event(0, Action::ProcessStart { process, fork: 0 }))?;
+        for step in 1..=5 {
+            let time = 2_000_000 * step;
+            for (kind, each) in
+                [(CounterKind::Rss, 4 << 20), (CounterKind::Pss, 3 << 20), (CounterKind::Swap, 1 << 20)]
+            {
+                writer.counter(Counter {
+                    time,
+                    process: Some(process),
+                    kind,
+                    instance: 0,
+                    value: each * step,
+                })?;
+            }
+            let stack = NodeId::ROOT;
+            writer
+                .event(event(time, Action::Alloc { address: 16 * step, size: 100, alignment: 0, stack }))?;
+        }
+        writer.event(event(10_000_000, Action::ProcessEnd { process }))?;
+        writer.flush()
+    };
+    write().expect("the disk has room");
+    writer.finish(&Summary { duration_ns: 10_000_000, ..Summary::default() }).expect("the disk has room");
 }
 
 /// One process whose command, threads, files and functions all have hostile names.

@@ -7,11 +7,11 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
 
 const [assets, program, page, expectedFile, pictures] = process.argv.slice(2);
-const { bytes, counted } = await import(pathToFileURL(`${assets}/format.js`).href);
+const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets}/format.js`).href);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 const browser = new Browser(program);
@@ -107,6 +107,28 @@ async function searchForAFunction() {
   assert.equal(await text(".matched"), null);
 }
 
+async function chooseAMark() {
+  await browser.press("#tab-marks");
+  const marks = expected.info.mark_names;
+  const rows = await browser.evaluate("[...document.querySelectorAll('.table.marks .rows .row')].map((row) => [...row.querySelectorAll('.cell')].map((cell) => cell.textContent))");
+  assert.equal(rows.length, marks.length);
+  for (const { name, regions, instants, min_ns: shortest, mean_ns: mean, max_ns: longest } of marks) {
+    const row = rows.find((cells) => cells[6].startsWith(name));
+    assert.deepEqual(row.slice(0, 4), [count(regions || instants), ...[shortest, mean, longest].map((length) => (length === null ? "" : duration(length)))], name);
+    const total = expected.during[name]?.nodes[0];
+    assert.deepEqual(row.slice(4, 6), total ? [bytes(total.total_bytes), count(total.total_blocks)] : ["", ""], name);
+  }
+  // All of its regions are what every view is about.
+  for (const [name, { nodes }] of Object.entries(expected.during)) {
+    await browser.press("#tab-marks");
+    const mark = marks.findIndex((row) => row.name === name);
+    await browser.press(`.table.marks [data-mark="${mark}"]`);
+    assert.equal(await browser.evaluate("document.querySelector('#metric').value"), "during");
+    await browser.press("#tab-tree");
+    assert.ok((await text(".table.tree .rows .row")).includes(bytes(nodes[0].total_bytes)), name);
+  }
+}
+
 async function moveTheCursors() {
   await browser.key("0");
   const { x, y, width } = await box("canvas.timeline");
@@ -132,6 +154,7 @@ try {
     await lookAtTheTree();
     await lookAtTheFlameGraph();
     await searchForAFunction();
+    if (Object.keys(expected.during).length) await chooseAMark();
     await moveTheCursors();
   }
   await browser.key("t");

@@ -61,6 +61,16 @@ for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated"
   }
 }
 
+// Regions of marks, by name as the page has them.
+data.head.regions.forEach(({ name: text }, mark) => {
+  const report = expected.during[data.text(text)];
+  if (!report) return;
+  const sums = ["bytes", "blocks"].map((unit) => totals(tree, joined(tree, byNode(data, measureRows(data, { metric: "during", unit, a: 0, b: 0, mark }).value))));
+  const ours = byPath(tree.length, (node) => tree.parent[node], (node) => name(tree.label[node]), (node) => sums.map((sum) => sum[node]));
+  assert.deepEqual(ours, fromReport(report), `allocated during ${data.text(text)}`);
+});
+assert.equal(data.regions.length, Object.keys(expected.during).length);
+
 const { self, total } = functions(tree, own("allocated", "bytes"), data.foldedLabel + 1);
 for (const row of expected.functions.functions.filter(({ kind }) => kind === "function")) {
   const label = [...total.keys()].filter((at) => at < data.foldedLabel && data.describe(at).kind === 2 && name(at) === row.name);

@@ -83,7 +83,9 @@ pub use counters::{Counters, Point};
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
 pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
-pub use history::{Crossing, Detail, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum};
+pub use history::{
+    Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
+};
 pub use lines::{LineCost, lines};
 pub use load::Load;
 pub use mappings::Mappings;

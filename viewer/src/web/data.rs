@@ -11,7 +11,7 @@ use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
-use crate::analysis::{Amount, Flow, History, Kind, LabelId, processor_time, resident};
+use crate::analysis::{Amount, Flow, History, Kind, LabelId, MarkName, processor_time, resident};
 use crate::loaded::Loaded;
 use capture::{CounterKind, Pseudo, ThreadId};
 use serde::Serialize;
@@ -24,6 +24,9 @@ const VERSION: u32 = 1;
 
 /// Marks that a page shows, the first ones: more would be a grey area.
 const MOST_MARKS: usize = 2000;
+
+/// Regions between marks that a page shows, the first ones of all names.
+const MOST_REGIONS: usize = 4000;
 
 /// Pairs of threads that a page shows.
 const MOST_CROSSINGS: usize = 2000;
@@ -40,6 +43,7 @@ struct Head<'a> {
     texts: &'a [String],
     threads: Vec<ThreadFields>,
     marks: Vec<MarkFields>,
+    regions: Vec<RegionFields>,
     columns: &'a [Column],
 }
 
@@ -68,6 +72,16 @@ struct MarkFields {
     tid: u32,
 }
 
+/// The regions of a name, of which the statistic is in the document of `info`.
+#[derive(Serialize)]
+struct RegionFields {
+    name: u32,
+    /// By its number, what rows have allocated in it; none where they do not tell.
+    number: Option<u32>,
+    /// From and to, in nanoseconds.
+    times_ns: Vec<(u64, u64)>,
+}
+
 /// What every attempt to make the data begins with.
 pub(super) struct Parts<'a> {
     pub(super) loaded: &'a Loaded,
@@ -87,6 +101,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
     writer.spectrum();
     let threads = writer.crossings();
     let marks = writer.marks();
+    let regions = writer.regions();
     let Writer { texts, columns, .. } = writer;
     let head = Head {
         version: VERSION,
@@ -105,6 +120,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
         texts: &texts.texts,
         threads,
         marks,
+        regions,
         columns: &columns.table,
     };
     let head = serde_json::to_vec(&head)?;
@@ -215,6 +231,11 @@ impl Writer<'_> {
         change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
         change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
         change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);
+        let during = || rows.iter().flat_map(|row| &row.during);
+        columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));
+        columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));
+        columns.numbers("during.bytes", during().map(|(_, amount)| amount.bytes));
+        columns.numbers("during.blocks", during().map(|(_, amount)| amount.blocks));
     }
 
     fn slices(&mut self) {
@@ -222,6 +243,7 @@ impl Writer<'_> {
         let columns = &mut self.columns;
         columns.rising("slice.end", slices.iter().map(|slice| slice.end.time.cast_signed()));
         columns.numbers("slice.before_end", slices.iter().map(|slice| i64::from(slice.before_end)));
+        columns.numbers("slice.deepest", slices.iter().map(|slice| i64::from(slice.deepest)));
         columns.rising("slice.live.bytes", slices.iter().map(|slice| slice.live.bytes));
         columns.rising("slice.live.blocks", slices.iter().map(|slice| slice.live.blocks));
         columns.rising("slice.most.bytes", slices.iter().map(|slice| slice.most.bytes));
@@ -254,6 +276,25 @@ impl Writer<'_> {
             tid: row.thread.map_or(0, |thread| thread.tid),
         });
         marks.collect()
+    }
+
+    /// In the order of the names in the document of `info`.
+    fn regions(&mut self) -> Vec<RegionFields> {
+        let (texts, loaded) = (&mut self.texts, self.parts.loaded);
+        let mut room = MOST_REGIONS;
+        let names = loaded.marks_by_name();
+        let row = |row: &MarkName| {
+            let times_ns: Vec<(u64, u64)> =
+                row.regions.iter().take(room).map(|region| (region.from, region.to)).collect();
+            room -= times_ns.len();
+            let number = self.parts.forest.regions.iter().position(|name| *name == row.name);
+            RegionFields {
+                name: texts.number(loaded.tables.string(row.name)),
+                number: number.and_then(|number| u32::try_from(number).ok()),
+                times_ns,
+            }
+        };
+        names.iter().take(MOST_MARKS).map(row).collect()
     }
 
     fn spectrum(&mut self) {

@@ -8,10 +8,11 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use crate::analysis::{Cost, Flow, History, LabelId, Names, SiteHistory, StackMap, Step, call_kind};
+use crate::analysis::{Amount, Cost, Flow, History, LabelId, Names, StackMap, Step, call_kind};
 use crate::loaded::Loaded;
 use capture::{NodeId, StringId, Tables};
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 /// Everything below it.
 pub(super) const ROOT: u32 = 0;
@@ -34,11 +35,15 @@ pub(super) struct Row {
     pub(super) cost: Cost,
     /// By slice, rising.
     pub(super) changes: Vec<(u32, Flow)>,
+    /// What was allocated in the regions of a mark, by the number of the mark, rising.
+    pub(super) during: Vec<(u32, Amount)>,
 }
 
 /// The tree. Parents come before their children.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
+    /// Names of the regions that rows tell of.
+    pub(super) regions: Vec<StringId>,
     /// The node above, and a number of [`Self::places`].
     pub(super) nodes: Vec<(u32, u32)>,
     pub(super) places: Vec<Place>,
@@ -49,7 +54,8 @@ pub(super) struct Forest {
 
 impl Forest {
     /// Of all stacks that ever allocated, without changes: for any history of these sites.
-    pub(super) fn new(loaded: &Loaded, sites: &[SiteHistory]) -> Self {
+    pub(super) fn new(loaded: &Loaded, history: &History) -> Self {
+        let sites = &history.sites;
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
         let mut stacks = StackMap::new(&loaded.tables);
         let names = &loaded.names;
@@ -65,6 +71,12 @@ impl Forest {
         });
         builder.forest.of_sites = vec![0; sites.len()];
         let mut items: Vec<Item<'_>> = costs.chain(sites).collect();
+        let during = history.during.iter().map(|during| Item {
+            process: names.process(during.process),
+            node: during.node,
+            adds: Adds::During(builder.region(during.name), during.allocated),
+        });
+        items.extend(during);
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
             builder.process(of_process, &mut stacks);
@@ -94,6 +106,8 @@ enum Adds<'a> {
     Cost(&'a Cost),
     /// That it is the row of this site.
     Site(usize),
+    /// What was allocated in the regions of this number.
+    During(u32, Amount),
 }
 
 struct Builder<'a> {
@@ -120,6 +134,15 @@ impl<'a> Builder<'a> {
         builder
     }
 
+    /// The number of a name of regions.
+    fn region(&mut self, name: StringId) -> u32 {
+        let regions = &mut self.forest.regions;
+        number(regions.iter().position(|known| *known == name).unwrap_or_else(|| {
+            regions.push(name);
+            regions.len() - 1
+        }))
+    }
+
     fn process(&mut self, items: &[Item<'_>], stacks: &mut StackMap<'_>) {
         let Some(first) = items.first() else { return };
         stacks.restart(self.child(ROOT, lone(first.process)));
@@ -128,6 +151,7 @@ impl<'a> Builder<'a> {
             match item.adds {
                 Adds::Cost(cost) => self.forest.rows[row].cost += *cost,
                 Adds::Site(site) => self.forest.of_sites[site] = row,
+                Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),
             }
         }
     }
@@ -177,8 +201,8 @@ fn number(place: usize) -> u32 {
     u32::try_from(place).expect("fewer nodes than 2^32")
 }
 
-/// Adds changes to others, both by slice, rising.
-pub(super) fn add(sum: &mut Vec<(u32, Flow)>, changes: &[(u32, Flow)]) {
+/// Adds amounts to others, both by slice, or whatever else they are of, rising.
+pub(super) fn add<T: Copy + AddAssign>(sum: &mut Vec<(u32, T)>, changes: &[(u32, T)]) {
     if sum.is_empty() {
         sum.extend_from_slice(changes);
         return;

@@ -92,7 +92,7 @@ impl Packer {
     /// # Errors
     /// None that a capture could cause.
     pub fn new(loaded: &Loaded, history: &History) -> io::Result<Self> {
-        Ok(Self { forest: Forest::new(loaded, &history.sites), overview: overview(loaded)? })
+        Ok(Self { forest: Forest::new(loaded, history), overview: overview(loaded)? })
     }
 
     /// The data of a history, for a server that is near: quickly made.
@@ -118,7 +118,7 @@ impl Packer {
         self.forest.take_changes(history);
         let Self { forest, overview } = self;
         let parts = Parts { loaded, history, options, forest, overview };
-        let changes = forest.rows.iter().map(|row| row.changes.len()).sum::<usize>();
+        let changes = forest.rows.iter().map(|row| row.changes.len() + row.during.len()).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
         for _ in 0..ATTEMPTS {

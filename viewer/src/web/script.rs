@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 27] = [
+const MODULES: [(&str, &str); 28] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -35,6 +35,7 @@ const MODULES: [(&str, &str); 27] = [
     ("stacks_view", include_str!("assets/stacks_view.js")),
     ("spectrum_view", include_str!("assets/spectrum_view.js")),
     ("threads_view", include_str!("assets/threads_view.js")),
+    ("marks_view", include_str!("assets/marks_view.js")),
     ("details", include_str!("assets/details.js")),
     ("main", include_str!("assets/main.js")),
 ];

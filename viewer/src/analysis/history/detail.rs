@@ -71,6 +71,7 @@ impl<'a> Detail<'a> {
         let mut history = History {
             spectrum: self.whole.spectrum.clone(),
             crossings: self.whole.crossings.clone(),
+            during: self.whole.during.clone(),
             ..History::default()
         };
         for site in &self.whole.sites {
@@ -116,10 +117,7 @@ fn pieces(slices: &[Slice], first: usize) -> Vec<(Range<usize>, Slice)> {
         match pieces.last_mut() {
             Some((range, sum)) if !sum.before_end => {
                 range.end = number + 1;
-                let most = if slice.most.bytes > sum.most.bytes { slice.most } else { sum.most };
-                let mut change = sum.change;
-                change += slice.change;
-                *sum = Slice { most, change, ..*slice };
+                *sum = sum.followed_by(slice);
             }
             _ => pieces.push((number..number + 1, *slice)),
         }

@@ -16,6 +16,7 @@
 
 mod crossing;
 mod detail;
+mod during;
 mod flow;
 mod recorder;
 mod slicer;
@@ -24,6 +25,7 @@ mod spectrum;
 
 pub use crossing::Crossing;
 pub use detail::Detail;
+pub use during::During;
 pub use flow::Flow;
 pub use recorder::Recorder;
 pub use slicer::Slice;
@@ -44,6 +46,8 @@ pub struct History {
     pub spectrum: Spectrum,
     /// Who freed whose blocks, most blocks first.
     pub crossings: Vec<Crossing>,
+    /// What was allocated in regions that programs mark.
+    pub during: Vec<During>,
 }
 
 /// What happened to the blocks of one stack of one process.

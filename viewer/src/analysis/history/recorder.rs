@@ -2,6 +2,7 @@
 
 use super::History;
 use super::crossing::Crossings;
+use super::during::Regions;
 use super::slices::Slices;
 use super::spectrum::Spectrum;
 use crate::analysis::cost::Amount;
@@ -16,6 +17,7 @@ pub struct Recorder {
     slices: Slices,
     spectrum: Spectrum,
     crossings: Crossings,
+    regions: Regions,
 }
 
 impl Recorder {
@@ -26,13 +28,20 @@ impl Recorder {
             slices: Slices::new(tables),
             spectrum: Spectrum::default(),
             crossings: Crossings::default(),
+            regions: Regions::new(tables),
         }
     }
 
     /// The history, when the pass is over.
     pub fn finish(self) -> History {
         let spectrum = self.spectrum.whole(&self.estimator);
-        History { spectrum, crossings: self.crossings.finish(&self.estimator), ..self.slices.finish() }
+        let during = self.regions.finish(&self.estimator);
+        History {
+            spectrum,
+            crossings: self.crossings.finish(&self.estimator),
+            during,
+            ..self.slices.finish()
+        }
     }
 }
 
@@ -44,6 +53,7 @@ impl Watch for Recorder {
         let block = self.estimator.count(birth.size).amount;
         self.spectrum.size(birth.size).allocated += block;
         self.slices.block_born(birth, block);
+        self.regions.block_born(birth, block);
         birth.at.time
     }
 
@@ -77,5 +87,6 @@ impl Watch for Recorder {
 
     fn event(&mut self, at: Instant, event: &Event) {
         self.slices.event(at, event);
+        self.regions.event(event);
     }
 }

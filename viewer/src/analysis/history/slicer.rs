@@ -34,6 +34,18 @@ pub struct Slice {
     pub most: Amount,
     /// What happened in it, over all stacks.
     pub change: Flow,
+    /// Frames of the deepest stack that allocated in it.
+    pub deepest: u32,
+}
+
+impl Slice {
+    /// Both as one slice.
+    pub(super) fn followed_by(&self, next: &Self) -> Self {
+        let most = if next.most.bytes > self.most.bytes { next.most } else { self.most };
+        let mut change = self.change;
+        change += next.change;
+        Self { most, change, deepest: self.deepest.max(next.deepest), ..*next }
+    }
 }
 
 /// A closed slice and the changes in it, by the number of the site.
@@ -137,6 +149,12 @@ impl Slicer {
         self.open.live += change.live;
     }
 
+    /// Counts a stack that allocated.
+    #[inline]
+    pub(super) fn stack(&mut self, frames: u32) {
+        self.open.deepest = self.open.deepest.max(frames);
+    }
+
     /// Notes that what is live now was live together.
     #[inline]
     pub(super) fn stand(&mut self) {
@@ -209,11 +227,7 @@ impl Slicer {
 impl Closed {
     /// Takes the slice that follows.
     fn absorb(&mut self, next: Closed) {
-        let most =
-            if next.slice.most.bytes > self.slice.most.bytes { next.slice.most } else { self.slice.most };
-        let mut change = self.slice.change;
-        change += next.slice.change;
-        self.slice = Slice { most, change, ..next.slice };
+        self.slice = self.slice.followed_by(&next.slice);
         self.changes = joined(&self.changes, &next.changes);
     }
 }

@@ -8,7 +8,7 @@ use crate::analysis::estimate::Estimator;
 use crate::analysis::hash::Seed;
 use crate::analysis::sites::{SiteId, Sites};
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
-use capture::{Action, Ended, Event, NodeId, ProcessId, Sampling, Tables, ThreadId};
+use capture::{Action, Ended, Event, Frame, NodeId, ProcessId, Sampling, Tables, ThreadId};
 
 /// Writes the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved state.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Slices {
     /// By site, its change in the open slice.
     open: Vec<Flow>,
     touched: Vec<SiteId>,
+    /// By node, the frames on its stack.
+    depths: Vec<u32>,
     /// What happens up to here is not looked at.
     begin: Instant,
     /// The event that was told of last.
@@ -45,6 +47,7 @@ impl Slices {
             slicer,
             open: Vec::new(),
             touched: Vec::new(),
+            depths: depths(tables),
             begin,
             last: begin,
         }
@@ -71,6 +74,7 @@ impl Slices {
         }
         self.advance(birth.at);
         let change = Flow { live: block, allocated: block, ..Flow::default() };
+        self.slicer.stack(self.depths.get(birth.node.index()).copied().unwrap_or(0));
         self.change(birth.process, birth.node, change);
     }
 
@@ -180,6 +184,17 @@ impl Watch for Slices {
             self.last = at;
         }
     }
+}
+
+/// By node, the frames on its stack; what stands for the allocator's function is none.
+fn depths(tables: &Tables) -> Vec<u32> {
+    let mut depths = vec![0_u32; tables.nodes.len()];
+    // Parents stand before their children.
+    for (index, node) in tables.nodes.iter().enumerate().skip(1) {
+        let is_code = matches!(tables.frames.get(node.frame.index()), Some(Frame::Code { .. }));
+        depths[index] = depths.get(node.parent.index()).copied().unwrap_or(0) + u32::from(is_code);
+    }
+    depths
 }
 
 /// The changes of all slices by site, in whole blocks. Blocks of a sampled capture are no whole numbers: sums are rounded

@@ -38,6 +38,13 @@ export function readData(bytes) {
   return new Data(head, columns);
 }
 
+/** Where each of some lists begins that lie one behind the other, and where the last one ends. */
+function starts(lengths) {
+  const first = new Int32Array(lengths.length + 1);
+  for (let row = 0; row < lengths.length; row++) first[row + 1] = first[row] + lengths[row];
+  return first;
+}
+
 /** Everything that a page knows. Numbers of nodes, rows, places and labels are positions in columns. */
 export class Data {
   constructor(head, columns) {
@@ -52,10 +59,8 @@ export class Data {
     const labels = columns["place.label"];
     this.foldedLabel = columns["label.name"].length;
     this.label = columns["node.place"].map((place) => (place ? labels[place - 1] : this.foldedLabel));
-    this.firstChange = new Int32Array(this.rows + 1);
-    columns["row.changes"].forEach((length, row) => {
-      this.firstChange[row + 1] = this.firstChange[row] + length;
-    });
+    this.firstChange = starts(columns["row.changes"]);
+    this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
     // When all programs have ended, what the recording still did is of no interest.
     this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
     this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
@@ -93,6 +98,11 @@ export class Data {
   /** Time of a boundary; 0 is the beginning, the others end a slice each. */
   time(boundary) {
     return boundary === 0 ? 0 : this.columns["slice.end"][boundary - 1];
+  }
+
+  /** Marks of which rows tell what they allocated in their regions, as positions in the list of marks by name. */
+  get regions() {
+    return (this.head.regions ?? []).flatMap(({ number }, mark) => (number === null ? [] : [mark]));
   }
 
   /** Held by everything at a boundary. */

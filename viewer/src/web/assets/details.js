@@ -2,7 +2,6 @@
 
 import { el, fill } from "./dom.js";
 import { amount, count, percent, signed } from "./format.js";
-import { METRICS } from "./metric.js";
 import { fileName, mapped, sourceAddress } from "./places.js";
 import { TEXT } from "./text.js";
 
@@ -40,7 +39,7 @@ export class Details {
 
   numbers() {
     const { page } = this;
-    const rows = METRICS.map((metric) => {
+    const rows = page.metrics.map((metric) => {
       const cells = ["bytes", "blocks"].map((unit) => {
         const { value, signed: isSigned } = page.rowsBy(metric, unit);
         const { total, self } = page.selection.sum(value);

@@ -6,7 +6,8 @@ import { Details } from "./details.js";
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
 import { amount, duration, signed } from "./format.js";
-import { boundaryOfPeak, METRICS } from "./metric.js";
+import { boundaryOfPeak } from "./metric.js";
+import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
 import { isServed, source } from "./source.js";
@@ -27,6 +28,7 @@ const VIEW_CLASSES = {
   stacks: StacksView,
   spectrum: SpectrumView,
   threads: ThreadsView,
+  marks: MarksView,
 };
 
 /** Views that show the measure, and those that can show it inverted. */
@@ -45,7 +47,7 @@ class Frame {
     this.metric = el(
       "select",
       { id: "metric", onchange: (event) => page.update({ metric: event.target.value }) },
-      METRICS.map((metric) => el("option", { value: metric, title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name)),
+      page.metrics.map((metric) => el("option", { value: metric, title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name)),
     );
     this.units = ["bytes", "blocks"].map((unit) => el("button", { "data-unit": unit, onclick: () => page.update({ unit }) }, TEXT.units[unit]));
     this.inverted = el("button", { id: "inverted", title: "From the allocating functions outwards", onclick: () => page.update({ inverted: !page.state.inverted }) }, "Inverted");
@@ -53,7 +55,7 @@ class Frame {
     this.cursors = el("div", { class: "cursors", "aria-live": "polite" });
     this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, "Measure"), this.metric, el("span", { class: "joined", role: "group", "aria-label": "Unit" }, this.units), this.inverted);
     this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
-    this.help = helpDialog();
+    this.help = helpDialog(page.metrics);
   }
 
   build() {
@@ -151,7 +153,7 @@ class Frame {
     if (event.target instanceof HTMLSelectElement) return;
     const clamp = (boundary) => Math.max(0, Math.min(data.slices, boundary));
     const move = (cursor, by) => page.update({ [cursor]: clamp(state[cursor] + by) });
-    const nextMetric = (by) => page.update({ metric: METRICS[(METRICS.indexOf(state.metric) + by + METRICS.length) % METRICS.length] });
+    const nextMetric = (by) => page.update({ metric: page.metrics[(page.metrics.indexOf(state.metric) + by + page.metrics.length) % page.metrics.length] });
     const actions = {
       "/": () => this.search.focus(),
       "?": () => this.help.showModal(),
@@ -189,9 +191,9 @@ class Frame {
   }
 }
 
-function helpDialog() {
+function helpDialog(measures) {
   const rows = TEXT.help.map(([keys, meaning]) => el("tr", {}, el("td", {}, el("kbd", {}, keys)), el("td", {}, meaning)));
-  const metrics = METRICS.map((metric) => el("tr", {}, el("td", {}, TEXT.metrics[metric].name), el("td", {}, TEXT.metrics[metric].help)));
+  const metrics = measures.map((metric) => el("tr", {}, el("td", {}, TEXT.metrics[metric].name), el("td", {}, TEXT.metrics[metric].help)));
   const dialog = el(
     "dialog",
     { "aria-label": "Help" },

@@ -1,6 +1,11 @@
 // What is measured: for every row, which is a stack and the function of the allocator that it called, what it has of it.
 
-export const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
+const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
+
+/** The measures that there are: regions are not marked in every capture. */
+export function metricsOf(data) {
+  return data.regions.length ? [...METRICS, "during"] : METRICS;
+}
 
 /** Held by each row at a boundary. */
 export function heldAt(data, boundary, unit) {
@@ -29,7 +34,7 @@ function summed(data, from, to, values, more) {
  * well. They differ for growth only, which gets as much room as the larger of both sides. `held` gives what rows held at
  * a boundary, for those who keep that.
  */
-export function measureRows(data, { metric, unit, a, b }, held = (boundary) => heldAt(data, boundary, unit)) {
+export function measureRows(data, { metric, unit, a, b, mark }, held = (boundary) => heldAt(data, boundary, unit)) {
   const { columns } = data;
   const [from, to] = [Math.min(a, b), Math.max(a, b)];
   const isWhole = from === 0 && boundaryIsLast(data, to);
@@ -48,9 +53,21 @@ export function measureRows(data, { metric, unit, a, b }, held = (boundary) => h
     case "temporary":
       if (isWhole) return alike(columns[`row.temporary.${unit}`]);
       return alike(summed(data, from, to, columns[`change.temporary.${unit}`]));
+    case "during":
+      return alike(allocatedIn(data, data.head.regions[mark]?.number, columns[`during.${unit}`]));
     default:
       return alike(columns[`row.${metric}.${unit}`]);
   }
+}
+
+/** What rows have allocated in the regions of a number. */
+function allocatedIn(data, region, values) {
+  const sums = new Float64Array(data.rows);
+  const regions = data.columns["during.region"];
+  for (let row = 0; row < data.rows; row++) {
+    for (let entry = data.firstDuring[row]; entry < data.firstDuring[row + 1]; entry++) if (regions[entry] === region) sums[row] += values[entry];
+  }
+  return sums;
 }
 
 function alike(value) {

@@ -2,7 +2,7 @@
 
 import { FOLDED, FUNCTION } from "./data.js";
 import { percent } from "./format.js";
-import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, METRICS } from "./metric.js";
+import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, metricsOf } from "./metric.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
@@ -37,8 +37,11 @@ export class Page {
     const { from, to } = rangeOf(location.hash);
     // In detail the cursors are around it.
     const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
+    this.metrics = metricsOf(data);
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
+    if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
+    if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
     this.selection = null;
     this.names = new Map();
     this.kept = new Kept();
@@ -104,15 +107,22 @@ export class Page {
 
   // Measures.
 
-  measureKey({ metric, unit, a, b } = this.state) {
-    return `${metric} ${unit} ${a} ${b}`;
+  measureKey({ metric, unit, a, b, mark } = this.state) {
+    return `${metric} ${unit} ${a} ${b} ${mark}`;
   }
 
   /** What each row has by a measure. */
   rowsBy(metric, unit) {
-    const { a, b } = this.state;
+    const { a, b, mark } = this.state;
+    const measure = { metric, unit, a, b, mark };
     const held = (boundary) => this.kept.of(`held ${unit} ${boundary}`, () => heldAt(this.data, boundary, unit));
-    return this.kept.of(`rows ${this.measureKey({ metric, unit, a, b })}`, () => measureRows(this.data, { metric, unit, a, b }, held));
+    return this.kept.of(`rows ${this.measureKey(measure)}`, () => measureRows(this.data, measure, held));
+  }
+
+  /** What was allocated in all regions of a mark; none where rows do not tell. */
+  allocatedDuring(mark, unit) {
+    if (!this.data.regions.includes(mark)) return null;
+    return measureRows(this.data, { ...this.state, metric: "during", unit, mark }).value.reduce((sum, value) => sum + value, 0);
   }
 
   measured() {
@@ -164,14 +174,20 @@ export class Page {
 
   title() {
     const { metric, unit } = this.state;
-    return `${TEXT.metrics[metric].name}, ${TEXT.units[unit].toLowerCase()}`;
+    const name = metric === "during" ? `${TEXT.metrics.during.name} “${this.nameOfMark(this.state.mark)}”` : TEXT.metrics[metric].name;
+    return `${name}, ${TEXT.units[unit].toLowerCase()}`;
+  }
+
+  /** The name of a mark. */
+  nameOfMark(mark) {
+    return this.data.text(this.data.head.regions[mark]?.name ?? -1);
   }
 
   /** What the first look at a selection will want, in steps that keep nobody waiting. */
   *preparations() {
     yield rowsByNode(this.tree, this.data);
     yield this.tree.fines(0);
-    for (const metric of METRICS) for (const unit of ["bytes", "blocks"]) yield this.rowsBy(metric, unit);
+    for (const metric of this.metrics) for (const unit of ["bytes", "blocks"]) yield this.rowsBy(metric, unit);
     yield this.topDownShown();
     yield this.fineTotals();
   }

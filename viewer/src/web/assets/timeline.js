@@ -42,6 +42,7 @@ export class Timeline {
     this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, "The same numbers as a table"));
     this.element = el("section", { class: "timeline-box", "aria-label": "Timeline" }, this.canvas, this.tip, this.sliders, this.numbers);
     this.tracks = tracksOf(page.data);
+    this.canvas.dataset.tracks = this.tracks.map(({ name }) => name).join(", ");
     this.height = this.tracks.reduce((sum, track) => sum + track.height, AXIS);
     this.listen();
   }
@@ -127,6 +128,7 @@ export class Timeline {
     const [from, to] = [Math.min(state.a, state.b), Math.max(state.a, state.b)].map((boundary) => this.x(data.time(boundary)));
     context.fillStyle = themed("range");
     context.fillRect(from, 0, Math.max(to - from, 1), this.height - AXIS);
+    this.drawRegions(context);
     let top = 0;
     for (const track of this.tracks) {
       this.drawTrack(context, track, top);
@@ -138,6 +140,16 @@ export class Timeline {
     this.drawCursor(context, "a");
     this.drawCursor(context, "b");
     this.describe();
+  }
+
+  /** The regions of the mark that is measured. */
+  drawRegions(context) {
+    const { data, state } = this.page;
+    if (state.metric !== "during") return;
+    context.fillStyle = themed("region");
+    for (const [from, to] of data.head.regions[state.mark].times_ns) {
+      context.fillRect(this.x(from), 0, Math.max(this.x(to) - this.x(from), 1), this.height - AXIS);
+    }
   }
 
   drawTrack(context, track, top) {
@@ -293,7 +305,11 @@ export class Timeline {
       count(columns["slice.temporary.blocks"][slice]),
     ]);
     const heads = ["up to", "live, bytes", "live, blocks", "most within, bytes", "allocations", "temporary"];
-    this.numbers.append(el("div", { class: "long" }, table("The timeline, slice by slice", heads, rows, new Set([0, 1, 2, 3, 4, 5]))));
+    for (const { name, exactly } of this.tracks.filter((track) => track.exactly)) {
+      heads.push(name);
+      rows.forEach((row, slice) => row.push(exactly(slice)));
+    }
+    this.numbers.append(el("div", { class: "long" }, table("The timeline, slice by slice", heads, rows, new Set(heads.keys()))));
   }
 }
 
@@ -308,6 +324,7 @@ function line(context, left, top, right, bottom) {
 function tracksOf(data) {
   const { columns } = data;
   const [resident, proportional, swapped] = ["resident", "proportional", "swapped"].map((kind) => columns[`slice.${kind}.bytes`]);
+  const deepest = columns["slice.deepest"];
   const busy = columns["slice.processor.end"].map((time, slice) => time / Math.max(data.time(slice + 1) - data.time(slice), 1000));
   const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
   const unitOf = (unit) => (value) => amount(value, unit);
@@ -336,6 +353,15 @@ function tracksOf(data) {
     resident.length > 0 && memoryTrack("resident", resident),
     proportional.length > 0 && memoryTrack("in parts", proportional),
     swapped.some((size) => size > 0) && memoryTrack("swapped", swapped),
+    deepest.some((frames) => frames > 0) && {
+      name: "stack depth",
+      kind: "bars",
+      height: 38,
+      values: () => deepest,
+      highest: () => deepest.reduce((a, b) => Math.max(a, b), 0),
+      write: () => count,
+      exactly: (slice) => count(deepest[slice]),
+    },
     busy.length > 0 && {
       name: "processors",
       kind: "bars",
@@ -343,6 +369,7 @@ function tracksOf(data) {
       values: () => busy,
       highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
       write: () => (used) => used.toFixed(2),
+      exactly: (slice) => busy[slice].toFixed(2),
     },
   ].filter(Boolean);
 }
@@ -350,7 +377,8 @@ function tracksOf(data) {
 /** What the kernel says of the processes' memory. */
 function memoryTrack(name, sizes) {
   const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
-  return { name, kind: "bars", height: 38, values: () => sizes, highest: () => highest, write: () => bytes };
+  const exactly = (slice) => count(sizes[slice]);
+  return { name, kind: "bars", height: 38, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
 }
 
 function short(rate) {

@@ -145,7 +145,7 @@ proptest! {
         let (loaded, history) = made(&stacks, |leaves| {
             (0..).zip(&sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
         });
-        let mut forest = Forest::new(&loaded, &history.sites);
+        let mut forest = Forest::new(&loaded, &history);
         forest.take_changes(&history);
         let folded = Folded::new(&forest, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);

@@ -1,0 +1,43 @@
+// Looks at what the kernel says of memory, on the timeline and in its table. Usage: node tracks.mjs ASSETS BROWSER PAGE
+
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./browser.mjs";
+
+const [assets, program, page] = process.argv.slice(2);
+const { count } = await import(pathToFileURL(`${assets}/format.js`).href);
+const MIB = 1 << 20;
+/** Of the capture that the test has written: what each reading says more. */
+const EACH = { resident: 4 * MIB, "in parts": 3 * MIB, swapped: MIB };
+
+const browser = new Browser(program);
+/** Different colours in a strip of the timeline, from its beginning to its end. */
+const coloursIn = (top, height) =>
+  browser.evaluate(`(() => {
+    const canvas = document.querySelector("canvas.timeline");
+    const { data } = canvas.getContext("2d").getImageData(80, ${top}, canvas.width - 100, ${height});
+    return new Set(new Uint32Array(data.buffer)).size;
+  })()`);
+
+try {
+  await browser.open(page);
+  const tracks = (await browser.evaluate("document.querySelector('canvas.timeline').dataset.tracks")).split(", ");
+  for (const name of Object.keys(EACH)) assert.ok(tracks.includes(name), `${name} in ${tracks}`);
+  await browser.evaluate("document.querySelector('.timeline-box summary').click()");
+  await browser.settled();
+  const table = await browser.evaluate("[...document.querySelectorAll('.same-numbers table tr')].map((row) => [...row.children].map((cell) => cell.textContent))");
+  const [heads, ...rows] = table;
+  for (const [name, each] of Object.entries(EACH)) {
+    const column = heads.indexOf(name);
+    assert.ok(column > 0, `${name} in ${heads}`);
+    const said = [...new Set(rows.map((row) => row[column]))];
+    // Before the first reading nothing is known; then each says more than the one before.
+    assert.deepEqual(said.filter((size) => size !== "0"), [1, 2, 3, 4, 5].map((step) => count(each * step)), name);
+  }
+  // Each of them is drawn: bars of one colour on another.
+  const top = tracks.indexOf("resident") * 38 + 104 - 38;
+  assert.ok((await coloursIn(top + 6, 26)) > 1, "the resident track is drawn");
+  assert.deepEqual(browser.faults, []);
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,69 @@
+//! What was allocated in the regions that programs mark, by stack.
+
+use crate::analysis::cost::Amount;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::regions::{Inside, marks_by_name};
+use crate::analysis::watch::Birth;
+use capture::{Event, NodeId, ProcessId, StringId, Tables};
+use std::collections::HashMap;
+
+/// Names of regions that are followed, the first ones: each block is counted for every name of which a region is open.
+const MOST_NAMES: usize = 64;
+
+/// What a stack of a process allocated in any region of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct During {
+    /// The name.
+    pub name: StringId,
+    /// Whose.
+    pub process: ProcessId,
+    /// The stack.
+    pub node: NodeId,
+    /// How much.
+    pub allocated: Amount,
+}
+
+/// Counts it.
+#[derive(Debug)]
+pub(super) struct Regions {
+    names: Vec<StringId>,
+    inside: Inside,
+    sums: HashMap<(u32, ProcessId, NodeId), Amount>,
+}
+
+impl Regions {
+    pub(super) fn new(tables: &Tables) -> Self {
+        let marks = marks_by_name(tables, 0);
+        let with_regions = marks.iter().filter(|row| !row.regions.is_empty()).map(|row| row.name);
+        let names: Vec<StringId> = with_regions.take(MOST_NAMES).collect();
+        Self { inside: Inside::new(tables, &names), names, sums: HashMap::new() }
+    }
+
+    // Cost: one comparison where no region is open.
+    #[inline]
+    pub(super) fn block_born(&mut self, birth: &Birth, block: Amount) {
+        if self.inside.is_in_any() {
+            for name in self.inside.open() {
+                *self.sums.entry((name, birth.process, birth.node)).or_default() += block;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event) {
+        self.inside.event(event);
+    }
+
+    /// In order of names, processes and stacks, in whole blocks.
+    pub(super) fn finish(self, estimator: &Estimator) -> Vec<During> {
+        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        let during = |((name, process, node), sum): ((u32, ProcessId, NodeId), Amount)| During {
+            name: self.names[name as usize],
+            process,
+            node,
+            allocated: estimator.whole(sum),
+        };
+        sums.into_iter().map(during).collect()
+    }
+}
