@@ -118,6 +118,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('a'), Command::Moment, "a", "timeline: all pages about the moment of the cursor"),
     (key('w'), Command::Whole, "w", "all pages about the whole recording again"),
     (key('d'), Command::Diff, "d", "timeline: what changed from one cursor to the other"),
+    (key('D'), Command::Page(Page::Changes), "D", "the same as a flame graph: + orange grew, - blue shrank"),
     (key('.'), Command::Mark(1), ", .", "timeline: cursor to the mark before, after"),
     (key(','), Command::Mark(-1), "", ""),
     (

@@ -5,7 +5,7 @@ pub(crate) mod terminal;
 
 use crate::draw::{Theme, draw};
 use crate::editor;
-use crate::model::Model;
+use crate::model::{Model, Page};
 use crate::update::{Effect, Event, update};
 use crate::work::{Place, Worker};
 use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
@@ -24,6 +24,8 @@ use viewer::{Cache, Naming};
 pub struct Options {
     /// The capture.
     pub file: PathBuf,
+    /// An older one that it is compared with.
+    pub older: Option<PathBuf>,
     /// Where to look names up that it lacks.
     pub naming: Naming,
     /// Where the first look at a large capture is kept.
@@ -48,9 +50,13 @@ const IDLE: Duration = Duration::from_secs(60);
 pub fn run(options: Options) -> io::Result<()> {
     let theme = Theme { color: options.color };
     let name = escape(&options.file.display().to_string()).into_owned();
+    let older = options.older.as_ref().map(|file| escape(&file.display().to_string()).into_owned());
     let mut worker = Worker::start(options)?;
     let mut screen = Screen::open(&name)?;
     let mut model = Model::new(name, screen.area()?);
+    if older.is_some() {
+        (model.older, model.page) = (older, Page::Changes);
+    }
     let mut has_changed = true;
     loop {
         if let Some(request) = model.wanted() {

@@ -5,7 +5,7 @@ mod random;
 mod stories;
 
 use crate::draw::{Theme, draw};
-use crate::model::Model;
+use crate::model::{Model, Page};
 use crate::shell::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
@@ -31,10 +31,21 @@ pub(super) struct User {
 impl User {
     /// With a capture and a screen of this size.
     pub(super) fn new(made: &Made, width: u16, height: u16) -> Self {
+        Self::comparing(made, None, width, height)
+    }
+
+    /// The same with an older capture, too.
+    pub(super) fn comparing(made: &Made, older: Option<&Made>, width: u16, height: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app.memprof");
         made.write(&file);
-        let options = Options { file, naming: Naming::Stored, cache: Cache::none(), color: true };
+        let older = older.map(|made| {
+            let file = folder.path().join("old.memprof");
+            made.write(&file);
+            file
+        });
+        let options =
+            Options { file, older: older.clone(), naming: Naming::Stored, cache: Cache::none(), color: true };
         let mut user = Self {
             model: Model::new("app.memprof".to_owned(), Rect::new(0, 0, width, height)),
             asked: Asked::new(options, Arc::default()),
@@ -42,6 +53,9 @@ impl User {
             effects: Vec::new(),
             folder,
         };
+        if older.is_some() {
+            (user.model.older, user.model.page) = (Some("old.memprof".to_owned()), Page::Changes);
+        }
         user.wait();
         user
     }

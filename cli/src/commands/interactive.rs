@@ -1,12 +1,13 @@
 //! `view`: a capture in the terminal.
 
 use super::cache;
-use super::view::Capture;
+use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use anstream::{AutoStream, ColorChoice};
 use anyhow::anyhow;
 use clap::Args;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Look at a capture in the terminal: call tree, flame graph, timeline, leaks, lines
@@ -17,10 +18,13 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   sysprof-memprof view app.memprof
+  sysprof-memprof view old.memprof new.memprof   the new one, and what changed since the old one
   sysprof-memprof app.memprof                    the same, where the output is a terminal")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    /// A newer capture: it is shown, compared with the first one
+    newer: Option<PathBuf>,
 }
 
 /// Shows it until the user leaves.
@@ -32,8 +36,15 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     }
     // What is no capture is said before the screen is taken.
     arguments.capture.moments()?;
+    let first = arguments.capture.file.clone();
+    let (file, older) = match &arguments.newer {
+        Some(newer) => (newer.clone(), Some(first)),
+        None => (first, None),
+    };
+    view::moments(&file, arguments.capture.no_cache)?;
     let options = tui::Options {
-        file: arguments.capture.file.clone(),
+        file,
+        older,
         naming: arguments.capture.naming(),
         cache: if arguments.capture.no_cache() { viewer::Cache::none() } else { cache::of_user() },
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,

@@ -95,6 +95,23 @@ impl Theme {
         Style::new().fg(Color::Black).bg(background)
     }
 
+    /// What changed, from −1, where all of it shrank, to 1, where all of it grew: blue or orange, which those who see no
+    /// difference between red and green can tell apart, the stronger the clearer. A sign says the same beside it.
+    pub(crate) fn change(self, share: f64, is_selected: bool) -> Style {
+        const SHRANK: [u8; 3] = [153, 110, 67];
+        const GREW: [u8; 3] = [223, 215, 208];
+        if !self.color || is_selected {
+            return self.cell(None, 0, is_selected);
+        }
+        let strength = ((share.abs() * 3.0) as usize).min(2);
+        let background = match share {
+            share if share > 0.0 => GREW[strength],
+            share if share < 0.0 => SHRANK[strength],
+            _ => 250,
+        };
+        Style::new().fg(Color::Black).bg(Color::Indexed(background))
+    }
+
     /// The colour of a process.
     pub(crate) fn process(self, process: ProcessId) -> Style {
         self.fg(self.hue(process, 0))

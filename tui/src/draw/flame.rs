@@ -2,11 +2,12 @@
 
 use super::tree::process_of;
 use super::{Theme, put, put_at};
-use crate::model::{Model, layout};
+use crate::model::{Cell, Flame, Model, layout};
 use crate::work::{View, numbers, pair};
 use capture::ProcessId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use std::collections::HashMap;
 use viewer::analysis::{Kind, LabelId, Tree};
 use viewer::text::{escape, fit_name};
@@ -17,25 +18,35 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     let Some((view, tree)) = model.flame.shown() else { return };
     let selected = model.flame.selected();
     let mut processes = HashMap::new();
-    for cell in model.flame.cells(graph.width, graph.height) {
-        let node = tree.node(cell.id);
-        let process = process(view, tree, cell.id, &mut processes);
-        let style = theme.cell(process, shade(view, node.label), selected == Some(cell.id));
-        let row = u16::try_from(cell.depth - model.flame.top()).unwrap_or(u16::MAX);
-        let area = Rect { x: graph.x + cell.x, y: graph.y + row, width: cell.width, height: 1 };
+    cells(buffer, graph, &model.flame, |id| {
+        let process = process(view, tree, id, &mut processes);
+        let bar = if theme.color { "▏" } else { "|" };
+        (bar, theme.cell(process, shade(view, tree.node(id).label), selected == Some(id)))
+    });
+    about(buffer, lines, view, tree, selected, theme);
+}
+
+/// Draws the cells that are seen, each with what stands in its first column, and in its style.
+pub(super) fn cells(
+    buffer: &mut Buffer,
+    graph: Rect,
+    flame: &Flame,
+    mut look: impl FnMut(u32) -> (&'static str, Style),
+) {
+    let Some((view, tree)) = flame.shown() else { return };
+    for Cell { id, x, width, depth } in flame.cells(graph.width, graph.height) {
+        let (bar, style) = look(id);
+        let row = u16::try_from(depth - flame.top()).unwrap_or(u16::MAX);
+        let area = Rect { x: graph.x + x, y: graph.y + row, width, height: 1 };
         buffer.set_style(area, style);
         // The last column is left between neighbours, which have the same hue as a rule.
-        let room = usize::from(cell.width.saturating_sub(1));
-        let name = if room >= 3 { fit_name(&view.loaded.names, node.label, room) } else { String::new() };
-        // A column alone is too narrow for more than its colour.
-        let bar = match (cell.width, theme.color) {
-            (1, true) => " ",
-            (_, true) => "▏",
-            (_, false) => "|",
-        };
+        let room = usize::from(width.saturating_sub(1));
+        let label = tree.node(id).label;
+        let name = if room >= 3 { fit_name(&view.loaded.names, label, room) } else { String::new() };
+        // A column alone is too narrow for more than its colour, where it has one.
+        let bar = if width == 1 && bar == "▏" { " " } else { bar };
         put(buffer, area, 0, &format!("{bar}{name}"), style);
     }
-    about(buffer, lines, view, tree, selected, theme);
 }
 
 /// The process that a node is in. `known` has those of labels that were looked up: there may be many processes.

@@ -1,5 +1,6 @@
 //! From the model to the screen. Nothing is counted here, and nothing is decided.
 
+mod changes;
 mod colour;
 pub(crate) mod copy;
 mod document;
@@ -52,6 +53,7 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     }
     match model.page {
         Page::Tree => tree::draw(buffer, body, model, theme),
+        Page::Changes => changes::draw(buffer, body, model, theme),
         Page::Flame => flame::draw(buffer, body, model, theme),
         Page::Functions => functions::draw(buffer, body, model, theme),
         Page::Time => time::draw(buffer, body, model, theme),

@@ -12,6 +12,9 @@ use viewer::text::escape;
 /// The file, and what of it is shown.
 pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let mut column = put(buffer, area, 0, &model.file, theme.heading());
+    if let Some(older) = &model.older {
+        column = put_at(buffer, area, column, 0, &format!("  since {older}"), theme.detail());
+    }
     if let Some(view) = model.view() {
         let command = view.loaded.tables.metadata.command.join(" ");
         if !command.is_empty() && area.width >= 100 {
@@ -112,7 +115,10 @@ fn keys(model: &Model) -> &'static str {
         Page::Flame => "↓ ↑ → ← select  Enter zoom  - out  i invert  m metric  / search  y copy  ? help",
         Page::Functions => "Tab lists  Enter go there  Backspace back  s sort  m metric  / search  ? help",
         Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
-        Page::Diff => "5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
+        Page::Changes => {
+            "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
+        }
+        Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
         Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
         Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
         Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",

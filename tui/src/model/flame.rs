@@ -167,6 +167,19 @@ impl Flame {
         }
     }
 
+    /// Selects the next node, in the order of the tree, whose name passes; false when none does.
+    pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
+        let Some((view, tree)) = &self.shown else { return false };
+        let names = &view.loaded.names;
+        let count = u32::try_from(tree.len()).unwrap_or(u32::MAX);
+        let mut ahead = (1..=count).map(|step| (self.selected + step) % count);
+        let is_hit =
+            |&id: &u32| !tree.node(id).total.is_zero() && passes(&names.label(tree.node(id).label).name);
+        let found = ahead.find(is_hit);
+        found.into_iter().for_each(|id| self.select(id));
+        found.is_some()
+    }
+
     /// Keeps what is selected in a window of this height.
     pub(crate) fn scroll(&mut self, height: u32) {
         let Some((_, tree)) = &self.shown else { return };

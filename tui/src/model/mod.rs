@@ -17,6 +17,7 @@ mod trail;
 mod way;
 
 pub(crate) use cursor::Cursor;
+pub(crate) use flame::{Cell, Flame};
 pub(crate) use functions::Focus;
 pub(crate) use page::Page;
 pub(crate) use pane::{Pane, Row};

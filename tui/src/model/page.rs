@@ -1,6 +1,6 @@
 //! The pages.
 
-use crate::work::{ListTopic, Topic};
+use crate::work::{Compare, ListTopic, Topic};
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,8 +16,10 @@ pub(crate) enum Page {
     Flame,
     /// The heap over time.
     Time,
-    /// What changed between the two cursors.
+    /// What changed between the two cursors, or from an older capture.
     Diff,
+    /// The same as a flame graph in two colours.
+    Changes,
     /// What was still allocated at the end.
     Leaks,
     /// What did not last.
@@ -53,7 +55,7 @@ impl Page {
     /// The tab that stands for it.
     pub(crate) fn tab(self) -> Page {
         match self {
-            Page::Diff | Page::Marks => Page::Time,
+            Page::Diff | Page::Changes | Page::Marks => Page::Time,
             page => page,
         }
     }
@@ -66,13 +68,13 @@ impl Page {
     }
 
     /// The text that it is; none where it is no text.
-    pub(crate) fn topic(self, range: (u64, u64)) -> Option<Topic> {
+    pub(crate) fn topic(self, compare: Compare) -> Option<Topic> {
         match self {
             Page::Overview => Some(Topic::Overview),
             Page::Sizes => Some(Topic::Sizes),
             Page::Lifetimes => Some(Topic::Lifetimes),
             Page::Threads => Some(Topic::Threads),
-            Page::Diff => Some(Topic::Diff(range.0, range.1)),
+            Page::Diff => Some(Topic::Diff(compare)),
             _ => None,
         }
     }

@@ -10,7 +10,9 @@ use super::pane::Pane;
 use super::prompt::Prompt;
 use super::time::Time;
 use super::trail::Trail;
-use crate::work::{Answer, Document, History, Place, Question, Request, SourceText, StackList, View};
+use crate::work::{
+    Answer, Changes, Compare, Document, History, Place, Question, Request, SourceText, StackList, View,
+};
 use ratatui::layout::Rect;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,6 +44,10 @@ pub(crate) struct Model {
     pub(crate) is_inverted: bool,
     /// The flame graph.
     pub(crate) flame: Flame,
+    /// What changed.
+    pub(crate) changes: Flame,
+    /// The name of an older capture that this one is compared with, harmless.
+    pub(crate) older: Option<String>,
     /// The page of functions.
     pub(crate) functions: Functions,
     /// The axis of time.
@@ -96,12 +102,15 @@ impl Model {
         {
             requests.push(Request::Function(question.clone(), label));
         }
-        if matches!(self.page, Page::Time | Page::Diff) {
+        if matches!(self.page, Page::Time | Page::Diff | Page::Changes) {
             requests.push(Request::History(None));
             requests.extend(self.time.window.map(|window| Request::History(Some(window))));
         }
-        if let Some(topic) = self.page.topic(self.time.range()) {
+        if let Some(topic) = self.page.topic(self.compare()) {
             requests.push(Request::Text(topic, question.clone(), self.areas().body.width));
+        }
+        if self.page == Page::Changes {
+            requests.push(Request::Changes(self.compare()));
         }
         if let Some(topic) = self.page.list() {
             requests.push(Request::List(topic, question));
@@ -156,7 +165,11 @@ impl Model {
         }
         self.tree.scroll(rows);
         self.inverted.scroll(rows);
+        if let Some(changes) = self.changed() {
+            self.changes.adopt(changes.view.clone(), changes.view.tree.clone());
+        }
         self.flame.scroll(u32::from(layout::flame(body)[0].height));
+        self.changes.scroll(u32::from(layout::flame(body)[0].height));
         let (functions, callers) = (self.functions.len(), self.functions.callers().len());
         self.functions.cursor.scroll(areas[0], functions);
         self.functions.callers_cursor.scroll(areas[1], callers);
@@ -204,7 +217,7 @@ impl Model {
 
     /// The text of the page; until it is there, that of another question.
     pub(crate) fn document(&self) -> Option<Arc<Document>> {
-        let topic = self.page.topic(self.time.range())?;
+        let topic = self.page.topic(self.compare())?;
         let width = self.areas().body.width;
         match self.answers.to(&Request::Text(topic, self.question.clone(), width)) {
             Some(Answer::Text(document)) => Some(document.clone()),
@@ -226,6 +239,46 @@ impl Model {
                 (Request::List(of, _), Answer::List(list)) if *of == topic => Some(list.clone()),
                 _ => None,
             }),
+        }
+    }
+
+    /// What is compared on the pages about changes.
+    pub(crate) fn compare(&self) -> Compare {
+        let (from, to) = self.time.range();
+        if self.older.is_some() {
+            Compare::Captures(self.question.metric)
+        } else {
+            Compare::Moments(from, to)
+        }
+    }
+
+    /// What changed; until it is there, between two other sides.
+    pub(crate) fn changed(&self) -> Option<Arc<Changes>> {
+        match self.answers.to(&Request::Changes(self.compare())) {
+            Some(Answer::Changes(changes)) => Some(changes.clone()),
+            Some(_) => None,
+            None => self.answers.latest(|_, answer| match answer {
+                Answer::Changes(changes) => Some(changes.clone()),
+                _ => None,
+            }),
+        }
+    }
+
+    /// The flame graph of the page; none where it has none.
+    pub(crate) fn graph(&self) -> Option<&Flame> {
+        match self.page {
+            Page::Flame => Some(&self.flame),
+            Page::Changes => Some(&self.changes),
+            _ => None,
+        }
+    }
+
+    /// The same, to change.
+    pub(crate) fn graph_mut(&mut self) -> Option<&mut Flame> {
+        match self.page {
+            Page::Flame => Some(&mut self.flame),
+            Page::Changes => Some(&mut self.changes),
+            _ => None,
         }
     }
 
@@ -262,7 +315,7 @@ impl Model {
         match self.page {
             Page::Functions => self.functions.focused(),
             Page::Tree => self.pane().label(),
-            Page::Flame => self.flame.label(),
+            Page::Flame | Page::Changes => self.graph()?.label(),
             _ => None,
         }
     }
@@ -272,7 +325,7 @@ impl Model {
         let shown = match self.page {
             Page::Functions => self.functions.view().map(|(view, _)| view.clone()),
             Page::Tree => self.pane().shown().map(|(view, _)| view.clone()),
-            Page::Flame => self.flame.shown().map(|(view, _)| view.clone()),
+            Page::Flame | Page::Changes => self.graph()?.shown().map(|(view, _)| view.clone()),
             _ => None,
         };
         let label = self.function()?;

@@ -43,6 +43,7 @@ fn pages_look_as_expected() {
             ("flame", "4<Down><Down>"),
             ("time", "5"),
             ("diff", "5.d"),
+            ("changes", "5 .D<Down><Down>"),
             ("leaks", "6"),
             ("temporary", "7"),
             ("sizes", "8"),
@@ -65,7 +66,7 @@ fn nothing_has_all_pages() {
     let mut nothing = Made::new();
     nothing.process("idle");
     for made in [Made::new(), nothing] {
-        for page in "1234567890lR".chars() {
+        for page in "1234567890lRdD".chars() {
             let mut user = User::new(&made, 80, 24);
             user.press(&page.to_string()).press("imo<Right><Enter><Down>/x<Enter>yYe<Back>");
             assert!(user.screen().contains("app.memprof"), "{page}");

@@ -2,12 +2,15 @@
 
 use super::User;
 use super::pages::program;
+use crate::draw::{Theme, draw};
 use crate::model::Page;
 use crate::support::Made;
 use crate::update::Effect;
 use crate::work::Request;
 use capture::{Ended, MarkKind};
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::style::Color;
 use viewer::analysis::{Amount, Metric};
 use viewer::query::Part;
 
@@ -264,6 +267,66 @@ fn the_last_choice_is_the_one_that_is_wanted() {
     user.wait();
     assert_eq!(user.requests.iter().filter(|request| matches!(request, Request::View(_))).count(), 2);
     assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % Metric::ALL.len()]);
+}
+
+/// What `who` held in two captures; an older build of one program and a newer one.
+fn build(held: &[(&str, u64)]) -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    for (place, (functions, size)) in (1..).zip(held) {
+        let stack = made.stack(functions);
+        made.alloc(thread, 0x1000 * place, *size, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made
+}
+
+/// Check that what changed from an older capture is a flame graph as wide as the changes, whose signs and colours say what
+/// grew and what shrank, on the smallest screen, without colours, and in the table beside it.
+#[test]
+fn changes_have_signs_and_colours() {
+    let old = build(&[("main > parse", 3000), ("main > load", 1000), ("main > same", 700)]);
+    let new = build(&[("main > parse", 1000), ("main > load", 7000), ("main > same", 700)]);
+    let mut user = User::comparing(&new, Some(&old), 80, 24);
+    let (_, tree) = user.model.changes.shown().unwrap();
+    assert_eq!(tree.node(0).total.bytes, 6000 + 2000, "what changed, in either direction");
+    let screen = user.screen();
+    assert!(screen.contains("since old.memprof") && screen.contains("+main"), "{screen}");
+    let row = screen.lines().position(|line| line.contains("+load")).expect("what grew is there") as u16;
+    let line = screen.lines().nth(row.into()).unwrap_or_default();
+    assert!(line.contains("-parse") && !screen.contains("same"), "{screen}");
+    // Three quarters of what changed grew.
+    assert_eq!(line.chars().position(|letter| letter == '-'), Some(60), "{screen}");
+    let colours = user.buffer();
+    let background = |x| colours[(x, row)].bg;
+    assert_eq!((background(5), background(65)), (Color::Indexed(208), Color::Indexed(67)));
+    let mut plain = Buffer::empty(user.model.screen);
+    draw(&mut plain, &user.model, &Theme { color: false });
+    assert_eq!((plain[(0, row)].symbol(), plain[(60, row)].symbol()), ("+", "-"));
+    assert!(user.press("<Down><Down><Down>").screen().contains("+5.86 KiB"), "{}", user.screen());
+    assert_eq!(user.model.function_name().as_deref(), Some("load"));
+    user.press("/pars<Enter>");
+    assert_eq!(user.model.function_name().as_deref(), Some("parse"));
+    assert!(user.screen().contains("-1.95 KiB"), "{}", user.screen());
+    assert!(user.press("d").screen().contains("+5.86 KiB"), "{}", user.screen());
+    user.press("<Back>");
+    assert_eq!(user.model.page, Page::Changes);
+}
+
+/// Check that between two moments of one capture the graph has the sums of the table, and says so when nothing changed.
+#[test]
+fn changes_between_two_moments_add_up() {
+    let mut user = user();
+    user.press("5 .D");
+    let changes = user.model.changed().unwrap();
+    let (from, to) = user.model.time.range();
+    assert!(from < to);
+    let root = changes.sums.node(0).total;
+    let text = user.press("d").model.document().unwrap().plain();
+    let said = viewer::format::bytes(root.bytes);
+    assert!(text.lines().next().is_some_and(|line| line.contains(&said)), "{said}: {text}");
+    user.press("5<Home> <Home>D");
+    assert!(user.screen().contains("Nothing changed"), "{}", user.screen());
 }
 
 /// Check that the parts of the flame graph are as wide as their functions are large.

@@ -1,7 +1,7 @@
 //! What the mouse does.
 
 use super::{go, moves};
-use crate::model::{Focus, Model, Page, layout};
+use crate::model::{Flame, Focus, Model, Page, layout};
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
@@ -67,9 +67,10 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
     };
     match model.page {
         Page::Tree => row(body).is_some_and(|row| model.pane_mut().click(row)),
-        Page::Flame => {
-            let [graph, _] = layout::flame(body);
-            graph.contains(at) && model.flame.click(at.x - graph.x, at.y - graph.y, graph.width)
+        Page::Flame | Page::Changes => {
+            let [area, _] = layout::flame(body);
+            let click = |graph: &mut Flame| graph.click(at.x - area.x, at.y - area.y, area.width);
+            area.contains(at) && model.graph_mut().is_some_and(click)
         }
         Page::Functions => {
             let focus = model.functions.focus;

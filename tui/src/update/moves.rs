@@ -1,7 +1,7 @@
 //! Moving about on a page.
 
 use super::go;
-use crate::model::{Focus, Model, Page, layout};
+use crate::model::{Flame, Focus, Model, Page, layout};
 use crate::work::steps;
 use viewer::analysis::{Metric, meaningful};
 
@@ -13,9 +13,10 @@ pub(super) fn step(model: &mut Model, rows: isize) {
     let height = usize::from(model.areas().body.height);
     match model.page {
         Page::Tree => model.pane_mut().step(rows),
-        Page::Flame => (0..rows.unsigned_abs()).for_each(|_| match rows > 0 {
-            true => model.flame.down(),
-            false => model.flame.up(),
+        Page::Flame | Page::Changes => (0..rows.unsigned_abs()).for_each(|_| match model.graph_mut() {
+            Some(graph) if rows > 0 => graph.down(),
+            Some(graph) => graph.up(),
+            None => {}
         }),
         Page::Functions => {
             let (functions, callers) = (model.functions.len(), model.functions.callers().len());
@@ -36,6 +37,10 @@ pub(super) fn step(model: &mut Model, rows: isize) {
     }
 }
 
+fn on_graph(model: &mut Model, act: impl FnOnce(&mut Flame)) {
+    model.graph_mut().map(act);
+}
+
 /// Goes up or down by what is seen at once.
 pub(super) fn pages(model: &mut Model, pages: isize) {
     let body = model.areas().body;
@@ -52,7 +57,7 @@ pub(super) fn home(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().home(),
         (Page::Functions, Focus::Below) => model.functions.below.home(),
-        (Page::Flame, _) => model.flame.zoom_all(),
+        (Page::Flame | Page::Changes, _) => on_graph(model, Flame::zoom_all),
         (Page::Time, _) => model.time.put(0),
         _ => step(model, isize::MIN),
     }
@@ -63,7 +68,7 @@ pub(super) fn end(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().end(),
         (Page::Functions, Focus::Below) => model.functions.below.end(),
-        (Page::Flame, _) => {}
+        (Page::Flame | Page::Changes, _) => {}
         (Page::Time, _) => model.time.put(u64::MAX),
         _ => step(model, isize::MAX),
     }
@@ -74,7 +79,7 @@ pub(super) fn aside(model: &mut Model, step: isize) {
     match model.page {
         Page::Tree if step > 0 => model.pane_mut().go_in(),
         Page::Tree => model.pane_mut().go_out(),
-        Page::Flame => model.flame.aside(step),
+        Page::Flame | Page::Changes => on_graph(model, |graph| graph.aside(step)),
         Page::Functions if model.functions.focus == Focus::Below => match step > 0 {
             true => model.functions.below.go_in(),
             false => model.functions.below.go_out(),
@@ -89,7 +94,7 @@ pub(super) fn aside(model: &mut Model, step: isize) {
 /// What Enter and a double click do.
 pub(super) fn activate(model: &mut Model) {
     match model.page {
-        Page::Flame => model.flame.zoom_in(),
+        Page::Flame | Page::Changes => on_graph(model, Flame::zoom_in),
         Page::Time => super::choose::range(model),
         Page::Marks => super::choose::during(model),
         Page::Functions if model.functions.focus == Focus::Functions => model.functions.focus = Focus::Below,
@@ -157,8 +162,8 @@ pub(super) fn next_list(model: &mut Model) {
 /// Zooms in or out.
 pub(super) fn zoom(model: &mut Model, closer: bool) {
     match (model.page, closer) {
-        (Page::Flame, true) => model.flame.zoom_in(),
-        (Page::Flame, false) => model.flame.zoom_out(),
+        (Page::Flame | Page::Changes, true) => on_graph(model, Flame::zoom_in),
+        (Page::Flame | Page::Changes, false) => on_graph(model, Flame::zoom_out),
         (Page::Time, true) => model.time.zoom_in(),
         (Page::Time, false) => model.time.zoom_out(),
         _ => {}

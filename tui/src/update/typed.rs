@@ -73,6 +73,7 @@ pub(super) fn search(model: &mut Model) {
         Page::Functions => model.functions.find(passes),
         Page::Tree => model.pane_mut().find(passes),
         Page::Flame => find_flame(model, passes),
+        Page::Changes => model.changes.find(passes),
         _ => find_row(model, passes),
     };
     if !found {

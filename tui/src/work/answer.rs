@@ -24,6 +24,17 @@ pub(crate) struct View {
     pub(crate) orders: [Vec<u32>; 3],
 }
 
+/// What changed, as a tree.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// The names, and the tree of what changed in either direction: how wide things are.
+    pub(crate) view: Arc<View>,
+    /// A tree of the same shape with the sums: how they are coloured.
+    pub(crate) sums: Arc<Tree>,
+    /// What is compared, in a line.
+    pub(crate) about: String,
+}
+
 /// A mark on the axis of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -105,6 +116,8 @@ pub(crate) enum Answer {
     Inverted(Arc<View>, Arc<Tree>),
     /// Of a function, with its names: its callers, and the tree below it.
     Function(Arc<View>, Arc<[(LabelId, Amount)]>, Arc<Tree>),
+    /// Of what changed.
+    Changes(Arc<Changes>),
     /// Of the heap over time.
     History(Arc<History>),
     /// Of a text.

@@ -1,8 +1,8 @@
 //! Answers requests: where the viewer is called.
 
-use super::answer::{Answer, History, Mark, Place, StackList, StackRow, View};
+use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
 use super::document::Document;
-use super::request::{ListTopic, Question, Request, Topic, at};
+use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::shell::Options;
 use capture::{CounterKind, NodeId};
@@ -11,15 +11,15 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use viewer::analysis::{
-    Amount, FunctionCost, Metric, Names, Neighbours, Step, Tree, call_of, functions, lines, meaningful,
-    natural, processor_time, resident, rows,
+    Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
+    meaningful, natural, processor_time, resident, rows,
 };
-use viewer::format::{bytes, count, percent};
+use viewer::format::{bytes, count, duration, percent};
 use viewer::lives::{Lifetimes, Sizes, Threads};
-use viewer::query::{Part, Query};
+use viewer::query::{Anchor, Part, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style, escape, fit_name, stack_line};
-use viewer::{DiffOptions, Error, Loaded, Moments, compare_moments};
+use viewer::{Compared, DiffOptions, Error, Loaded, Moments, Side, compare_captures, compare_moments};
 
 /// Steps of the heap over time: more than a terminal has columns.
 const STEPS: usize = 512;
@@ -72,6 +72,7 @@ impl Asked {
                 let Neighbours { callers, below } = Neighbours::of(&view.tree, *label, question.metric);
                 Answer::Function(view, callers.into(), Arc::new(below))
             }
+            Request::Changes(compare) => Answer::Changes(Arc::new(self.changes(*compare)?)),
             Request::History(range) => Answer::History(Arc::new(self.history(*range)?)),
             Request::Text(topic, question, width) => {
                 Answer::Text(Arc::new(self.text(*topic, question, *width)?))
@@ -158,9 +159,8 @@ impl Asked {
                 let (loaded, threads) = self.moments()?.lives(&query, filter, naming, Threads::new)?;
                 text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
             }
-            Topic::Diff(from, to) => {
-                let compared = compare_moments(self.moments()?, at(from), at(to), Query::default(), naming)?;
-                let metric = Metric::Live;
+            Topic::Diff(compare) => {
+                let (compared, metric) = self.compared(compare)?;
                 for tree in [false, true] {
                     let options = DiffOptions { metric, tree, limit: Some(TEXT_ROWS), min: None };
                     text::diff(&mut out, &compared, &options, &style)?;
@@ -169,6 +169,42 @@ impl Asked {
             }
         }
         Ok(Document::of(&String::from_utf8_lossy(&out)))
+    }
+
+    /// Two sides, and by which number they are compared.
+    fn compared(&self, compare: Compare) -> Result<(Compared, Metric), Error> {
+        let (moments, naming) = (self.moments()?, self.options.naming.clone());
+        match (compare, &self.options.older) {
+            (Compare::Captures(metric), Some(older)) => {
+                let older = Moments::with_cache(older, self.options.cache.clone())?.until(self.stop.clone());
+                let compared = compare_captures(older, moments, &Query::default(), Spelling::Exact, naming)?;
+                Ok((compared, metric))
+            }
+            (Compare::Captures(_), None) => {
+                let whole = |anchor: Anchor| anchor.into();
+                let (from, to) = (whole(Anchor::Start), whole(Anchor::End));
+                Ok((compare_moments(moments, from, to, Query::default(), naming)?, Metric::Live))
+            }
+            (Compare::Moments(from, to), _) => {
+                Ok((compare_moments(moments, at(from), at(to), Query::default(), naming)?, Metric::Live))
+            }
+        }
+    }
+
+    fn changes(&mut self, compare: Compare) -> Result<Changes, Error> {
+        let (compared, metric) = self.compared(compare)?;
+        let Compared { loaded, diff, before, after, .. } = compared;
+        let (sums, either_way) = diff.trees(&loaded.tables, &loaded.names, metric);
+        let side = |side: &Side| match side.at {
+            Some(at) => duration(at.time),
+            None => escape(&side.source.file).into_owned(),
+        };
+        let about = format!("from {} to {}, by {}", side(&before), side(&after), metric.name());
+        let question = Question { metric, ..Question::default() };
+        let (functions, orders) = Default::default();
+        let (loaded, tree) = (Arc::new(loaded), Arc::new(either_way));
+        let view = Arc::new(View { question, loaded, tree, functions, orders });
+        Ok(Changes { view, sums: Arc::new(sums), about })
     }
 
     fn list(&mut self, topic: ListTopic, question: &Question) -> Result<StackList, Error> {

@@ -8,11 +8,11 @@ mod request;
 mod source;
 mod worker;
 
-pub(crate) use answer::{Answer, History, Place, StackList, StackRow, View};
+pub(crate) use answer::{Answer, Changes, History, Place, StackList, StackRow, View};
 #[cfg(test)]
 pub(crate) use ask::Asked;
 pub(crate) use ask::{header, numbers, pair, place, steps};
 pub(crate) use document::{Document, Tone};
-pub(crate) use request::{ListTopic, Question, Request, Topic, at};
+pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use source::SourceText;
 pub(crate) use worker::Worker;

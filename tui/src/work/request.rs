@@ -35,6 +35,15 @@ pub(crate) fn at(time: u64) -> When {
     Anchor::Time(time).into()
 }
 
+/// What is compared with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compare {
+    /// Two moments of the capture, in nanoseconds since the recording began.
+    Moments(u64, u64),
+    /// The capture that was given as the older one, and this one, by what is counted.
+    Captures(Metric),
+}
+
 /// A page of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic {
@@ -46,8 +55,8 @@ pub(crate) enum Topic {
     Lifetimes,
     /// Threads and processes.
     Threads,
-    /// What changed between two moments.
-    Diff(u64, u64),
+    /// What changed.
+    Diff(Compare),
 }
 
 /// A page with a row for each of some stacks or lines.
@@ -72,6 +81,8 @@ pub(crate) enum Request {
     Inverted(Question),
     /// Who calls a function, and what it calls. The label is one of the view of this question.
     Function(Question, LabelId),
+    /// What changed, as a tree.
+    Changes(Compare),
     /// The heap over a range of time.
     History(Option<(u64, u64)>),
     /// A text in so many columns.

@@ -1,0 +1,63 @@
+//! What changed, as a flame graph in two colours.
+//!
+//! ```text
+//!  +main                                     each cell is as wide as what changed below it, in either direction;
+//!  +load                 -parse    =idle     its sign and its colour say what comes of it
+//! ```
+
+use super::flame::cells;
+use super::{Theme, put, put_at};
+use crate::model::{Model, layout};
+use crate::work::Changes;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use viewer::analysis::{Amount, Tree};
+use viewer::format::{bytes, count};
+use viewer::text::escape;
+
+/// Draws the page.
+pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
+    let Some(changes) = model.changed() else {
+        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        return;
+    };
+    let [graph, lines] = layout::flame(body);
+    if changes.view.tree.node(Tree::ROOT).total.is_zero() {
+        put(buffer, graph, 0, &format!("Nothing changed {}.", changes.about), theme.detail());
+        return;
+    }
+    let selected = model.changes.selected();
+    cells(buffer, graph, &model.changes, |id| {
+        let share = share(&changes, id);
+        let sign = if share > 0.0 {
+            "+"
+        } else if share < 0.0 {
+            "-"
+        } else {
+            "="
+        };
+        (sign, theme.change(share, selected == Some(id)))
+    });
+    about(buffer, lines, &changes, selected, theme);
+}
+
+/// From −1 to 1: what came of what changed.
+fn share(changes: &Changes, id: u32) -> f64 {
+    let rank = |amount: Amount| changes.view.question.metric.rank(amount) as f64;
+    let either_way = rank(changes.view.tree.node(id).total);
+    if either_way > 0.0 { rank(changes.sums.node(id).total) / either_way } else { 0.0 }
+}
+
+/// What is selected, with its numbers.
+fn about(buffer: &mut Buffer, area: Rect, changes: &Changes, selected: Option<u32>, theme: &Theme) {
+    let Some(id) = selected else { return };
+    let (sum, all) = (changes.sums.node(id).total, changes.view.tree.node(id).total);
+    let signed = |number: i64, text: String| if number > 0 { format!("+{text}") } else { text };
+    let blocks = signed(sum.blocks, count(sum.blocks));
+    let numbers =
+        format!("{}  {blocks} blocks, of {} changed", signed(sum.bytes, bytes(sum.bytes)), bytes(all.bytes));
+    let column = put(buffer, area, 0, &numbers, theme.value());
+    put_at(buffer, area, column + 3, 0, &changes.about, theme.detail());
+    let name = &changes.view.loaded.names.label(changes.view.tree.node(id).label).name;
+    put_at(buffer, area, 0, 1, &escape(name), theme.name());
+}
