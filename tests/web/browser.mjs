@@ -18,6 +18,8 @@ export class Browser {
     this.process = spawn(program, options, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.answers = new Map();
     this.next = 1;
+    /** Loads of data that were begun. */
+    this.loads = 0;
     /** Everything that went wrong: exceptions, errors of the console, requests. */
     this.faults = [];
     let rest = "";
@@ -42,6 +44,7 @@ export class Browser {
     if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) this.faults.push(`console: ${params.args.map((value) => value.value ?? value.description).join(" ")}`);
     if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) this.faults.push(`log: ${params.entry.text}`);
     if (method === "Page.javascriptDialogOpening") this.faults.push(`dialog: ${params.message}`);
+    if (method === "Network.requestWillBeSent" && /\/data(\?|$)/.test(params.request.url)) this.loads += 1;
     if (method === "Network.requestWillBeSent" && !this.isExpected(params.request.url)) this.faults.push(`request: ${params.request.url.slice(0, 200)}`);
   }
 
@@ -64,6 +67,7 @@ export class Browser {
 
   /** Opens a file, or the address of a server, and waits until the page says that it is ready. */
   async open(file, fragment = "") {
+    this.session = undefined;
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
     this.session = sessionId;

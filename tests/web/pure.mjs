@@ -10,6 +10,7 @@ const { readData } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
 const { inflate } = await load("inflate");
+const { Loader } = await load("loader");
 const { measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
 const { mapped, sourceAddress } = await load("places");
 const { opened, ordered, visible } = await load("rows");
@@ -306,5 +307,47 @@ test("a selection has the rows below it, their sums, and their curve", () => {
       assert.equal(new Selection(page, back.tree, node).sum(values).total, back.value[node], "of an inverted tree");
     }
     assert.equal(rowsByNode(tree, data).below(0).length, rows.length);
+  }
+});
+
+test("of many wishes one is loaded at a time, and the last is shown", async () => {
+  let [active, most] = [0, 0];
+  const given = [];
+  const later = (steps) => new Promise((done) => (steps === 0 ? done() : setImmediate(() => later(steps - 1).then(done))));
+  // Some loads notice that nobody waits for them, some do not, and some fail.
+  const work = async (wish, signal) => {
+    most = Math.max(most, (active += 1));
+    try {
+      for (let step = below(6); step > 0; step--) {
+        await later(1);
+        if (wish % 3 === 0 && signal.aborted) throw new Error("given up");
+      }
+      if (wish % 7 === 0) throw new Error(`failed ${wish}`);
+      return wish;
+    } finally {
+      active -= 1;
+    }
+  };
+  for (const last of [100, 105]) {
+    const shown = [];
+    const ended = new Promise((done) => {
+      const end = (what) => (found, wish) => {
+        shown.push(what(found));
+        if ((wish ?? last) === last) done();
+      };
+      const loader = new Loader(work, end((found) => found), (error) => end(() => error.message)(error, error.message.endsWith(` ${last}`) ? last : -1));
+      given.push(loader);
+      (async () => {
+        for (let wish = 1; wish <= last; wish++) {
+          loader.ask(wish);
+          await later(below(3));
+        }
+      })();
+    });
+    await ended;
+    const { counts } = given.at(-1);
+    assert.deepEqual([most, counts.most, counts.active], [1, 1, 0]);
+    assert.ok(counts.begun <= last && shown.length < last, `${counts.begun} ${shown.length}`);
+    assert.equal(shown.at(-1), last === 105 ? "failed 105" : 100);
   }
 });

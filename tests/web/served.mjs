@@ -30,6 +30,26 @@ try {
   await browser.follow("#all");
   assert.equal(await browser.evaluate("location.hash.includes('from=')"), false);
   assert.equal(await slices(), coarse);
+  // A hundred zooms, faster than they can be answered: one load at a time, and at last the picture of the last one.
+  const before = browser.loads - (await browser.evaluate("Number(document.documentElement.dataset.loads)"));
+  await browser.evaluate("document.documentElement.dataset.ready = 'no'; true");
+  await browser.evaluate(`(async () => {
+    for (let zoom = 1; zoom <= 100; zoom++) {
+      location.hash = "view=tree&metric=allocated&from=" + 1000 * zoom + "&to=" + (${expected.info.duration_ns} - 1000 * zoom);
+      await new Promise((done) => setTimeout(done, zoom % 4));
+    }
+  })()`);
+  await browser.until("document.documentElement.dataset.ready === 'true' && document.documentElement.dataset.loading === undefined");
+  const counted = await browser.evaluate("[document.documentElement.dataset.loads, document.documentElement.dataset.mostLoads].map(Number)");
+  assert.equal(counted[1], 1, "one load at a time");
+  // The page counts what the browser sees.
+  assert.ok(counted[0] === browser.loads - before && counted[0] <= 103, `${counted[0]} of ${browser.loads}`);
+  const picture = () => browser.evaluate("[location.hash, document.querySelector('.cursors').textContent, document.querySelector('canvas.timeline').toDataURL(), document.querySelector('.table.tree').textContent].join('\\n')");
+  const found = await picture();
+  assert.match(found, /from=100000&to=/);
+  const fragment = await browser.evaluate("location.hash");
+  await browser.open(address, fragment);
+  assert.equal(await picture(), found, "the same as when it is opened afresh");
   assert.deepEqual(browser.faults, []);
 } finally {
   await browser.close();

@@ -140,7 +140,10 @@ impl Moments {
         });
         let (profile, timeline) = load.finish_watched();
         let is_whole = read.is_ok();
-        self.note_damage(read)?;
+        let noted = self.note_damage(read);
+        // One that was given up is made the next time.
+        self.is_prepared = noted.is_ok();
+        noted?;
         if is_whole {
             let summary = self.reader.tables().summary.as_ref();
             let end = profile.last_time.max(summary.map_or(0, |summary| summary.duration_ns));

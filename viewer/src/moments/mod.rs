@@ -90,8 +90,13 @@ impl Moments {
     /// before they have their answer.
     #[must_use]
     pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.stop = Some(stop);
+        self.give_up_when(stop);
         self
+    }
+
+    /// The same for what is asked from now on: an answer that was given up leaves nothing half done.
+    pub fn give_up_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Some(stop);
     }
 
     /// The numbers of what was asked for.

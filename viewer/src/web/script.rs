@@ -9,11 +9,12 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 28] = [
+const MODULES: [(&str, &str); 29] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
     ("source", include_str!("assets/source.js")),
+    ("loader", include_str!("assets/loader.js")),
     ("data", include_str!("assets/data.js")),
     ("metric", include_str!("assets/metric.js")),
     ("tree", include_str!("assets/tree.js")),

@@ -8,7 +8,7 @@ use super::site::{Answer, Site};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,11 +44,27 @@ pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
 
 fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
     let answer = match Request::read(Impatient::new(&stream, PATIENCE))? {
-        Ok(request) => site.answer(&request),
+        Ok(request) => site.answer(&request, &departure_of(&stream)?),
         Err(refusal) => Answer::refusal(refusal),
     };
     write(Impatient::new(&stream, LONG_PATIENCE), &answer)?;
-    stream.shutdown(Shutdown::Write)
+    // Reading ends, too, and with it the look-out for the departure.
+    stream.shutdown(Shutdown::Both)
+}
+
+/// Becomes true when the other side closes the connection: a browser whose user wants something else does not wait.
+fn departure_of(stream: &TcpStream) -> io::Result<Arc<AtomicBool>> {
+    let gone = Arc::new(AtomicBool::new(false));
+    let (mut stream, told) = (stream.try_clone()?, gone.clone());
+    stream.set_read_timeout(None)?;
+    thread::spawn(move || {
+        let mut more = [0; 64];
+        // Nothing more is expected; what comes all the same is not looked at.
+        while stream.read(&mut more).is_ok_and(|length| length > 0) {}
+        // Relaxed: a hint; nothing is read because of it.
+        told.store(true, Ordering::Relaxed);
+    });
+    Ok(gone)
 }
 
 /// A connection for a limited time: one that gives or takes a byte now and then would else keep its place for ever.

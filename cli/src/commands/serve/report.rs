@@ -2,9 +2,11 @@
 
 use crate::commands::view;
 use crate::exit::Failure;
+use anyhow::anyhow;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use viewer::analysis::History;
 use viewer::web::{Packer, PageOptions};
@@ -44,8 +46,16 @@ impl Report {
         Self { file, naming, options, no_cache, of: None, known: None, last: None }
     }
 
-    /// The data of a range, or of all of the time.
-    pub(super) fn data(&mut self, range: Option<Range>) -> Result<Arc<Vec<u8>>, Failure> {
+    /// The data of a range, or of all of the time, unless whoever asks has gone before it is found.
+    pub(super) fn data(
+        &mut self,
+        range: Option<Range>,
+        gone: &Arc<AtomicBool>,
+    ) -> Result<Arc<Vec<u8>>, Failure> {
+        // Relaxed: a hint; who waited for others may not wait any more.
+        if gone.load(Ordering::Relaxed) {
+            return Err(Failure::usage(anyhow!("nobody waits for it any more")));
+        }
         let now = fs::metadata(&self.file).ok().and_then(|file| Some((file.len(), file.modified().ok()?)));
         if self.of != now {
             (self.of, self.known, self.last) = (now, None, None);
@@ -57,7 +67,7 @@ impl Report {
             Some(known) => known,
             unknown => {
                 let open = || view::moments(&self.file, self.no_cache);
-                let mut moments = open()?;
+                let mut moments = open()?.until(gone.clone());
                 let (profile, history) = moments.history().map_err(view::failure)?;
                 let whole = moments.show(profile, self.naming.clone());
                 let packer = Packer::new(&whole, &history)?;
@@ -66,6 +76,7 @@ impl Report {
         };
         let fine = match range {
             Some(Range { from, to }) => {
+                known.moments.give_up_when(gone.clone());
                 known.moments.history_within(&known.history, from, to).map_err(view::failure)?
             }
             None => None,

@@ -2,7 +2,13 @@
 
 use super::report::{Range, Report};
 use super::request::{Refusal, Request};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+/// Between two looks at whether it is one's turn, or nobody waits any more.
+const TURN: Duration = Duration::from_millis(5);
 use viewer::web;
 
 /// The page of one capture.
@@ -51,8 +57,8 @@ impl Site {
         Self { token, hosts, page: web::served_page(), report: Mutex::new(report) }
     }
 
-    /// Answers a request.
-    pub(super) fn answer(&self, request: &Request) -> Answer {
+    /// Answers a request. What takes long is given up when `gone` is set.
+    pub(super) fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
         if !self.hosts.contains(&request.host) {
             return Answer::error("421 Misdirected Request", "this server has another name");
         }
@@ -71,12 +77,26 @@ impl Site {
                 let kind = "text/html; charset=utf-8";
                 Answer { status: "200 OK", kind, policy, body: Arc::new(page) }
             }
-            "data" => self.data_of(words),
+            "data" => self.data_of(words, gone),
             _ => nothing(),
         }
     }
 
-    fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>) -> Answer {
+    /// Waits until nobody else has something counted; none when whoever asks has gone before, so that connections of those
+    /// who have changed their mind take nobody's place.
+    fn turn(&self, gone: &AtomicBool) -> Option<MutexGuard<'_, Report>> {
+        loop {
+            match self.report.try_lock() {
+                Ok(report) => return Some(report),
+                Err(TryLockError::Poisoned(report)) => return Some(report.into_inner()),
+                // Relaxed: a hint; nothing is read because of it.
+                Err(TryLockError::WouldBlock) if gone.load(Ordering::Relaxed) => return None,
+                Err(TryLockError::WouldBlock) => thread::sleep(TURN),
+            }
+        }
+    }
+
+    fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let (mut from, mut to) = (0, 0);
         for (name, value) in words {
             let place = match name {
@@ -90,7 +110,10 @@ impl Site {
             *place = time;
         }
         let range = (to > from).then_some(Range { from, to });
-        match self.report.lock().unwrap_or_else(PoisonError::into_inner).data(range) {
+        let Some(mut report) = self.turn(gone) else {
+            return Answer::error("503 Service Unavailable", "nobody waits for it any more");
+        };
+        match report.data(range, gone) {
             Ok(body) => {
                 let policy = "default-src 'none'".to_owned();
                 Answer { status: "200 OK", kind: "application/octet-stream", policy, body }
@@ -118,7 +141,8 @@ mod tests {
             "s3cret".to_owned(),
             80,
         );
-        site.answer(&Request { target: target.to_owned(), host: host.to_owned() })
+        let request = Request { target: target.to_owned(), host: host.to_owned() };
+        site.answer(&request, &Arc::default())
     }
 
     /// Check that only those who know the token and the server's own name are answered.

@@ -30,7 +30,7 @@ export class FlameView {
       window.addEventListener(event, () => {
         this.isPrinting = isPrinting;
         if (this.boxes) this.draw();
-      });
+      }, { signal: page.left.signal });
     }
   }
 

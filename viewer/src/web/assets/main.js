@@ -10,6 +10,7 @@ import { boundaryOfPeak } from "./metric.js";
 import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
+import { Loader } from "./loader.js";
 import { isServed, source } from "./source.js";
 import { SpectrumView } from "./spectrum_view.js";
 import { rangeOf } from "./state.js";
@@ -36,8 +37,9 @@ const MEASURED = new Set(["flame", "tree", "treemap", "stacks"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
 class Frame {
-  constructor(page) {
+  constructor(page, loader) {
     this.page = page;
+    this.loader = loader;
     this.views = {};
     this.timeline = new Timeline(page);
     this.details = new Details(page);
@@ -82,9 +84,9 @@ class Frame {
       this.help,
     );
     this.page.listen(() => this.update());
-    document.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("hashchange", () => location.reload());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.update());
+    const { signal } = this.page.left;
+    document.addEventListener("keydown", (event) => this.key(event), { signal });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.update(), { signal });
     this.update();
   }
 
@@ -131,7 +133,7 @@ class Frame {
     const [from, to] = [data.time(Math.min(state.a, state.b)), data.time(Math.max(state.a, state.b))];
     const closer = el("button", { id: "closer", title: "Show the time from A to B as finely as it was recorded", disabled: to <= from, onclick: () => page.detail(from, to) }, "A – B in detail");
     const all = el("button", { id: "all", hidden: state.to === 0, onclick: () => page.detail(0, 0) }, "All of the time");
-    const now = el("button", { id: "now", title: "Show what has been recorded by now, too", hidden: !data.isRunning, onclick: () => location.reload() }, "Up to now");
+    const now = el("button", { id: "now", title: "Show what has been recorded by now, too", hidden: !data.isRunning, onclick: () => this.loader.ask(rangeOf(location.hash)) }, "Up to now");
     return el("span", { class: "cursor" }, closer, all, now);
   }
 
@@ -207,28 +209,66 @@ function helpDialog(measures) {
   return dialog;
 }
 
-/** Goes through some work while the reader does nothing. */
-function whenIdle(work) {
+/** Goes through some work while the reader does nothing, until a signal. */
+function whenIdle(work, signal) {
   const later = window.requestIdleCallback ?? ((step) => setTimeout(step, 20));
   const step = () => {
-    if (!work.next().done) later(step);
+    if (!signal.aborted && !work.next().done) later(step);
   };
   later(step);
 }
 
-async function start() {
-  try {
-    const canAsk = isServed();
-    const data = readData(await source(rangeOf(location.hash)));
-    const page = new Page(data);
-    page.canAsk = canAsk;
-    new Frame(page).build();
-    document.documentElement.dataset.ready = "true";
-    whenIdle(page.preparations());
-  } catch (error) {
+/** Shows what was loaded, and loads what is asked for. */
+class Report {
+  constructor() {
+    this.canAsk = isServed();
+    this.loader = new Loader(
+      async (range, signal) => readData(await source(range, signal)),
+      (data, range) => this.show(data, range),
+      (error) => this.fail(error),
+    );
+    window.addEventListener("hashchange", () => this.turn());
+    this.ask(rangeOf(location.hash));
+  }
+
+  /** Loads a range. */
+  ask(range) {
+    document.documentElement.dataset.loading = "true";
+    this.loader.ask(range);
+  }
+
+  /** The address has changed: to another range, or to another look at this one. */
+  turn() {
+    const range = rangeOf(location.hash);
+    const isOther = range.from !== this.range?.from || range.to !== this.range?.to;
+    if (this.canAsk && (isOther || this.loader.isAtWork)) this.ask(range);
+    else if (this.data) this.show(this.data, this.range);
+  }
+
+  show(data, range) {
+    this.page?.leave();
+    Object.assign(this, { data, range, page: new Page(data) });
+    this.page.canAsk = this.canAsk;
+    new Frame(this.page, this).build();
+    this.settle();
+    whenIdle(this.page.preparations(), this.page.left.signal);
+  }
+
+  fail(error) {
+    this.page?.leave();
     fill(document.body, el("p", { class: "unreadable" }, TEXT.unreadable + error.message));
+    this.settle();
     throw error;
+  }
+
+  /** What is shown is what was asked for. */
+  settle() {
+    const { dataset } = document.documentElement;
+    delete dataset.loading;
+    dataset.ready = "true";
+    dataset.mostLoads = this.loader.counts.most;
+    dataset.loads = this.loader.counts.begun;
   }
 }
 
-start();
+new Report();

@@ -46,12 +46,20 @@ export class Page {
     this.names = new Map();
     this.kept = new Kept();
     this.listeners = [];
+    /** Aborted when another page takes the place of this one. */
+    this.left = new AbortController();
     this.applyQuery();
   }
 
   /** Tells a view whenever something has changed. */
   listen(listener) {
     this.listeners.push(listener);
+  }
+
+  /** Another page is shown from now on. */
+  leave() {
+    this.left.abort();
+    this.listeners = [];
   }
 
   /** Changes what is looked at. Nodes of inverted trees mean something for their own measure only. */

@@ -17,9 +17,9 @@ async function inflated(bytes) {
 }
 
 /** The server's data, with the finest slices in a range of time when there is one. */
-async function served({ from, to }) {
+async function served({ from, to }, signal) {
   const range = to > from ? `?from=${from}&to=${to}` : "";
-  const answer = await fetch(`data${range}`);
+  const answer = await fetch(`data${range}`, { signal });
   if (!answer.ok) throw new Error(await answer.text());
   return inflated(new Uint8Array(await answer.arrayBuffer()));
 }
@@ -29,10 +29,10 @@ export function isServed() {
   return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";
 }
 
-/** The data that lies in the page, or else the server's. */
-export async function source(range) {
+/** The data that lies in the page, or else the server's, up to a signal. */
+export async function source(range, signal) {
   const holder = document.getElementById("data");
-  if (holder.textContent === "") return served(range);
+  if (!holder || holder.textContent === "") return served(range, signal);
   const bytes = await inflated(fromBase64(holder.textContent));
   // Its text is not needed any more, and it is the largest thing in the page.
   holder.remove();
