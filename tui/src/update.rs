@@ -137,6 +137,7 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Moment => choose::moment(model),
         Command::Whole => choose::whole(model),
         Command::Diff => go(model, Page::Diff),
+        Command::Details => moves::details(model),
         Command::Mark(step) => choose::mark(model, step),
         Command::ZoomIn => moves::zoom(model, true),
         Command::ZoomOut => moves::zoom(model, false),

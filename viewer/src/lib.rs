@@ -46,16 +46,18 @@ mod open;
 mod options;
 mod samples;
 mod side_index;
+mod sources;
 mod symbolize;
 
 pub use compare::{Compared, Side, compare_captures, compare_moments};
 pub use copy::{Copied, Redaction, copy};
 pub use export::{Events, ExportOptions, Format, export};
 pub use loaded::{Loaded, MarkRow, Source};
-pub use moments::Moments;
+pub use moments::{FunctionDetail, Moments};
 pub use open::{Error, Recorded, dump, dump_hits, dump_json, dump_samples, open, open_with_history};
 pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
 pub use side_index::Cache;
+pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming};
 /// Where files with names are, and how names are shown.
 pub use symbols::{Cache as NameCache, Options as SymbolOptions, Servers};

@@ -58,7 +58,7 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         Page::Functions => functions::draw(buffer, body, model, theme),
         Page::Time => time::draw(buffer, body, model, theme),
         Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => list::draw(buffer, body, model, theme),
-        Page::Overview | Page::Sizes | Page::Lifetimes | Page::Threads | Page::Diff => {
+        Page::Function | Page::Overview | Page::Sizes | Page::Lifetimes | Page::Threads | Page::Diff => {
             document::draw(buffer, body, model, theme);
         }
     }

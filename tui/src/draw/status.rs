@@ -113,8 +113,9 @@ fn keys(model: &Model) -> &'static str {
     match model.page {
         Page::Tree => "→ open  ← close  Enter function  i invert  m metric  / search  f filter  ? help",
         Page::Flame => "↓ ↑ → ← select  Enter zoom  - out  i invert  m metric  / search  y copy  ? help",
-        Page::Functions => "Tab lists  Enter go there  Backspace back  s sort  m metric  / search  ? help",
+        Page::Functions => "Tab lists  Enter go there  v its lines  Backspace back  s sort  m metric  ? help",
         Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
+        Page::Function => "↑ ↓ scroll  m metric  f filter  y copy  Backspace back  ? help  q leave",
         Page::Changes => {
             "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
         }

@@ -10,6 +10,8 @@ pub(crate) enum Page {
     Overview,
     /// Functions, who calls them, and what they call.
     Functions,
+    /// One function: its lines, and the sizes and lifetimes of its blocks.
+    Function,
     /// The tree of calls.
     Tree,
     /// The same as a flame graph.
@@ -55,6 +57,7 @@ impl Page {
     /// The tab that stands for it.
     pub(crate) fn tab(self) -> Page {
         match self {
+            Page::Function => Page::Functions,
             Page::Diff | Page::Changes | Page::Marks => Page::Time,
             page => page,
         }

@@ -25,6 +25,8 @@ pub(crate) struct Spot {
     question: Question,
     /// Of the page of functions, by name.
     function: Option<String>,
+    /// Of the page about one function.
+    detail: Option<String>,
 }
 
 /// Everything.
@@ -50,6 +52,8 @@ pub(crate) struct Model {
     pub(crate) older: Option<String>,
     /// The page of functions.
     pub(crate) functions: Functions,
+    /// The name of the one that a page is about.
+    pub(crate) detail: Option<String>,
     /// The axis of time.
     pub(crate) time: Time,
     /// Where in lists and texts.
@@ -106,6 +110,7 @@ impl Model {
             requests.push(Request::History(None));
             requests.extend(self.time.window.map(|window| Request::History(Some(window))));
         }
+        requests.extend(self.detail_request());
         if let Some(topic) = self.page.topic(self.compare()) {
             requests.push(Request::Text(topic, question.clone(), self.areas().body.width));
         }
@@ -217,6 +222,12 @@ impl Model {
 
     /// The text of the page; until it is there, that of another question.
     pub(crate) fn document(&self) -> Option<Arc<Document>> {
+        if let Some(request) = self.detail_request() {
+            return match self.answers.to(&request) {
+                Some(Answer::Text(document)) => Some(document.clone()),
+                _ => None,
+            };
+        }
         let topic = self.page.topic(self.compare())?;
         let width = self.areas().body.width;
         match self.answers.to(&Request::Text(topic, self.question.clone(), width)) {
@@ -227,6 +238,12 @@ impl Model {
                 _ => None,
             }),
         }
+    }
+
+    /// What the page about one function needs.
+    fn detail_request(&self) -> Option<Request> {
+        let name = self.detail.clone().filter(|_| self.page == Page::Function)?;
+        Some(Request::Detail(name, self.question.clone(), self.areas().body.width))
     }
 
     /// The rows of the page; until they are there, those of another question.
@@ -376,12 +393,12 @@ impl Model {
     fn spot(&self) -> Spot {
         let name = self.functions.selected().zip(self.functions.view());
         let function = name.map(|(label, (view, _))| view.loaded.names.label(label).name.clone());
-        Spot { page: self.page, question: self.question.clone(), function }
+        Spot { page: self.page, question: self.question.clone(), function, detail: self.detail.clone() }
     }
 
     fn go_to(&mut self, spot: Spot) {
         (self.page, self.question) = (spot.page, spot.question);
-        self.sought = spot.function;
+        (self.sought, self.detail) = (spot.function, spot.detail);
         self.settle();
     }
 

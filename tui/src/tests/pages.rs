@@ -38,6 +38,7 @@ fn pages_look_as_expected() {
         for (name, keys) in [
             ("overview", "1"),
             ("functions", "2<Down><Down>"),
+            ("function", "2<Down><Down>v"),
             ("tree", "3"),
             ("tree-inverted", "3i"),
             ("flame", "4<Down><Down>"),

@@ -215,6 +215,58 @@ fn copies_have_the_open_rows() {
     assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
 }
 
+/// Check that the page about a function has its lines with their source, whose numbers add up to the function's, and the sizes
+/// and lifetimes of just the blocks of the stacks on which it stands; and that going back leads to where one was.
+#[test]
+fn a_function_has_lines_sizes_and_lifetimes() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("m.c");
+    std::fs::write(&source, "\tfirst();\n\tsecond();\n").unwrap();
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let file = made.string(source.to_str().unwrap());
+    let lines = [1, 2].map(|line| {
+        let frame = made.frame(Some("/bin/app"), &["load"]);
+        let symbols = made.tables.symbols.iter_mut().flatten().find(|row| row.frame == frame);
+        let name = &mut symbols.unwrap().names[0];
+        (name.line, name.file) = (Some(line), Some(file));
+        frame
+    });
+    let main = made.stack("main");
+    let stacks = lines.map(|frame| made.node(main, frame));
+    for (place, (line, size)) in (1..).zip([(0, 100), (0, 100), (1, 5000)]) {
+        made.alloc(thread, 0x1000 * place, size, stacks[line]);
+    }
+    made.free(thread, 0x1000);
+    let other = made.stack("main > other");
+    made.alloc(thread, 0x9000, 77, other);
+    made.end(process, thread, Ended::Exited(0));
+    let mut user = User::new(&made, 100, 40);
+    while user.model.question.metric != Metric::Bytes {
+        user.press("m");
+    }
+    user.press("2/load<Enter>v");
+    let screen = user.screen();
+    let words = |needle: &str| {
+        let line = screen.lines().find(|line| line.contains(needle));
+        let line = line.unwrap_or_else(|| panic!("{needle}: {screen}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(user.model.page, Page::Function);
+    assert!(
+        words("second();").starts_with("4.88 KiB 96.2 %") && words("second();").contains("m.c:2"),
+        "{screen}"
+    );
+    assert!(words("first();").starts_with("200 B 3.8 %"), "{screen}");
+    assert_eq!(words("≤ 128 B"), format!("2 66.7 % 200 B ≤ 128 B {}", "█".repeat(24)));
+    assert_eq!(words("≤ 8.00 KiB"), format!("1 33.3 % 4.88 KiB ≤ 8.00 KiB {}", "█".repeat(12)));
+    assert_eq!(words("< 10 ms"), format!("1 33.3 % 100 B < 10 ms {}", "█".repeat(12)));
+    assert!(words("to the end").starts_with("2 66.7 %") && !screen.contains("other"), "{screen}");
+    user.press("<Back>");
+    assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Functions, Some("load")));
+    assert!(copied(user.press("vy")).contains("second();"));
+}
+
 /// Check that the editor gets the line of the selected row.
 #[test]
 fn the_editor_gets_the_line() {

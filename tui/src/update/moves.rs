@@ -120,6 +120,18 @@ pub(super) fn activate(model: &mut Model) {
     }
 }
 
+/// Turns to the page about the selected function.
+pub(super) fn details(model: &mut Model) {
+    match model.function_name().or_else(|| function_of_row(model)) {
+        Some(name) => {
+            go(model, Page::Function);
+            model.cursors.remove(&Page::Function);
+            model.detail = Some(name);
+        }
+        None => model.notice = Some("select a function first".to_owned()),
+    }
+}
+
 /// The allocating function of the selected row of a list.
 fn function_of_row(model: &Model) -> Option<String> {
     let list = model.list()?;

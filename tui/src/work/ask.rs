@@ -19,7 +19,9 @@ use viewer::lives::{Lifetimes, Sizes, Threads};
 use viewer::query::{Anchor, Part, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style, escape, fit_name, stack_line};
-use viewer::{Compared, DiffOptions, Error, Loaded, Moments, Side, compare_captures, compare_moments};
+use viewer::{
+    Compared, DiffOptions, Error, Loaded, Moments, Side, Sources, compare_captures, compare_moments,
+};
 
 /// Steps of the heap over time: more than a terminal has columns.
 const STEPS: usize = 512;
@@ -76,6 +78,9 @@ impl Asked {
             Request::History(range) => Answer::History(Arc::new(self.history(*range)?)),
             Request::Text(topic, question, width) => {
                 Answer::Text(Arc::new(self.text(*topic, question, *width)?))
+            }
+            Request::Detail(name, question, width) => {
+                Answer::Text(Arc::new(self.detail(name, question, *width)?))
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
             Request::Source(path) => Answer::Source(Arc::new(SourceText::read(path))),
@@ -205,6 +210,15 @@ impl Asked {
         let (loaded, tree) = (Arc::new(loaded), Arc::new(either_way));
         let view = Arc::new(View { question, loaded, tree, functions, orders });
         Ok(Changes { view, sums: Arc::new(sums), about })
+    }
+
+    fn detail(&self, name: &str, question: &Question, width: u16) -> Result<Document, Error> {
+        let style = Style { color: true, width: Some(usize::from(width)) };
+        let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
+        let (loaded, detail) = self.moments()?.function(&question.query(), filter, name, naming)?;
+        let (mut out, mut sources) = (Vec::new(), Sources::default());
+        text::function(&mut out, &loaded, &detail, question.metric, &mut sources, TEXT_ROWS, &style)?;
+        Ok(Document::of(&String::from_utf8_lossy(&out)))
     }
 
     fn list(&mut self, topic: ListTopic, question: &Question) -> Result<StackList, Error> {

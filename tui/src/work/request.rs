@@ -87,6 +87,8 @@ pub(crate) enum Request {
     History(Option<(u64, u64)>),
     /// A text in so many columns.
     Text(Topic, Question, u16),
+    /// A function by its name, in so many columns.
+    Detail(String, Question, u16),
     /// Rows of stacks.
     List(ListTopic, Question),
     /// A file of source.

@@ -1,12 +1,8 @@
 //! A file of source text.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
+use viewer::Sources;
 use viewer::text::escape;
-
-/// Longest file that is shown.
-const MOST_BYTES: u64 = 8 << 20;
 
 /// The lines of a file, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,25 +16,11 @@ pub(crate) struct SourceText {
 impl SourceText {
     /// Reads a file of this machine, which need not be the one that was compiled.
     pub(crate) fn read(path: &Path) -> Self {
-        match text(path) {
+        match Sources::read(path) {
             Ok(text) => Self { lines: text.lines().map(line).collect(), reason: None },
-            Err(reason) => Self { lines: Vec::new(), reason: Some(reason) },
+            Err(reason) => Self { lines: Vec::new(), reason: Some(reason.to_string()) },
         }
     }
-}
-
-fn text(path: &Path) -> Result<String, String> {
-    let failed = |error: std::io::Error| error.to_string();
-    // A path of a capture may name anything: what is no file is not opened, since a pipe would wait for its other end.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err("it is no regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err("it is longer than any source file".to_owned());
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn line(text: &str) -> String {

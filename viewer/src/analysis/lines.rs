@@ -1,11 +1,11 @@
 //! The cost of each source line.
 
 use super::cost::Cost;
-use super::frames::meaningful;
-use super::names::{LabelId, Names};
+use super::frames::{functions_of, meaningful};
+use super::names::{LabelId, Names, Step};
 use super::profile::Profile;
 use super::spread::Spread;
-use capture::{StringId, Tables};
+use capture::{NodeId, StringId, Tables};
 use std::collections::BTreeMap;
 
 /// One line that allocates.
@@ -28,9 +28,33 @@ type Place = (Option<StringId>, Option<u32>, LabelId);
 
 /// The lines that allocated, in order of their files and numbers. Their sum is the profile's.
 pub fn lines(profile: &Profile, tables: &Tables, names: &Names) -> Vec<LineCost> {
+    sums(profile, |node| Some(meaningful(tables, names, node).next().map(|(_, step)| step)))
+}
+
+/// The lines of a function, from which it allocated or called who did, in the same order. A stack on which it stands
+/// several times is charged to the innermost line, one on which it does not stand to none.
+pub fn lines_of(profile: &Profile, tables: &Tables, names: &Names, label: LabelId) -> Vec<LineCost> {
+    let innermost =
+        |node| functions_of(tables, names, node).map(|(_, step)| step).find(|step| step.label == label);
+    sums(profile, |node| innermost(node).map(Some))
+}
+
+/// By node, whether a function is on its stack.
+pub fn passing_through(tables: &Tables, names: &Names, label: LabelId) -> Vec<bool> {
+    let mut passes = vec![false; tables.nodes.len()];
+    // Parents stand before their children.
+    for (index, node) in tables.nodes.iter().enumerate().skip(1) {
+        let is_above = passes.get(node.parent.index()) == Some(&true);
+        passes[index] = is_above || names.steps(node.frame).iter().any(|step| step.label == label);
+    }
+    passes
+}
+
+/// Sums by line; `line` says which one a stack is charged to, none where it is charged to no line.
+fn sums(profile: &Profile, line: impl Fn(NodeId) -> Option<Option<Step>>) -> Vec<LineCost> {
     let mut lines: BTreeMap<Place, (Cost, Cost<Spread>)> = BTreeMap::new();
     for (site, of_site) in profile.sites_with_spread() {
-        let step = meaningful(tables, names, site.node).next().map(|(_, step)| step);
+        let Some(step) = line(site.node) else { continue };
         let key = step.map_or((None, None, LabelId::EVERYTHING), |step| (step.file, step.line, step.label));
         let (cost, spread) = lines.entry(key).or_default();
         *cost += site.cost;

@@ -86,7 +86,7 @@ pub use functions::{FunctionCost, functions};
 pub use history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
 };
-pub use lines::{LineCost, lines};
+pub use lines::{LineCost, lines, lines_of, passing_through};
 pub use load::Load;
 pub use mappings::Mappings;
 pub use metric::{Metric, UnknownMetric};

@@ -90,7 +90,7 @@ impl Moments {
         Ok((Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded), watch))
     }
 
-    fn watched<'f, W: Watch>(
+    pub(super) fn watched<'f, W: Watch>(
         &mut self,
         query: &'f Query,
         selection: Option<Selection<'f>>,

@@ -7,6 +7,7 @@
 //! ```
 
 mod chosen;
+mod function;
 mod history;
 mod instants;
 mod lives;
@@ -15,6 +16,8 @@ mod recorded;
 mod regions;
 mod replay;
 mod residency;
+
+pub use function::FunctionDetail;
 
 use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span};
 use crate::loaded::{Loaded, Source};
@@ -117,7 +120,7 @@ impl Moments {
             // Of a sample no size is known, and of its thread no events; its time is.
             if query.filter.threads.is_empty() && query.filter.sizes.is_none() {
                 let during = self.times_in(&query.filter.during);
-                self.add_samples(&mut profile, span, &during)?;
+                self.add_samples(&mut profile, span, Some(&during))?;
                 let sieve = Sieve::new(&query.filter, self.reader.tables())?;
                 profile.retain(|process, node| sieve.takes_stack(process, node));
             }
@@ -127,7 +130,7 @@ impl Moments {
             Span::Whole => self.whole()?.clone(),
             span => self.count(span, None)?,
         };
-        self.add_samples(&mut profile, span, &[0..u64::MAX])?;
+        self.add_samples(&mut profile, span, None)?;
         if !query.filter.is_empty() {
             let sieve = Sieve::new(&query.filter, self.reader.tables())?;
             profile.retain(|process, node| sieve.takes_stack(process, node));
@@ -162,8 +165,13 @@ impl Moments {
 
     /// Counts the samples of the processors that were taken in a part of the recording and at one of some times, and the hits
     /// of the tracepoint; a moment has none.
-    fn add_samples(&mut self, profile: &mut Profile, span: Span, during: &[Range<u64>]) -> Result<(), Error> {
-        let is_during = |time| during.iter().any(|times| times.contains(&time));
+    fn add_samples(
+        &mut self,
+        profile: &mut Profile,
+        span: Span,
+        during: Option<&[Range<u64>]>,
+    ) -> Result<(), Error> {
+        let is_during = |time| during.is_none_or(|during| during.iter().any(|times| times.contains(&time)));
         let is_in = |time| match span {
             Span::Whole => is_during(time),
             Span::At(_) => false,

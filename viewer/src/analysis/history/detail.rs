@@ -72,6 +72,7 @@ impl<'a> Detail<'a> {
             spectrum: self.whole.spectrum.clone(),
             crossings: self.whole.crossings.clone(),
             during: self.whole.during.clone(),
+            shapes: self.whole.shapes.clone(),
             ..History::default()
         };
         for site in &self.whole.sites {

@@ -31,6 +31,7 @@ pub use recorder::Recorder;
 pub use slicer::Slice;
 pub use spectrum::{SizeClass, Spectrum};
 
+use crate::lives::StackShape;
 use capture::{NodeId, ProcessId};
 
 /// The changes of the heap over time.
@@ -46,6 +47,8 @@ pub struct History {
     pub spectrum: Spectrum,
     /// Who freed whose blocks, most blocks first.
     pub crossings: Vec<Crossing>,
+    /// By stack, the sizes and the lifetimes of its blocks.
+    pub shapes: Vec<StackShape>,
     /// What was allocated in regions that programs mark.
     pub during: Vec<During>,
 }

@@ -8,6 +8,7 @@ use super::spectrum::Spectrum;
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
+use crate::lives::Shapes;
 use capture::{Ended, Event, NodeId, ProcessId, Sampling, Tables};
 
 /// Writes the history of the pass that it observes.
@@ -18,6 +19,7 @@ pub struct Recorder {
     spectrum: Spectrum,
     crossings: Crossings,
     regions: Regions,
+    shapes: Shapes,
 }
 
 impl Recorder {
@@ -29,6 +31,7 @@ impl Recorder {
             spectrum: Spectrum::default(),
             crossings: Crossings::default(),
             regions: Regions::new(tables),
+            shapes: Shapes::new(tables),
         }
     }
 
@@ -36,12 +39,8 @@ impl Recorder {
     pub fn finish(self) -> History {
         let spectrum = self.spectrum.whole(&self.estimator);
         let during = self.regions.finish(&self.estimator);
-        History {
-            spectrum,
-            crossings: self.crossings.finish(&self.estimator),
-            during,
-            ..self.slices.finish()
-        }
+        let (crossings, shapes) = (self.crossings.finish(&self.estimator), self.shapes.finish());
+        History { spectrum, crossings, during, shapes, ..self.slices.finish() }
     }
 }
 
@@ -54,7 +53,7 @@ impl Watch for Recorder {
         self.spectrum.size(birth.size).allocated += block;
         self.slices.block_born(birth, block);
         self.regions.block_born(birth, block);
-        birth.at.time
+        self.shapes.born(birth, None)
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
@@ -75,6 +74,7 @@ impl Watch for Recorder {
             End::Displaced { .. } => {}
         }
         self.slices.block_died(life, death, block);
+        self.shapes.died(life, death);
     }
 
     fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {
