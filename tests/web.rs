@@ -51,7 +51,12 @@ fn browse(world: &World, page: &Path, expected: &Path) {
 /// Writes the page of a capture.
 fn page_of(capture: &Capture) -> PathBuf {
     let page = capture.world().path("page.html");
-    let ran = capture.show(&["html", "--output", page.to_str().expect("temporary folders have plain names")]);
+    let ran = capture.show(&[
+        "html",
+        "--with-source",
+        "--output",
+        page.to_str().expect("temporary folders have plain names"),
+    ]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     page
 }
@@ -70,14 +75,30 @@ fn expectation(capture: &Capture) -> PathBuf {
         .filter(|row| row["regions"] != 0)
         .filter_map(|row| row["name"].as_str())
         .map(|name| (name.to_owned(), capture.report(&["--tree", "--by", "bytes", "--during", name])));
+    let functions = capture.report(&["--functions", "--by", "bytes"]);
     let document = json!({
+        "function": function_of(capture, &functions),
         "during": during.collect::<serde_json::Map<_, _>>(),
         "info": info,
         "trees": all(&tree),
         "inverted": all(&inverted),
-        "functions": capture.report(&["--functions", "--by", "bytes"]),
+        "functions": functions,
     });
     capture.world().write("expected.json", document.to_string())
+}
+
+/// What the other commands say of the blocks of one function: the one that has most, with a name that can be typed.
+fn function_of(capture: &Capture, functions: &serde_json::Value) -> serde_json::Value {
+    let rows = functions["functions"].as_array().into_iter().flatten();
+    let is_plain = |name: &&str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let mut names = rows.filter(|row| row["kind"] == "function").filter_map(|row| row["name"].as_str());
+    let Some(name) = names.find(is_plain) else { return serde_json::Value::Null };
+    let of = |command: &str| {
+        let ran = capture.show(&[command, "--json", "--filter", name]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        serde_json::from_str::<serde_json::Value>(ran.text()).expect("it is JSON")
+    };
+    json!({ "name": name, "sizes": of("sizes")["classes"], "lifetimes": of("lifetimes")["map"] })
 }
 
 /// Check that the modules without a page do what they say: numbers, trees, layouts, addresses.

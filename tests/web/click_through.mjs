@@ -1,7 +1,7 @@
 // Looks at every view of a page as a reader would. Usage: node click_through.mjs ASSETS BROWSER PAGE EXPECTED PICTURES
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
@@ -11,9 +11,11 @@ const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "function"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
+/** Source lines that were compared with their files. */
+let withSource = 0;
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
 const fragment = () => browser.evaluate("location.hash");
@@ -97,6 +99,7 @@ async function lookAtTheFlameGraph() {
 }
 
 async function searchForAFunction() {
+  await browser.press("#tab-flame");
   // What can be typed: no line breaks and the like.
   const row = expected.functions.functions.find(({ kind, name }) => kind === "function" && /^[ -~]+$/.test(name));
   await browser.key("/");
@@ -105,6 +108,37 @@ async function searchForAFunction() {
   assert.ok((await text(".matched")).includes("%"), await text(".matched"));
   await browser.key("Escape");
   assert.equal(await text(".matched"), null);
+}
+
+async function lookAtAFunction() {
+  await browser.press("#tab-stacks");
+  await choose("allocated");
+  await browser.press(".table.stacks .rows .row");
+  // The selection of a stack is that of its innermost function; the flame graph leads to any.
+  await browser.press("#tab-flame");
+  await browser.evaluate("document.querySelector('canvas.flame').focus()");
+  for (let depth = 0; depth < 20 && (await browser.evaluate("document.querySelector('#function') === null")); depth++) await browser.key("ArrowDown");
+  const name = await text(".details h2");
+  await browser.press("#function");
+  assert.match(await fragment(), /view=function.*function=\d+/);
+  if (/^[ -~]+$/.test(name)) assert.ok((await text(".function-view h2")).includes(name), name);
+  const cells = (table) => browser.evaluate(`[...document.querySelectorAll(${JSON.stringify(`.function-view ${table} tbody tr`)})].map((row) => [...row.children].map((cell) => cell.textContent))`);
+  const row = expected.functions.functions.find((row) => row.kind === "function" && row.name === name);
+  if (!row) return;
+  const [sized, aged] = [await cells(".sized"), await cells(".aged")];
+  for (const rows of [sized, aged]) {
+    assert.equal(rows.reduce((sum, [, blocks]) => sum + Number(blocks.replaceAll(",", "")), 0), row.total_blocks, name);
+  }
+  const lines = await cells(".lines");
+  assert.ok(lines.length > 0, name);
+  // A line that this machine has is shown.
+  const places = await browser.evaluate("[...document.querySelectorAll('.function-view .lines [title]')].map((place) => place.title)");
+  places.forEach((place, index) => {
+    const [, file, line] = /^(.*):(\d+)$/.exec(place) ?? [];
+    if (!file || !existsSync(file)) return;
+    assert.equal(lines[index][4], readFileSync(file, "utf8").split("\n")[line - 1].trim());
+    withSource += 1;
+  });
 }
 
 async function chooseAMark() {
@@ -153,6 +187,7 @@ try {
   if (!isEmpty) {
     await lookAtTheTree();
     await lookAtTheFlameGraph();
+    await lookAtAFunction();
     await searchForAFunction();
     if (Object.keys(expected.during).length) await chooseAMark();
     await moveTheCursors();
@@ -173,6 +208,7 @@ try {
   await lookAtOverview();
   assert.equal(await browser.evaluate("document.querySelectorAll('img, iframe, link, object, embed, style:not(head style)').length"), 0);
   assert.notEqual(await browser.evaluate("document.title"), "broken in");
+  if (expected.function?.name === "main") assert.ok(withSource > 0, "the source of our own programs is here");
   assert.deepEqual(browser.faults, []);
 } catch (error) {
   console.error(browser.faults.join("\n"));

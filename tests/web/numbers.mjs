@@ -8,6 +8,7 @@ import { inflateRawSync } from "node:zlib";
 const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
+const { FunctionSelection } = await load("selection");
 const { byNode, measureRows } = await load("metric");
 const { inverted, joined, topDown, totals, functions } = await load("tree");
 
@@ -70,6 +71,27 @@ data.head.regions.forEach(({ name: text }, mark) => {
   assert.deepEqual(ours, fromReport(report), `allocated during ${data.text(text)}`);
 });
 assert.equal(data.regions.length, Object.keys(expected.during).length);
+
+// Sizes and lifetimes of a function's blocks.
+if (expected.function) {
+  const wanted = [...Array(data.foldedLabel).keys()].filter((label) => name(label) === expected.function.name && data.describe(label).kind === 2);
+  assert.equal(wanted.length, 1, expected.function.name);
+  const rows = { rowsBy: (metric, unit) => measureRows(data, { metric, unit, a: 0, b: data.slices }) };
+  const selection = new FunctionSelection({ data, tree, ...rows }, wanted[0]);
+  const [sized, aged] = ["sized", "aged"].map((kind) => selection.classes(kind).map(({ bytes, blocks }) => [blocks, bytes]));
+  assert.deepEqual(sized, expected.function.sizes.map(({ blocks, bytes }) => [blocks, bytes]), "sizes of a function");
+  const ages = new Map();
+  for (const { below_ns: end, ended, blocks, bytes } of expected.function.lifetimes) {
+    const key = ended ? (end ?? 1e18) : 2e18;
+    const [sumBlocks, sumBytes] = ages.get(key) ?? [0, 0];
+    ages.set(key, [sumBlocks + blocks, sumBytes + bytes]);
+  }
+  assert.deepEqual(aged, [...ages].sort(([a], [b]) => a - b).map(([, sums]) => sums), "lifetimes of a function");
+  const allocated = rows.rowsBy("allocated", "bytes").value;
+  const row = expected.functions.functions.find((row) => row.kind === "function" && row.name === expected.function.name);
+  assert.deepEqual(selection.sum(allocated), { total: row.total_bytes, self: row.self_bytes });
+  assert.equal(selection.lines(allocated).reduce((sum, line) => sum + line.value, 0), row.total_bytes, "lines add up");
+}
 
 const { self, total } = functions(tree, own("allocated", "bytes"), data.foldedLabel + 1);
 for (const row of expected.functions.functions.filter(({ kind }) => kind === "function")) {

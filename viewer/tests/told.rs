@@ -227,7 +227,7 @@ fn regions_are_their_union() {
     let ask = |names: &[&str], part: Part| {
         let during = names.iter().map(|&name| name.to_owned()).collect();
         let filter = Filter { during, ..Filter::default() };
-        Moments::open(&path).unwrap().profile(&Query { part, filter, heap: None })
+        Moments::open(&path).unwrap().profile(&Query { filter, ..Query::of(part) })
     };
     let whole = |names: &[&str]| ask(names, Part::Whole).unwrap().total;
     assert_eq!(whole(&["load"]).allocated, blocks(3, 2 + 3 + 6));

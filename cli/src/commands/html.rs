@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     links: Links,
+    /// Put the text of source lines into the page, those on stacks alone, where this machine has them
+    #[arg(long)]
+    with_source: bool,
 }
 
 /// Where source lines lead.
@@ -48,7 +51,11 @@ pub(super) struct Links {
 impl Links {
     /// For the page.
     pub(super) fn options(&self) -> PageOptions {
-        PageOptions { source_url: self.source_url.clone(), path_map: self.path_map.clone() }
+        PageOptions {
+            source_url: self.source_url.clone(),
+            path_map: self.path_map.clone(),
+            with_source: false,
+        }
     }
 }
 
@@ -60,7 +67,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         output::check(&path, arguments.force)?;
     }
     let (loaded, history) = arguments.capture.open_with_history()?;
-    let options = arguments.links.options();
+    let options = PageOptions { with_source: arguments.with_source, ..arguments.links.options() };
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));

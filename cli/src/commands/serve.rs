@@ -18,6 +18,7 @@ use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use viewer::web::PageOptions;
 
 /// Show a capture in a browser, with any range of its time in full detail
 ///
@@ -57,7 +58,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let token = token()?;
     let address = format!("http://127.0.0.1:{port}/{token}/");
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
-    let options = arguments.links.options();
+    // They go to whoever has the address, on this machine, where the sources are.
+    let options = PageOptions { with_source: true, ..arguments.links.options() };
     let report = Report::new(file, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address) {

@@ -12,10 +12,13 @@ use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
 use crate::analysis::{Amount, Flow, History, Kind, LabelId, MarkName, processor_time, resident};
+use crate::lives::{Age, SizeClass};
 use crate::loaded::Loaded;
+use crate::sources::Sources;
 use capture::{CounterKind, Pseudo, ThreadId};
 use serde::Serialize;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
@@ -27,6 +30,9 @@ const MOST_MARKS: usize = 2000;
 
 /// Regions between marks that a page shows, the first ones of all names.
 const MOST_REGIONS: usize = 4000;
+
+/// Bytes of a source line that a page shows.
+const MOST_OF_A_LINE: usize = 200;
 
 /// Pairs of threads that a page shows.
 const MOST_CROSSINGS: usize = 2000;
@@ -44,6 +50,8 @@ struct Head<'a> {
     threads: Vec<ThreadFields>,
     marks: Vec<MarkFields>,
     regions: Vec<RegionFields>,
+    sizes: Vec<String>,
+    ages: Vec<String>,
     columns: &'a [Column],
 }
 
@@ -88,6 +96,7 @@ pub(super) struct Parts<'a> {
     pub(super) history: &'a History,
     pub(super) options: &'a PageOptions,
     pub(super) forest: &'a Forest,
+    pub(super) sources: &'a RefCell<Sources>,
     /// The document of `info --json`, and how many rows of its lists were left out.
     pub(super) overview: &'a (Value, usize),
 }
@@ -121,6 +130,8 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
         threads,
         marks,
         regions,
+        sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
+        ages: parts.forest.ages.iter().map(Age::to_string).collect(),
         columns: &columns.table,
     };
     let head = serde_json::to_vec(&head)?;
@@ -178,6 +189,16 @@ impl Writer<'_> {
         });
         self.columns.numbers("place.file", file);
         self.columns.numbers("place.line", places.iter().map(|place| i64::from(place.line.unwrap_or(0))));
+        let sources = self.parts.sources;
+        let text = places.iter().map(|place| {
+            let line = place.file.zip(place.line).filter(|_| self.parts.options.with_source);
+            let mut sources = sources.borrow_mut();
+            let text = line.and_then(|(file, line)| sources.line(tables.string(file), line));
+            text.map_or(-1, |text| {
+                i64::from(texts.number(text.trim().get(..MOST_OF_A_LINE).unwrap_or(text.trim())))
+            })
+        });
+        self.columns.numbers("place.text", text.collect::<Vec<_>>());
         self.columns.numbers("place.inlined", places.iter().map(|place| i64::from(place.inlined)));
         self.labels(&labels);
     }
@@ -236,6 +257,15 @@ impl Writer<'_> {
         columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));
         columns.numbers("during.bytes", during().map(|(_, amount)| amount.bytes));
         columns.numbers("during.blocks", during().map(|(_, amount)| amount.blocks));
+        let mut classes = |names: [&'static str; 4], of: fn(&Row) -> &[(u32, Amount)]| {
+            let all = || rows.iter().flat_map(|row| of(row));
+            columns.numbers(names[0], rows.iter().map(|row| of(row).len() as i64));
+            columns.numbers(names[1], all().map(|(class, _)| i64::from(*class)));
+            columns.numbers(names[2], all().map(|(_, amount)| amount.bytes));
+            columns.numbers(names[3], all().map(|(_, amount)| amount.blocks));
+        };
+        classes(["row.sizes", "sized.class", "sized.bytes", "sized.blocks"], |row| &row.sizes);
+        classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
     }
 
     fn slices(&mut self) {

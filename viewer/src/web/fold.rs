@@ -9,7 +9,7 @@
 //!         └─ e
 //! ```
 
-use super::forest::{Forest, ROOT, Row, add};
+use super::forest::{Forest, ROOT, Row};
 use crate::analysis::{Amount, Cost, Flow};
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) nodes: usize,
-    /// Changes of rows in slices, and in regions.
+    /// Numbers of rows beside their costs: changes in slices, regions, sizes, lifetimes.
     pub(super) changes: usize,
 }
 
@@ -55,9 +55,7 @@ impl Folded {
             let call = if kept[row.node as usize] { row.call } else { 0 };
             let sum =
                 rows.entry((place, call)).or_insert_with(|| Row { node: place, call, ..Row::default() });
-            sum.cost += row.cost;
-            add(&mut sum.changes, &row.changes);
-            add(&mut sum.during, &row.during);
+            sum.absorb(row);
             if !kept[row.node as usize] {
                 folded.stacks += 1;
                 folded.cost += row.cost;
@@ -128,7 +126,7 @@ impl Children {
 fn kept(forest: &Forest, weights: &[f64], limits: Limits) -> Vec<bool> {
     let mut changes = vec![0_usize; forest.nodes.len()];
     for row in &forest.rows {
-        changes[row.node as usize] += row.changes.len() + row.during.len();
+        changes[row.node as usize] += row.entries();
     }
     let mut order: Vec<usize> = (1..forest.nodes.len()).collect();
     order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));

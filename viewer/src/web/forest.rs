@@ -9,9 +9,10 @@
 //! ```
 
 use crate::analysis::{Amount, Cost, Flow, History, LabelId, Names, StackMap, Step, call_kind};
+use crate::lives::{Age, SizeClass, StackShape};
 use crate::loaded::Loaded;
 use capture::{NodeId, StringId, Tables};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::AddAssign;
 
 /// Everything below it.
@@ -37,6 +38,26 @@ pub(super) struct Row {
     pub(super) changes: Vec<(u32, Flow)>,
     /// What was allocated in the regions of a mark, by the number of the mark, rising.
     pub(super) during: Vec<(u32, Amount)>,
+    /// By the number of their size, rising.
+    pub(super) sizes: Vec<(u32, Amount)>,
+    /// By the number of their lifetime, rising.
+    pub(super) ages: Vec<(u32, Amount)>,
+}
+
+impl Row {
+    /// Numbers beside its costs: each takes its room in a page.
+    pub(super) fn entries(&self) -> usize {
+        self.changes.len() + self.during.len() + self.sizes.len() + self.ages.len()
+    }
+
+    /// Takes in those of another one.
+    pub(super) fn absorb(&mut self, other: &Row) {
+        self.cost += other.cost;
+        add(&mut self.changes, &other.changes);
+        add(&mut self.during, &other.during);
+        add(&mut self.sizes, &other.sizes);
+        add(&mut self.ages, &other.ages);
+    }
 }
 
 /// The tree. Parents come before their children.
@@ -44,6 +65,9 @@ pub(super) struct Row {
 pub(super) struct Forest {
     /// Names of the regions that rows tell of.
     pub(super) regions: Vec<StringId>,
+    /// Sizes and lifetimes by the numbers that rows have for them.
+    pub(super) sizes: Vec<SizeClass>,
+    pub(super) ages: Vec<Age>,
     /// The node above, and a number of [`Self::places`].
     pub(super) nodes: Vec<(u32, u32)>,
     pub(super) places: Vec<Place>,
@@ -77,6 +101,12 @@ impl Forest {
             adds: Adds::During(builder.region(during.name), during.allocated),
         });
         items.extend(during);
+        builder.number_classes(&history.shapes);
+        items.extend(history.shapes.iter().map(|shape| Item {
+            process: names.process(shape.process),
+            node: shape.node,
+            adds: Adds::Shape(shape),
+        }));
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
             builder.process(of_process, &mut stacks);
@@ -106,6 +136,8 @@ enum Adds<'a> {
     Cost(&'a Cost),
     /// That it is the row of this site.
     Site(usize),
+    /// Sizes and lifetimes of its blocks.
+    Shape(&'a StackShape),
     /// What was allocated in the regions of this number.
     During(u32, Amount),
 }
@@ -134,6 +166,25 @@ impl<'a> Builder<'a> {
         builder
     }
 
+    /// Numbers classes in their order.
+    fn number_classes(&mut self, shapes: &[StackShape]) {
+        let sizes: BTreeSet<SizeClass> =
+            shapes.iter().flat_map(|shape| &shape.sizes).map(|(size, _)| *size).collect();
+        let ages: BTreeSet<Age> = shapes.iter().flat_map(|shape| &shape.ages).map(|(age, _)| *age).collect();
+        self.forest.sizes = sizes.into_iter().collect();
+        self.forest.ages = ages.into_iter().collect();
+    }
+
+    fn shape(&mut self, row: usize, shape: &StackShape) {
+        let Forest { rows, sizes, ages, .. } = &mut self.forest;
+        for &(size, amount) in &shape.sizes {
+            add(&mut rows[row].sizes, &[(number(sizes.partition_point(|other| *other < size)), amount)]);
+        }
+        for &(age, amount) in &shape.ages {
+            add(&mut rows[row].ages, &[(number(ages.partition_point(|other| *other < age)), amount)]);
+        }
+    }
+
     /// The number of a name of regions.
     fn region(&mut self, name: StringId) -> u32 {
         let regions = &mut self.forest.regions;
@@ -151,6 +202,7 @@ impl<'a> Builder<'a> {
             match item.adds {
                 Adds::Cost(cost) => self.forest.rows[row].cost += *cost,
                 Adds::Site(site) => self.forest.of_sites[site] = row,
+                Adds::Shape(shape) => self.shape(row, shape),
                 Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),
             }
         }

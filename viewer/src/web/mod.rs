@@ -41,6 +41,8 @@ pub struct PageOptions {
     pub source_url: Option<String>,
     /// Beginnings of paths, and what to put in their place: for programs that were built elsewhere.
     pub path_map: Vec<(String, String)>,
+    /// Put the text of the lines on stacks into it, as far as this machine has them.
+    pub with_source: bool,
 }
 
 /// The page of a server, without data, and its policy, which the server says, too: the page asks for `data` beside it.

@@ -3,24 +3,26 @@
 use super::PageOptions;
 use super::data::{Parts, data};
 use super::fold::{Folded, Limits};
-use super::forest::Forest;
+use super::forest::{Forest, Row};
 use super::overview::overview;
 use super::script::script;
 use crate::analysis::History;
 use crate::loaded::Loaded;
+use crate::sources::Sources;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::io::{self, Write};
 
 /// The most bytes that a page has.
 pub const MOST_BYTES: usize = 10_000_000;
 
 /// What a page begins with. Stacks that weigh less than the 200,000th are not seen in any picture of it.
-const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 1_500_000 };
+const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
 
 /// Attempts to make the data fit, each with at most three quarters of what the one before had.
 const ATTEMPTS: usize = 24;
@@ -38,7 +40,8 @@ pub(super) fn write(
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
-    let encoded = STANDARD.encode(Packer::new(loaded, history)?.pack(loaded, history, options, size)?);
+    let encoded =
+        STANDARD.encode(Packer::new(loaded, history, options)?.pack(loaded, history, options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), &encoded)
 }
 
@@ -82,6 +85,7 @@ pub(super) struct Size {
 /// Packs the data of a capture: what all of its histories have in common is found once.
 pub struct Packer {
     forest: Forest,
+    sources: RefCell<Sources>,
     /// The document of `info --json`, and how many rows of its lists were left out.
     overview: (Value, usize),
 }
@@ -91,8 +95,9 @@ impl Packer {
     ///
     /// # Errors
     /// None that a capture could cause.
-    pub fn new(loaded: &Loaded, history: &History) -> io::Result<Self> {
-        Ok(Self { forest: Forest::new(loaded, history), overview: overview(loaded)? })
+    pub fn new(loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<Self> {
+        let sources = RefCell::new(Sources::new(options.path_map.clone()));
+        Ok(Self { forest: Forest::new(loaded, history), sources, overview: overview(loaded)? })
     }
 
     /// The data of a history, for a server that is near: quickly made.
@@ -116,9 +121,9 @@ impl Packer {
         size: Size,
     ) -> io::Result<Vec<u8>> {
         self.forest.take_changes(history);
-        let Self { forest, overview } = self;
-        let parts = Parts { loaded, history, options, forest, overview };
-        let changes = forest.rows.iter().map(|row| row.changes.len() + row.during.len()).sum::<usize>();
+        let Self { forest, sources, overview } = self;
+        let parts = Parts { loaded, history, options, forest, sources, overview };
+        let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
         for _ in 0..ATTEMPTS {

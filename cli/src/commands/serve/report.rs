@@ -70,7 +70,7 @@ impl Report {
                 let mut moments = open()?.until(gone.clone());
                 let (profile, history) = moments.history().map_err(view::failure)?;
                 let whole = moments.show(profile, self.naming.clone());
-                let packer = Packer::new(&whole, &history)?;
+                let packer = Packer::new(&whole, &history, &self.options)?;
                 unknown.insert(Known { whole, history, packer, moments: open()? })
             }
         };

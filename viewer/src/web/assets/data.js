@@ -60,6 +60,9 @@ export class Data {
     this.foldedLabel = columns["label.name"].length;
     this.label = columns["node.place"].map((place) => (place ? labels[place - 1] : this.foldedLabel));
     this.firstChange = starts(columns["row.changes"]);
+    const [sizes, ages] = ["row.sizes", "row.ages"].map((name) => starts(columns[name] ?? new Int32Array(this.rows)));
+    /** Where the entries of each row begin, by kind of class. */
+    this.firstOf = { sized: sizes, aged: ages };
     this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
     // When all programs have ended, what the recording still did is of no interest.
     this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
@@ -83,14 +86,15 @@ export class Data {
     };
   }
 
-  /** Source file, line and whether it was inlined, of a node. */
+  /** Source file, line, its text where the page has it, and whether it was inlined, of a node. */
   place(node) {
     const place = this.columns["node.place"][node] - 1;
-    if (place < 0) return { file: "", line: 0, inlined: false };
+    if (place < 0) return { file: "", line: 0, text: "", inlined: false };
     const { columns } = this;
     return {
       file: this.text(columns["place.file"][place]),
       line: columns["place.line"][place],
+      text: this.text(columns["place.text"]?.[place] ?? -1),
       inlined: columns["place.inlined"][place] === 1,
     };
   }

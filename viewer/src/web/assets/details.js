@@ -9,6 +9,34 @@ import { TEXT } from "./text.js";
 const MOST_FRAMES = 300;
 const MOST_LINES = 12;
 
+/** What a selection has of every measure. */
+export function numbersOf(page, selection) {
+  const rows = page.metrics.map((metric) => {
+    const cells = ["bytes", "blocks"].map((unit) => {
+      const { value, signed: isSigned } = page.rowsBy(metric, unit);
+      const { total, self } = selection.sum(value);
+      return { text: isSigned ? signed(total, unit) : amount(total, unit), self: self !== 0 ? `${amount(self, unit)} self` : "" };
+    });
+    const isChosen = metric === page.state.metric;
+    return el(
+      "tr",
+      { class: isChosen && "chosen", "data-metric": metric },
+      el("th", { scope: "row", title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name),
+      cells.map(({ text, self }) => el("td", { class: "number", title: self }, text)),
+    );
+  });
+  return el("table", { class: "numbers", "aria-label": "Numbers of the selection" }, el("tbody", {}, rows));
+}
+
+/** A place in the source, as a link where the page knows how to make one. */
+export function placeOf(page, file, line) {
+  const { head } = page.data;
+  const text = `${fileName(file)}${line ? `:${line}` : ""}`;
+  const title = `${mapped(file, head.path_map)}${line ? `:${line}` : ""}`;
+  const address = sourceAddress(head.source_url, head.path_map, file, line);
+  return address ? el("a", { href: address, title, rel: "noreferrer" }, text) : el("span", { class: "quiet", title }, text);
+}
+
 export class Details {
   constructor(page) {
     this.page = page;
@@ -30,30 +58,11 @@ export class Details {
       name !== short && el("p", { class: "full-name" }, name),
       module && el("p", { class: "quiet path" }, module),
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
-      this.numbers(),
+      numbersOf(page, selection),
       this.actions(label),
       this.lines(),
       this.stack(),
     );
-  }
-
-  numbers() {
-    const { page } = this;
-    const rows = page.metrics.map((metric) => {
-      const cells = ["bytes", "blocks"].map((unit) => {
-        const { value, signed: isSigned } = page.rowsBy(metric, unit);
-        const { total, self } = page.selection.sum(value);
-        return { text: isSigned ? signed(total, unit) : amount(total, unit), self: self !== 0 ? `${amount(self, unit)} self` : "" };
-      });
-      const isChosen = metric === page.state.metric;
-      return el(
-        "tr",
-        { class: isChosen && "chosen", "data-metric": metric },
-        el("th", { scope: "row", title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name),
-        cells.map(({ text, self }) => el("td", { class: "number", title: self }, text)),
-      );
-    });
-    return el("table", { class: "numbers", "aria-label": "Numbers of the selection" }, el("tbody", {}, rows));
   }
 
   actions(label) {
@@ -63,6 +72,7 @@ export class Details {
       "div",
       { class: "tools" },
       isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, "Zoom to it"),
+      page.name(label).isFunction && el("button", { id: "function", onclick: () => page.update({ view: "function", function: label }) }, TEXT.function.open),
       el("button", { onclick: () => page.search(page.name(label).name) }, "Find everywhere"),
       el("button", { onclick: () => navigator.clipboard?.writeText(this.text()) }, "Copy stack"),
     );
@@ -86,19 +96,10 @@ export class Details {
     if (all.length < 2) return null;
     const whole = all.reduce((sum, { value }) => sum + Math.abs(value), 0);
     const rows = all.slice(0, MOST_LINES).map(({ file, line, value }) =>
-      el("tr", {}, el("td", { class: "number" }, amount(value, page.state.unit)), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, this.place(file, line))),
+      el("tr", {}, el("td", { class: "number" }, amount(value, page.state.unit)), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
     );
     const more = all.length > MOST_LINES && el("p", { class: "quiet" }, `${count(all.length - MOST_LINES)} more lines`);
     return [el("h3", {}, "Lines"), el("table", { class: "lines" }, el("tbody", {}, rows)), more];
-  }
-
-  /** A place in the source, as a link where the page knows how to make one. */
-  place(file, line) {
-    const { head } = this.page.data;
-    const text = `${fileName(file)}${line ? `:${line}` : ""}`;
-    const title = `${mapped(file, head.path_map)}${line ? `:${line}` : ""}`;
-    const address = sourceAddress(head.source_url, head.path_map, file, line);
-    return address ? el("a", { href: address, title, rel: "noreferrer" }, text) : el("span", { class: "quiet", title }, text);
   }
 
   /** The heaviest stack through the selection, innermost first. */
@@ -120,7 +121,7 @@ export class Details {
     const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
       const { short, name, className } = page.name(label);
       const isSelected = page.selection.tree.label[page.selection.node] === label;
-      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, " inlined"), file && [" ", this.place(file, line)]);
+      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, " inlined"), file && [" ", placeOf(page, file, line)]);
     });
     const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, `${count(frames.length - MOST_FRAMES)} more callers`);
     return [el("h3", {}, page.selection.fine === undefined ? "Heaviest stack" : "Stack"), el("ol", { class: "stack" }, items), more];

@@ -7,6 +7,7 @@ import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
 import { amount, duration, signed } from "./format.js";
 import { boundaryOfPeak } from "./metric.js";
+import { FunctionView } from "./function_view.js";
 import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
@@ -30,10 +31,11 @@ const VIEW_CLASSES = {
   spectrum: SpectrumView,
   threads: ThreadsView,
   marks: MarksView,
+  function: FunctionView,
 };
 
 /** Views that show the measure, and those that can show it inverted. */
-const MEASURED = new Set(["flame", "tree", "treemap", "stacks"]);
+const MEASURED = new Set(["flame", "tree", "treemap", "stacks", "function"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
 class Frame {

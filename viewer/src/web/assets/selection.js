@@ -81,6 +81,23 @@ export class Selection {
     return held;
   }
 
+  /** Its blocks by class, `sized` or `aged`: for each class that has any, its number, bytes and blocks. */
+  classes(kind) {
+    const { data } = this.page;
+    const first = data.firstOf[kind];
+    const [classes, bytes, blocks] = ["class", "bytes", "blocks"].map((part) => data.columns[`${kind}.${part}`]);
+    const sums = new Map();
+    for (const row of this.rows) {
+      for (let entry = first[row]; entry < first[row + 1]; entry++) {
+        const sum = sums.get(classes[entry]) ?? { place: classes[entry], bytes: 0, blocks: 0 };
+        sum.bytes += bytes[entry];
+        sum.blocks += blocks[entry];
+        sums.set(classes[entry], sum);
+      }
+    }
+    return [...sums.values()].sort((a, b) => a.place - b.place);
+  }
+
   /** The page's nodes that it stands for: one for each line that the function was called from. */
   get fines() {
     return this.isTopDown ? this.tree.fines(this.node) : new Int32Array(0);
@@ -97,6 +114,46 @@ export class Selection {
     const { value } = page.measured();
     const best = heaviestOf(this.rows, (row) => value[row]);
     return best === undefined ? undefined : page.data.columns["row.node"][best];
+  }
+}
+
+/** All stacks on which a function stands. */
+export class FunctionSelection extends Selection {
+  constructor(page, label) {
+    super(page, page.tree, 0);
+    this.label = label;
+    const { data } = page;
+    /** By node of the page, the innermost node above it, or itself, that is the function; −1 where it is not on the stack. */
+    this.innermost = new Int32Array(data.nodes).fill(-1);
+    for (let node = 1; node < data.nodes; node++) this.innermost[node] = data.label[node] === label ? node : this.innermost[data.parent[node]];
+  }
+
+  find() {
+    const nodes = this.page.data.columns["row.node"];
+    const found = [];
+    for (let row = 0; row < nodes.length; row++) if (this.innermost[nodes[row]] >= 0) found.push(row);
+    return Int32Array.from(found);
+  }
+
+  ownRows() {
+    const { data } = this.page;
+    const nodes = data.columns["row.node"];
+    return this.rows.filter((row) => data.label[nodes[row]] === this.label);
+  }
+
+  /** What each of its lines has of a measure, the most first. A stack counts for the innermost line. */
+  lines(values) {
+    const { data } = this.page;
+    const nodes = data.columns["row.node"];
+    const lines = new Map();
+    for (const row of this.rows) {
+      if (values[row] === 0) continue;
+      const { file, line, text } = data.place(this.innermost[nodes[row]]);
+      const key = `${file}\n${line}`;
+      if (!lines.has(key)) lines.set(key, { file, line, text, value: 0 });
+      lines.get(key).value += values[row];
+    }
+    return [...lines.values()].filter(({ value }) => value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   }
 }
 

@@ -1,6 +1,6 @@
 // What the reader looks at, as the fragment of the page's address: it can be kept and sent.
 
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "function"];
 const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during"], unit: ["bytes", "blocks"] };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
@@ -11,7 +11,7 @@ export function fromFragment(fragment, first, slices) {
   for (const [field, values] of Object.entries(FIELDS)) {
     if (values.includes(said.get(field))) state[field] = said.get(field);
   }
-  for (const field of ["a", "b", "mark", "focus"]) {
+  for (const field of ["a", "b", "mark", "function", "focus"]) {
     if (/^\d{1,9}$/.test(said.get(field) ?? "")) state[field] = Number(said.get(field));
   }
   state.a = Math.min(state.a, slices);
@@ -34,7 +34,7 @@ export function rangeOf(fragment) {
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "mark", "focus", "query", "theme", "from", "to"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

@@ -10,6 +10,7 @@ export const TEXT = {
     spectrum: "Sizes and lifetimes",
     threads: "Threads",
     marks: "Marks",
+    function: "Function",
   },
   metrics: {
     live: { name: "Live at B", help: "held at cursor B" },
@@ -23,6 +24,17 @@ export const TEXT = {
   units: { bytes: "Bytes", blocks: "Blocks" },
   folded: "[smaller ones]",
   foldedHelp: "What weighs too little to be in this page, with its sum. The capture has all of it.",
+  function: {
+    open: "Lines, sizes, lifetimes",
+    none: "Select a function, in the flame graph for example, and choose “Lines, sizes, lifetimes”.",
+    lines: "Lines",
+    sizes: "Sizes",
+    lifetimes: "Lifetimes",
+    columns: ["", "allocations", "share", "bytes", ""],
+    whole: "All of the capture.",
+    unknown: "not known",
+    nothing: "Nothing of this.",
+  },
   marks: {
     columns: { times: "times", shortest: "shortest", mean: "mean", longest: "longest", bytes: "allocated", blocks: "blocks", name: "mark" },
     none: "No program set a mark.",
@@ -33,7 +45,7 @@ export const TEXT = {
   },
   unreadable: "This page cannot show its data: ",
   help: [
-    ["1 … 8", "choose a view"],
+    ["1 … 9", "choose a view"],
     ["/", "search functions"],
     ["i", "from the allocating functions outwards, and back"],
     ["m, Shift+m", "next measure, and the one before"],
