@@ -11,7 +11,7 @@ const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "function"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "map", "function"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** Source lines that were compared with their files. */
@@ -38,7 +38,8 @@ async function lookAtOverview() {
 
 async function lookAtEveryView() {
   for (const [index, view] of VIEWS.entries()) {
-    await browser.key(String(index + 1));
+    if (index < 9) await browser.key(String(index + 1));
+    else await browser.press(`#tab-${view}`);
     assert.equal(await browser.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.view"), view);
     for (const metric of ["flame", "tree", "treemap", "stacks"].includes(view) ? METRICS : ["peak"]) {
       await browser.evaluate(`(() => { const select = document.querySelector("#metric"); select.value = ${JSON.stringify(metric)}; select.dispatchEvent(new Event("change")); })()`);
@@ -141,6 +142,26 @@ async function lookAtAFunction() {
   });
 }
 
+async function lookAtTheMap() {
+  await browser.press("#tab-map");
+  assert.ok((await isDrawn("canvas.map")) > 1, "the map is drawn");
+  await browser.press(".map-view [data-by=stacks]");
+  assert.equal(await browser.evaluate("document.querySelector('.map-view [aria-pressed=true]').dataset.by"), "stacks");
+  await browser.evaluate("document.querySelector('.map-view summary').click()");
+  await browser.settled();
+  const rows = await browser.evaluate("[...document.querySelectorAll('.map-view table tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))");
+  // Every byte of the peak lies on a cell; the table has the first ones.
+  assert.ok((await text(".map-view > p")).includes(`${bytes(totals.peak_bytes)} in`), await text(".map-view > p"));
+  if (rows.length < 1000) assert.equal(rows.reduce((sum, [, , held]) => sum + Number(held.replaceAll(",", "")), 0), totals.peak_bytes);
+  assert.ok(rows.every(([address, , held, stacks, largest]) => /^0x[0-9a-f]+$/.test(address) && held !== "0" && stacks !== "0" && largest !== ""));
+  const { x, y } = await box("canvas.map");
+  await browser.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: x + 8, y: y + 5 });
+  await browser.settled();
+  const said = await text(".map-holder .tip");
+  const [address, , held, stacks, largest] = rows[0];
+  for (const part of [address, bytes(Number(held.replaceAll(",", ""))), `${stacks} different stacks`, largest.split("; ")[0]]) assert.ok(said.includes(part), `${part} in ${said}`);
+}
+
 async function chooseAMark() {
   await browser.press("#tab-marks");
   const marks = expected.info.mark_names;
@@ -188,6 +209,7 @@ try {
     await lookAtTheTree();
     await lookAtTheFlameGraph();
     await lookAtAFunction();
+    await lookAtTheMap();
     await searchForAFunction();
     if (Object.keys(expected.during).length) await chooseAMark();
     await moveTheCursors();

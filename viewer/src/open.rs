@@ -4,6 +4,7 @@ use crate::analysis::{History, Names};
 use crate::export::Events;
 use crate::format::duration;
 use crate::json;
+use crate::lives::MapTable;
 use crate::loaded::{Loaded, Source};
 use crate::moments::Moments;
 use crate::options::DumpOptions;
@@ -70,10 +71,11 @@ pub fn open(path: &Path, naming: Naming) -> Result<Loaded, Error> {
 ///
 /// # Errors
 /// Those of [`open`].
-pub fn open_with_history(path: &Path, naming: Naming) -> Result<(Loaded, History), Error> {
+pub fn open_with_history(path: &Path, naming: Naming) -> Result<(Loaded, History, Option<MapTable>), Error> {
     let mut moments = Moments::open(path)?;
     let (profile, history) = moments.history()?;
-    Ok((moments.show(profile, naming), history))
+    let map = moments.map_at_peak(&profile, crate::web::MOST_CELLS)?;
+    Ok((moments.show(profile, naming), history, map))
 }
 
 /// Writes every event of a capture as a line of text.

@@ -66,9 +66,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !is_stdout {
         output::check(&path, arguments.force)?;
     }
-    let (loaded, history) = arguments.capture.open_with_history()?;
+    let (loaded, history, map) = arguments.capture.open_with_history()?;
     let options = PageOptions { with_source: arguments.with_source, ..arguments.links.options() };
-    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, &options);
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map.as_ref(), &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::analysis::History;
 use viewer::format::counted;
+use viewer::lives::MapTable;
 use viewer::query::{Lens, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style};
@@ -73,10 +74,10 @@ impl Capture {
     }
 
     /// Reads and counts it, with how the heap came to be what it was.
-    pub(super) fn open_with_history(&self) -> Result<(Loaded, History), Failure> {
+    pub(super) fn open_with_history(&self) -> Result<(Loaded, History, Option<MapTable>), Failure> {
         debug!("reading {}", self.file.display());
-        let (loaded, history) = viewer::open_with_history(&self.file, self.naming()).map_err(failure)?;
-        Ok((self.told(loaded), history))
+        let (loaded, history, map) = viewer::open_with_history(&self.file, self.naming()).map_err(failure)?;
+        Ok((self.told(loaded), history, map))
     }
 
     /// Says which names were looked up, and shortens names if the user wants that.

@@ -6,6 +6,7 @@
 //!
 //! Memory is bounded by live blocks and by what is different: stacks, threads, classes.
 
+mod address_map;
 mod age;
 mod history;
 mod lifetimes;
@@ -17,6 +18,7 @@ mod sizes;
 mod temporary;
 mod threads;
 
+pub use address_map::{AddressMap, MapCell, MapTable};
 pub use age::Age;
 pub use history::{Entry, History, Turn};
 pub use lifetimes::{Cell, LifeRow, LifeTable, Lifetimes};

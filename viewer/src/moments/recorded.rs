@@ -2,7 +2,8 @@
 
 use super::Moments;
 use super::pass::Pass;
-use crate::analysis::{Detail, History, Load, Profile, Recorder, Span};
+use crate::analysis::{Detail, History, Instant, Load, Profile, Recorder, Span};
+use crate::lives::{AddressMap, MapTable};
 use crate::open::Error;
 
 impl Moments {
@@ -18,6 +19,26 @@ impl Moments {
         self.note_damage(read)?;
         self.add_samples(&mut profile, Span::Whole, None)?;
         Ok((profile, recorder.finish()))
+    }
+
+    /// Where the blocks lay that were held at the peak of a profile of the whole, in at most so many cells; none where single
+    /// blocks are not known.
+    ///
+    /// # Errors
+    /// Those of the file.
+    // Cost: a pass over the events up to there.
+    pub fn map_at_peak(&mut self, whole: &Profile, most: usize) -> Result<Option<MapTable>, Error> {
+        let metadata = &self.reader.tables().metadata;
+        if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
+            return Ok(None);
+        }
+        let peak = Instant { position: whole.peak.position, time: whole.peak.time };
+        let load = Load::watched(self.reader.tables(), AddressMap::default());
+        let mut pass = Pass::new(load, None);
+        let read = self.run(&mut pass, 0, Span::At(peak));
+        let (_, map) = self.end_pass(pass, Span::At(peak));
+        self.note_damage(read)?;
+        Ok(Some(map.finish(most)))
     }
 
     /// The same history, as fine as it can be between two times, in nanoseconds since the recording began, and in one piece

@@ -28,9 +28,10 @@ mod page;
 mod script;
 mod texts;
 
-pub use page::{MOST_BYTES, Packer};
+pub use page::{MOST_BYTES, MOST_CELLS, Packer};
 
 use crate::analysis::History;
+use crate::lives::MapTable;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -58,7 +59,8 @@ pub fn page(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
+    map: Option<&MapTable>,
     options: &PageOptions,
 ) -> io::Result<()> {
-    page::write(out, loaded, history, options)
+    page::write(out, loaded, history, map, options)
 }

@@ -7,6 +7,7 @@ use super::forest::{Forest, Row};
 use super::overview::overview;
 use super::script::script;
 use crate::analysis::History;
+use crate::lives::MapTable;
 use crate::loaded::Loaded;
 use crate::sources::Sources;
 use base64::Engine;
@@ -21,6 +22,9 @@ use std::io::{self, Write};
 /// The most bytes that a page has.
 pub const MOST_BYTES: usize = 10_000_000;
 
+/// Cells of the map of memory that a page shows.
+pub const MOST_CELLS: usize = 4096;
+
 /// What a page begins with. Stacks that weigh less than the 200,000th are not seen in any picture of it.
 const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
 
@@ -34,14 +38,15 @@ pub(super) fn write(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
+    map: Option<&MapTable>,
     options: &PageOptions,
 ) -> io::Result<()> {
     let script = script();
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
-    let encoded =
-        STANDARD.encode(Packer::new(loaded, history, options)?.pack(loaded, history, options, size)?);
+    let encoded = STANDARD
+        .encode(Packer::new(loaded, history, map.cloned(), options)?.pack(loaded, history, options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), &encoded)
 }
 
@@ -86,6 +91,7 @@ pub(super) struct Size {
 pub struct Packer {
     forest: Forest,
     sources: RefCell<Sources>,
+    map: Option<MapTable>,
     /// The document of `info --json`, and how many rows of its lists were left out.
     overview: (Value, usize),
 }
@@ -95,9 +101,14 @@ impl Packer {
     ///
     /// # Errors
     /// None that a capture could cause.
-    pub fn new(loaded: &Loaded, history: &History, options: &PageOptions) -> io::Result<Self> {
+    pub fn new(
+        loaded: &Loaded,
+        history: &History,
+        map: Option<MapTable>,
+        options: &PageOptions,
+    ) -> io::Result<Self> {
         let sources = RefCell::new(Sources::new(options.path_map.clone()));
-        Ok(Self { forest: Forest::new(loaded, history), sources, overview: overview(loaded)? })
+        Ok(Self { forest: Forest::new(loaded, history), sources, map, overview: overview(loaded)? })
     }
 
     /// The data of a history, for a server that is near: quickly made.
@@ -121,8 +132,8 @@ impl Packer {
         size: Size,
     ) -> io::Result<Vec<u8>> {
         self.forest.take_changes(history);
-        let Self { forest, sources, overview } = self;
-        let parts = Parts { loaded, history, options, forest, sources, overview };
+        let Self { forest, sources, map, overview } = self;
+        let parts = Parts { loaded, history, options, forest, sources, map: map.as_ref(), overview };
         let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 30] = [
+const MODULES: [(&str, &str); 31] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -38,6 +38,7 @@ const MODULES: [(&str, &str); 30] = [
     ("threads_view", include_str!("assets/threads_view.js")),
     ("marks_view", include_str!("assets/marks_view.js")),
     ("details", include_str!("assets/details.js")),
+    ("map_view", include_str!("assets/map_view.js")),
     ("function_view", include_str!("assets/function_view.js")),
     ("main", include_str!("assets/main.js")),
 ];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use viewer::analysis::History;
-use viewer::web::{Packer, PageOptions};
+use viewer::web::{self, Packer, PageOptions};
 use viewer::{Loaded, Moments, Naming};
 
 /// A range of time in nanoseconds since the recording began.
@@ -69,8 +69,9 @@ impl Report {
                 let open = || view::moments(&self.file, self.no_cache);
                 let mut moments = open()?.until(gone.clone());
                 let (profile, history) = moments.history().map_err(view::failure)?;
+                let map = moments.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
                 let whole = moments.show(profile, self.naming.clone());
-                let packer = Packer::new(&whole, &history, &self.options)?;
+                let packer = Packer::new(&whole, &history, map, &self.options)?;
                 unknown.insert(Known { whole, history, packer, moments: open()? })
             }
         };

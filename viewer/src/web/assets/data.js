@@ -31,8 +31,11 @@ export function readData(bytes) {
   const columns = {};
   let start = 4 + headLength;
   for (const { name, count, size, rising } of head.columns) {
-    const array = WIDE.test(name) ? new Float64Array(count) : new Int32Array(count);
-    columns[name] = column(bytes, start, count, array, rising);
+    const begin = start;
+    // Read when somebody looks at it first: a page that is opened needs a few.
+    const read = () => column(bytes, begin, count, WIDE.test(name) ? new Float64Array(count) : new Int32Array(count), rising);
+    let known;
+    Object.defineProperty(columns, name, { enumerable: true, get: () => (known ??= read()) });
     start += size;
   }
   return new Data(head, columns);

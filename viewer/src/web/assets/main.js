@@ -8,6 +8,7 @@ import { FlameView } from "./flame_view.js";
 import { amount, duration, signed } from "./format.js";
 import { boundaryOfPeak } from "./metric.js";
 import { FunctionView } from "./function_view.js";
+import { MapView } from "./map_view.js";
 import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
@@ -31,6 +32,7 @@ const VIEW_CLASSES = {
   spectrum: SpectrumView,
   threads: ThreadsView,
   marks: MarksView,
+  map: MapView,
   function: FunctionView,
 };
 

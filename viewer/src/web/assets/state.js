@@ -1,6 +1,6 @@
 // What the reader looks at, as the fragment of the page's address: it can be kept and sent.
 
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "function"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "map", "function"];
 const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during"], unit: ["bytes", "blocks"] };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */

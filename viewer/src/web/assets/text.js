@@ -10,6 +10,7 @@ export const TEXT = {
     spectrum: "Sizes and lifetimes",
     threads: "Threads",
     marks: "Marks",
+    map: "Memory map",
     function: "Function",
   },
   metrics: {
@@ -34,6 +35,19 @@ export const TEXT = {
     whole: "All of the capture.",
     unknown: "not known",
     nothing: "Nothing of this.",
+  },
+  map: {
+    colour: "Colour by",
+    held: "By live bytes",
+    stacks: "By different stacks",
+    cells: "cells of",
+    full: "full, at the peak",
+    different: "different stacks",
+    more: "more stacks",
+    moreCells: "more cells",
+    empty: "Nothing was held at the peak.",
+    unknown: "Not known: of a sampled or aggregated recording nobody knows where all blocks lie.",
+    columns: ["address", "pid", "live, bytes", "stacks", "largest"],
   },
   marks: {
     columns: { times: "times", shortest: "shortest", mean: "mean", longest: "longest", bytes: "allocated", blocks: "blocks", name: "mark" },

@@ -6,16 +6,19 @@
 //!
 //! The head has the document of `info --json`, all texts, and the table of the columns. `assets/data.js` reads it.
 
+mod lists;
+
 use super::PageOptions;
 use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::texts::Texts;
-use crate::analysis::{Amount, Flow, History, Kind, LabelId, MarkName, processor_time, resident};
-use crate::lives::{Age, SizeClass};
+use crate::analysis::{Amount, Flow, History, Kind, LabelId, processor_time, resident};
+use crate::lives::{Age, MapTable, SizeClass};
 use crate::loaded::Loaded;
 use crate::sources::Sources;
-use capture::{CounterKind, Pseudo, ThreadId};
+use capture::{CounterKind, Pseudo};
+use lists::{MarkFields, RegionFields, ThreadFields};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -25,17 +28,8 @@ use std::io;
 /// Version of the data: the scripts are in the same file, so nobody else needs to read it.
 const VERSION: u32 = 1;
 
-/// Marks that a page shows, the first ones: more would be a grey area.
-const MOST_MARKS: usize = 2000;
-
-/// Regions between marks that a page shows, the first ones of all names.
-const MOST_REGIONS: usize = 4000;
-
 /// Bytes of a source line that a page shows.
 const MOST_OF_A_LINE: usize = 200;
-
-/// Pairs of threads that a page shows.
-const MOST_CROSSINGS: usize = 2000;
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -50,6 +44,7 @@ struct Head<'a> {
     threads: Vec<ThreadFields>,
     marks: Vec<MarkFields>,
     regions: Vec<RegionFields>,
+    cell_bytes: Option<u64>,
     sizes: Vec<String>,
     ages: Vec<String>,
     columns: &'a [Column],
@@ -64,32 +59,6 @@ struct FoldedFields {
     leaked_bytes: i64,
 }
 
-#[derive(Serialize)]
-struct ThreadFields {
-    tid: u32,
-    pid: u32,
-    name: u32,
-}
-
-/// A moment that a program named.
-#[derive(Serialize)]
-struct MarkFields {
-    name: u32,
-    kind: &'static str,
-    time_ns: u64,
-    tid: u32,
-}
-
-/// The regions of a name, of which the statistic is in the document of `info`.
-#[derive(Serialize)]
-struct RegionFields {
-    name: u32,
-    /// By its number, what rows have allocated in it; none where they do not tell.
-    number: Option<u32>,
-    /// From and to, in nanoseconds.
-    times_ns: Vec<(u64, u64)>,
-}
-
 /// What every attempt to make the data begins with.
 pub(super) struct Parts<'a> {
     pub(super) loaded: &'a Loaded,
@@ -97,6 +66,7 @@ pub(super) struct Parts<'a> {
     pub(super) options: &'a PageOptions,
     pub(super) forest: &'a Forest,
     pub(super) sources: &'a RefCell<Sources>,
+    pub(super) map: Option<&'a MapTable>,
     /// The document of `info --json`, and how many rows of its lists were left out.
     pub(super) overview: &'a (Value, usize),
 }
@@ -109,6 +79,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
     writer.slices();
     writer.spectrum();
     let threads = writer.crossings();
+    writer.map();
     let marks = writer.marks();
     let regions = writer.regions();
     let Writer { texts, columns, .. } = writer;
@@ -130,6 +101,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
         threads,
         marks,
         regions,
+        cell_bytes: parts.map.map(|map| map.cell_bytes),
         sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
         ages: parts.forest.ages.iter().map(Age::to_string).collect(),
         columns: &columns.table,
@@ -295,84 +267,6 @@ impl Writer<'_> {
             columns.rising(name, resident(&loaded.counters, kind, processes, ends.iter().copied()));
         }
         columns.rising("slice.processor.end", processor_time(&loaded.counters, &ends));
-    }
-
-    fn marks(&mut self) -> Vec<MarkFields> {
-        let texts = &mut self.texts;
-        let marks = self.parts.loaded.marks().take(MOST_MARKS).map(|row| MarkFields {
-            name: texts.number(row.name),
-            kind: row.mark.kind.name(),
-            time_ns: row.mark.time,
-            tid: row.thread.map_or(0, |thread| thread.tid),
-        });
-        marks.collect()
-    }
-
-    /// In the order of the names in the document of `info`.
-    fn regions(&mut self) -> Vec<RegionFields> {
-        let (texts, loaded) = (&mut self.texts, self.parts.loaded);
-        let mut room = MOST_REGIONS;
-        let names = loaded.marks_by_name();
-        let row = |row: &MarkName| {
-            let times_ns: Vec<(u64, u64)> =
-                row.regions.iter().take(room).map(|region| (region.from, region.to)).collect();
-            room -= times_ns.len();
-            let number = self.parts.forest.regions.iter().position(|name| *name == row.name);
-            RegionFields {
-                name: texts.number(loaded.tables.string(row.name)),
-                number: number.and_then(|number| u32::try_from(number).ok()),
-                times_ns,
-            }
-        };
-        names.iter().take(MOST_MARKS).map(row).collect()
-    }
-
-    fn spectrum(&mut self) {
-        let spectrum = &self.parts.history.spectrum;
-        let columns = &mut self.columns;
-        columns.numbers("size.allocated.bytes", spectrum.sizes.iter().map(|class| class.allocated.bytes));
-        columns.numbers("size.allocated.blocks", spectrum.sizes.iter().map(|class| class.allocated.blocks));
-        columns.numbers("size.temporary.blocks", spectrum.sizes.iter().map(|class| class.temporary.blocks));
-        columns.numbers("size.left.bytes", spectrum.sizes.iter().map(|class| class.left.bytes));
-        columns.numbers("size.left.blocks", spectrum.sizes.iter().map(|class| class.left.blocks));
-        columns.numbers("life.bytes", spectrum.lives.iter().map(|amount| amount.bytes));
-        columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
-    }
-
-    /// Pairs of threads, and the threads that they name. Pairs beyond the limit are one pair of nobody.
-    fn crossings(&mut self) -> Vec<ThreadFields> {
-        let tables = &self.parts.loaded.tables;
-        let mut threads: Vec<ThreadFields> = Vec::new();
-        let mut known: HashMap<ThreadId, i64> = HashMap::new();
-        let mut pairs: Vec<(i64, i64, Amount)> = Vec::new();
-        let mut rest = Amount::ZERO;
-        for crossing in &self.parts.history.crossings {
-            let Some((from, to)) = crossing.threads.filter(|_| pairs.len() < MOST_CROSSINGS) else {
-                rest += crossing.freed;
-                continue;
-            };
-            let mut number = |id: ThreadId| {
-                *known.entry(id).or_insert_with(|| {
-                    let row = tables.threads.get(id.index());
-                    let process = row.and_then(|row| tables.processes.get(row.process.index()));
-                    threads.push(ThreadFields {
-                        tid: row.map_or(0, |row| row.tid),
-                        pid: process.map_or(0, |process| process.pid),
-                        name: self.texts.number(row.map_or("", |row| &row.name)),
-                    });
-                    threads.len() as i64 - 1
-                })
-            };
-            pairs.push((number(from), number(to), crossing.freed));
-        }
-        if !rest.is_zero() {
-            pairs.push((-1, -1, rest));
-        }
-        self.columns.numbers("crossing.from", pairs.iter().map(|pair| pair.0));
-        self.columns.numbers("crossing.to", pairs.iter().map(|pair| pair.1));
-        self.columns.numbers("crossing.bytes", pairs.iter().map(|pair| pair.2.bytes));
-        self.columns.numbers("crossing.blocks", pairs.iter().map(|pair| pair.2.blocks));
-        threads
     }
 }
 

@@ -1,0 +1,212 @@
+//! Where blocks lie: memory cut into cells, each with what of it is held, and by how many different stacks.
+//!
+//! ```text
+//!  memory   |■■ ■  ■■|■       |········|■■■■■■■■|■■■■    |        cells without a block are left out
+//!  held      60 %     10 %              100 %    50 %
+//!  stacks    3        1                 1        1
+//! ```
+
+use super::pages::PAGE;
+use crate::analysis::{Birth, Death, End, Left, Life, Watch};
+use capture::{Ended, NodeId, ProcessId};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Stacks that are named for each cell, those that hold most of it.
+const NAMED: usize = 3;
+
+/// Observes a pass for the blocks that live at its end. Keeps an entry for each of them.
+#[derive(Debug, Default)]
+pub struct AddressMap {
+    rows: HashMap<(ProcessId, NodeId), u32>,
+    stacks: Vec<NodeId>,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Block {
+    process: ProcessId,
+    first: u64,
+    last: u64,
+    row: u32,
+}
+
+/// Memory in cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapTable {
+    /// Bytes of each: whole pages.
+    pub cell_bytes: u64,
+    /// Those with a block on them, by process and address.
+    pub cells: Vec<MapCell>,
+}
+
+/// A piece of memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapCell {
+    /// Whose.
+    pub process: ProcessId,
+    /// Its first address.
+    pub address: u64,
+    /// Bytes of blocks on it.
+    pub held: u64,
+    /// Different stacks that allocated them.
+    pub stacks: u32,
+    /// Those that hold most of it, with how much.
+    pub largest: Vec<(NodeId, u64)>,
+}
+
+impl AddressMap {
+    /// The cells: as small as they can be if there are to be at most so many of them.
+    pub fn finish(mut self, most: usize) -> MapTable {
+        self.blocks.sort_unstable();
+        let mut cell_bytes = PAGE;
+        while count(&self.blocks, cell_bytes) > most as u64 && cell_bytes < 1 << 47 {
+            cell_bytes *= 2;
+        }
+        let mut cells: Vec<MapCell> = Vec::new();
+        // What each stack holds of the open cell.
+        let mut held: HashMap<u32, u64> = HashMap::new();
+        for block in &self.blocks {
+            for number in block.first / cell_bytes..=block.last / cell_bytes {
+                let address = number * cell_bytes;
+                let is_open =
+                    cells.last().is_some_and(|cell| (cell.process, cell.address) == (block.process, address));
+                if !is_open {
+                    self.close(cells.last_mut(), &mut held);
+                    let (held, stacks, largest) = Default::default();
+                    cells.push(MapCell { process: block.process, address, held, stacks, largest });
+                }
+                let end = block.last.min(address + (cell_bytes - 1));
+                *held.entry(block.row).or_default() += end - block.first.max(address) + 1;
+            }
+        }
+        self.close(cells.last_mut(), &mut held);
+        MapTable { cell_bytes, cells }
+    }
+
+    /// Sums up what stacks hold of a cell.
+    fn close(&self, cell: Option<&mut MapCell>, held: &mut HashMap<u32, u64>) {
+        let mut rows: Vec<(u32, u64)> = held.drain().collect();
+        let Some(cell) = cell else { return };
+        cell.held = rows.iter().map(|(_, bytes)| bytes).sum();
+        cell.stacks = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        rows.sort_unstable_by_key(|&(row, bytes)| (Reverse(bytes), row));
+        cell.largest =
+            rows.iter().take(NAMED).map(|&(row, bytes)| (self.stacks[row as usize], bytes)).collect();
+    }
+}
+
+/// How many cells of a size have a block on them.
+fn count(blocks: &[Block], cell_bytes: u64) -> u64 {
+    let mut last: Option<(ProcessId, u64)> = None;
+    blocks.iter().fold(0, |sum, block| {
+        let (from, to) = (block.first / cell_bytes, block.last / cell_bytes);
+        let known = last.filter(|(process, _)| *process == block.process).map_or(0, |(_, last)| last + 1);
+        last = Some((block.process, to.max(known.saturating_sub(1))));
+        sum + (to + 1).saturating_sub(from.max(known))
+    })
+}
+
+impl Watch for AddressMap {
+    type Kept = ();
+
+    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
+
+    fn died(&mut self, life: &Life<()>, death: &Death) {
+        // Blocks of processes that had ended before lie nowhere any more.
+        let End::Left { left: Left::Leaked | Left::Uncertain, ended: Ended::Running, .. } = death.end else {
+            return;
+        };
+        if life.size == 0 {
+            return;
+        }
+        let next = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
+        let row = *self.rows.entry((life.process, life.node)).or_insert(next);
+        if row == next {
+            self.stacks.push(life.node);
+        }
+        let last = life.address.saturating_add(life.size - 1);
+        self.blocks.push(Block { process: life.process, first: life.address, last, row });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn map(blocks: &[(u32, u64, u64, u32)]) -> AddressMap {
+        let mut map = AddressMap { stacks: (0..8).map(NodeId).collect(), ..AddressMap::default() };
+        map.blocks = blocks
+            .iter()
+            .map(|&(process, first, size, row)| Block {
+                process: ProcessId(process),
+                first,
+                last: first + size - 1,
+                row,
+            })
+            .collect();
+        map
+    }
+
+    /// Check the drawing: what each cell holds, by whom, and that those without a block are left out.
+    #[test]
+    fn cells_are_as_drawn() {
+        let table =
+            map(&[(0, 0, 100, 1), (0, 50 * 4096, 4096, 2), (0, 4000, 200, 3), (0, 4050, 10, 1)]).finish(100);
+        let cells: Vec<_> = table
+            .cells
+            .iter()
+            .map(|cell| (cell.address, cell.held, cell.stacks, cell.largest.clone()))
+            .collect();
+        let node = NodeId;
+        assert_eq!(table.cell_bytes, PAGE);
+        assert_eq!(
+            cells,
+            [
+                (0, 100 + 96 + 10, 2, vec![(node(1), 110), (node(3), 96)]),
+                (4096, 104, 1, vec![(node(3), 104)]),
+                (50 * 4096, 4096, 1, vec![(node(2), 4096)]),
+            ]
+        );
+    }
+
+    /// Check that huge blocks far apart have few cells, and take no time or memory beyond those.
+    #[test]
+    fn huge_blocks_have_few_cells() {
+        let table = map(&[(0, 0, 1 << 46, 1), (1, 1 << 46, 1 << 40, 2)]).finish(64);
+        assert!(table.cells.len() <= 64, "{}", table.cells.len());
+        assert_eq!(table.cells.iter().map(|cell| cell.held).sum::<u64>(), (1 << 46) + (1 << 40));
+        assert_eq!(AddressMap::default().finish(64).cells, []);
+    }
+
+    proptest! {
+        /// Check that cells keep every byte of blocks that lie apart, and are as many as were allowed.
+        #[test]
+        fn cells_keep_every_byte(
+            steps in prop::collection::vec((0..2_u32, 1..40_000_u64, 1..30_000_u64, 0..8_u32), 0..60),
+            most in 2..50_usize,
+        ) {
+            let mut at = [0_u64; 2];
+            let blocks: Vec<_> = steps.iter().map(|&(process, gap, size, row)| {
+                let first = at[process as usize] + gap;
+                at[process as usize] = first + size;
+                (process, first, size, row)
+            }).collect();
+            let table = map(&blocks).finish(most);
+            prop_assert!(table.cells.len() <= most);
+            let mut held: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+            for &(process, first, size, _) in &blocks {
+                for byte in (first..first + size).step_by(1) {
+                    *held.entry((process, byte / table.cell_bytes * table.cell_bytes)).or_default() += 1;
+                }
+            }
+            let found: Vec<_> = table.cells.iter().map(|cell| ((cell.process.0, cell.address), cell.held)).collect();
+            prop_assert_eq!(found, held.into_iter().collect::<Vec<_>>());
+            for cell in &table.cells {
+                prop_assert!(cell.stacks > 0 && cell.held <= table.cell_bytes);
+            }
+        }
+    }
+}
