@@ -92,6 +92,8 @@ fn views_take_a_terminal_and_give_it_back() {
     let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
     terminal.shows("allocations");
     terminal.shows("1Info 2Functions");
+    let title = terminal.tmux(&["display-message", "-p", "#{pane_title}"]);
+    assert_eq!(title.trim(), format!("{} - sysprof-memprof", file(&capture)));
     terminal.press("3");
     terminal.shows("[Everything]");
     terminal.shows("main");

@@ -28,6 +28,10 @@ const isDrawn = (selector) =>
   })()`);
 
 async function lookAtOverview() {
+  // The title says which capture, and when it was recorded.
+  const { file, started_unix_ns: started } = expected.info;
+  const date = started > 0 ? `, ${new Date(started / 1e6).toISOString().replace("T", " ").slice(0, 16)}` : "";
+  assert.equal(await browser.evaluate("document.title"), file.slice(file.lastIndexOf("/") + 1) + date);
   const facts = await browser.evaluate("Object.fromEntries([...document.querySelectorAll('.fact')].map((fact) => [fact.dataset.fact, fact.textContent]))");
   for (const part of [bytes(totals.peak_bytes), counted(totals.peak_blocks, "block")]) assert.ok(facts.peak.includes(part), facts.peak);
   for (const part of [bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block")]) assert.ok(facts.leaked.includes(part), facts.leaked);

@@ -64,6 +64,12 @@ pub(crate) struct Memo {
 }
 
 impl Forest<'_> {
+    /// Nodes whose children were looked at: what walks have cost.
+    #[cfg(test)]
+    pub(crate) fn looked_at(&self) -> usize {
+        self.memo.children.borrow().len()
+    }
+
     /// The children of a node in order.
     pub(crate) fn children(&self, id: u32) -> Rc<[u32]> {
         if let Some(children) = self.memo.children.borrow().get(&id) {

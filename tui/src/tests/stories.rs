@@ -76,6 +76,46 @@ fn open_rows_stay_open() {
     assert!(open(&user) < all, "an open row is closed");
 }
 
+/// Check that opening all rows of a large tree, closing them, sorting and turning to a function look at no more nodes than a
+/// screen has rows, and their callers: so they take no longer in a tree of millions.
+#[test]
+fn large_trees_cost_their_screen() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let main = made.stack("main");
+    let frames: Vec<_> =
+        (0..30).map(|name| made.frame(Some("/bin/app"), &[format!("f{name}").as_str()])).collect();
+    // 30 functions that call 30 each, which call 10 each.
+    for &first in &frames {
+        let first = made.node(main, first);
+        for &second in &frames {
+            let second = made.node(first, second);
+            for &third in &frames[..10] {
+                let stack = made.node(second, third);
+                made.alloc(thread, 0x1000 + 16 * u64::from(stack.0), 8, stack);
+            }
+        }
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let mut user = User::new(&made, 100, 30);
+    user.press("3");
+    let (_, tree) = user.model.pane().shown().unwrap();
+    assert!(tree.len() > 9_900);
+    let rows = 26;
+    for (keys, most) in
+        [("o", 4 * rows), ("<PgDn>", 8 * rows), ("s", 4 * rows), ("c", 4 * rows), ("o<Down><Down>", 4 * rows)]
+    {
+        user.press(keys);
+        user.screen();
+        let looked_at = user.model.pane().forest().unwrap().looked_at();
+        assert!(looked_at <= most, "{keys}: {looked_at} nodes for {rows} rows");
+    }
+    assert!(user.screen().contains("f0"), "{}", user.screen());
+    user.press("2<Down><Down><Tab><Tab>");
+    let below = user.model.functions.below.forest().unwrap().looked_at();
+    assert!(below <= 4 * rows, "{below} nodes below a function");
+}
+
 /// Check that searching on goes through all that have the name, in the order of rows, and begins anew after the last.
 #[test]
 fn searching_goes_round() {
