@@ -7,6 +7,8 @@ import { constants, deflateRawSync } from "node:zlib";
 
 const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}.js`).href);
 const { readData } = await load("data");
+const { boxColour, processColour } = await load("colour");
+const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
 const { inflate } = await load("inflate");
@@ -350,4 +352,15 @@ test("of many wishes one is loaded at a time, and the last is shown", async () =
     assert.ok(counts.begun <= last && shown.length < last, `${counts.begun} ${shown.length}`);
     assert.equal(shown.at(-1), last === 105 ? "failed 105" : 100);
   }
+});
+
+test("a process has one colour, in pictures and in lists", () => {
+  const colours = new Set();
+  for (const dark of [false, true]) {
+    for (const name of ["cc1plus", "as", "ld", "python3"]) {
+      assert.equal(boxColour({ kind: PROCESS, name, module: "", noise: false }, dark), processColour(name, dark));
+      colours.add(processColour(name, dark));
+    }
+  }
+  assert.ok(colours.size > 4, "programs differ");
 });

@@ -22,6 +22,11 @@ function hash(text) {
   return value >>> 0;
 }
 
+/** The colour of a process, by its name: the same in lists and pictures. */
+export function processColour(name, dark) {
+  return `hsl(${HUES[hash(name) % HUES.length]} ${dark ? 30 : 42}% ${dark ? 34 : 76}%)`;
+}
+
 /** The colour of a label's box: one hue for each module, plumbing and what was folded without any. */
 export function boxColour(described, dark) {
   const light = dark ? 27 : 84;
@@ -32,7 +37,7 @@ export function boxColour(described, dark) {
     const step = (hash(name) % 3) * (dark ? 2.5 : -2.5);
     return `hsl(${hue} ${dark ? 34 : 52}% ${light + step}%)`;
   }
-  if (kind === PROCESS) return dark ? "hsl(215 14% 30%)" : "hsl(215 18% 82%)";
+  if (kind === PROCESS) return processColour(name, dark);
   return dark ? "hsl(215 8% 25%)" : "hsl(215 10% 88%)";
 }
 

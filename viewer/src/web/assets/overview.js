@@ -1,5 +1,6 @@
 // The whole capture at a glance.
 
+import { isDark, processColour } from "./colour.js";
 import { el, fill } from "./dom.js";
 import { bytes, count, counted, duration, percent } from "./format.js";
 import { byNode } from "./metric.js";
@@ -139,7 +140,7 @@ function processes({ data }) {
           el(
             "tr",
             {},
-            el("td", { title: process.executable }, process.name),
+            el("td", { title: process.executable }, swatch(process.name), process.name),
             [count(process.pid).replaceAll(",", ""), bytes(process.peak_bytes), bytes(process.bytes_at_capture_peak), bytes(process.leaked_bytes), count(process.allocations)].map((text) => el("td", { class: "number" }, text)),
             el("td", {}, process.exit !== null ? `exit ${process.exit}` : process.signal !== null ? `signal ${process.signal}` : process.ended),
           ),
@@ -148,6 +149,13 @@ function processes({ data }) {
       ),
     ),
   );
+}
+
+/** A square in the colour of a process. */
+export function swatch(name) {
+  const square = el("span", { class: "swatch", "data-process": name, "aria-hidden": "true" });
+  square.style.background = processColour(name, isDark());
+  return square;
 }
 
 function remarks({ data }) {

@@ -10,6 +10,9 @@ import { boundaryNear } from "./metric.js";
 const GUTTER = 76;
 const RIGHT = 12;
 const AXIS = 18;
+/** Heights of tracks: that of the heap, and those beside it. */
+const HIGH = 104;
+const LOW = 30;
 const GRIP = 7;
 
 /** Round numbers that divide a length into a few steps. */
@@ -336,7 +339,7 @@ function tracksOf(data) {
     {
       name: "live",
       kind: "area",
-      height: 104,
+      height: HIGH,
       values: (unit) => withStart(columns[`slice.live.${unit}`]),
       most: (unit) => withStart(columns[`slice.most.${unit}`]),
       highest: (unit) => columns[`slice.most.${unit}`].reduce((a, b) => Math.max(a, b), 0),
@@ -345,7 +348,7 @@ function tracksOf(data) {
     {
       name: "allocations",
       kind: "bars",
-      height: 38,
+      height: LOW,
       values: () => rates,
       highest: () => highestRate,
       write: () => (rate) => `${short(rate)}/s`,
@@ -356,7 +359,7 @@ function tracksOf(data) {
     deepest.some((frames) => frames > 0) && {
       name: "stack depth",
       kind: "bars",
-      height: 38,
+      height: LOW,
       values: () => deepest,
       highest: () => deepest.reduce((a, b) => Math.max(a, b), 0),
       write: () => count,
@@ -365,7 +368,7 @@ function tracksOf(data) {
     busy.length > 0 && {
       name: "processors",
       kind: "bars",
-      height: 38,
+      height: LOW,
       values: () => busy,
       highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
       write: () => (used) => used.toFixed(2),
@@ -378,7 +381,7 @@ function tracksOf(data) {
 function memoryTrack(name, sizes) {
   const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
   const exactly = (slice) => count(sizes[slice]);
-  return { name, kind: "bars", height: 38, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
+  return { name, kind: "bars", height: LOW, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
 }
 
 function short(rate) {

@@ -1,10 +1,11 @@
 // The call tree as a table, of which any number of rows can be open.
 
+import { PROCESS } from "./data.js";
 import { el } from "./dom.js";
 import { amount, natural, percent, signed } from "./format.js";
 import { ordered, opened, visible } from "./rows.js";
 import { VirtualTable } from "./table.js";
-import { bar } from "./overview.js";
+import { bar, swatch } from "./overview.js";
 
 /** Rows that are filled when a tree is seen for the first time. */
 const ROOM = 40;
@@ -124,7 +125,8 @@ export class TreeView {
     indent.style.width = `${level <= 24 ? level * 14 : 336 + Math.min(level - 24, 60) * 3}px`;
     const mark = hasChildren ? (this.openNodes.has(node) ? "▾" : "▸") : "";
     const isMatch = page.matches && page.matches[tree.label[node]];
-    return [indent, el("span", { class: "mark", "aria-hidden": "true" }, mark), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];
+    const isProcess = page.data.describe(tree.label[node]).kind === PROCESS;
+    return [indent, isProcess && swatch(name), el("span", { class: "mark", "aria-hidden": "true" }, mark), el("span", { class: `${className}${isMatch ? " match" : ""}`, title: name }, short)];
   }
 
   hasChildren(node) {
