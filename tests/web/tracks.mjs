@@ -35,7 +35,7 @@ try {
     assert.deepEqual(said.filter((size) => size !== "0"), [1, 2, 3, 4, 5].map((step) => count(each * step)), name);
   }
   // Each of them is drawn: bars of one colour on another.
-  const top = tracks.indexOf("resident") * 30 + 104 - 30;
+  const top = tracks.indexOf("resident") * 32 + 104 - 32;
   assert.ok((await coloursIn(top + 4, 20)) > 1, "the resident track is drawn");
   assert.deepEqual(browser.faults, []);
 } finally {

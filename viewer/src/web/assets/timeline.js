@@ -12,7 +12,7 @@ const RIGHT = 12;
 const AXIS = 18;
 /** Heights of tracks: that of the heap, and those beside it. */
 const HIGH = 104;
-const LOW = 30;
+const LOW = 32;
 const GRIP = 7;
 
 /** Round numbers that divide a length into a few steps. */
@@ -163,7 +163,7 @@ export class Timeline {
     const y = (value) => bottom - (Math.max(value, 0) / (highest || 1)) * (track.height - 14);
     context.fillStyle = themed("quiet");
     context.textAlign = "left";
-    context.fillText(track.name, 2, top + 12);
+    context.fillText(track.name, 2, top + 10);
     context.textAlign = "right";
     const write = track.write(state.unit);
     const most = 4;
@@ -176,7 +176,7 @@ export class Timeline {
       line(context, GUTTER, Math.round(y(mark)) + 0.5, this.width - RIGHT, Math.round(y(mark)) + 0.5);
     }
     line(context, GUTTER, bottom + 0.5, this.width - RIGHT, bottom + 0.5);
-    if (!marks.length) context.fillText(write(highest), GUTTER - 6, top + track.height - 12);
+    if (!marks.length) context.fillText(write(highest), GUTTER - 6, top + track.height - 9);
     if (track.kind === "bars") return this.drawBars(context, values, y, bottom);
     this.drawArea(context, track.most(state.unit), y, bottom, themed("most"));
     this.drawArea(context, values, y, bottom, themed("live"));

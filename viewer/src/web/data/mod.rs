@@ -230,7 +230,7 @@ impl Writer<'_> {
         columns.numbers("during.bytes", during().map(|(_, amount)| amount.bytes));
         columns.numbers("during.blocks", during().map(|(_, amount)| amount.blocks));
         let mut classes = |names: [&'static str; 4], of: fn(&Row) -> &[(u32, Amount)]| {
-            let all = || rows.iter().flat_map(|row| of(row));
+            let all = || rows.iter().flat_map(of);
             columns.numbers(names[0], rows.iter().map(|row| of(row).len() as i64));
             columns.numbers(names[1], all().map(|(class, _)| i64::from(*class)));
             columns.numbers(names[2], all().map(|(_, amount)| amount.bytes));
