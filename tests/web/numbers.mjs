@@ -8,7 +8,7 @@ import { inflateRawSync } from "node:zlib";
 const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
-const { FunctionSelection } = await load("selection");
+const { WholeFunction } = await load("selection");
 const { byNode, measureRows } = await load("metric");
 const { inverted, joined, topDown, totals, functions } = await load("tree");
 
@@ -77,7 +77,7 @@ if (expected.function) {
   const wanted = [...Array(data.foldedLabel).keys()].filter((label) => name(label) === expected.function.name && data.describe(label).kind === 2);
   assert.equal(wanted.length, 1, expected.function.name);
   const rows = { rowsBy: (metric, unit) => measureRows(data, { metric, unit, a: 0, b: data.slices }) };
-  const selection = new FunctionSelection({ data, tree, ...rows }, wanted[0]);
+  const selection = new WholeFunction({ data, tree, ...rows }, wanted[0]);
   const [sized, aged] = ["sized", "aged"].map((kind) => selection.classes(kind).map(({ bytes, blocks }) => [blocks, bytes]));
   assert.deepEqual(sized, expected.function.sizes.map(({ blocks, bytes }) => [blocks, bytes]), "sizes of a function");
   const ages = new Map();

@@ -4,7 +4,7 @@ import { numbersOf, placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
 import { amount, bytes, count, counted, percent, signed } from "./format.js";
 import { bar } from "./overview.js";
-import { FunctionSelection } from "./selection.js";
+import { WholeFunction } from "./selection.js";
 import { TEXT } from "./text.js";
 
 const MOST_LINES = 100;
@@ -22,7 +22,7 @@ export class FunctionView {
       fill(this.element, el("section", { class: "card" }, el("p", { class: "quiet" }, TEXT.function.none)));
       return;
     }
-    if (this.selection?.label !== label) this.selection = new FunctionSelection(page, label);
+    if (this.selection?.label !== label) this.selection = new WholeFunction(page, label);
     const { name } = page.name(label);
     const { module } = page.data.describe(label);
     const { head } = page.data;

@@ -118,7 +118,7 @@ export class Selection {
 }
 
 /** All stacks on which a function stands. */
-export class FunctionSelection extends Selection {
+export class WholeFunction extends Selection {
   constructor(page, label) {
     super(page, page.tree, 0);
     this.label = label;
