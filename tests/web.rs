@@ -268,7 +268,7 @@ fn write_hostile(file: &Path) {
         }
         let event = |time, thread, action| Event { time, thread: ThreadId(thread), action };
         writer.event(event(1_000_000, 0, Action::ProcessStart { process, fork: 0 }))?;
-        for address in [16, 32] {
+        for address in [16, 160] {
             writer.event(event(
                 2_000_000,
                 0,

@@ -2,7 +2,7 @@
 
 import { isDark } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
-import { bytes, count, percent } from "./format.js";
+import { bytes, count, counted, percent } from "./format.js";
 import { TEXT } from "./text.js";
 
 const CELL = 11;
@@ -43,7 +43,7 @@ export class MapView {
       return;
     }
     const held = cells.reduce((sum, cell) => sum + cell.held, 0);
-    this.said.textContent = `${bytes(held)} in ${count(cells.length)} ${TEXT.map.cells} ${bytes(size)}, ${percent(held, cells.length * size)} ${TEXT.map.full}`;
+    this.said.textContent = `${bytes(held)} in ${counted(cells.length, TEXT.map.cell)} of ${bytes(size)}, ${percent(held, cells.length * size)} ${TEXT.map.full}`;
     const width = this.holder.clientWidth;
     if (width < 50) return;
     this.place(width);

@@ -40,7 +40,7 @@ export const TEXT = {
     colour: "Colour by",
     held: "By live bytes",
     stacks: "By different stacks",
-    cells: "cells of",
+    cell: "cell",
     full: "full, at the peak",
     different: "different stacks",
     more: "more stacks",
