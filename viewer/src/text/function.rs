@@ -69,10 +69,11 @@ fn classes(
     }
     writeln!(out)?;
     header(out, style, &format!("{:>12}  {:>7}  {:>10}  {title:>12}", "allocations", "share", "bytes"))?;
-    let total: i64 = rows.iter().map(|(_, amount)| amount.blocks).sum();
+    let total = rows.iter().fold(0_i64, |sum, (_, amount)| sum.wrapping_add(amount.blocks));
     let most = rows.iter().map(|(_, amount)| amount.blocks).max().unwrap_or(0).max(1);
     for (class, amount) in rows {
-        let bar = "█".repeat((amount.blocks * BAR as i64).div_euclid(most).clamp(0, BAR as i64) as usize);
+        let bar = "█"
+            .repeat(amount.blocks.saturating_mul(BAR as i64).div_euclid(most).clamp(0, BAR as i64) as usize);
         let class = style.paint(Role::Function, format!("{class:>12}"));
         let (blocks, share) = (count(amount.blocks), percent(amount.blocks, total));
         writeln!(
