@@ -41,7 +41,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(newer) => (newer.clone(), Some(first)),
         None => (first, None),
     };
-    view::moments(&file, arguments.capture.no_cache)?;
+    view::moments(&file, arguments.capture.no_cache())?;
     let options = tui::Options {
         file,
         older,

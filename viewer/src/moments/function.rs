@@ -6,7 +6,7 @@ use crate::lives::{Shape, Shapes};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Unknown};
-use crate::symbolize::Naming;
+use crate::symbolize::{Naming, Needed};
 
 /// What there is to know of a function: of all stacks on which it stands.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Moments {
         naming: Naming,
     ) -> Result<(Loaded, FunctionDetail), Error> {
         let mut tables = self.reader.tables().clone();
-        let looked_up = named(&mut tables, naming);
+        let looked_up = named(&mut tables, Needed::All, naming);
         let names = Names::new(&tables);
         let label = label_of(&names, name)?;
         let selection = expression.map(|expression| expression.select(&tables, &names));
