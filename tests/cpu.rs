@@ -107,6 +107,29 @@ fn kernel_and_user_are_one_stack() {
     }
 }
 
+/// Check that no stack has the interrupt that took the sample: the kernel's part ends where it was interrupted.
+#[test]
+fn interrupts_of_sampling_are_on_no_stack() {
+    if !can_sample() {
+        return;
+    }
+    let (_, capture) = record(c("known_work").build()).args(["150"]).with_names().run();
+    let rows = rows(&capture);
+    assert!(rows.iter().map(|(_, samples)| samples).sum::<i64>() > 10, "{rows:?}");
+    let parts = [
+        "perf_event",
+        "perf_swevent",
+        "hrtimer_run_queues",
+        "hrtimer_interrupt",
+        "asm_sysvec_apic_timer",
+        "nmi",
+    ];
+    for (stack, _) in &rows {
+        let innermost = stack.first().map_or("", String::as_str);
+        assert!(!parts.iter().any(|part| innermost.contains(part)), "{stack:?}");
+    }
+}
+
 /// Check that samples lie before, between and after two allocations as the work does that they are of, by one clock, within
 /// the error that is stated.
 #[test]

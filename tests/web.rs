@@ -65,7 +65,7 @@ fn page_of(capture: &Capture) -> PathBuf {
 fn expectation(capture: &Capture) -> PathBuf {
     let tree = |by: &str| capture.report(&["--tree", "--by", by]);
     let inverted = |by: &str| capture.report(&["--inverted", "--min", "0", "--by", by]);
-    let metrics = ["peak", "leaked", "bytes", "temporary"];
+    let metrics = ["peak", "leaked", "bytes", "temporary", "cpu", "traced"];
     let all = |of: &dyn Fn(&str) -> serde_json::Value| {
         metrics.iter().map(|&by| (by.to_owned(), of(by))).collect::<serde_json::Map<_, _>>()
     };
@@ -115,6 +115,13 @@ fn page_shows_the_numbers_of_other_views() {
     let (page, expected) = (page_of(&capture), expectation(&capture));
     run(capture.world(), "numbers.mjs", &[&page, &expected]);
     browse(capture.world(), &page, &expected);
+}
+
+/// Check the same of work of the processors, which has no blocks.
+#[test]
+fn page_shows_processor_time() {
+    let (_, capture) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
+    run(capture.world(), "numbers.mjs", &[&page_of(&capture), &expectation(&capture)]);
 }
 
 /// Check the same of threads that free each other's blocks, and of processes that fork.

@@ -9,7 +9,7 @@ const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
 const { WholeFunction } = await load("selection");
-const { byNode, measureRows } = await load("metric");
+const { byNode, measureRows, metricsOf, written } = await load("metric");
 const { inverted, joined, topDown, totals, functions } = await load("tree");
 
 const packed = /type="application\/octet-stream">([^<]*)</.exec(readFileSync(page, "utf8"))[1];
@@ -20,6 +20,10 @@ const name = (label) => data.describe(label).name;
 
 assert.equal(data.head.folded.stacks, 0, "a small capture is in the page as a whole");
 assert.deepEqual(data.info, expected.info);
+
+const samples = expected.info.cpu?.samples ?? 0;
+assert.equal(metricsOf(data).includes("cpu"), samples > 0, "processor time can be chosen where there are samples");
+if (samples > 0) assert.ok(["time", "cycles"].includes(written(data, "cpu", "bytes")), "its size is time");
 
 /** What a measure gives to every node of the tree. */
 function own(metric, unit, a = 0, b = data.slices) {
@@ -43,7 +47,7 @@ function byPath(length, parent, nameOf, sums) {
 const fromReport = ({ nodes }) =>
   byPath(nodes.length, (node) => nodes[node].parent, (node) => nodes[node].name, (node) => [nodes[node].total_bytes, nodes[node].total_blocks]);
 
-for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated", "bytes"], ["temporary", "temporary"]]) {
+for (const [metric, by] of [["peak", "peak"], ["leaked", "leaked"], ["allocated", "bytes"], ["temporary", "temporary"], ["cpu", "cpu"], ["traced", "traced"]]) {
   const both = ["bytes", "blocks"].map((unit) => own(metric, unit));
   const sums = both.map((values) => totals(tree, values));
   const ours = byPath(tree.length, (node) => tree.parent[node], (node) => name(tree.label[node]), (node) => sums.map((sum) => sum[node]));

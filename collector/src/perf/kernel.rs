@@ -18,6 +18,8 @@ pub(super) struct Kernel {
     symbols: Option<KernelSymbols>,
     /// Where they may be kept.
     cache: Option<Cache>,
+    /// They were read from the kernel because they were not kept.
+    is_unkept: bool,
     /// Where loadable modules begin.
     bases: FxHashMap<String, u64>,
     /// Code has come or gone since the symbols were read.
@@ -29,6 +31,13 @@ impl Kernel {
     /// One whose functions may be kept from recording to recording.
     pub(super) fn new(cache: Option<Cache>) -> Kernel {
         Kernel { cache, ..Kernel::default() }
+    }
+
+    /// Keeps what was read, when nothing waits for the rings any more.
+    pub(super) fn keep(&self) {
+        if let (Some(cache), Some(symbols), true) = (&self.cache, &self.symbols, self.is_unkept) {
+            symbols.keep(cache);
+        }
     }
 
     /// Code of the kernel came or went.
@@ -86,11 +95,8 @@ impl Kernel {
     }
 
     fn read(&mut self) {
-        let is_first = self.symbols.is_none();
-        let symbols = self.symbols.insert(KernelSymbols::of_this_kernel());
-        if let Some(cache) = self.cache.as_ref().filter(|_| is_first) {
-            symbols.keep(cache);
-        }
+        self.is_unkept |= self.symbols.is_none();
+        self.symbols = Some(KernelSymbols::of_this_kernel());
         self.bases = bases(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
         self.is_stale = false;
     }

@@ -196,6 +196,7 @@ impl Round {
             }
             self.sleep(alarm);
         }
+        self.state.finish();
         let mut sampled = self.state.sampled;
         sampled.cpu.late = self.order.late;
         sampled.cpu.clock_error_ns = self.times.error();

@@ -226,6 +226,11 @@ impl State {
         self.recent.retain(|_, seen| now.duration_since(*seen) < PAST);
     }
 
+    /// The last record is there: what the next recording may use is kept.
+    pub(super) fn finish(&self) {
+        self.kernel.keep();
+    }
+
     /// All records up to now are there.
     pub(super) fn end_round(&mut self) {
         self.batch.faults.extend(self.pairs.rest());

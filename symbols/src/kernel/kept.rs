@@ -36,7 +36,7 @@ impl KernelSymbols {
         let own =
             lines().filter(|line| (self.start..end).contains(&line.address) && line.module().is_empty());
         let mut bytes = format!("{boot_id} {:x} {end:x}\n", self.start).into_bytes();
-        bytes.extend(own.flat_map(|line| line.whole).copied());
+        own.for_each(|line| bytes.extend_from_slice(line.whole));
         let is_kept = self.start != 0 && bytes.len() < LONGEST;
         is_kept.then(|| [&crc32fast::hash(&bytes).to_le_bytes(), &bytes[..]].concat())
     }

@@ -58,9 +58,13 @@ impl KernelSymbols {
         // Of several names for one address the first is kept, which is the kernel's own order.
         functions.sort_by_key(|line| line.address);
         functions.dedup_by_key(|line| line.address);
-        let lines =
-            functions.iter().flat_map(|line| line.whole.trim_ascii_end().iter().chain(b"\n")).copied();
-        KernelSymbols { lines: lines.collect(), start, partial_end: 0 }
+        let mut lines = Vec::with_capacity(text.len());
+        for line in functions {
+            lines.extend_from_slice(line.whole.trim_ascii_end());
+            lines.push(b'\n');
+        }
+        lines.shrink_to_fit();
+        KernelSymbols { lines, start, partial_end: 0 }
     }
 
     /// Where the kernel's code begins, 0 where that is not known.

@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { amount, count, percent, signed } from "./format.js";
+import { written } from "./metric.js";
 import { fileName, mapped, sourceAddress } from "./places.js";
 import { TEXT } from "./text.js";
 
@@ -15,7 +16,8 @@ export function numbersOf(page, selection) {
     const cells = ["bytes", "blocks"].map((unit) => {
       const { value, signed: isSigned } = page.rowsBy(metric, unit);
       const { total, self } = selection.sum(value);
-      return { text: isSigned ? signed(total, unit) : amount(total, unit), self: self !== 0 ? `${amount(self, unit)} self` : "" };
+      const kind = written(page.data, metric, unit);
+      return { text: isSigned ? signed(total, kind) : amount(total, kind), self: self !== 0 ? `${amount(self, kind)} self` : "" };
     });
     const isChosen = metric === page.state.metric;
     return el(
@@ -96,7 +98,7 @@ export class Details {
     if (all.length < 2) return null;
     const whole = all.reduce((sum, { value }) => sum + Math.abs(value), 0);
     const rows = all.slice(0, MOST_LINES).map(({ file, line, value }) =>
-      el("tr", {}, el("td", { class: "number" }, amount(value, page.state.unit)), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
+      el("tr", {}, el("td", { class: "number" }, amount(value, page.written())), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
     );
     const more = all.length > MOST_LINES && el("p", { class: "quiet" }, `${count(all.length - MOST_LINES)} more lines`);
     return [el("h3", {}, "Lines"), el("table", { class: "lines" }, el("tbody", {}, rows)), more];

@@ -106,7 +106,7 @@ export class FlameView {
 
   /** What a node has, as people read it. */
   sum(node) {
-    const { unit } = this.page.state;
+    const unit = this.page.written();
     const { value, width, signed: isSigned } = this.shown;
     if (isSigned) return signed(value[node], unit);
     return `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;

@@ -54,8 +54,9 @@ export function duration(nanoseconds) {
   return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
 }
 
-/** An amount in the unit of the page, bytes or blocks. */
+/** An amount in a unit of the page: bytes, time, or something that is counted. */
 export function amount(value, unit) {
+  if (unit === "time") return duration(value);
   return unit === "bytes" ? bytes(value) : count(value);
 }
 

@@ -106,7 +106,10 @@ class Frame {
     }
     this.holder.setAttribute("aria-labelledby", `tab-${state.view}`);
     this.metric.value = state.metric;
-    for (const unit of this.units) unit.setAttribute("aria-pressed", String(unit.dataset.unit === state.unit));
+    for (const unit of this.units) {
+      unit.setAttribute("aria-pressed", String(unit.dataset.unit === state.unit));
+      unit.textContent = TEXT.units[page.written(unit.dataset.unit)];
+    }
     this.inverted.setAttribute("aria-pressed", String(state.inverted));
     this.metric.hidden = !MEASURED.has(state.view);
     this.inverted.hidden = !INVERTIBLE.has(state.view);

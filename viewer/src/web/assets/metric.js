@@ -2,9 +2,19 @@
 
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
-/** The measures that there are: regions are not marked in every capture. */
+/** The measures that there are: not every capture has regions, samples of the processors, or tracepoints. */
 export function metricsOf(data) {
-  return data.regions.length ? [...METRICS, "during"] : METRICS;
+  const { cpu, trace } = data.info;
+  const beside = [data.regions.length && "during", cpu?.samples && "cpu", trace?.tracepoints.length && "traced"];
+  return [...METRICS, ...beside.filter(Boolean)];
+}
+
+/** What the numbers of a measure are, where the page has bytes and blocks. */
+export function written(data, metric, unit) {
+  const isSize = unit === "bytes";
+  if (metric === "cpu") return isSize ? (data.info.cpu.event === "cycles" ? "cycles" : "time") : "samples";
+  if (metric === "traced") return isSize ? (data.info.trace.tracepoints[0].unit ?? "sum") : "hits";
+  return unit;
 }
 
 /** Held by each row at a boundary. */

@@ -2,7 +2,7 @@
 
 import { FOLDED, FUNCTION } from "./data.js";
 import { percent } from "./format.js";
-import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, metricsOf } from "./metric.js";
+import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, metricsOf, written } from "./metric.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
@@ -183,7 +183,12 @@ export class Page {
   title() {
     const { metric, unit } = this.state;
     const name = metric === "during" ? `${TEXT.metrics.during.name} “${this.nameOfMark(this.state.mark)}”` : TEXT.metrics[metric].name;
-    return `${name}, ${TEXT.units[unit].toLowerCase()}`;
+    return `${name}, ${TEXT.units[this.written(unit)].toLowerCase()}`;
+  }
+
+  /** What a unit of the page is for the measure that is chosen. */
+  written(unit = this.state.unit) {
+    return written(this.data, this.state.metric, unit);
   }
 
   /** The name of a mark. */

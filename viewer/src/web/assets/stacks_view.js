@@ -87,7 +87,7 @@ export class StacksView {
     const table = this.tables[this.by];
     if (this.holder.firstChild !== table.element) fill(this.holder, table.element);
     const [name, other] = page.state.unit === "bytes" ? ["bytes", "blocks"] : ["blocks", "bytes"];
-    if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [name, other];
+    if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [name, other].map((unit) => page.written(unit));
     table.show(this.rows, this.sort);
   }
 
@@ -127,7 +127,8 @@ export class StacksView {
   }
 
   number(value, unit) {
-    return this.isSigned ? signed(value, unit) : amount(value, unit);
+    const written = this.page.written(unit);
+    return this.isSigned ? signed(value, written) : amount(value, written);
   }
 
   stackCell(row, key) {

@@ -1,7 +1,7 @@
 // What the reader looks at, as the fragment of the page's address: it can be kept and sent.
 
 const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "map", "function"];
-const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during"], unit: ["bytes", "blocks"] };
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"] };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
 export function fromFragment(fragment, first, slices) {

@@ -21,8 +21,10 @@ export const TEXT = {
     allocated: { name: "Allocated", help: "allocated between A and B" },
     during: { name: "Allocated during", help: "allocated during any region of the mark that is chosen under Marks" },
     temporary: { name: "Temporary", help: "freed by its thread before that thread's next allocation, between A and B" },
+    cpu: { name: "Processor time", help: "samples of the processors, in the whole recording" },
+    traced: { name: "Tracepoint", help: "hits of the first tracepoint that was recorded, in the whole recording" },
   },
-  units: { bytes: "Bytes", blocks: "Blocks" },
+  units: { bytes: "Bytes", blocks: "Blocks", time: "Time", cycles: "Cycles", samples: "Samples", hits: "Hits", sum: "Sum" },
   folded: "[smaller ones]",
   foldedHelp: "What weighs too little to be in this page, with its sum. The capture has all of it.",
   function: {

@@ -99,7 +99,7 @@ export class TreeView {
   }
 
   cell({ node, indent }, key) {
-    const { unit } = this.page.state;
+    const unit = this.page.written();
     const { tree, value, width, own, signed: isSigned } = this.shown;
     const write = (number) => (number === 0 ? "" : isSigned ? signed(number, unit) : amount(number, unit));
     switch (key) {

@@ -108,7 +108,7 @@ export class TreemapView {
   }
 
   sum(node) {
-    const { unit } = this.page.state;
+    const unit = this.page.written();
     const { value, width, signed: isSigned } = this.shown;
     return isSigned ? signed(value[node], unit) : `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
   }

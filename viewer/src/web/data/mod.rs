@@ -212,6 +212,9 @@ impl Writer<'_> {
         amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
         amount(["row.uncertain.bytes", "row.uncertain.blocks"], &|row| row.cost.uncertain);
         amount(["row.exec.bytes", "row.exec.blocks"], &|row| row.cost.at_exec);
+        // Time for bytes, samples for blocks; what is added up of hits, and hits.
+        amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
+        amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
         columns.numbers("row.changes", rows.iter().map(|row| row.changes.len() as i64));
         let slices = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| i64::from(*slice));
         columns.rising("change.slice", slices);
