@@ -16,16 +16,16 @@ looked() {
     printf '| %s | %s | %s |\n' "$what" "$seconds" "${memory:+$((memory / 1024))}"
 }
 
-# looks [PAIRS]: allocations from 8,192 stacks, each freed at once.
+# looks [PAIRS]: allocations from some thousand stacks.
 looks() {
     local pairs=${1:-50000000} file cache=$bench_folder/cache
     export XDG_CACHE_HOME=$cache
-    recorded "$bench_folder/tree" 20 8192 $((pairs / 8192)) >/dev/null
+    recorded "$bench_folder/tree" 20 $((pairs / 500)) 500 >/dev/null
     "$memprof" info --no-symbolize --no-cache capture | grep -E '^  (events|distinct|different|duration) '
     printf 'capture: %s MB' "$(megabytes capture)"
     file=""
     if [[ $has_heaptrack ]]; then
-        raw_by_heaptrack "$bench_folder/tree" 20 8192 $((pairs / 8192)) >/dev/null
+        raw_by_heaptrack "$bench_folder/tree" 20 $((pairs / 500)) 500 >/dev/null
         file=$(ls raw*)
         printf ', heaptrack --raw: %s MB' "$(megabytes "$file")"
     fi

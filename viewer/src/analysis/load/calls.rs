@@ -83,8 +83,19 @@ impl<W: Watch> Load<'_, W> {
         if is_temporary {
             state.last = None;
             self.sites.count(block.site, Part::Temporary, self.estimator.count(block.size));
+        } else if block.thread != thread {
+            self.forget_last(block.thread, address);
         }
         self.free_known(process, block, End::Freed { thread, stack, is_temporary });
+    }
+
+    /// What another thread freed is no thread's last allocation any more: what has its address later is another block, even one
+    /// that a failed realloc has brought back.
+    #[inline]
+    fn forget_last(&mut self, owner: ThreadId, address: u64) {
+        if let Some(owner) = self.threads.get_mut(owner.index()).filter(|owner| owner.last == Some(address)) {
+            owner.last = None;
+        }
     }
 
     pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {
