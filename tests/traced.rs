@@ -97,6 +97,8 @@ fn hits_of_tracepoints_have_stacks_and_sizes() {
             (&tracepoint["name"], tracepoint["hits"].as_u64().expect("a number"))
         );
     }
+    // The web report measures the first one.
+    crate::web::page_has_the_numbers(&capture);
     // Each one by one.
     let Ran { stdout, .. } = capture.show(&["dump", "--hits", "--json"]);
     let lines = String::from_utf8(stdout).expect("it is text");

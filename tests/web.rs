@@ -117,11 +117,16 @@ fn page_shows_the_numbers_of_other_views() {
     browse(capture.world(), &page, &expected);
 }
 
+/// Checks that a page has the numbers of the other commands.
+pub(crate) fn page_has_the_numbers(capture: &Capture) {
+    run(capture.world(), "numbers.mjs", &[&page_of(capture), &expectation(capture)]);
+}
+
 /// Check the same of work of the processors, which has no blocks.
 #[test]
 fn page_shows_processor_time() {
     let (_, capture) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
-    run(capture.world(), "numbers.mjs", &[&page_of(&capture), &expectation(&capture)]);
+    page_has_the_numbers(&capture);
 }
 
 /// Check the same of threads that free each other's blocks, and of processes that fork.
@@ -129,7 +134,7 @@ fn page_shows_processor_time() {
 fn page_shows_threads_and_processes() {
     for program in [c("frees_everything").flags(["-O2"]).build(), c("forks_often").build()] {
         let (_, capture) = record(program).args(["4", "500"]).with_names().run();
-        run(capture.world(), "numbers.mjs", &[&page_of(&capture), &expectation(&capture)]);
+        page_has_the_numbers(&capture);
     }
 }
 

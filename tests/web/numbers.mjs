@@ -23,6 +23,7 @@ assert.deepEqual(data.info, expected.info);
 
 const samples = expected.info.cpu?.samples ?? 0;
 assert.equal(metricsOf(data).includes("cpu"), samples > 0, "processor time can be chosen where there are samples");
+assert.equal(metricsOf(data).includes("traced"), (expected.info.trace?.tracepoints.length ?? 0) > 0, "tracepoints can be chosen where there are some");
 if (samples > 0) assert.ok(["time", "cycles"].includes(written(data, "cpu", "bytes")), "its size is time");
 
 /** What a measure gives to every node of the tree. */

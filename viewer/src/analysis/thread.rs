@@ -21,7 +21,7 @@ pub(super) struct Pending<K = ()> {
 /// State of one thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ThreadState<K = ()> {
-    /// Address of the thread's last allocation, until it frees that block.
+    /// Address of the thread's last allocation, until somebody frees that block.
     pub(super) last: Option<u64>,
     /// Pauses of its process when it was made.
     pub(super) pauses: u32,

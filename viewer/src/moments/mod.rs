@@ -25,7 +25,7 @@ use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
-use capture::{Error as CaptureError, Reader, StringId, TracepointId};
+use capture::{Error as CaptureError, Reader, StringId, Tables, TracepointId};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub struct Moments {
     heap: Option<StringId>,
     /// The tracepoint that is asked about; none where there is none.
     tracepoint: Option<TracepointId>,
+    /// Hits of each tracepoint and their sizes, in the whole recording, once samples were counted.
+    hits: Vec<Amount>,
     /// The numbers of all of that heap, once they are known.
     whole: Option<Profile>,
     path: PathBuf,
@@ -72,12 +74,14 @@ impl Moments {
         let (reader, source) = open_reader(path)?;
         let starts = replay::starts(reader.index());
         let path = path.to_owned();
+        let tracepoint = first_tracepoint(reader.tables());
         Ok(Self {
             reader,
             source,
             starts,
             heap: None,
-            tracepoint: None,
+            tracepoint,
+            hits: Vec::new(),
             whole: None,
             path,
             cache,
@@ -150,14 +154,10 @@ impl Moments {
 
     /// The same where stacks of other profiles are shown, too.
     pub(crate) fn show_beside(self, profile: Profile, others: &[&Profile], naming: Naming) -> Loaded {
-        let Self { reader, source, heap, tracepoint, .. } = self;
+        let Self { reader, source, heap, tracepoint, hits, .. } = self;
         let mut counters = Counters::default();
         // Damage was noted when events were read; what lies before it counts.
         let _ = reader.for_each_counters(|some| some.iter().for_each(|counter| counters.add(counter)));
-        let mut hits = vec![Amount::ZERO; reader.tables().tracepoints.len()];
-        let _ = reader.for_each_hits(|some| {
-            some.iter().for_each(|hit| hits[hit.tracepoint.index()] += Amount::block(hit.size));
-        });
         let mut tables = reader.into_tables();
         let looked_up = named(&mut tables, Needed::Shown(&[&[&profile], others].concat()), naming);
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
@@ -181,28 +181,33 @@ impl Moments {
         let read = self.reader.for_each_samples(|samples| {
             samples.iter().filter(|sample| is_in(sample.time)).for_each(|sample| sites.add(sample));
         });
-        let read = read.and_then(|()| match self.tracepoint {
-            None => Ok(()),
-            Some(wanted) => self.reader.for_each_hits(|hits| {
-                let hits = hits.iter().filter(|hit| hit.tracepoint == wanted && is_in(hit.time));
-                hits.for_each(|hit| sites.add_hit(hit));
-            }),
+        let mut hits = vec![Amount::ZERO; self.reader.tables().tracepoints.len()];
+        let read = read.and_then(|()| {
+            self.reader.for_each_hits(|some| {
+                for hit in some {
+                    hits[hit.tracepoint.index()] += Amount::block(hit.size);
+                    if self.tracepoint == Some(hit.tracepoint) && is_in(hit.time) {
+                        sites.add_hit(hit);
+                    }
+                }
+            })
         });
+        self.hits = hits;
         self.note_damage(read)
     }
 
     /// Turns to a tracepoint by its name.
     fn choose_tracepoint(&mut self, name: Option<&str>) -> Result<(), Error> {
-        let there = &self.reader.tables().tracepoints;
-        let place = match name {
-            None => (!there.is_empty()).then_some(0),
+        let tables = self.reader.tables();
+        self.tracepoint = match name {
+            None => first_tracepoint(tables),
             Some(name) => {
-                let names = || there.iter().map(|tracepoint| tracepoint.name.clone());
-                let place = there.iter().position(|tracepoint| tracepoint.name == name);
-                Some(place.ok_or_else(|| Unknown::new("tracepoint", name, names()))?)
+                let names = || tables.tracepoints.iter().map(|tracepoint| tracepoint.name.clone());
+                let place = tables.tracepoints.iter().position(|tracepoint| tracepoint.name == name);
+                let place = place.ok_or_else(|| Unknown::new("tracepoint", name, names()))?;
+                Some(TracepointId::from_index(place))
             }
         };
-        self.tracepoint = place.map(TracepointId::from_index);
         Ok(())
     }
 
@@ -268,3 +273,8 @@ impl Moments {
 
 /// The beginning of every capture.
 const START: Instant = Instant { position: 0, time: 0 };
+
+/// The tracepoint that is looked at unless another one is named.
+fn first_tracepoint(tables: &Tables) -> Option<TracepointId> {
+    (!tables.tracepoints.is_empty()).then(|| TracepointId::from_index(0))
+}
