@@ -3,6 +3,7 @@
 //! What lies in it may have been put there by anybody who can write to it, so it counts only if it is the user's own: a
 //! regular file, no link, that nobody else may write. Whoever reads one checks its contents, too.
 
+use crate::folder::prune;
 use crate::image::Image;
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{Read, Write};
@@ -60,7 +61,7 @@ impl Cache {
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         // Nothing depends on it but time.
         let _ = self.store(name, bytes);
-        self.prune(name);
+        prune(&self.folder, EXTENSION, self.most, &self.path(name));
     }
 
     fn store(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
@@ -74,29 +75,6 @@ impl Cache {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         let stored = file.write_all(bytes).and_then(|()| fs::rename(&draft, self.path(name)));
         stored.inspect_err(|_| drop(fs::remove_file(&draft)))
-    }
-
-    /// Removes the files that were used longest ago until all together are small enough.
-    fn prune(&self, keep: &str) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let files = entries.flatten().map(|entry| entry.path());
-        let files = files.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-        let known = files.filter_map(|path| {
-            let status = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            Some(((status.mtime(), status.mtime_nsec()), status.len(), path))
-        });
-        let mut known: Vec<_> = known.collect();
-        known.sort();
-        let mut total: u64 = known.iter().map(|(_, length, _)| length).sum();
-        let keep = self.path(keep);
-        for (_, length, path) in known.iter().filter(|(.., path)| *path != keep) {
-            if total <= self.most {
-                return;
-            }
-            if fs::remove_file(path).is_ok() {
-                total -= length;
-            }
-        }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -26,6 +26,7 @@
 #[expect(unsafe_code, reason = "ties the tables of a module to the bytes they borrow")]
 mod symbolizer;
 
+mod folder;
 mod identity;
 mod lookup;
 mod reason;
@@ -66,6 +67,7 @@ pub use binary::Binary;
 pub use cache::Cache;
 pub use debuginfod::Servers;
 pub use demangle::demangle;
+pub use folder::prune;
 pub use identity::ModuleFile;
 pub use jit::{JitCode, JitFiles};
 pub use kernel::{KernelFunction, KernelSymbols};

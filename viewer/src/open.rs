@@ -130,20 +130,15 @@ pub fn dump_samples(
     options: DumpOptions,
     is_json: bool,
 ) -> Result<LookedUp, Error> {
-    let (reader, source) = open_reader(path)?;
-    let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, Needed::All, naming);
-    let names = dump_names(&tables, options);
-    let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
-    let mut written = dump.first("samples", &source.file);
-    let read = reader.for_each_samples(|samples| {
-        if written.is_ok() {
-            written = samples.iter().try_for_each(|sample| dump.sample(sample));
-        }
-    });
-    written?;
-    read.map_err(|error| Error::Capture { file: source.file, error })?;
-    Ok(looked_up)
+    let to = (out, options, is_json);
+    dump_readings(
+        path,
+        naming,
+        to,
+        "samples",
+        |reader, visit| reader.for_each_samples(visit),
+        |to, one| to.sample(one),
+    )
 }
 
 /// Writes every hit of a capture's tracepoints as a line, of text or of JSON.
@@ -157,15 +152,35 @@ pub fn dump_hits(
     options: DumpOptions,
     is_json: bool,
 ) -> Result<LookedUp, Error> {
+    let to = (out, options, is_json);
+    dump_readings(
+        path,
+        naming,
+        to,
+        "hits",
+        |reader, visit| reader.for_each_hits(visit),
+        |to, one| to.hit(one),
+    )
+}
+
+/// Writes what stands beside the events: all that `read` hands over, a line each.
+fn dump_readings<T>(
+    path: &Path,
+    naming: Naming,
+    (out, options, is_json): (&mut dyn Write, DumpOptions, bool),
+    document: &'static str,
+    read: impl FnOnce(&Reader, &mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
+    write: impl Fn(&mut SampleDump<'_>, &T) -> io::Result<()>,
+) -> Result<LookedUp, Error> {
     let (reader, source) = open_reader(path)?;
     let mut tables = reader.tables().clone();
     let looked_up = named(&mut tables, Needed::All, naming);
     let names = dump_names(&tables, options);
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
-    let mut written = dump.first("hits", &source.file);
-    let read = reader.for_each_hits(|hits| {
+    let mut written = dump.first(document, &source.file);
+    let read = read(&reader, &mut |some| {
         if written.is_ok() {
-            written = hits.iter().try_for_each(|hit| dump.hit(hit));
+            written = some.iter().try_for_each(|one| write(&mut dump, one));
         }
     });
     written?;

@@ -117,11 +117,7 @@ impl<W: Sink> Writer<W> {
             let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
             self.write_chunk(label, payload)?;
         }
-        self.write_samples()?;
-        self.write_counters()?;
-        self.write_faults()?;
-        self.write_hits()?;
-        self.write_copies()?;
+        self.write_readings()?;
         self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
     }
 

@@ -78,45 +78,31 @@ impl<W: Sink> Writer<W> {
         if self.copies.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// Behind the samples that they are of.
-    pub(super) fn write_copies(&mut self) -> Result<(), Error> {
+    /// All readings that wait, those of each kind as a chunk.
+    pub(super) fn write_readings(&mut self) -> Result<(), Error> {
+        let samples = std::mem::take(&mut self.samples);
+        self.write_those(ChunkKind::Samples, &samples, |sample| sample.time, put_samples)?;
+        let counters = std::mem::take(&mut self.counters);
+        self.write_those(ChunkKind::Counters, &counters, |counter| counter.time, put_counters)?;
+        let faults = std::mem::take(&mut self.faults);
+        self.write_those(ChunkKind::Faults, &faults, |fault| fault.time, put_faults)?;
+        let hits = std::mem::take(&mut self.hits);
+        self.write_those(ChunkKind::Hits, &hits, |hit| hit.time, put_hits)?;
+        // Behind the samples that they are of.
         let copies = std::mem::take(&mut self.copies);
         self.write_rows(ChunkKind::Copies, 0, copies)
     }
 
-    pub(super) fn write_samples(&mut self) -> Result<(), Error> {
-        let samples = std::mem::take(&mut self.samples);
-        let times = samples.iter().map(|sample| sample.time);
-        let Some(label) = label(ChunkKind::Samples, times) else { return Ok(()) };
+    fn write_those<T>(
+        &mut self,
+        kind: ChunkKind,
+        readings: &[T],
+        time: impl Fn(&T) -> u64,
+        put: impl FnOnce(&[T], &mut Vec<u8>),
+    ) -> Result<(), Error> {
+        let Some(label) = label(kind, readings.iter().map(&time)) else { return Ok(()) };
         let mut payload = self.take_payload();
-        put_samples(&samples, &mut payload);
-        self.write_chunk(label, payload)
-    }
-
-    pub(super) fn write_counters(&mut self) -> Result<(), Error> {
-        let counters = std::mem::take(&mut self.counters);
-        let times = counters.iter().map(|counter| counter.time);
-        let Some(label) = label(ChunkKind::Counters, times) else { return Ok(()) };
-        let mut payload = self.take_payload();
-        put_counters(&counters, &mut payload);
-        self.write_chunk(label, payload)
-    }
-
-    pub(super) fn write_faults(&mut self) -> Result<(), Error> {
-        let faults = std::mem::take(&mut self.faults);
-        let times = faults.iter().map(|fault| fault.time);
-        let Some(label) = label(ChunkKind::Faults, times) else { return Ok(()) };
-        let mut payload = self.take_payload();
-        put_faults(&faults, &mut payload);
-        self.write_chunk(label, payload)
-    }
-
-    pub(super) fn write_hits(&mut self) -> Result<(), Error> {
-        let hits = std::mem::take(&mut self.hits);
-        let times = hits.iter().map(|hit| hit.time);
-        let Some(label) = label(ChunkKind::Hits, times) else { return Ok(()) };
-        let mut payload = self.take_payload();
-        put_hits(&hits, &mut payload);
+        put(readings, &mut payload);
         self.write_chunk(label, payload)
     }
 }

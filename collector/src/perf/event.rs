@@ -116,6 +116,39 @@ impl Events {
         Err(refused)
     }
 
+    /// Attributes as the kernel permits them, with its own part if it does, and the processors. If they are the first ones, their
+    /// event tells of processes, too, and decides the clock.
+    fn most_permitted(
+        &mut self,
+        scope: Scope,
+        attributes: impl Fn(bool) -> sys::perf_event_attr,
+        tsc: bool,
+    ) -> io::Result<(sys::perf_event_attr, bool, Vec<u32>)> {
+        let processors = online()?;
+        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
+        let is_alone = self.channels.is_empty();
+        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
+        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut all = attributes(kernel);
+            if is_alone {
+                tell_of_processes(&mut all, kernel, new_features);
+            }
+            match open_one(scope, all, self.clock, first) {
+                Ok(event) => {
+                    if is_alone {
+                        self.choose_clock(event, tsc)?;
+                    }
+                    return Ok((all, kernel, processors));
+                }
+                Err(error) => {
+                    debug!("event {}:{}, with the kernel's: {kernel}: {error}", all.type_, all.config);
+                    refused = error;
+                }
+            }
+        }
+        Err(refused)
+    }
+
     /// Takes the kernel's own clock where this event offers its relation to the counter.
     fn choose_clock(&mut self, event: File, tsc: bool) -> io::Result<()> {
         if tsc && Ring::map(event, 1)?.conversion().is_some() {

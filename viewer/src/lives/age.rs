@@ -1,5 +1,6 @@
 //! Lifetimes in powers of ten.
 
+use crate::analysis::{Death, End};
 use std::fmt;
 
 /// A class of lifetimes.
@@ -32,6 +33,14 @@ impl Age {
     pub fn of(nanoseconds: u64) -> Self {
         let place = CLASSES.iter().position(|(end, _)| nanoseconds < *end);
         Self(place.unwrap_or(CLASSES.len() - 1) as u8)
+    }
+
+    /// The class of a block that was made at a time and died so.
+    pub fn at(death: &Death, made: u64) -> Self {
+        match death.end {
+            End::Freed { .. } | End::Resized { .. } => Self::of(death.at.time.saturating_sub(made)),
+            End::Displaced { .. } | End::Left { .. } => Self::LEFT,
+        }
     }
 
     /// The first lifetime that is too long for it; none for the longest, and where no end was seen.

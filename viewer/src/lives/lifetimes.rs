@@ -5,7 +5,7 @@
 
 use super::age::Age;
 use super::size::SizeClass;
-use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
+use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
 use capture::{NodeId, Sampling, Tables};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -87,10 +87,7 @@ impl Watch for Lifetimes {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = match death.end {
-            End::Freed { .. } | End::Resized { .. } => Age::of(death.at.time.saturating_sub(life.kept)),
-            End::Displaced { .. } | End::Left { .. } => Age::LEFT,
-        };
+        let age = Age::at(death, life.kept);
         let sampling = self.sampling;
         let new = || Tally::new(sampling);
         self.stacks.entry((life.node, age)).or_insert_with(new).add(life.size);

@@ -3,7 +3,7 @@
 
 use super::age::Age;
 use super::size::SizeClass;
-use crate::analysis::{Amount, Birth, Death, End, Life, Tally, Watch};
+use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
 use capture::{NodeId, ProcessId, Sampling, Tables};
 use std::collections::{BTreeMap, HashMap};
 
@@ -86,10 +86,7 @@ impl Watch for Shapes {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = match death.end {
-            End::Freed { .. } | End::Resized { .. } => Age::of(death.at.time.saturating_sub(life.kept)),
-            End::Displaced { .. } | End::Left { .. } => Age::LEFT,
-        };
+        let age = Age::at(death, life.kept);
         let sampling = self.sampling;
         let key = (life.process, life.node, age);
         self.ages.entry(key).or_insert_with(|| Tally::new(sampling)).add(life.size);

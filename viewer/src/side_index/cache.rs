@@ -1,13 +1,16 @@
 //! The folder that indices lie in, bounded in size.
 
 use super::identity::Identity;
-use std::fs::{self, DirBuilder, File, FileTimes};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{DirBuilder, File, FileTimes};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Bytes of all indices together. The one that was used last stays, however large it is.
 const MOST: u64 = 1 << 30;
+
+/// What indices are called behind their names.
+const EXTENSION: &str = "index";
 
 /// Events between two states, at least: a replay of so many takes a few tenths of a second.
 const SPACING: u64 = 1 << 21;
@@ -50,7 +53,7 @@ impl Cache {
     /// The file for a capture. There is one for each, whatever becomes of its content.
     pub(super) fn path(&self, identity: &Identity) -> Option<PathBuf> {
         let Identity { device, inode, .. } = identity;
-        Some(self.folder.as_ref()?.join(format!("{device:x}-{inode:x}.index")))
+        Some(self.folder.as_ref()?.join(format!("{device:x}-{inode:x}.{EXTENSION}")))
     }
 
     /// Makes the folder; none can be made without a home.
@@ -67,23 +70,8 @@ impl Cache {
 
     /// Removes the indices that were used longest ago until all together are small enough.
     pub(super) fn prune(&self, keep: &Path) {
-        let Some(entries) = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok()) else { return };
-        let is_index = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "index");
-        let files = entries.flatten().map(|entry| entry.path()).filter(is_index);
-        let known = files.filter_map(|path| {
-            let status = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            Some(((status.mtime(), status.mtime_nsec()), status.len(), path))
-        });
-        let mut known: Vec<_> = known.collect();
-        known.sort();
-        let mut total: u64 = known.iter().map(|(_, length, _)| length).sum();
-        for (_, length, path) in known.iter().filter(|(.., path)| path != keep) {
-            if total <= self.most {
-                return;
-            }
-            if fs::remove_file(path).is_ok() {
-                total -= length;
-            }
+        if let Some(folder) = &self.folder {
+            symbols::prune(folder, EXTENSION, self.most, keep);
         }
     }
 }
@@ -91,6 +79,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// Check that the indices used longest ago go first, that the newest stays, and that nothing else is touched.
     #[test]

@@ -10,7 +10,7 @@
 //! touched stays known. The small ones are other events than those with stacks, although `page-faults` would count both:
 //! where one event is asked for in two ways, the kernel writes the small records in the size of the large ones.
 
-use super::{COMMON, Events, REGISTERS, common, online, open_one, tell_of_processes, with_stack};
+use super::{COMMON, Events, REGISTERS, common, with_stack};
 use crate::log::debug;
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
@@ -28,40 +28,22 @@ const PAGES_FOR_MAJOR: usize = 16;
 impl Events {
     /// Opens them; says whether what the kernel touches for a program is there, too.
     pub(super) fn add_faults(&mut self, options: CpuOptions, tsc: bool) -> io::Result<bool> {
-        let processors = online()?;
-        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
-        let is_alone = self.channels.is_empty();
-        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
+        let small = |kernel| {
             let mut all = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
             all.set_mmap_data(1);
-            if is_alone {
-                tell_of_processes(&mut all, kernel, new_features);
-            }
-            let event = match open_one(options.scope, all, self.clock, first) {
-                Ok(event) => event,
-                Err(error) => {
-                    debug!("page faults, with the kernel's: {kernel}: {error}");
-                    refused = error;
-                    continue;
-                }
-            };
-            if is_alone {
-                self.choose_clock(event, tsc)?;
-            }
-            let pages = Ring::pages(processors.len());
-            self.open_all(options.scope, all, &processors, (Layout::Touch, pages))?;
-            let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-            self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
-            let stacks = with_stacks(options, kernel);
-            let opened =
-                self.open_all(options.scope, stacks, &processors, (Layout::Stack, pages * ROOM_FOR_STACKS));
-            if let Err(error) = opened {
-                debug!("page faults have no stacks: {error}");
-            }
-            return Ok(kernel);
+            all
+        };
+        let (all, kernel, processors) = self.most_permitted(options.scope, small, tsc)?;
+        let pages = Ring::pages(processors.len());
+        self.open_all(options.scope, all, &processors, (Layout::Touch, pages))?;
+        let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+        self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
+        let stacks = with_stacks(options, kernel);
+        let room = (Layout::Stack, pages * ROOM_FOR_STACKS);
+        if let Err(error) = self.open_all(options.scope, stacks, &processors, room) {
+            debug!("page faults have no stacks: {error}");
         }
-        Err(refused)
+        Ok(kernel)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Events of tracepoints, each hit with its stack.
 
-use super::{COMMON, Events, common, online, open_one, tell_of_processes, with_stack};
-use crate::log::debug;
+use super::{COMMON, Events, common, with_stack};
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
 use crate::perf::ring::Ring;
@@ -23,29 +22,11 @@ impl Events {
     }
 
     fn add_trace(&mut self, options: CpuOptions, (place, id): (usize, u64), tsc: bool) -> io::Result<()> {
-        let processors = online()?;
-        let first = *processors.first().ok_or(io::ErrorKind::NotFound)?;
-        let is_alone = self.channels.is_empty();
-        let mut refused = io::Error::from_raw_os_error(libc::ENOENT);
-        for (kernel, new_features) in [(true, true), (true, false), (false, true), (false, false)] {
-            let mut all = hits(options, id, kernel);
-            if is_alone {
-                tell_of_processes(&mut all, kernel, new_features);
-            }
-            match open_one(options.scope, all, self.clock, first) {
-                Ok(event) if is_alone => self.choose_clock(event, tsc)?,
-                Ok(_) => {}
-                Err(error) => {
-                    debug!("tracepoint {id}, with the kernel's part: {kernel}: {error}");
-                    refused = error;
-                    continue;
-                }
-            }
-            let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
-            let pages = Ring::pages(processors.len()) * ROOM;
-            return self.open_all(options.scope, all, &processors, (layout, pages));
-        }
-        Err(refused)
+        let (all, _, processors) =
+            self.most_permitted(options.scope, |kernel| hits(options, id, kernel), tsc)?;
+        let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
+        let pages = Ring::pages(processors.len()) * ROOM;
+        self.open_all(options.scope, all, &processors, (layout, pages))
     }
 }
 
