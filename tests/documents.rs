@@ -35,6 +35,7 @@ fn promises(page: &str) -> &'static [&'static str] {
         "resident-memory" => {
             &["fill_cache", "resident at exit", "freed, and kept by libc", "By touching stack"]
         }
+        "processor-time" => &["CPU samples", "fill_cache"],
         "follow-the-system" => &["tracepoints", "held at the end"],
         "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
         "read-a-diff" => &["fill_cache", "the cache has grown"],
@@ -73,6 +74,8 @@ pages! {
     service_is_watched "watch-a-service",
     /// Check that the page shows what is resident, at the end and at the peak.
     resident_memory_is_explained "resident-memory",
+    /// Check that the page's commands work where processors can be sampled, and where not.
+    processor_time_is_explained "processor-time",
     /// Check that the page's commands work where tracepoints can be recorded, and where not.
     system_is_followed "follow-the-system",
     /// Check that the page's limits hold the good build and stop the bad ones.

@@ -41,6 +41,44 @@ fn stacks_of_a_function_are_told_apart() {
     );
 }
 
+/// Check that stacks which are written the same are one row with the sum of their numbers, in reports, leaks and the summary,
+/// and that a line, a caller or the allocator's function tells them apart.
+#[test]
+fn stacks_that_are_written_the_same_are_one_row() {
+    let mut made = Made::new();
+    let (id, thread) = made.process("app");
+    let start = made.stack("_start");
+    let mut address = 0;
+    let mut alloc = |made: &mut Made, stack, size| {
+        address += 0x1000;
+        made.alloc(thread, address, size, stack);
+    };
+    for (size, line) in [(100, None), (200, None), (400, None), (1000, Some(7))] {
+        let frame = made.frame(Some("/bin/app"), &["main"]);
+        made.tables.symbols[frame.index()].as_mut().unwrap().names[0].line = line;
+        let stack = made.node(start, frame);
+        alloc(&mut made, stack, size);
+    }
+    made.end(id, thread, Ended::Exited(0));
+    let loaded = made.loaded("app.memprof");
+    let report = report(&loaded);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = report.lines().skip(4).map(words).collect();
+    assert_eq!(
+        rows,
+        ["1.66 KiB 100 % 4 main", "1000 B 58.8 % 1 m.c:7 < _start", "700 B 41.2 % 3 m.c < _start"],
+        "{report}"
+    );
+    let mut leaks = Vec::new();
+    text::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
+    let leaks = String::from_utf8(leaks).unwrap();
+    assert!(leaks.contains("700 B (41.2 %) in 3 blocks from malloc"), "{leaks}");
+    let mut summary = Vec::new();
+    text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
+    let summary = String::from_utf8(summary).unwrap();
+    assert!(summary.contains("700 B   41.2 %  main (m.c) < _start"), "{summary}");
+}
+
 /// Check that pages beside the heap are noted when they are more than it held, with a word for Python alone.
 #[test]
 fn pages_are_noted_where_they_are_more_than_the_heap() {

@@ -18,6 +18,13 @@ fn doctor_finds_what_recordings_need() {
         );
     }
     assert!(ran.stdout.contains("ok   preloading"), "{}", ran.stdout);
+    // It is never recorded: what is said depends on the processor alone.
+    let accesses =
+        ran.stdout.lines().find(|line| line.starts_with("note memory accesses")).expect("it is told");
+    let can = ["cpu/events/mem-loads", "cpu_core/events/mem-loads", "ibs_op", "arm_spe_0"];
+    let can = can.iter().any(|source| fs::exists(format!("/sys/bus/event_source/devices/{source}")).unwrap());
+    assert_eq!(accesses.contains("not available"), !can, "{accesses}");
+    assert!(accesses.contains("run --faults"), "{accesses}");
 }
 
 /// Check that the report has the findings but neither the user's name nor their folders, is theirs alone to read, and

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use viewer::analysis::{
     Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
-    meaningful, natural, processor_time, resident, rows,
+    meaningful, natural, processor_time, resident, rows_as_read,
 };
 use viewer::format::{bytes, count, duration, percent};
 use viewer::lives::{Lifetimes, Sizes, Threads};
@@ -255,7 +255,7 @@ fn orders(functions: &[FunctionCost], names: &Names, metric: Metric) -> [Vec<u32
 /// Rows of stacks by one metric.
 fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     let total = metric.of(&loaded.profile.total);
-    let all = rows(&loaded.profile, metric);
+    let all = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric);
     let mut about =
         vec![format!("{} in {} {meaning}", bytes(total.bytes), stacks_and_blocks(all.len(), total))];
     if let Some(suppressed) = &loaded.suppressed {

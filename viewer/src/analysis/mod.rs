@@ -44,6 +44,7 @@ mod totals;
 mod watch;
 
 mod allocator;
+mod appearance;
 mod diff;
 mod frames;
 mod functions;
@@ -78,6 +79,7 @@ mod tree;
 pub use accesses::{Access, Use, uses};
 pub use account::{Account, Oddities, Standing};
 pub use allocator::{AllocatorTime, allocator_time};
+pub use appearance::rows_as_read;
 pub use cost::{Amount, Cost};
 pub use counters::{Counters, Point};
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};

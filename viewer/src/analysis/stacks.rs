@@ -45,8 +45,13 @@ pub fn rows(profile: &Profile, metric: Metric) -> Vec<Row> {
     }
     let rows = by_node.into_iter().filter(|(_, (cost, _))| !metric.of(cost).is_zero());
     let mut rows: Vec<Row> = rows.map(|(node, (cost, spread))| Row { node, cost, spread }).collect();
-    rows.sort_unstable_by_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
+    sort(&mut rows, metric);
     rows
+}
+
+/// Puts the most expensive first.
+pub(super) fn sort(rows: &mut [Row], metric: Metric) {
+    rows.sort_unstable_by_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
 }
 
 /// The same by allocating function: the innermost one that is not the standard library's plumbing. The most

@@ -2,7 +2,7 @@
 
 use super::{Outline, OutlineRow};
 use crate::analysis::{
-    Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows,
+    Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows_as_read,
 };
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
@@ -119,7 +119,7 @@ fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) 
 }
 
 fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
-    let all = rows(&loaded.profile, metric);
+    let all = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric);
     let amount = |row: &crate::analysis::Row| metric.of(&row.cost);
     let large = all.iter().take_while(|row| metric.rank(amount(row)) >= cutoff.least);
     let shown = large.take(cutoff.limit).count();

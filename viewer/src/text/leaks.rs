@@ -6,7 +6,9 @@ use super::headline::{headline, interruption};
 use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
-use crate::analysis::{Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows};
+use crate::analysis::{
+    Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows_as_read,
+};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use crate::suppression::{Suppressed, Use};
@@ -25,7 +27,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
     let metric = Metric::Leaked;
     headline(out, loaded, metric, style)?;
     beside(out, loaded)?;
-    let rows = rows(&loaded.profile, metric);
+    let rows = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric);
     let total = loaded.profile.total.leaked;
     let shown = rows.len().min(limit.max(1));
     for row in &rows[..shown] {

@@ -12,7 +12,7 @@ use super::escape::{columns as columns_of, fit};
 use super::place::{chain, detail, function};
 use super::style::{Role, Style};
 use crate::analysis::{
-    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, called_of, groups, meaningful, rows,
+    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, called_of, groups, meaningful, rows_as_read,
 };
 use crate::format::counted;
 use crate::loaded::Loaded;
@@ -34,7 +34,12 @@ pub(super) fn stacks(
 ) -> io::Result<()> {
     let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);
     writeln!(out, "{}", style.paint(Role::Detail, format!("{}function", columns.header())))?;
-    let groups = groups(&rows(&loaded.profile, metric), &loaded.tables, &loaded.names, metric);
+    let groups = groups(
+        &rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric),
+        &loaded.tables,
+        &loaded.names,
+        metric,
+    );
     let is_shown = |group: &Group| metric.rank(metric.of(&group.cost)) >= cutoff.least;
     let shown = groups.iter().take_while(|group| is_shown(group)).take(cutoff.limit).count();
     writeln!(

@@ -6,7 +6,7 @@ use super::estimate;
 use super::headline::{interruption, warnings};
 use super::place::{chain, detail};
 use super::style::{Role, Style};
-use crate::analysis::{Metric, StackState, meaningful, nameless, rows, stack_states, state_share};
+use crate::analysis::{Metric, StackState, meaningful, nameless, rows_as_read, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
@@ -134,7 +134,7 @@ fn percent_of(part: u64, whole: u64) -> String {
 }
 
 fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let rows = rows(&loaded.profile, Metric::Peak);
+    let rows = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, Metric::Peak);
     if rows.is_empty() {
         return Ok(());
     }

@@ -30,6 +30,7 @@ pub(super) fn all() -> Vec<Check> {
         cpu_samples(&probe),
         page_faults(&probe),
         tracepoints(&probe),
+        memory_accesses(),
         address_space(),
         file_size(),
         captures(),
@@ -162,6 +163,17 @@ fn tracepoints(probe: &Probe) -> Check {
         "" => Check::good("tracepoints", "run --trace records them"),
         refused => Check::note("tracepoints", refused),
     }
+}
+
+/// Whether the processor could tell which addresses are read and written: nothing records that yet.
+fn memory_accesses() -> Check {
+    let sources = ["cpu/events/mem-loads", "cpu_core/events/mem-loads", "ibs_op", "arm_spe_0"];
+    let has = |source: &&&str| Path::new("/sys/bus/event_source/devices").join(source).exists();
+    let finding = match sources.iter().find(has) {
+        Some(source) => format!("not recorded, though this processor could sample them ({source})"),
+        None => String::from("not available: this processor, or virtual machine, does not sample addresses"),
+    };
+    Check::note("memory accesses", format!("{finding}; run --faults tells who touched memory first"))
 }
 
 fn address_space() -> Check {
