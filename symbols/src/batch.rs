@@ -1,4 +1,4 @@
-//! Many addresses of many files, by as many threads as there are processors.
+//! Many addresses of many files, by several threads at once.
 //!
 //! The file with most addresses is taken first, and each thread has one file open at a time: big ones take some
 //! hundred megabytes.
@@ -56,7 +56,7 @@ impl Symbolizer {
         let mut order: Vec<usize> = (0..batches.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(batches[index].addresses.len()));
         let (next, (sender, results)) = (AtomicUsize::new(0), sync_channel(QUEUE));
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(batches.len());
+        let threads = self.threads().min(batches.len());
         thread::scope(|scope| {
             for _ in 0..threads {
                 let (sender, order, next) = (sender.clone(), &order, &next);
@@ -142,6 +142,7 @@ enum Opened<'a> {
 mod tests {
     use super::*;
     use std::convert::Infallible;
+    use std::num::NonZeroUsize;
 
     fn own_image() -> Vec<u8> {
         std::fs::read("/proc/self/exe").unwrap()
@@ -176,6 +177,37 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    /// Check that one thread and eight find the same, in all files that this process has mapped.
+    #[test]
+    fn threads_find_the_same() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files: Vec<&str> =
+            maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).collect();
+        files.sort_unstable();
+        files.dedup();
+        // Of the same file several times, too, so that more threads than one have work everywhere.
+        let batches: Vec<Batch> = (0..3)
+            .flat_map(|part| files.iter().map(move |file| (part, file)))
+            .map(|(part, file)| Batch {
+                source: Source::File(ModuleFile::at(file)),
+                addresses: (0..2000).map(|place| 0x1000 + (place * 3 + part) * 37).collect(),
+            })
+            .collect();
+        let found = |threads| {
+            let options = crate::Options { threads: NonZeroUsize::new(threads), ..crate::Options::default() };
+            let mut found = Vec::new();
+            let Ok(()) = Symbolizer::new(options).look_up(&batches, &AtomicBool::new(false), |result| {
+                found.push(result);
+                Ok::<(), Infallible>(())
+            });
+            found.sort_unstable_by_key(|&(batch, place, _)| (batch, place));
+            found
+        };
+        let alone = found(1);
+        assert!(alone.iter().any(|(_, _, lookup)| lookup.function().is_some()), "{files:?}");
+        assert!(alone == found(8));
     }
 
     /// Check that answers which were kept are given without asking the file, and that those which were not are kept.

@@ -8,6 +8,7 @@ use crate::image::Image;
 use crate::resolver::Resolver;
 use crate::{Cache, Lookup, ModuleFile, Reason};
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct Options {
     pub demangle: bool,
     /// Where answers are kept for the next time; none are unless there is a folder.
     pub cache: Option<Cache>,
+    /// Threads that look names up; as many as there are processors unless this says how many.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Default for Options {
@@ -35,6 +38,7 @@ impl Default for Options {
             servers: None,
             demangle: true,
             cache: None,
+            threads: None,
         }
     }
 }
@@ -57,6 +61,12 @@ impl Symbolizer {
     /// Whether names are shown as their authors wrote them.
     pub(crate) fn demangles(&self) -> bool {
         self.options.demangle
+    }
+
+    /// How many threads look names up.
+    pub(crate) fn threads(&self) -> usize {
+        let of_machine = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.options.threads.map_or_else(of_machine, usize::from)
     }
 
     /// What is known already of the addresses of an opened module.
