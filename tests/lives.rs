@@ -56,6 +56,21 @@ fn views_show_what_a_program_did() {
         (&Value::from("leaky"), &Value::from(300))
     );
     assert!(lines["rows"][0]["source"].as_str().unwrap().ends_with("keeps_some.c"), "{lines:#}");
+    // Each in the line of `main` that called who allocates it.
+    let lines = document(&capture, &["lines", "--by", "bytes", "--of", "ma?n"]);
+    let source = include_str!("programs/c/keeps_some.c");
+    let line_of =
+        |text: &str| source.lines().position(|line| line.contains(text)).map(|place| place as u64 + 1);
+    let expected = [
+        ("large = malloc", 1 << 20),
+        ("    temporary();", 20 * 64),
+        ("    leaky();", 300),
+        ("    cache();", 50),
+    ];
+    for ((call, bytes), row) in expected.iter().zip(lines["rows"].as_array().unwrap()) {
+        assert_eq!((row["name"].as_str(), row["line"].as_u64()), (Some("main"), line_of(call)), "{lines:#}");
+        assert_eq!(row["bytes"], Value::from(*bytes), "{lines:#}");
+    }
 
     let large = capture.events().into_iter().find(|event| event.size == 1 << 20).unwrap();
     let address = format!("{:#x}", large.address + 5);

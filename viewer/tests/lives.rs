@@ -390,8 +390,9 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     written(|out| text::history(out, &loaded, 0x3000, (&entries, earlier), &style));
     documents.push(("history", written(|out| json::history(out, &loaded, 0x3000, (&entries, earlier)))));
     let options = ReportOptions { limit: Some(2), ..ReportOptions::default() };
-    written(|out| text::lines(out, &loaded, &options, &style));
-    documents.push(("lines", written(|out| json::lines(out, &loaded, &options))));
+    let rows = || viewer::analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
+    written(|out| text::lines(out, &loaded, rows(), &options, &style));
+    documents.push(("lines", written(|out| json::lines(out, &loaded, rows(), &options))));
     documents
 }
 

@@ -6,17 +6,21 @@ use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
-use viewer::analysis::{Metric, Share};
-use viewer::query::Part;
-use viewer::{ReportOptions, json, text};
+use viewer::analysis::{Metric, Share, lines, lines_of};
+use viewer::query::{Part, Pattern};
+use viewer::{Loaded, ReportOptions, json, text};
 
 /// Show source lines by what they allocate
 ///
-/// A line is that of the innermost function which is not the standard library's plumbing.
+/// A line is that of the innermost function which is not the standard library's plumbing, or with --of, the line in a
+/// function of yours from which it was asked for.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    /// Lines of this function, with all that it and what it calls allocate from each
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["focus", "callees", "callers"])]
+    of: Option<Pattern>,
     /// What to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
@@ -42,11 +46,19 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let metric = arguments.by.unwrap_or(default);
     let options =
         ReportOptions { metric, min: arguments.min, limit: arguments.limit, ..ReportOptions::default() };
-    let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
+    let mut lens = arguments.stacks.lens();
+    // Stacks without the function are left out, and with them what the shares would be of.
+    lens.focus.extend(arguments.of.clone());
+    let loaded = arguments.capture.seen(&query, &lens)?;
+    let Loaded { profile, tables, names, .. } = &loaded;
+    let rows = match &arguments.of {
+        Some(function) => lines_of(profile, tables, names, |label| function.names(names.label(label))),
+        None => lines(profile, tables, names),
+    };
     view::print(|out, style| {
         match arguments.json {
-            true => json::lines(out, &loaded, &options)?,
-            false => text::lines(out, &loaded, &options, style)?,
+            true => json::lines(out, &loaded, rows, &options)?,
+            false => text::lines(out, &loaded, rows, &options, style)?,
         }
         Ok(())
     })

@@ -31,11 +31,16 @@ pub fn lines(profile: &Profile, tables: &Tables, names: &Names) -> Vec<LineCost>
     sums(profile, |node| Some(meaningful(tables, names, node).next().map(|(_, step)| step)))
 }
 
-/// The lines of a function, from which it allocated or called who did, in the same order. A stack on which it stands
-/// several times is charged to the innermost line, one on which it does not stand to none.
-pub fn lines_of(profile: &Profile, tables: &Tables, names: &Names, label: LabelId) -> Vec<LineCost> {
+/// The lines of functions, from which they allocated or called who did, in the same order. A stack on which they stand
+/// several times is charged to the innermost line, one on which they do not stand to none.
+pub fn lines_of(
+    profile: &Profile,
+    tables: &Tables,
+    names: &Names,
+    is_one: impl Fn(LabelId) -> bool,
+) -> Vec<LineCost> {
     let innermost =
-        |node| functions_of(tables, names, node).map(|(_, step)| step).find(|step| step.label == label);
+        |node| functions_of(tables, names, node).map(|(_, step)| step).find(|step| is_one(step.label));
     sums(profile, |node| innermost(node).map(Some))
 }
 

@@ -49,7 +49,7 @@ impl Moments {
         let loaded = Loaded { looked_up, heap: self.heap, ..Loaded::new(tables, profile, self.source) };
         let loaded = Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded);
         let label = label_of(&loaded.names, name)?;
-        let lines = lines_of(&loaded.profile, &loaded.tables, &loaded.names, label);
+        let lines = lines_of(&loaded.profile, &loaded.tables, &loaded.names, |one| one == label);
         Ok((loaded, FunctionDetail { label, lines, shape }))
     }
 }

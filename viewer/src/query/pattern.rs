@@ -1,5 +1,6 @@
 //! Names with `*` and `?` in them.
 
+use crate::analysis::Label;
 use std::str::FromStr;
 
 /// What a name is compared with: letter by letter, `*` for any letters and `?` for one.
@@ -51,6 +52,11 @@ impl Pattern {
         let (end, text) = text.strip_suffix('$').map_or((Some(Part::Any), text), |rest| (None, rest));
         let inner = text.chars().map(|letter| if letter == '*' { Part::Any } else { Part::Letter(letter) });
         Self { parts: start.into_iter().chain(inner).chain(end).collect() }
+    }
+
+    /// True when a function is called like this, in full or in short.
+    pub fn names(&self, label: &Label) -> bool {
+        self.matches(label.base()) || self.matches(&label.short_base())
     }
 
     /// True when the whole text is like this.

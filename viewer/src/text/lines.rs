@@ -6,21 +6,26 @@ use super::headline::headline;
 use super::place::{fit_name, place};
 use super::stacks::remainder;
 use super::style::{Role, Style};
-use crate::analysis::{LabelId, LineCost, Step, lines as costs_of};
+use crate::analysis::{LabelId, LineCost, Step};
 use crate::loaded::Loaded;
 use crate::options::ReportOptions;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Writes the lines that cost most; the form of a report in the options means nothing here.
+/// Writes those of the lines that cost most; the form of a report in the options means nothing here.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn lines(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions, style: &Style) -> io::Result<()> {
+pub fn lines(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    mut rows: Vec<LineCost>,
+    options: &ReportOptions,
+    style: &Style,
+) -> io::Result<()> {
     let metric = options.metric;
     let cutoff = options.cutoff_for_text(metric.of(&loaded.profile.total));
     headline(out, loaded, metric, style)?;
-    let mut rows = costs_of(&loaded.profile, &loaded.tables, &loaded.names);
     rows.retain(|row| !metric.of(&row.cost).is_zero());
     if rows.is_empty() {
         return writeln!(out, "Nothing to show: no {}.", metric.what());

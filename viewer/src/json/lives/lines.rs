@@ -1,7 +1,7 @@
 //! `lines --json`: the cost of each source line.
 
 use super::start::Start;
-use crate::analysis::{LineCost, lines as costs_of};
+use crate::analysis::LineCost;
 use crate::json::cost::CostFields;
 use crate::json::write_document;
 use crate::loaded::Loaded;
@@ -29,14 +29,18 @@ struct LineFields<'a> {
     cost: CostFields,
 }
 
-/// Writes `lines --json`.
+/// Writes `lines --json` of these lines.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn lines(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> io::Result<()> {
+pub fn lines(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    mut rows: Vec<LineCost>,
+    options: &ReportOptions,
+) -> io::Result<()> {
     let metric = options.metric;
     let cutoff = options.cutoff_for_json(metric.of(&loaded.profile.total));
-    let mut rows = costs_of(&loaded.profile, &loaded.tables, &loaded.names);
     rows.retain(|row| !metric.of(&row.cost).is_zero());
     rows.sort_by_key(|row| Reverse(metric.order(metric.of(&row.cost))));
     let is_shown = |row: &&LineCost| metric.rank(metric.of(&row.cost)) >= cutoff.least;

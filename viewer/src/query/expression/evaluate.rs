@@ -94,7 +94,7 @@ impl Expression {
 
 impl Term {
     fn is_of(&self, label: &Label) -> bool {
-        self.pattern.matches(label.base()) || self.pattern.matches(&label.short_base())
+        self.pattern.names(label)
     }
 
     fn is_of_path(&self, path: &str) -> bool {
