@@ -1,70 +1,9 @@
 //! Frames between the allocator and the code that wanted the memory.
 
-use super::short_name::short_name;
+mod wrappers;
 
-/// Innermost functions whose name says nothing about who allocates.
-const FUNCTIONS: &[&str] = &[
-    "__rust_alloc",
-    "__rust_alloc_zeroed",
-    "__rust_realloc",
-    "__rdl_alloc",
-    "__rdl_alloc_zeroed",
-    "__rdl_realloc",
-    "__rustc::__rust_alloc",
-    "__rustc::__rust_alloc_zeroed",
-    "__rustc::__rust_realloc",
-    "__rustc::__rdl_alloc",
-    "__rustc::__rdl_alloc_zeroed",
-    "__rustc::__rdl_realloc",
-    "memprof_report_alloc_",
-    "memprof_report_realloc_",
-    "g_malloc",
-    "g_malloc0",
-    "g_malloc_n",
-    "g_malloc0_n",
-    "g_realloc",
-    "g_realloc_n",
-    "g_slice_alloc",
-    "g_slice_alloc0",
-    "g_strdup",
-    "g_strndup",
-    "g_memdup",
-    "g_memdup2",
-    "CRYPTO_malloc",
-    "CRYPTO_zalloc",
-    "CRYPTO_realloc",
-    "CRYPTO_clear_realloc",
-    "CRYPTO_strdup",
-    "CRYPTO_memdup",
-    "sqlite3Malloc",
-    "sqlite3MallocZero",
-    "sqlite3Realloc",
-    "sqlite3_malloc",
-    "sqlite3_malloc64",
-    "sqlite3_realloc",
-    "sqlite3_realloc64",
-    "PyMem_Malloc",
-    "PyMem_Calloc",
-    "PyMem_Realloc",
-    "PyMem_RawMalloc",
-    "PyMem_RawCalloc",
-    "PyMem_RawRealloc",
-    "PyObject_Malloc",
-    "PyObject_Calloc",
-    "PyObject_Realloc",
-    "malloc",
-    "calloc",
-    "realloc",
-    "xmalloc",
-    "xcalloc",
-    "xrealloc",
-    "xstrdup",
-    "xstrndup",
-    "strdup",
-    "__strdup",
-    "strndup",
-    "__strndup",
-];
+use super::short_name::short_name;
+use wrappers::WRAPPERS;
 
 /// Beginnings of names of the standard libraries' own functions: containers, smart pointers, adaptors.
 const PREFIXES: &[&str] =
@@ -77,7 +16,10 @@ const FOLDERS: &[&str] = &["/include/c++/", "/library/alloc/src/", "/library/cor
 /// that is none of these, if there is one.
 pub fn is_noise(name: &str) -> bool {
     let bare = short_name(name);
-    FUNCTIONS.contains(&bare.as_ref()) || is_library(name) || is_library(&bare) || is_blanket(&bare)
+    WRAPPERS.binary_search(&bare.as_ref()).is_ok()
+        || is_library(name)
+        || is_library(&bare)
+        || is_blanket(&bare)
 }
 
 /// True for source files of the standard libraries. Debug information has no namespaces for some of their inlined
@@ -133,6 +75,8 @@ mod tests {
             "<alloc::string::String as core::clone::Clone>::clone",
             "__rust_alloc",
             "g_malloc0",
+            "zmalloc_usable",
+            "os::malloc(unsigned long, MEMFLAGS)",
         ] {
             assert!(is_noise(name), "{name}");
         }
