@@ -62,20 +62,31 @@ impl Order {
         }
     }
 
-    /// Hands the records up to a time to `visit`, in order, each with its ticks and the layout of its ring.
-    pub(super) fn until(&mut self, ticks: u64, mut visit: impl FnMut(u64, Layout, What<'_>)) {
-        let limit = if self.bytes.len() > MOST_BYTES { u64::MAX } else { ticks };
+    /// Whether so much waits that more is better left in the rings.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() > MOST_BYTES
+    }
+
+    /// Hands the records up to a time to `visit`, in order, each with its ticks and the layout of its ring, as long as it
+    /// returns true. False when it ended that early.
+    pub(super) fn until(&mut self, ticks: u64, mut visit: impl FnMut(u64, Layout, What<'_>) -> bool) -> bool {
+        let limit = if self.is_full() { u64::MAX } else { ticks };
         // A stable sort: what is equal stays in the order of its ring.
         self.entries.sort_by_key(|entry| (entry.ticks, entry.rank));
         let due = self.entries.partition_point(|entry| entry.ticks <= limit);
+        let mut given = 0;
         for entry in &self.entries[..due] {
-            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
-                visit(entry.ticks, entry.layout, record.what);
-            }
+            given += 1;
             self.last = self.last.max(entry.ticks);
+            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout)
+                && !visit(entry.ticks, entry.layout, record.what)
+            {
+                break;
+            }
         }
-        self.entries.drain(..due);
+        self.entries.drain(..given);
         self.compact();
+        given == due
     }
 
     /// Gives the room of records that were given out back.
@@ -123,7 +134,11 @@ mod tests {
 
     fn given(order: &mut Order, until: u64) -> Vec<String> {
         let mut seen = Vec::new();
-        order.until(until, |ticks, _, what| seen.push(format!("{ticks} {what:?}")));
+        let is_over = order.until(until, |ticks, _, what| {
+            seen.push(format!("{ticks} {what:?}"));
+            true
+        });
+        assert!(is_over);
         seen
     }
 
@@ -149,6 +164,27 @@ mod tests {
         assert_eq!(given(&mut order, 100).len(), 1);
         order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 99)));
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
+    }
+
+    /// Check that records are given a few at a time to whoever wants no more, each once and in order, with what came meanwhile
+    /// behind them.
+    #[test]
+    fn records_are_given_in_parts() {
+        let mut order = Order::default();
+        for time in (0..10).rev() {
+            order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
+        }
+        let mut seen = Vec::new();
+        let mut parts = 0;
+        while !order.until(9, |ticks, _, _| {
+            seen.push(ticks);
+            seen.len() % 3 != 0
+        }) {
+            parts += 1;
+            order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 20 + parts)));
+        }
+        assert_eq!((seen, parts, order.late), ((0..10).collect(), 3, 0));
+        assert_eq!(given(&mut order, 30).len(), 3);
     }
 
     proptest! {
@@ -199,7 +235,10 @@ mod tests {
             let mut given = 0;
             for part in parts {
                 order.add(&times(), layout, |bytes| bytes.extend(part));
-                order.until(u64::MAX, |_, _, _| given += 1);
+                order.until(u64::MAX, |_, _, _| {
+                    given += 1;
+                    true
+                });
             }
             prop_assert!(order.malformed + given * 8 <= length as u64);
             prop_assert!(order.bytes.is_empty());

@@ -32,7 +32,7 @@ use symbols::Cache;
 
 /// Longest time between two looks at the rings: busy ones wake.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// Longest time between two looks at them while `/proc` is read.
+/// Longest time between two looks at them while `/proc` is read, or stacks are unwound.
 const LOOK: Duration = Duration::from_millis(10);
 /// Batches that wait for the writer, which may look for them once a second.
 const QUEUE: usize = 64;
@@ -189,7 +189,7 @@ impl Round {
             };
             self.read();
             self.state.look_who_is_recorded();
-            self.order.until(limit, |ticks, layout, what| self.state.take(ticks, layout, what));
+            self.unwind(limit);
             self.state.end_round();
             if !self.send(is_last) || is_last {
                 break;
@@ -220,6 +220,27 @@ impl Round {
                 self.read();
                 read = Instant::now();
             }
+        }
+    }
+
+    /// Takes what waits up to a time. Code that is new takes long, or others want the processors: meanwhile the rings are read
+    /// on, since in a quarter of a second they would be full.
+    fn unwind(&mut self, limit: u64) {
+        let mut read = Instant::now();
+        loop {
+            let Self { order, state, .. } = self;
+            let is_over = order.until(limit, |ticks, layout, what| {
+                state.take(ticks, layout, what);
+                read.elapsed() <= LOOK
+            });
+            if is_over {
+                return;
+            }
+            // At the end, what comes after it is nobody's.
+            if limit < u64::MAX && !self.order.is_full() {
+                self.read();
+            }
+            read = Instant::now();
         }
     }
 
