@@ -89,10 +89,7 @@ pub fn dump(
     options: DumpOptions,
     style: &Style,
 ) -> Result<LookedUp, Error> {
-    let (reader, source) = open_reader(path)?;
-    let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, Needed::All, naming);
-    let names = dump_names(&tables, options);
+    let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
     refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = Dump::new(out, &tables, &names, options, *style);
     each_event(&reader, &source, |event| dump.event(event))?;
@@ -109,10 +106,7 @@ pub fn dump_json(
     out: &mut dyn Write,
     options: DumpOptions,
 ) -> Result<LookedUp, Error> {
-    let (reader, source) = open_reader(path)?;
-    let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, Needed::All, naming);
-    let names = dump_names(&tables, options);
+    let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
     refuse_aggregated(&tables, &source, "a list of events")?;
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
@@ -172,10 +166,7 @@ fn dump_readings<T>(
     read: impl FnOnce(&Reader, &mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
     write: impl Fn(&mut SampleDump<'_>, &T) -> io::Result<()>,
 ) -> Result<LookedUp, Error> {
-    let (reader, source) = open_reader(path)?;
-    let mut tables = reader.tables().clone();
-    let looked_up = named(&mut tables, Needed::All, naming);
-    let names = dump_names(&tables, options);
+    let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first(document, &source.file);
     let read = read(&reader, &mut |some| {
@@ -209,6 +200,25 @@ impl Events for Recorded {
             Ok(()) | Err(CaptureError::Damaged { .. }) => Ok(()),
             Err(error) => Err(Error::Capture { file: source.file, error }),
         }
+    }
+}
+
+/// A capture whose entries are listed one by one.
+struct Listed {
+    reader: Reader,
+    source: Source,
+    tables: Tables,
+    names: Names,
+    looked_up: LookedUp,
+}
+
+impl Listed {
+    fn open(path: &Path, naming: Naming, options: DumpOptions) -> Result<Listed, Error> {
+        let (reader, source) = open_reader(path)?;
+        let mut tables = reader.tables().clone();
+        let looked_up = named(&mut tables, Needed::All, naming);
+        let names = dump_names(&tables, options);
+        Ok(Listed { reader, source, tables, names, looked_up })
     }
 }
 
