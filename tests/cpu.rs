@@ -1,19 +1,7 @@
 //! Samples of the processors beside the allocations.
 
-use crate::harness::{Capture, World, c, product, record, skip, wait};
+use crate::harness::{Capture, World, c, can_sample, product, record, skip, wait};
 use serde_json::Value;
-
-/// Whether the processors can be sampled here. Where not, a recording says so, and that is tested as well.
-fn can_sample() -> bool {
-    let world = World::new();
-    let ran = wait(&world, world.tool(["doctor"]));
-    let finding = ran.text().lines().find(|line| line.contains("CPU samples")).unwrap_or_default();
-    let can = finding.contains("cpu-clock") || finding.contains("cycles");
-    if !can {
-        skip("samples of the CPU", "the kernel does not permit them");
-    }
-    can
-}
 
 /// All rows of `report --cpu`: functions from the innermost outwards, and samples.
 fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {

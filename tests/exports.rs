@@ -1,6 +1,8 @@
 //! Other programs open what is exported, and find our numbers in it.
 
-use crate::harness::{Capture, Ran, World, c, copy_program, cpp, installed, record, skip, validator, wait};
+use crate::harness::{
+    Capture, Ran, World, c, can_sample, copy_program, cpp, installed, library, record, skip, validator, wait,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,26 +171,79 @@ fn decimal(bytes: i64) -> String {
 fn sysprof_finds_our_totals() {
     let capture = recorded();
     let file = export(&capture, "syscap", &[]);
-    if let Some(reader) = sysprof_reader(&capture) {
-        let mut command = capture.world().command(reader);
-        command.arg(&file);
-        let ran = wait(capture.world(), command);
-        assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let words: Vec<&str> = ran.text().split_whitespace().collect();
-        let number = |name: &str| {
-            let place = words.iter().position(|word| *word == name).expect("it prints this");
-            words[place + 1].parse::<i64>().expect("numbers follow their names")
-        };
+    if let Some(number) = read_by_sysprof(&capture, &file) {
         assert_eq!(number("allocations"), total(&capture, "allocations"));
         assert_eq!(number("frees"), total(&capture, "frees"));
         assert_eq!(number("leaked"), total(&capture, "leaked_blocks"));
-        assert_eq!(number("named"), number("of"), "{}", ran.text());
+        assert_eq!(number("named"), number("of"));
+        assert_eq!(number("held"), total(&capture, "leaked_bytes"), "the heap's counter");
     }
+    merged_by_sysprof(&capture, &file);
+}
+
+/// Check that Sysprof's own library reads every sample, names its functions, makes a call graph of them, and finds our marks and
+/// what counters said.
+#[test]
+fn sysprof_finds_our_samples() {
+    if !can_sample() {
+        return;
+    }
+    let capture = worked();
+    let file = export(&capture, "syscap", &[]);
+    if let Some(number) = read_by_sysprof(&capture, &file) {
+        assert_eq!(number("samples"), samples(&capture));
+        assert_eq!(number("resolved"), number("addresses"));
+        assert_eq!((number("threads"), number("graphs")), (2, 1));
+        // The region, the mark, the first event of the process and its end.
+        assert_eq!(number("marks"), 4);
+        assert!(
+            number("longest") > 75_000_000,
+            "the region lasts as long as its work: {}",
+            number("longest")
+        );
+        let info = capture.info();
+        let points = info["counters"].as_array().expect("a list").iter();
+        let points = points.filter(|series| series["counter"] == "rss_bytes");
+        let points: i64 = points.map(|series| series["points"].as_i64().unwrap_or(0)).sum();
+        assert!(number("counters") > 2 && number("values") > points, "{points} of resident memory");
+    }
+    merged_by_sysprof(&capture, &file);
+}
+
+/// A capture of work in two threads.
+fn worked() -> Capture {
+    let (_, capture) = record(c("works_in_threads").with_api().build()).with_names().succeed();
+    capture
+}
+
+/// Samples of the processors in a capture.
+fn samples(capture: &Capture) -> i64 {
+    let samples = capture.report(&["--cpu"])["total"]["samples"].as_i64().expect("samples are counted");
+    assert!(samples > 10, "{samples} samples");
+    samples
+}
+
+/// What Sysprof's library finds in a file, each number by its name; none where the library is not installed.
+fn read_by_sysprof(capture: &Capture, file: &Path) -> Option<impl Fn(&str) -> i64> {
+    let mut command = capture.world().command(sysprof_reader(capture)?);
+    command.arg(file);
+    let ran = wait(capture.world(), command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let words: Vec<String> = ran.text().split_whitespace().map(str::to_owned).collect();
+    Some(move |name: &str| {
+        let place = words.iter().position(|word| word == name);
+        let place = place.unwrap_or_else(|| panic!("{name} in {words:?}"));
+        words[place + 1].parse().expect("numbers follow their names")
+    })
+}
+
+/// Has Sysprof's program read two copies of a file, and write what it has read.
+fn merged_by_sysprof(capture: &Capture, file: &PathBuf) {
     let other = capture.world().path("copy.syscap");
-    std::fs::copy(&file, &other).expect("there is room for it");
-    let length = std::fs::metadata(&file).expect("it was written").len();
+    std::fs::copy(file, &other).expect("there is room for it");
+    let length = std::fs::metadata(file).expect("it was written").len();
     let merge = ["--merge", other.to_str().expect("a plain name")];
-    if let Some(merged) = run(&capture, "sysprof-cli", &merge, &file) {
+    if let Some(merged) = run(capture, "sysprof-cli", &merge, file) {
         // One header for both, of 256 bytes, and the frames of both.
         assert_eq!(merged.stdout.len() as u64, 2 * (length - 256) + 256, "Sysprof keeps every frame");
     }
@@ -251,36 +306,107 @@ fn speedscope_takes_the_document() {
 #[test]
 fn firefox_profiler_loads_the_document() {
     let capture = recorded();
-    let file = export(&capture, "firefox", &[]);
-    let Some((node, modules)) = installed("node").zip(validator("npm/node_modules")) else {
-        return skip(
-            "profiler-cli",
-            "node or scripts/validators is missing, so it did not load the document",
-        );
-    };
-    let ask = |arguments: &[&str]| {
-        let mut command = capture.world().command(&node);
-        command.arg(modules.join("@firefox-devtools/profiler-cli/dist/profiler-cli.js")).args(arguments);
-        // It keeps what was loaded in a process of its own, which is found by a file below home.
-        command.env("HOME", capture.world().folder());
-        wait(capture.world(), command)
-    };
-    let loaded = ask(&["load", file.to_str().expect("a temporary folder has a plain name")]);
-    let (functions, meta) = (ask(&["thread", "functions", "--json"]), ask(&["profile", "info", "--json"]));
-    let stopped = ask(&["stop"]);
-    assert_eq!((loaded.code, stopped.code), (0, 0), "{}{}", loaded.stderr, stopped.stderr);
-    let functions: Value = serde_json::from_slice(&functions.stdout).expect("it is JSON");
+    let Some(profiler) = FirefoxProfiler::load(&capture) else { return };
+    let functions = profiler.ask(&["thread", "functions", "--strategy", "native-allocations"]);
     assert_eq!(functions["callTreeSummaryStrategy"], "native-allocations");
     let functions = functions["functions"].as_array().expect("a list of functions");
     let bytes = functions.iter().filter_map(|function| function["selfSamples"].as_i64()).sum::<i64>();
     assert_eq!(bytes, total(&capture, "allocated_bytes"));
     assert!(functions.iter().any(|function| function["name"] == "main"), "{functions:?}");
-    let meta: Value = serde_json::from_slice(&meta.stdout).expect("it is JSON");
+    let meta = profiler.ask(&["profile", "info"]);
     let process = &meta["processes"][0];
     assert_eq!(
         (&process["name"], &process["counters"][0]["name"]),
         (&"mixed_calls".into(), &"malloc".into())
     );
+}
+
+/// Check that the Firefox Profiler's own loader finds our samples in the threads that worked, as much processor time as they stand
+/// for, our marks, and tracks of what the kernel counted.
+#[test]
+fn firefox_profiler_finds_our_samples() {
+    if !can_sample() {
+        return;
+    }
+    let capture = worked();
+    let Some(profiler) = FirefoxProfiler::load(&capture) else { return };
+    let list = profiler.ask(&["thread", "list"]);
+    let threads = list["threads"].as_array().expect("a list of threads");
+    let mut found = 0;
+    let (mut markers, mut worked_ms) = (Vec::new(), 0.0);
+    for thread in threads {
+        let handle = thread["threadHandle"].as_str().expect("threads have handles");
+        let of = |what: &str| profiler.ask(&["thread", what, "--thread", handle, "--limit", "0"]);
+        let functions = of("functions");
+        assert_eq!(functions["callTreeSummaryStrategy"], "timing");
+        let functions = functions["functions"].as_array().expect("a list of functions");
+        let own: i64 = functions.iter().filter_map(|function| function["selfSamples"].as_i64()).sum();
+        let has = |name: &str| functions.iter().any(|function| function["name"] == name);
+        assert!(own > 0 && (has("main") || has("helper")), "{functions:?}");
+        found += own;
+        let of_thread = of("markers");
+        let kinds = of_thread["byType"].as_array().cloned().unwrap_or_default();
+        markers.extend(kinds.iter().filter_map(|kind| kind["markerName"].as_str().map(str::to_owned)));
+        worked_ms += thread["cpuMs"].as_f64().expect("a number");
+    }
+    assert_eq!((threads.len(), found), (2, samples(&capture)));
+    assert!(threads.iter().any(|thread| thread["name"] == "helper"), "{threads:?}");
+    // Cycles have no length of their own. What came before the first sample of a thread does not count there.
+    if let Some(expected) = capture.report(&["--cpu"])["total"]["cpu_ns"].as_f64() {
+        let expected = expected / 1e6;
+        assert!(worked_ms <= expected && worked_ms > expected * 0.8, "{worked_ms} ms of {expected}");
+    }
+    markers.sort();
+    assert_eq!(markers, ["end", "first event", "load", "loaded"]);
+    let list = profiler.ask(&["counter", "list"]);
+    let counters = list["counters"].as_array().expect("a list of counters");
+    let names: Vec<&str> = counters.iter().filter_map(|counter| counter["name"].as_str()).collect();
+    assert!(names.contains(&"malloc") && names.contains(&"rss"), "{names:?}");
+}
+
+/// The Firefox Profiler's command line with a document.
+struct FirefoxProfiler<'a> {
+    capture: &'a Capture,
+    node: PathBuf,
+    program: PathBuf,
+}
+
+impl<'a> FirefoxProfiler<'a> {
+    /// Loads a capture; none where the program is missing.
+    fn load(capture: &'a Capture) -> Option<Self> {
+        let Some((node, modules)) = installed("node").zip(validator("npm/node_modules")) else {
+            skip("profiler-cli", "node or scripts/validators is missing, so it did not load the document");
+            return None;
+        };
+        let program = modules.join("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
+        let profiler = Self { capture, node, program };
+        let file = export(capture, "firefox", &[]);
+        let loaded = profiler.run(&["load", file.to_str().expect("a temporary folder has a plain name")]);
+        assert_eq!(loaded.code, 0, "{}", loaded.stderr);
+        Some(profiler)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.capture.world().command(&self.node);
+        command.arg(&self.program).args(arguments);
+        // It keeps what was loaded in a process of its own, which is found by a file below home.
+        command.env("HOME", self.capture.world().folder());
+        wait(self.capture.world(), command)
+    }
+
+    fn ask(&self, question: &[&str]) -> Value {
+        let ran = self.run(&[question, &["--json"]].concat());
+        assert_eq!(ran.code, 0, "{question:?}: {}", ran.stderr);
+        serde_json::from_slice(&ran.stdout).expect("it is JSON")
+    }
+}
+
+impl Drop for FirefoxProfiler<'_> {
+    /// Ends that process.
+    fn drop(&mut self) {
+        let stopped = self.run(&["stop"]);
+        assert!(stopped.code == 0 || std::thread::panicking(), "{}", stopped.stderr);
+    }
 }
 
 /// Check that the sums of formats for scripts are our totals, each read by what reads that format.
@@ -346,6 +472,42 @@ fn lld_puts_hot_functions_first() {
     assert_eq!(placed, [&hottest[..], &["never_runs"]].concat(), "{}", symbols.text());
     let (_, again) = record(&linked).with_names().succeed();
     assert_eq!(ordered(&again).1, names, "it converges");
+}
+
+/// Check that a linker puts the functions of a shared library in the order of their heat, whatever the program does beside, and that
+/// the library which was linked so has the same order again.
+#[test]
+fn lld_puts_hot_functions_of_a_library_first() {
+    let fixture = || library("ranks_its_functions").flags(["-ffunction-sections"]);
+    let hottest = ["library_hot", "library_warm", "library_enter"];
+    let ordered = |capture: &Capture| {
+        let module = ["--by", "allocations", "--module", "libranks_its_functions.so"];
+        let file = export(capture, "symbol-order", &module);
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        let names: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(names, hottest, "{text}");
+        file
+    };
+    let program = c("uses_a_ranked_library");
+    let (_, capture) = record(program.clone().with(&fixture().build()).build()).with_names().succeed();
+    let order = ordered(&capture);
+    if installed("ld.lld").is_none() {
+        return skip("ld.lld", "not installed, so no library was linked in the order of its functions");
+    }
+    let world = World::new();
+    let (linked, user) = (world.path("libranks_its_functions.so"), world.path("uses_a_ranked_library"));
+    fixture()
+        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
+        .build_at(&linked);
+    let mut symbols = world.command("nm");
+    symbols.args(["--numeric-sort", "--defined-only"]).arg(&linked);
+    let symbols = wait(&world, symbols);
+    let placed = symbols.text().lines().filter_map(|line| line.rsplit(' ').next());
+    let placed: Vec<&str> = placed.filter(|name| name.starts_with("library_")).collect();
+    assert_eq!(placed, [&hottest[..], &["library_never"]].concat(), "{}", symbols.text());
+    program.with(&linked).build_at(&user);
+    let (_, again) = record(&user).with_names().succeed();
+    ordered(&again);
 }
 
 /// Check that another `SQLite` opens the database and finds our totals in it, and that `query` gives the same answers.

@@ -25,6 +25,17 @@ impl<S: ReadAt> Reader<S> {
         })
     }
 
+    /// The samples of one chunk of [`Reader::index`]; none of one that holds something else. For those who read them beside
+    /// the events.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn samples(&self, chunk: &Chunk) -> Result<Vec<Sample>, Error> {
+        self.one_chunk(chunk, ChunkKind::Samples, |payload, count| {
+            take_samples(payload, count, self.bounds())
+        })
+    }
+
     /// Hands all page faults to `visit`, those of a chunk at a time, in file order.
     ///
     /// # Errors
@@ -40,16 +51,7 @@ impl<S: ReadAt> Reader<S> {
     /// # Errors
     /// As [`Reader::for_each_batch`].
     pub fn faults(&self, chunk: &Chunk) -> Result<Vec<Fault>, Error> {
-        if !chunk.is(ChunkKind::Faults) {
-            return Ok(Vec::new());
-        }
-        let bounds = self.bounds();
-        let (mut fetcher, mut payload, mut faults) = (Fetcher::new()?, Vec::new(), Vec::new());
-        self.read_chunk(chunk, &mut fetcher, &mut payload, &mut |header, payload| {
-            faults = take_faults(payload, header.records as usize, bounds)?;
-            Ok(())
-        })?;
-        Ok(faults)
+        self.one_chunk(chunk, ChunkKind::Faults, |payload, count| take_faults(payload, count, self.bounds()))
     }
 
     /// Hands all counters to `visit`, those of a chunk at a time, in file order.
@@ -104,6 +106,24 @@ impl<S: ReadAt> Reader<S> {
         let (mut fetcher, mut payload) = (Fetcher::new()?, Vec::new());
         let mut chunks = self.index().iter().filter(|chunk| chunk.is(kind));
         chunks.try_for_each(|chunk| self.read_chunk(chunk, &mut fetcher, &mut payload, &mut visit))
+    }
+
+    /// What `take` finds in a chunk, if it is of this kind.
+    fn one_chunk<T>(
+        &self,
+        chunk: &Chunk,
+        kind: ChunkKind,
+        take: impl Fn(&[u8], usize) -> Result<Vec<T>, Malformed>,
+    ) -> Result<Vec<T>, Error> {
+        let mut taken = Vec::new();
+        if chunk.is(kind) {
+            let (mut fetcher, mut payload) = (Fetcher::new()?, Vec::new());
+            self.read_chunk(chunk, &mut fetcher, &mut payload, &mut |header, payload| {
+                taken = take(payload, header.records as usize)?;
+                Ok(())
+            })?;
+        }
+        Ok(taken)
     }
 
     fn read_chunk(

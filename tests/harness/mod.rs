@@ -25,7 +25,7 @@ pub(crate) use event::{Event, address};
 pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, library, rust};
 pub(crate) use page::Page;
 pub(crate) use probe::{probe_library, record_probes};
-pub(crate) use product::{product, validator};
+pub(crate) use product::{can_sample, product, validator};
 pub(crate) use recording::{Recording, record};
 pub(crate) use repeat::repeat;
 pub(crate) use run::{Ran, Running, start, wait};

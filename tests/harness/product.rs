@@ -5,6 +5,7 @@
 //!   TARGET/debug/sysprof-memprof             what it tests: same target folder, same profile
 //! ```
 
+use super::{World, skip, wait};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -26,6 +27,18 @@ pub(crate) fn validator(part: &str) -> Option<PathBuf> {
     // With --target there is a folder more.
     let mut places = profile.ancestors().skip(1).take(2).map(|folder| folder.join("validators").join(part));
     places.find(|place| place.exists())
+}
+
+/// Whether the processors can be sampled here. Where not, a recording says so, and that is tested as well.
+pub(crate) fn can_sample() -> bool {
+    let world = World::new();
+    let ran = wait(&world, world.tool(["doctor"]));
+    let finding = ran.text().lines().find(|line| line.contains("CPU samples")).unwrap_or_default();
+    let can = finding.contains("cpu-clock") || finding.contains("cycles");
+    if !can {
+        skip("samples of the CPU", "the kernel does not permit them");
+    }
+    can
 }
 
 /// The folder of the profile that this executable was built with.

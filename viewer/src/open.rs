@@ -12,7 +12,7 @@ use crate::query::{Query, Unknown};
 use crate::samples::SampleDump;
 use crate::symbolize::{LookedUp, Naming, Needed, symbolize};
 use crate::text::{Dump, Style};
-use capture::{Error as CaptureError, Event, Reader, Tables};
+use capture::{Error as CaptureError, Event, Reader, Sample, Tables};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -200,6 +200,18 @@ impl Events for Recorded {
             Ok(()) | Err(CaptureError::Damaged { .. }) => Ok(()),
             Err(error) => Err(Error::Capture { file: source.file, error }),
         }
+    }
+
+    fn samples(&self) -> Result<Box<dyn Iterator<Item = Sample> + '_>, Error> {
+        let (reader, _) = open_reader(&self.file)?;
+        let mut chunk = 0;
+        // One chunk is in memory at a time. Behind damage nothing was counted.
+        let chunks = std::iter::from_fn(move || {
+            let samples = reader.samples(reader.index().get(chunk)?).ok()?;
+            chunk += 1;
+            Some(samples)
+        });
+        Ok(Box::new(chunks.flatten()))
     }
 }
 

@@ -115,7 +115,13 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     }
     let loaded = arguments.capture.ask(&query)?;
     let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
-    let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
+    let options = ExportOptions {
+        format,
+        metric,
+        min: arguments.min,
+        limit: arguments.limit,
+        modules: query.filter.modules.clone(),
+    };
     let events = Recorded::new(&arguments.capture.file);
     let Some(output) = arguments.output() else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));

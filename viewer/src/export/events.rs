@@ -1,25 +1,54 @@
 //! Formats that hold every event, or sums over time, read the events once more.
 
-use crate::analysis::{Load, Watch};
+use crate::analysis::{Load, Watch, owners};
 use crate::loaded::Loaded;
 use crate::open::{Error, refuse_aggregated};
-use capture::{Event, Sampling};
+use capture::{Event, ProcessId, Sample, Sampling};
 
-/// The events of a capture, as often as a format needs them.
+/// The events of a capture and what stands beside them, as often as a format needs them.
 pub trait Events {
     /// Hands all of them to `visit` in merged order.
     ///
     /// # Errors
     /// Those of the file that they come from.
     fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error>;
+
+    /// The samples of the processors one by one, in the order of the file: by time, but for those that came too late.
+    ///
+    /// # Errors
+    /// Those of the file that they come from.
+    fn samples(&self) -> Result<Box<dyn Iterator<Item = Sample> + '_>, Error>;
 }
 
-/// Events in memory, for tests.
+/// Events in memory, without samples.
 impl Events for Vec<Event> {
     fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         self.iter().for_each(visit);
         Ok(())
     }
+
+    fn samples(&self) -> Result<Box<dyn Iterator<Item = Sample> + '_>, Error> {
+        Ok(Box::new(std::iter::empty()))
+    }
+}
+
+/// The samples that were counted, each with the process that it counts for. What a growing file has got since is left out.
+pub(super) fn counted_samples<'a>(
+    loaded: &'a Loaded,
+    events: &'a dyn Events,
+) -> Result<impl Iterator<Item = (ProcessId, Sample)> + 'a, Error> {
+    let (owners, known) = (owners(&loaded.tables), loaded.profile.processes.len());
+    let owned = events.samples()?.filter_map(move |sample| {
+        let owner = owners.get(sample.task.index()).copied().flatten()?;
+        (owner.index() < known).then_some((owner, sample))
+    });
+    Ok(owned.take(usize::try_from(loaded.profile.total.cpu.blocks).unwrap_or(0)))
+}
+
+/// Nanoseconds of work between two samples, where that is what was asked for: a millisecond where nothing is known.
+pub(super) fn sample_interval(loaded: &Loaded) -> u64 {
+    let frequency = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.frequency);
+    1_000_000_000_u64.checked_div(frequency.into()).unwrap_or(1_000_000).max(1)
 }
 
 /// Shows the life of every block to an observer, and gives it back. What a growing file has got since it was counted is

@@ -5,14 +5,15 @@
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
 //!                            symbol-order
-//!  Events ────► Watch ─────► firefox, massif, heaptrack,     the life of every block
-//!                        syscap
+//!  Events ─┬──► Watch ─────► firefox, massif, heaptrack,     the life of every block
+//!          │                 syscap
+//!          └──► samples ───► firefox, syscap                 with marks and counters beside
 //! ```
 //!
 //! What every format keeps to:
 //! - **Its sums are those of `info`**, for each metric that it holds, wherever the format can express them.
 //! - **It is written as it is made**: memory is bounded by the tables of the capture, whatever the size of the output. (For the Firefox Profiler it is
-//!   bounded by a number of blocks: its format is one of columns.)
+//!   bounded by a number of blocks and samples: its format is one of columns.)
 //! - **Names survive.** What a format cannot hold (a line end in a format of lines) is replaced by what it is,
 //!   `\u{a}`; names are neither cut nor left out.
 //! - **A capture without events gives a valid document** without rows.
@@ -27,10 +28,13 @@ mod flamegraph;
 mod folded;
 mod format;
 mod heaptrack;
+mod held;
 mod massif;
+mod notes;
 mod places;
 mod pprof;
 mod protobuf;
+mod readings;
 mod speedscope;
 mod symbol_order;
 mod syscap;
@@ -45,10 +49,11 @@ pub use format::{Format, UnknownFormat};
 use crate::analysis::{Metric, Share};
 use crate::loaded::Loaded;
 use crate::open::Error;
+use crate::query::Module;
 use std::io::Write;
 
 /// What to export, and how much of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExportOptions {
     /// The format.
     pub format: Format,
@@ -59,12 +64,14 @@ pub struct ExportOptions {
     pub min: Option<Share>,
     /// At most so many functions are drawn.
     pub limit: Option<usize>,
+    /// Files whose functions are put in an order; none: the programs themselves.
+    pub modules: Vec<Module>,
 }
 
 impl ExportOptions {
     /// All of a capture in this format.
     pub fn new(format: Format) -> Self {
-        Self { format, metric: Metric::default(), min: None, limit: None }
+        Self { format, metric: Metric::default(), min: None, limit: None, modules: Vec::new() }
     }
 }
 
@@ -91,7 +98,7 @@ pub fn export(
         Format::Massif => massif::write(out, loaded, events)?,
         Format::Heaptrack => heaptrack::write(out, loaded, events)?,
         Format::Syscap => syscap::write(out, loaded, events)?,
-        Format::SymbolOrder => symbol_order::write(out, loaded, metric)?,
+        Format::SymbolOrder => symbol_order::write(out, loaded, metric, &options.modules)?,
         Format::Csv => csv::write(out, loaded)?,
         Format::Json => crate::json::tables(out, loaded)?,
     }

@@ -6,13 +6,15 @@
 //! main
 //! ```
 //!
-//! Only functions of the programs themselves are here: a library is linked apart. What a program has libraries do counts as done by
-//! the function that called them, and of functions that do nothing themselves, those come first through which most is done.
+//! Only functions of the programs themselves are here, or of one library: each is linked apart. What one has others do counts as done
+//! by the function that called them, and of functions that do nothing themselves, those come first through which most is done.
 //! Functions that were seen to allocate only follow, those that do it most often first. Equal ones stand by name, so a program
 //! that is linked anew in this order and does the same has the same order again.
 
 use crate::analysis::Metric;
 use crate::loaded::Loaded;
+use crate::query::Module;
+use crate::text::escape;
 use capture::{Frame, FrameId, Process, Tables};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,9 +31,15 @@ struct Heat {
     allocations: i64,
 }
 
-/// Writes the functions by this metric, and by allocations where that is equal.
-pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
-    let heats = heats(loaded, metric);
+/// Writes the functions of these files, or of the programs themselves where there is none, by this metric, and by allocations where
+/// that is equal.
+pub(super) fn write(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    metric: Metric,
+    modules: &[Module],
+) -> io::Result<()> {
+    let heats = heats(loaded, metric, modules);
     let mut order: Vec<(Reverse<Heat>, &str)> = Vec::with_capacity(heats.len());
     let mut unknown = 0_u64;
     for (name, heat) in heats {
@@ -41,23 +49,35 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io:
         }
     }
     order.sort_unstable();
-    writeln!(out, "# Functions by {}, hottest first, for ld.lld --symbol-ordering-file.", metric.name())?;
+    let files: Vec<_> = modules.iter().map(|module| escape(&module.0)).collect();
+    let whose = if files.is_empty() { String::new() } else { format!(" of {}", files.join(" and ")) };
+    let by = metric.name();
+    writeln!(out, "# Functions{whose} by {by}, hottest first, for ld.lld --symbol-ordering-file.")?;
     if unknown > 0 {
-        writeln!(out, "# Programs ran code without a name that a linker knows, too.")?;
+        writeln!(out, "# There was code without a name that a linker knows, too.")?;
     }
     order.into_iter().try_for_each(|(_, name)| writeln!(out, "{name}"))
 }
 
-/// The heat of each function of the programs; that of all which have no name for linkers under none.
-fn heats(loaded: &Loaded, metric: Metric) -> HashMap<Option<&str>, Heat> {
+/// The heat of each function; that of all which have no name for linkers under none.
+fn heats<'a>(loaded: &'a Loaded, metric: Metric, modules: &[Module]) -> HashMap<Option<&'a str>, Heat> {
     let Loaded { tables, profile, .. } = loaded;
+    let is_chosen: Vec<bool> =
+        tables.modules.iter().map(|row| modules.iter().any(|module| module.is(&row.path))).collect();
+    let is_of = |frame: FrameId, process: &Process| match tables.frames.get(frame.index()) {
+        Some(Frame::Code { module: Some(module), .. }) if modules.is_empty() => {
+            tables.modules.get(module.index()).is_some_and(|module| is_program(&module.path, process))
+        }
+        Some(Frame::Code { module: Some(module), .. }) => is_chosen.get(module.index()) == Some(&true),
+        _ => false,
+    };
     let mut heats: HashMap<Option<&str>, Heat> = HashMap::new();
     let mut seen: Vec<Option<&str>> = Vec::new();
     for site in &profile.sites {
         let rank = metric.rank(metric.of(&site.cost));
         let Some(process) = tables.processes.get(site.process.index()) else { continue };
         let frames = tables.stack(site.node).map(|(_, node)| node.frame);
-        let names = frames.filter(|&frame| is_of(tables, frame, process)).map(|frame| linkage(tables, frame));
+        let names = frames.filter(|&frame| is_of(frame, process)).map(|frame| linkage(tables, frame));
         seen.clear();
         seen.extend(names);
         if let Some(innermost) = seen.first() {
@@ -76,13 +96,8 @@ fn heats(loaded: &Loaded, metric: Metric) -> HashMap<Option<&str>, Heat> {
     heats
 }
 
-/// Whether a frame is code of the file that the process runs.
-fn is_of(tables: &Tables, frame: FrameId, process: &Process) -> bool {
-    let Some(Frame::Code { module: Some(module), .. }) = tables.frames.get(frame.index()) else {
-        return false;
-    };
-    let path = tables.modules.get(module.index()).map_or("", |module| module.path.as_str());
-    // Paths differ where the process has another root.
+/// Whether a file is the one that the process runs. Paths differ where the process has another root.
+fn is_program(path: &str, process: &Process) -> bool {
     path.rsplit('/').next().is_some_and(|file| !file.is_empty() && file == process.name)
 }
 

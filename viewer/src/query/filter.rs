@@ -1,5 +1,6 @@
 //! Which blocks to count.
 
+use crate::analysis::file_name;
 use capture::{NodeId, ProcessId};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -58,6 +59,19 @@ impl FromStr for Selected {
 /// A file with code, by its path or the last part of it, without the version that follows `.so` if so wished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module(pub String);
+
+impl Module {
+    /// True for the path of a file that is meant.
+    pub(crate) fn is(&self, path: &str) -> bool {
+        let name = file_name(path);
+        path == self.0 || name == self.0 || name.strip_prefix(self.0.as_str()).is_some_and(is_version)
+    }
+}
+
+/// `.6` of `libstdc++.so.6`, with all that follows.
+fn is_version(rest: &str) -> bool {
+    rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
 
 /// Sizes of blocks in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

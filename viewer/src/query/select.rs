@@ -95,18 +95,14 @@ fn passing(wanted: &[Module], tables: &Tables) -> Result<Vec<bool>, Unknown> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let matches = |Module(wanted): &Module, path: &str| {
-        let name = file_name(path);
-        path == wanted || name == wanted || name.strip_prefix(wanted.as_str()).is_some_and(is_version)
-    };
     for module in wanted {
-        if !tables.modules.iter().any(|row| matches(module, &row.path)) {
+        if !tables.modules.iter().any(|row| module.is(&row.path)) {
             let there = tables.modules.iter().map(|row| file_name(&row.path).to_owned());
             return Err(Unknown::new("module", &module.0, there));
         }
     }
     let modules: Vec<bool> =
-        tables.modules.iter().map(|row| wanted.iter().any(|module| matches(module, &row.path))).collect();
+        tables.modules.iter().map(|row| wanted.iter().any(|module| module.is(&row.path))).collect();
     let is_in = |frame: &Frame| match frame {
         Frame::Code { module: Some(module), .. } => modules.get(module.index()) == Some(&true),
         _ => false,
@@ -119,11 +115,6 @@ fn passing(wanted: &[Module], tables: &Tables) -> Result<Vec<bool>, Unknown> {
         nodes[index] = above || frames.get(node.frame.index()) == Some(&true);
     }
     Ok(nodes)
-}
-
-/// `.6` of `libstdc++.so.6`, with all that follows.
-fn is_version(rest: &str) -> bool {
-    rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 #[cfg(test)]

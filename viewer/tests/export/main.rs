@@ -7,31 +7,43 @@ mod protobuf;
 mod sums;
 mod syscap;
 
-use capture::Event;
+use capture::{Event, Sample, Summary};
 use proptest::prelude::*;
 use sums::sums;
 use support::Made;
-use support::fixtures::{rich, sampled, small};
+use support::fixtures::{rich, sampled, small, worked};
 use support::golden::check_golden;
 use viewer::analysis::Metric;
-use viewer::{ExportOptions, Format, Loaded};
+use viewer::query::Module;
+use viewer::{Error, Events, ExportOptions, Format, Loaded};
 
-/// A capture, counted, and its events.
+/// A capture, counted, its events and its samples.
 struct Case {
     loaded: Loaded,
     events: Vec<Event>,
+    samples: Vec<Sample>,
 }
 
 impl Case {
     fn new(made: Made, file: &str) -> Case {
-        Case { events: made.events.clone(), loaded: made.loaded(file) }
+        Case { events: made.events.clone(), samples: made.samples.clone(), loaded: made.loaded(file) }
+    }
+}
+
+impl Events for Case {
+    fn each(&self, visit: &mut dyn FnMut(&Event)) -> Result<(), Error> {
+        self.events.each(visit)
+    }
+
+    fn samples(&self) -> Result<Box<dyn Iterator<Item = Sample> + '_>, Error> {
+        Ok(Box::new(self.samples.iter().copied()))
     }
 }
 
 fn exported(case: &Case, format: Format, metric: Metric) -> Vec<u8> {
     let mut out = Vec::new();
     let options = ExportOptions { metric, ..ExportOptions::new(format) };
-    viewer::export(&mut out, &case.loaded, &case.events, &options).unwrap();
+    viewer::export(&mut out, &case.loaded, case, &options).unwrap();
     out
 }
 
@@ -61,8 +73,14 @@ fn with_sums() -> impl Iterator<Item = Format> {
     Format::ALL.into_iter().filter(|format| *format != Format::SymbolOrder)
 }
 
-fn fixtures() -> [(&'static str, Made); 4] {
-    [("empty", Made::new()), ("small", small()), ("sampled", sampled()), ("rich", rich())]
+fn fixtures() -> [(&'static str, Made); 5] {
+    [
+        ("empty", Made::new()),
+        ("small", small()),
+        ("sampled", sampled()),
+        ("rich", rich()),
+        ("worked", worked()),
+    ]
 }
 
 /// Check that the sums of every format are those of the profile, in captures that hold all there is or nothing, and that
@@ -153,6 +171,37 @@ fn symbols_are_ordered_by_heat() {
     assert!(comments.iter().any(|line| line.contains("without a name")), "{text}");
 }
 
+/// Check that of a chosen library its own functions are written, by what they do themselves or have others do, and nobody else's.
+#[test]
+fn symbols_of_a_library_are_ordered_by_heat() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let main = made.stack("main");
+    let mut stack_in = |caller, file: &str, function: &str| {
+        let frame = made.frame(Some(file), &[function]);
+        made.node(caller, frame)
+    };
+    let enter = stack_in(main, "/lib/libx.so.1.2", "enter");
+    let warm = stack_in(enter, "/lib/libx.so.1.2", "warm");
+    let hot = stack_in(enter, "/lib/libx.so.1.2", "hot");
+    let lent = stack_in(hot, "/lib/libc.so.6", "strdup");
+    for (stack, blocks) in [(main, 9), (warm, 2), (lent, 5)] {
+        for block in 0..blocks {
+            made.alloc(thread, 0x1000 * u64::from(stack.0 + 1) + block * 16, 8, stack);
+        }
+    }
+    let case = Case::new(made, "app");
+    let modules = vec![Module("libx.so".to_owned())];
+    let options =
+        ExportOptions { metric: Metric::Allocations, modules, ..ExportOptions::new(Format::SymbolOrder) };
+    let mut out = Vec::new();
+    viewer::export(&mut out, &case.loaded, &case, &options).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let names: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(names, ["hot", "warm", "enter"]);
+    assert!(text.starts_with("# Functions of libx.so by allocations"), "{text}");
+}
+
 /// Check that pprof and callgrind, whose readers add up what stands below a function, have exactly the stacks' frames.
 #[test]
 fn inlined_functions_are_lines_of_one_location() {
@@ -184,8 +233,35 @@ fn many_blocks_are_summed_up_for_firefox() {
     assert!(document.len() < 100_000, "{} bytes", document.len());
     assert_eq!(
         sums(Format::Firefox, Metric::Peak, &document),
-        [(Metric::Bytes, 60_000_007), (Metric::Live, 7)]
+        [(Metric::Bytes, 60_000_007), (Metric::Live, 7), (Metric::Cpu, 0)]
     );
+}
+
+/// Check that of more samples than the Firefox Profiler can show the sums are left, by thread and stack.
+#[test]
+fn many_samples_are_summed_up_for_firefox() {
+    let mut made = Made::new();
+    let (app, _) = made.process("app");
+    let tasks = [made.task(app, 1000, "app"), made.task(app, 1001, "helper")];
+    let stacks = [made.stack("main > often"), made.stack("main > twice")];
+    for number in 0..600_000_u64 {
+        made.time += 1_000_000;
+        made.sample(tasks[usize::from(number % 3 == 0)], 0, stacks[usize::from(number % 5 == 0)]);
+    }
+    made.tables.summary = Some(Summary { duration_ns: made.time + 1_000_000, ..Summary::default() });
+    let case = Case::new(made, "app.memprof");
+    let document = exported(&case, Format::Firefox, Metric::Peak);
+    assert!(document.len() < 1_000_000, "{} bytes", document.len());
+    check_sums(&case, Format::Firefox);
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    for (thread, expected) in [(0, 400_000), (1, 200_000)] {
+        let samples = &document["threads"][thread]["samples"];
+        // Two stacks in each of a thousand slices.
+        assert_eq!(samples["length"], 2000);
+        let worked = samples["threadCPUDelta"].as_array().unwrap().iter();
+        let worked: u64 = worked.map(|time| time.as_u64().unwrap()).sum();
+        assert_eq!(worked, expected * 1000);
+    }
 }
 
 /// A capture with these functions on its stacks: the outermost of each block, the next one, and the size.

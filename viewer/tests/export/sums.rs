@@ -132,12 +132,13 @@ fn callgrind(text: &str) -> Vec<(Metric, i64)> {
     ]
 }
 
-/// What the native allocations of all threads add up to. Columns are equally long, and refer to what is there.
+/// What the native allocations and the samples of all threads add up to. Columns are equally long, and refer to what is there.
 fn firefox(text: &str) -> Vec<(Metric, i64)> {
     let document: Value = serde_json::from_str(text).unwrap();
     assert!(document["meta"]["preprocessedProfileVersion"].as_u64() >= Some(50), "{}", document["meta"]);
-    let (mut allocated, mut live) = (0, 0);
+    let (mut allocated, mut live, mut samples) = (0, 0, 0);
     for thread in document["threads"].as_array().unwrap() {
+        samples += firefox_samples(thread);
         let table = &thread["nativeAllocations"];
         if table.is_null() {
             continue;
@@ -155,6 +156,7 @@ fn firefox(text: &str) -> Vec<(Metric, i64)> {
         }
     }
     let counters = document["counters"].as_array().into_iter().flatten();
+    let counters = counters.filter(|counter| counter["name"] == "malloc");
     let track = |counter: &Value| {
         let counts = counter["samples"]["count"].as_array().unwrap().iter();
         counts.map(|count| count.as_f64().unwrap()).sum::<f64>()
@@ -162,7 +164,29 @@ fn firefox(text: &str) -> Vec<(Metric, i64)> {
     let track: f64 = counters.map(track).sum();
     // A number of this format has 53 bits.
     assert!((track - live as f64).abs() <= track.abs() * 1e-12, "{track} in the track, {live} in the table");
-    vec![(Metric::Bytes, allocated), (Metric::Live, live)]
+    vec![(Metric::Bytes, allocated), (Metric::Live, live), (Metric::Cpu, samples)]
+}
+
+/// Samples of a thread. None of them says that it worked longer than there was time since the last one.
+fn firefox_samples(thread: &Value) -> i64 {
+    let (table, markers) = (&thread["samples"], &thread["markers"]);
+    let column = |table: &Value, name: &str| table[name].as_array().cloned().unwrap_or_default();
+    for (table, names) in [
+        (table, &["stack", "timeDeltas", "weight", "threadCPUDelta"][..]),
+        (markers, &["category", "data", "endTime", "name", "phase", "startTime"][..]),
+    ] {
+        for name in names {
+            assert_eq!(Some(column(table, name).len() as u64), table["length"].as_u64(), "{name}");
+        }
+    }
+    let stacks = thread["stackTable"]["length"].as_u64().unwrap();
+    assert!(column(table, "stack").iter().all(|stack| stack.as_u64().is_none_or(|stack| stack < stacks)));
+    let times = column(table, "timeDeltas").into_iter().map(|time| time.as_f64().unwrap());
+    let worked = column(table, "threadCPUDelta").into_iter().map(|time| time.as_f64().unwrap());
+    for (time, worked) in times.zip(worked) {
+        assert!(worked <= time * 1000.0 + 1e-6, "{worked} us of work in {time} ms");
+    }
+    column(table, "weight").iter().map(|weight| weight.as_i64().unwrap()).sum()
 }
 
 /// Snapshots in order of time, none above the peak; the leaves of its tree add up to it.

@@ -2,16 +2,20 @@
 
 use super::Made;
 use capture::{
-    Action, Effort, Ended, Lost, MarkKind, Metadata, NodeId, Overhead, Process, Pseudo, ReallocOutcome,
-    Summary,
+    Action, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId, Overhead, Process,
+    Pseudo, ReallocOutcome, Summary, TaskId,
 };
+use viewer::analysis::Counters;
 use viewer::{Loaded, Source};
 
 impl Made {
     /// Counted, under this file name.
     pub(crate) fn loaded(self, file: &str) -> Loaded {
         let profile = self.profile();
-        Loaded::new(self.tables, profile, Source { file: file.to_owned(), ..Source::default() })
+        let mut counters = Counters::default();
+        self.counters.iter().for_each(|counter| counters.add(counter));
+        let source = Source { file: file.to_owned(), ..Source::default() };
+        Loaded { counters, ..Loaded::new(self.tables, profile, source) }
     }
 }
 
@@ -95,6 +99,53 @@ pub(crate) fn told() -> Made {
     made.event(two, Action::PoolAlloc { pool: arena, address: 0x1000, size: 1000, stack: new });
     made.end(other, two, Ended::Exited(0));
     made.tables.summary = Some(Summary { duration_ns: 30_000_000, ..Summary::default() });
+    made
+}
+
+/// What stands beside allocations: samples of two threads and of a process without allocations, one in the kernel, one that came
+/// late, one of nobody; counters; a region, a mark with a long name, a gap and a pause, one of which lasts to the end.
+pub(crate) fn worked() -> Made {
+    let mut made = Made::new();
+    let (app, one) = made.process("app");
+    let (main, helper) = (made.task(app, 1000, "app"), made.task(app, 5001, "helper"));
+    let (work, wait) = (made.stack("main > work"), made.stack("main > read"));
+    let entry = made.frame(Some("[kernel]"), &["do_syscall_64"]);
+    let module = made.frame(Some("[ext4]"), &["ext4_read"]);
+    let inner = made.frame(Some("[kernel]"), &["copy_to_user"]);
+    let in_kernel = [entry, module, inner].into_iter().fold(wait, |node, frame| made.node(node, frame));
+    made.sample(main, 100, work);
+    made.alloc(one, 0x1000, 4096, work);
+    made.counter(Some(app), CounterKind::Rss, 1 << 20);
+    made.counter(Some(app), CounterKind::UserTime, 1_000_000);
+    made.counter(Some(app), CounterKind::SystemTime, 500_000);
+    made.counter(None, CounterKind::CpuBusy, 7_000_000);
+    made.mark(one, MarkKind::Begin, "load");
+    made.sample(main, 200, in_kernel);
+    made.sample(helper, 300, work);
+    made.sample(TaskId(9), 300, work);
+    made.sample(helper, 900_000, NodeId::ROOT);
+    made.sample(main, 400, work);
+    made.alloc(one, 0x2000, 100, wait);
+    made.mark(one, MarkKind::End, "load");
+    made.mark(one, MarkKind::Instant, "a name that is longer than Sysprof has room for");
+    let two = made.thread(app);
+    made.event(two, Action::GapBegin);
+    made.event(one, Action::Pause);
+    made.event(one, Action::Resume);
+    made.event(two, Action::GapEnd { allocations: 2, frees: 1 });
+    made.free(one, 0x1000);
+    made.counter(Some(app), CounterKind::Rss, 1 << 19);
+    made.counter(Some(app), CounterKind::UserTime, 3_000_000);
+    made.counter(Some(app), CounterKind::SystemTime, 1_000_000);
+    made.counter(None, CounterKind::CpuBusy, 13_000_000);
+    made.end(app, one, Ended::Signaled(9));
+    let (shell, first) = made.process("sh");
+    made.event(first, Action::GapBegin);
+    let task = made.task(shell, 1001, "sh");
+    made.sample(task, 0, work);
+    made.sample(task, 10, NodeId::ROOT);
+    let cpu = CpuSummary { event: "cpu-clock".to_owned(), frequency: 1000, ..CpuSummary::default() };
+    made.tables.summary = Some(Summary { duration_ns: 20_000_000, cpu, ..Summary::default() });
     made
 }
 

@@ -6,18 +6,20 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module, ModuleId, Node, NodeId,
-    Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, SourceFrame, StringId, Symbolized, Tables,
-    Thread, ThreadId, Writer,
+    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module,
+    ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample, SourceFrame,
+    StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
 use std::path::Path;
-use viewer::analysis::{Load, Profile};
+use viewer::analysis::{Load, Profile, SampleSites};
 
 /// Tables and events that grow by calls that read like a program.
 #[derive(Default)]
 pub(crate) struct Made {
     pub(crate) tables: Tables,
     pub(crate) events: Vec<Event>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) counters: Vec<Counter>,
     pub(crate) time: u64,
 }
 
@@ -163,6 +165,24 @@ impl Made {
         self.tables.marks.push(Mark { time: self.time, thread, kind, name });
     }
 
+    /// A thread of a process as samples know it.
+    pub(crate) fn task(&mut self, process: ProcessId, tid: u32, name: &str) -> TaskId {
+        let pid = self.tables.processes[process.index()].pid;
+        self.tables.tasks.push(Task { pid, tid, name: name.to_owned(), process: Some(process) });
+        TaskId::from_index(self.tables.tasks.len() - 1)
+    }
+
+    /// A sample so many nanoseconds after the last event, which stands for a millisecond.
+    pub(crate) fn sample(&mut self, task: TaskId, after: u64, stack: NodeId) {
+        let time = self.time + after;
+        self.samples.push(Sample { time, task, cpu: 1, stack, weight: 1_000_000 });
+    }
+
+    /// What a counter says right after the last event.
+    pub(crate) fn counter(&mut self, process: Option<ProcessId>, kind: CounterKind, value: u64) {
+        self.counters.push(Counter { time: self.time, process, kind, instance: 0, value });
+    }
+
     pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
         self.event(thread, Action::ProcessEnd { process });
         self.tables.processes[process.index()].end = Some(ProcessEnd { ended, time: self.time });
@@ -171,7 +191,10 @@ impl Made {
     pub(crate) fn profile(&self) -> Profile {
         let mut load = Load::new(&self.tables);
         self.events.iter().for_each(|event| load.event(event));
-        load.finish()
+        let mut profile = load.finish();
+        let mut sites = SampleSites::new(&mut profile, &self.tables);
+        self.samples.iter().for_each(|sample| sites.add(sample));
+        profile
     }
 
     /// Writes a made capture to a file, with a flush between every few events.
@@ -210,6 +233,11 @@ impl Made {
         tables.marks.iter().for_each(|mark| {
             writer.mark(*mark).unwrap();
         });
+        tables.tasks.iter().for_each(|task| {
+            writer.task(task.clone()).unwrap();
+        });
+        self.samples.iter().for_each(|sample| writer.sample(*sample).unwrap());
+        self.counters.iter().for_each(|counter| writer.counter(*counter).unwrap());
         writer
     }
 }

@@ -40,6 +40,8 @@ pub struct Region {
     pub has_ended: bool,
     /// Whose it is.
     pub process: ProcessId,
+    /// Who began it.
+    pub thread: ThreadId,
 }
 
 /// How long regions took, in nanoseconds.
@@ -93,7 +95,8 @@ pub fn marks_by_name(tables: &Tables, duration_ns: u64) -> Vec<MarkName> {
             MarkKind::Begin => {
                 of_name.push((mark.thread, row.regions.len()));
                 let to = end_of(tables, process).unwrap_or(duration_ns).max(mark.time);
-                row.regions.push(Region { from: mark.time, to, has_ended: false, process });
+                let (from, thread) = (mark.time, mark.thread);
+                row.regions.push(Region { from, to, has_ended: false, process, thread });
             }
             MarkKind::End => {
                 let own = of_name.iter().rposition(|(thread, _)| *thread == mark.thread);

@@ -11,8 +11,16 @@ const HEADER: usize = 256;
 pub(super) enum Kind {
     /// Nothing but a time.
     Timestamp = 1,
+    /// What a processor was doing.
+    Sample = 2,
     /// A process and its command line.
     Process = 4,
+    /// Which counters there are.
+    Counters = 8,
+    /// What they say.
+    Values = 9,
+    /// Something that happened, or went on for a time.
+    Mark = 10,
     /// A part of a file.
     FileChunk = 13,
     /// An allocation or a free.
@@ -59,6 +67,12 @@ impl Frame {
         Self { bytes }
     }
 
+    /// The processor that it is about.
+    pub(super) fn cpu(&mut self, cpu: i16) -> &mut Self {
+        self.bytes[2..4].copy_from_slice(&cpu.to_le_bytes());
+        self
+    }
+
     pub(super) fn u16(&mut self, value: u16) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
@@ -73,6 +87,15 @@ impl Frame {
 
     pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
+        self
+    }
+
+    /// A text in so many bytes, of which one at least is a zero: what does not fit is cut off.
+    pub(super) fn short_text(&mut self, text: &str, bytes: usize) -> &mut Self {
+        let start = self.bytes.len();
+        let length = text.floor_char_boundary(bytes - 1);
+        self.raw(text[..length].replace('\0', " ").as_bytes());
+        self.bytes.resize(start + bytes, 0);
         self
     }
 
@@ -135,5 +158,13 @@ mod tests {
             0, 0, 0, 0,
         ];
         assert_eq!(bytes, expected);
+    }
+
+    /// Check that a text which is too long for its place ends before it does, at a whole letter.
+    #[test]
+    fn short_texts_fit() {
+        let mut frame = Frame::new(Kind::Mark, 7, 0);
+        frame.short_text("größe", 4).short_text("", 2).short_text("a\0b", 4);
+        assert_eq!(frame.bytes[24..], *b"gr\0\0\0\0a b\0");
     }
 }

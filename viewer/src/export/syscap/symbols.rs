@@ -10,7 +10,7 @@
 //! here, and the next one lies further away, so both are right.
 
 use super::frame::{Frame, Kind};
-use super::pid;
+use super::pid_of;
 use crate::analysis::{LabelId, file_name};
 use crate::export::places::{module_of, places};
 use crate::loaded::Loaded;
@@ -32,7 +32,7 @@ pub(super) fn address(label: LabelId) -> u64 {
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, time: u64) -> io::Result<()> {
     let mut known = BTreeSet::new();
     for site in &loaded.profile.sites {
-        let process = loaded.tables.processes.get(site.process.index()).map_or(-1, pid);
+        let process = pid_of(loaded, site.process);
         known.extend(places(loaded, site).map(|place| (process.cast_unsigned(), place.label)));
     }
     let start = (known.len() as u64 + 1) * ENTRY;

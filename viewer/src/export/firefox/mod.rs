@@ -1,0 +1,39 @@
+//! The format of the Firefox Profiler (<https://profiler.firefox.com>): work, allocations and what was held, by threads and over time.
+//!
+//! ```text
+//!  process ─┬► its first thread ─┬► native allocations   time, stack, address, bytes (negative: freed)
+//!           │                    ├► samples              time, stack, processor time since the last one
+//!           │                    └► markers              marks, beginning and end, losses, pauses
+//!           ├► other threads ─────► samples, markers
+//!           └► counters `malloc`, `rss`, `processCPU`    tracks, in steps
+//! ```
+//!
+//! All allocations of a process stand on its first thread, as Firefox itself has it, since the profiler matches frees with
+//! allocations thread by thread.
+//!
+//! The profiler holds a profile in memory, and so does this writer. So what is too much is summed up: of blocks
+//! ([`allocations`]), of samples ([`samples`]) and of losses ([`markers`]). The sums stay, and so do the tracks.
+
+mod allocations;
+mod counters;
+mod markers;
+mod samples;
+mod tracks;
+
+use super::events::Events;
+use crate::loaded::Loaded;
+use crate::open::Error;
+use std::io::Write;
+use tracks::Tracks;
+
+/// Writes all processes.
+pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
+    let mut tracks = Tracks::new(loaded);
+    let happened = allocations::add(&mut tracks, loaded, events)?;
+    samples::add(&mut tracks, loaded, events)?;
+    markers::add(&mut tracks, loaded, happened);
+    counters::add(&mut tracks, loaded);
+    serde_json::to_writer(&mut *out, &tracks.profile).map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}

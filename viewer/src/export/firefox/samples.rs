@@ -1,0 +1,155 @@
+//! Samples of the processors, each with what its thread worked since the last one.
+//!
+//! ```text
+//!  asked for   1 ms   1 ms   1 ms         1 ms        a sample stands for so much work
+//!  sample   ────●──────●────●──────────────●──►
+//!  told         1      1   0.6            1.4         never more than the time that went by; the rest comes later
+//! ```
+//!
+//! Of more than [`MOST_SAMPLES`] those of one stack are one in each slice of time, with their number as its weight.
+
+use super::tracks::{TrackId, Tracks, at};
+use crate::export::events::{Events, counted_samples, end, sample_interval};
+use crate::loaded::Loaded;
+use crate::open::Error;
+use capture::NodeId;
+use fxprof_processed_profile::CpuDelta;
+use std::collections::{BTreeMap, HashMap};
+
+/// Samples that the profiler can show one by one.
+const MOST_SAMPLES: i64 = 1 << 19;
+
+/// Slices of time, where there are more.
+const SLICES: u64 = 1000;
+
+/// Adds those of all threads.
+pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn Events) -> Result<(), Error> {
+    let tables = &loaded.tables;
+    let of_cycles = tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
+    let interval = sample_interval(loaded);
+    let is_summed = loaded.profile.total.cpu.blocks > MOST_SAMPLES;
+    let mut work = Work::default();
+    let mut slice = Slice::new((end(loaded) / SLICES).max(1));
+    for (process, sample) in counted_samples(loaded, events)? {
+        let Some(task) = tables.tasks.get(sample.task.index()) else { continue };
+        let track = tracks.thread(process, task.tid, &task.name, sample.time);
+        // How long a cycle takes is not known, but samples were asked for at this distance.
+        let worked = if of_cycles { interval } else { sample.weight };
+        if is_summed {
+            slice.over(sample.time, |row| row.add(tracks, &mut work));
+            slice.add(track, sample.stack, worked);
+        } else {
+            let (node, time) = (sample.stack, sample.time);
+            Row { track, node, time, samples: 1, worked }.add(tracks, &mut work);
+        }
+    }
+    slice.over(u64::MAX, |row| row.add(tracks, &mut work));
+    Ok(())
+}
+
+/// What becomes a row of the profile's table.
+struct Row {
+    track: TrackId,
+    node: NodeId,
+    time: u64,
+    samples: i32,
+    /// Nanoseconds.
+    worked: u64,
+}
+
+impl Row {
+    fn add(&self, tracks: &mut Tracks<'_>, work: &mut Work) {
+        let stack = tracks.stack(self.track, self.node);
+        let delta = CpuDelta::from_nanos(work.told(self.track, self.time, self.worked));
+        let thread = tracks.handle(self.track);
+        tracks.profile.add_sample(thread, at(self.time), stack, delta, self.samples);
+    }
+}
+
+/// By thread, when its last sample was, and what it worked that was not told yet.
+#[derive(Default)]
+struct Work {
+    threads: HashMap<TrackId, (u64, u64)>,
+}
+
+impl Work {
+    /// What is told of a sample. It is whole microseconds, since the profile has no smaller ones.
+    fn told(&mut self, track: TrackId, time: u64, worked: u64) -> u64 {
+        let (last, owed) = self.threads.entry(track).or_default();
+        let all = owed.saturating_add(worked);
+        let told = all.min(time.saturating_sub(*last)) / 1000 * 1000;
+        (*last, *owed) = (time.max(*last), all - told);
+        told
+    }
+}
+
+/// The samples of a stretch of time by thread and stack.
+struct Slice {
+    length: u64,
+    /// When it ends.
+    end: u64,
+    rows: BTreeMap<(TrackId, NodeId), (i32, u64)>,
+}
+
+impl Slice {
+    fn new(length: u64) -> Self {
+        Self { length, end: length, rows: BTreeMap::new() }
+    }
+
+    fn add(&mut self, track: TrackId, node: NodeId, worked: u64) {
+        let (samples, sum) = self.rows.entry((track, node)).or_default();
+        *samples = samples.saturating_add(1);
+        *sum = sum.saturating_add(worked);
+    }
+
+    /// Ends it if it is over at this time. What a thread did stands in it one after the other, each as long as its part.
+    fn over(&mut self, time: u64, mut tell: impl FnMut(Row)) {
+        if time < self.end {
+            return;
+        }
+        let mut sums: HashMap<TrackId, u64> = HashMap::new();
+        for ((track, _), (samples, _)) in &self.rows {
+            *sums.entry(*track).or_default() += u64::from(samples.unsigned_abs());
+        }
+        let start = self.end - self.length;
+        let mut before: HashMap<TrackId, u64> = HashMap::new();
+        for ((track, node), (samples, worked)) in std::mem::take(&mut self.rows) {
+            let so_far = before.entry(track).or_default();
+            *so_far += u64::from(samples.unsigned_abs());
+            let part = u128::from(self.length) * u128::from(*so_far) / u128::from(sums[&track].max(1));
+            let time = start + u64::try_from(part).unwrap_or(self.length);
+            tell(Row { track, node, time, samples, worked });
+        }
+        self.end = (time / self.length).saturating_add(1).saturating_mul(self.length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that no more work is told than time went by, and that what is kept back comes later.
+    #[test]
+    fn work_fits_into_its_time() {
+        let mut work = Work::default();
+        let track = TrackId::default();
+        let told = [(1_000_000, 1_000_000), (1_400_500, 1_000_000), (1_400_500, 500), (9_000_000, 1_000_000)]
+            .map(|(time, worked)| work.told(track, time, worked));
+        assert_eq!(told, [1_000_000, 400_000, 0, 1_600_000]);
+        assert_eq!(work.threads[&track], (9_000_000, 500));
+    }
+
+    /// Check that the rows of a slice share its time by their samples, and that none is lost between slices.
+    #[test]
+    fn slices_hold_all_samples() {
+        let mut slice = Slice::new(100);
+        let track = TrackId::default();
+        let mut rows = Vec::new();
+        for (time, node) in [(10, 1), (20, 2), (90, 1), (95, 1), (250, 3)] {
+            slice.over(time, |row| rows.push((row.time, row.node.0, row.samples, row.worked)));
+            slice.add(track, NodeId(node), 7);
+        }
+        slice.over(u64::MAX, |row| rows.push((row.time, row.node.0, row.samples, row.worked)));
+        assert_eq!(rows, [(75, 1, 3, 21), (100, 2, 1, 7), (300, 3, 1, 7)]);
+    }
+}

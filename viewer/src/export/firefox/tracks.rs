@@ -1,0 +1,210 @@
+//! Processes, threads and stacks of the profile, each made when something of it comes up.
+
+use crate::analysis::LabelId;
+use crate::export::CREATOR;
+use crate::export::events::{end, sample_interval};
+use crate::loaded::Loaded;
+use capture::{Frame as CaptureFrame, FrameId, NodeId, ProcessId};
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile, ReferenceTimestamp,
+    SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The module of the kernel's own code.
+const KERNEL: &str = "[kernel]";
+
+/// A thread of the profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct TrackId(usize);
+
+/// The profile that is being made.
+pub(super) struct Tracks<'a> {
+    pub(super) profile: Profile,
+    loaded: &'a Loaded,
+    /// By process, those of which there is anything.
+    processes: Vec<Option<Process>>,
+    tracks: Vec<Track>,
+    strings: HashMap<LabelId, StringHandle>,
+    /// By module, whether its code is the kernel's.
+    is_kernel: Vec<bool>,
+    user: CategoryHandle,
+    kernel: CategoryHandle,
+    end: u64,
+}
+
+struct Process {
+    handle: ProcessHandle,
+    /// When the first of what is shown of it happened.
+    since: u64,
+    until: u64,
+    /// Its first thread.
+    main: TrackId,
+    threads: HashMap<u32, TrackId>,
+}
+
+struct Track {
+    handle: ThreadHandle,
+    process: ProcessId,
+    since: u64,
+    stacks: HashMap<NodeId, Option<StackHandle>>,
+}
+
+/// A time of the recording as the profile has it.
+pub(super) fn at(time: u64) -> Timestamp {
+    Timestamp::from_nanos_since_reference(time)
+}
+
+impl<'a> Tracks<'a> {
+    pub(super) fn new(loaded: &'a Loaded) -> Self {
+        let started = Duration::from_nanos(loaded.tables.metadata.started_unix_ns);
+        let started = ReferenceTimestamp::from_duration_since_unix_epoch(started);
+        let interval = SamplingInterval::from_nanos(sample_interval(loaded));
+        let mut profile = Profile::new(CREATOR, started, interval);
+        profile.set_symbolicated(true);
+        let user = profile.add_category("User", CategoryColor::Yellow);
+        let kernel = profile.add_category("Kernel", CategoryColor::Orange);
+        Self {
+            profile,
+            loaded,
+            processes: loaded.tables.processes.iter().map(|_| None).collect(),
+            tracks: Vec::new(),
+            strings: HashMap::new(),
+            is_kernel: loaded.tables.modules.iter().map(|module| module.path == KERNEL).collect(),
+            user,
+            kernel,
+            end: end(loaded),
+        }
+    }
+
+    /// A process of which something happened at this time.
+    fn process(&mut self, process: ProcessId, time: u64) -> &mut Process {
+        let Self { loaded, profile, processes, tracks, end, .. } = self;
+        let known = processes[process.index()].get_or_insert_with(|| {
+            let row = &loaded.tables.processes[process.index()];
+            let name = &loaded.names.label(loaded.names.process(process)).name;
+            let until = row.end.as_ref().map_or(*end, |end| end.time).max(time);
+            let handle = profile.add_process(name, row.pid, at(time));
+            profile.set_process_end_time(handle, at(until));
+            let thread = profile.add_thread(handle, row.pid, at(time), true);
+            profile.set_thread_end_time(thread, at(until));
+            let main = TrackId(tracks.len());
+            tracks.push(Track { handle: thread, process, since: time, stacks: HashMap::new() });
+            Process { handle, since: time, until, main, threads: HashMap::from([(row.pid, main)]) }
+        });
+        if time < known.since {
+            known.since = time;
+            profile.set_process_start_time(known.handle, at(time));
+        }
+        known
+    }
+
+    /// A process as counters know it.
+    pub(super) fn process_handle(&mut self, process: ProcessId, time: u64) -> ProcessHandle {
+        self.process(process, time).handle
+    }
+
+    /// The first thread of a process.
+    pub(super) fn main(&mut self, process: ProcessId, time: u64) -> TrackId {
+        let main = self.process(process, time).main;
+        self.reached(main, time)
+    }
+
+    /// A thread of a process; its name may be empty.
+    pub(super) fn thread(&mut self, process: ProcessId, tid: u32, name: &str, time: u64) -> TrackId {
+        let owner = self.process(process, time);
+        if let Some(known) = owner.threads.get(&tid) {
+            let known = *known;
+            return self.reached(known, time);
+        }
+        let (handle, until) = (owner.handle, owner.until);
+        let id = TrackId(self.tracks.len());
+        self.process(process, time).threads.insert(tid, id);
+        let thread = self.profile.add_thread(handle, tid, at(time), false);
+        self.profile.set_thread_end_time(thread, at(until));
+        self.profile.set_thread_show_markers_in_timeline(thread, true);
+        if !name.is_empty() {
+            self.profile.set_thread_name(thread, name);
+        }
+        self.tracks.push(Track { handle: thread, process, since: time, stacks: HashMap::new() });
+        id
+    }
+
+    fn reached(&mut self, id: TrackId, time: u64) -> TrackId {
+        let track = &mut self.tracks[id.0];
+        if time < track.since {
+            track.since = time;
+            self.profile.set_thread_start_time(track.handle, at(time));
+        }
+        id
+    }
+
+    /// A thread as the profile knows it.
+    pub(super) fn handle(&self, track: TrackId) -> ThreadHandle {
+        self.tracks[track.0].handle
+    }
+
+    /// The profile's stack of a stack: those of callers that are new are made first. Where nothing is known, it is the process.
+    pub(super) fn stack(&mut self, track: TrackId, node: NodeId) -> Option<StackHandle> {
+        let known = self.known_stack(track, node);
+        known.or_else(|| {
+            let Track { handle, process, .. } = self.tracks[track.0];
+            let label = self.loaded.names.process(process);
+            Some(self.frame(handle, None, label, CategoryHandle::OTHER))
+        })
+    }
+
+    fn known_stack(&mut self, track: TrackId, node: NodeId) -> Option<StackHandle> {
+        let loaded = self.loaded;
+        let Track { handle, ref stacks, .. } = self.tracks[track.0];
+        let mut missing = Vec::new();
+        let mut stack = None;
+        for (id, node) in loaded.tables.stack(node) {
+            if let Some(known) = stacks.get(&id) {
+                stack = *known;
+                break;
+            }
+            missing.push((id, node.frame));
+        }
+        for (id, frame) in missing.into_iter().rev() {
+            let category = if self.is_kernels(frame) { self.kernel } else { self.user };
+            for step in loaded.names.steps(frame).iter().rev() {
+                stack = Some(self.frame(handle, stack, step.label, category));
+            }
+            self.tracks[track.0].stacks.insert(id, stack);
+        }
+        stack
+    }
+
+    /// A stack with one function more.
+    fn frame(
+        &mut self,
+        thread: ThreadHandle,
+        caller: Option<StackHandle>,
+        label: LabelId,
+        category: CategoryHandle,
+    ) -> StackHandle {
+        let frame = FrameInfo {
+            frame: Frame::Label(self.string(label)),
+            category_pair: category.into(),
+            flags: FrameFlags::empty(),
+        };
+        let frame = self.profile.intern_frame(thread, frame);
+        self.profile.intern_stack(thread, caller, frame)
+    }
+
+    fn is_kernels(&self, frame: FrameId) -> bool {
+        match self.loaded.tables.frames.get(frame.index()) {
+            Some(CaptureFrame::Code { module: Some(module), .. }) => {
+                self.is_kernel.get(module.index()).copied().unwrap_or(false)
+            }
+            _ => false,
+        }
+    }
+
+    fn string(&mut self, label: LabelId) -> StringHandle {
+        let Self { loaded, profile, strings, .. } = self;
+        *strings.entry(label).or_insert_with(|| profile.intern_string(&loaded.names.label(label).name))
+    }
+}
