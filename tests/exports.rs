@@ -177,8 +177,31 @@ fn sysprof_finds_our_totals() {
         assert_eq!(number("leaked"), total(&capture, "leaked_blocks"));
         assert_eq!(number("named"), number("of"));
         assert_eq!(number("held"), total(&capture, "leaked_bytes"), "the heap's counter");
+        let mut query = capture.world().tool(["query", "--csv"]);
+        query.arg(capture.file()).arg("select max(size, 1) from blocks");
+        let ran = wait(capture.world(), query);
+        let sizes: Vec<u64> =
+            ran.text().lines().skip(1).filter_map(|line| line.trim().parse().ok()).collect();
+        assert_eq!(sizes.len() as i64, total(&capture, "allocations"));
+        let mut from = 0;
+        for up_to in [32, 64, 128, 256, 512, 1024, 4096, 16384, 32768, 65536, 131_072, 262_144, 1_048_576] {
+            let expected = sizes.iter().filter(|size| (from + 1..=up_to).contains(*size)).count();
+            assert_eq!(number(&format!("up_to_{up_to}")), expected as i64, "{from} to {up_to} bytes");
+            from = up_to;
+        }
     }
     merged_by_sysprof(&capture, &file);
+}
+
+/// Check that Sysprof's own library finds as many temporary allocations as we do, where none is resized: to it that is a free.
+#[test]
+fn sysprof_finds_our_temporary_allocations() {
+    let (_, capture) = record(cpp("allocates_by_rank").flags(["-O1", "-fno-builtin"]).build()).succeed();
+    let file = export(&capture, "syscap", &[]);
+    if let Some(number) = read_by_sysprof(&capture, &file) {
+        assert!(total(&capture, "temporary") > 100);
+        assert_eq!(number("temporary"), total(&capture, "temporary"));
+    }
 }
 
 /// Check that Sysprof's own library reads every sample, names its functions, makes a call graph of them, and finds our marks and

@@ -80,3 +80,25 @@ fn views_free_what_they_show() {
         );
     }
 }
+
+/// Check that formats which hold every event are written in memory that does not grow with them.
+#[test]
+fn exports_hold_no_events() {
+    let program = c("allocates_often").build();
+    let recorded = |times: &str| record(&program).args([times]).options(["--no-cpu"]).succeed().1;
+    let (few, many) = (recorded("20000"), recorded("400000"));
+    for format in ["heaptrack", "massif", "syscap"] {
+        let peak = |shown: &Capture| {
+            let file = shown.world().path(&format!("it.{format}"));
+            let recording = record(product()).world(World::new()).options(["--no-cpu"]);
+            let recording = recording.args(["export", "--force", "--format", format, "--output"]).arg(&file);
+            let (ran, capture) = recording.arg(shown.file()).run();
+            assert_eq!(ran.code, 0, "{format}: {}", ran.stderr);
+            (capture.number("/totals/peak_bytes"), fs::metadata(file).expect("it was written").len())
+        };
+        let ((few_held, few_written), (many_held, many_written)) = (peak(&few), peak(&many));
+        assert!(format == "massif" || many_written > 10 * few_written, "{format}: {many_written} bytes");
+        // Chunks of the larger capture are whole, and so are the buffers for them.
+        assert!(many_held < few_held + (8 << 20), "{format}: {few_held} bytes became {many_held}");
+    }
+}

@@ -1,6 +1,7 @@
 /* Reads a Sysprof capture with Sysprof's own library, and prints what that finds in it:
  *
- *     allocations N bytes N frees N processes N named N of N leaked N
+ *     allocations N bytes N frees N processes N named N of N leaked N temporary N
+ *     up_to_SIZE N …
  *     samples N resolved N addresses N kernel N threads N graphs N
  *     counters N values N held N marks N longest N */
 
@@ -154,9 +155,13 @@ int main(int count, char **arguments)
     loop = g_main_loop_new(NULL, FALSE);
     sysprof_profile_generate(profile, NULL, generated, &stats);
     g_main_loop_run(loop);
-    printf("allocations %lld bytes %lld frees %lld processes %lld named %lld of %lld leaked %lld\n",
-           allocations, bytes, frees, processes, named, addresses,
-           (long long)stats.leaked_allocs);
+    printf("allocations %lld bytes %lld frees %lld processes %lld named %lld of %lld leaked %lld temporary %lld\n",
+           allocations, bytes, frees, processes, named, addresses, (long long)stats.leaked_allocs,
+           (long long)stats.temp_allocs);
+    for (unsigned place = 0; place < G_N_ELEMENTS(stats.by_size); place++)
+        if (stats.by_size[place].bucket)
+            printf("up_to_%lld %lld ", (long long)stats.by_size[place].bucket, (long long)stats.by_size[place].n_allocs);
+    printf("\n");
     int failed = read_samples(reader, resolver);
     return failed ? failed : read_counters(reader);
 }

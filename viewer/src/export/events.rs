@@ -1,6 +1,6 @@
 //! Formats that hold every event, or sums over time, read the events once more.
 
-use crate::analysis::{Load, Watch, owners};
+use crate::analysis::{Load, PoolEvents, Watch, owners};
 use crate::loaded::Loaded;
 use crate::open::{Error, refuse_aggregated};
 use capture::{Event, ProcessId, Sample, Sampling};
@@ -51,16 +51,23 @@ pub(super) fn sample_interval(loaded: &Loaded) -> u64 {
     1_000_000_000_u64.checked_div(frequency.into()).unwrap_or(1_000_000).max(1)
 }
 
-/// Shows the life of every block to an observer, and gives it back. What a growing file has got since it was counted is
+/// Shows the life of every block of the heap that was counted to an observer, and gives it back. What a growing file has got since it was counted is
 /// left out.
 pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
     refuse_aggregated(&loaded.tables, &loaded.source, "a format with the life of every block")?;
     let mut load = Load::watched(&loaded.tables, watch);
+    let of_pool = loaded.heap.map(PoolEvents::of);
+    if of_pool.is_some() {
+        load = load.of_pools();
+    }
     let mut left = loaded.profile.events;
     events.each(&mut |event| {
         if left > 0 {
             left -= 1;
-            load.event(event);
+            match &of_pool {
+                Some(pool) => load.pool_event(pool, event),
+                None => load.event(event),
+            }
         }
     })?;
     Ok(load.finish_watched().1)

@@ -33,7 +33,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     samples::add(&mut tracks, loaded, events)?;
     markers::add(&mut tracks, loaded, happened);
     counters::add(&mut tracks, loaded);
-    serde_json::to_writer(&mut *out, &tracks.profile).map_err(std::io::Error::from)?;
+    serde_json::to_writer(&mut *out, &tracks.finish()).map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(())
 }

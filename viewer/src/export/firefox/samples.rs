@@ -8,7 +8,7 @@
 //!
 //! Of more than [`MOST_SAMPLES`] those of one stack are one in each slice of time, with their number as its weight.
 
-use super::tracks::{TrackId, Tracks, at};
+use super::tracks::{TrackId, Tracks};
 use crate::export::events::{Events, counted_samples, end, sample_interval};
 use crate::loaded::Loaded;
 use crate::open::Error;
@@ -28,7 +28,6 @@ pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn 
     let of_cycles = tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
     let interval = sample_interval(loaded);
     let is_summed = loaded.profile.total.cpu.blocks > MOST_SAMPLES;
-    let mut work = Work::default();
     let mut slice = Slice::new((end(loaded) / SLICES).max(1));
     for (process, sample) in counted_samples(loaded, events)? {
         let Some(task) = tables.tasks.get(sample.task.index()) else { continue };
@@ -36,14 +35,14 @@ pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn 
         // How long a cycle takes is not known, but samples were asked for at this distance.
         let worked = if of_cycles { interval } else { sample.weight };
         if is_summed {
-            slice.over(sample.time, |row| row.add(tracks, &mut work));
+            slice.over(sample.time, |row| row.add(tracks));
             slice.add(track, sample.stack, worked);
         } else {
             let (node, time) = (sample.stack, sample.time);
-            Row { track, node, time, samples: 1, worked }.add(tracks, &mut work);
+            Row { track, node, time, samples: 1, worked }.add(tracks);
         }
     }
-    slice.over(u64::MAX, |row| row.add(tracks, &mut work));
+    slice.over(u64::MAX, |row| row.add(tracks));
     Ok(())
 }
 
@@ -58,28 +57,33 @@ struct Row {
 }
 
 impl Row {
-    fn add(&self, tracks: &mut Tracks<'_>, work: &mut Work) {
+    fn add(&self, tracks: &mut Tracks<'_>) {
         let stack = tracks.stack(self.track, self.node);
-        let delta = CpuDelta::from_nanos(work.told(self.track, self.time, self.worked));
-        let thread = tracks.handle(self.track);
-        tracks.profile.add_sample(thread, at(self.time), stack, delta, self.samples);
+        tracks.add_samples(self.track, self.time, stack, self.worked, self.samples);
     }
 }
 
-/// By thread, when its last sample was, and what it worked that was not told yet.
-#[derive(Default)]
-struct Work {
-    threads: HashMap<TrackId, (u64, u64)>,
+/// What a thread worked.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// When its last sample was.
+    last: u64,
+    /// What it worked that was not told yet, nanoseconds.
+    owed: u64,
 }
 
 impl Work {
+    /// That of a thread that begins.
+    pub(super) fn since(time: u64) -> Self {
+        Self { last: time, owed: 0 }
+    }
+
     /// What is told of a sample. It is whole microseconds, since the profile has no smaller ones.
-    fn told(&mut self, track: TrackId, time: u64, worked: u64) -> u64 {
-        let (last, owed) = self.threads.entry(track).or_default();
-        let all = owed.saturating_add(worked);
-        let told = all.min(time.saturating_sub(*last)) / 1000 * 1000;
-        (*last, *owed) = (time.max(*last), all - told);
-        told
+    pub(super) fn told(&mut self, time: u64, worked: u64) -> CpuDelta {
+        let all = self.owed.saturating_add(worked);
+        let told = all.min(time.saturating_sub(self.last)) / 1000 * 1000;
+        (self.last, self.owed) = (time.max(self.last), all - told);
+        CpuDelta::from_nanos(told)
     }
 }
 
@@ -131,12 +135,11 @@ mod tests {
     /// Check that no more work is told than time went by, and that what is kept back comes later.
     #[test]
     fn work_fits_into_its_time() {
-        let mut work = Work::default();
-        let track = TrackId::default();
+        let mut work = Work::since(0);
         let told = [(1_000_000, 1_000_000), (1_400_500, 1_000_000), (1_400_500, 500), (9_000_000, 1_000_000)]
-            .map(|(time, worked)| work.told(track, time, worked));
-        assert_eq!(told, [1_000_000, 400_000, 0, 1_600_000]);
-        assert_eq!(work.threads[&track], (9_000_000, 500));
+            .map(|(time, worked)| work.told(time, worked));
+        assert_eq!(told, [1000, 400, 0, 1600].map(CpuDelta::from_micros));
+        assert_eq!((work.last, work.owed), (9_000_000, 500));
     }
 
     /// Check that the rows of a slice share its time by their samples, and that none is lost between slices.

@@ -1,13 +1,14 @@
 //! Processes, threads and stacks of the profile, each made when something of it comes up.
 
+use super::samples::Work;
 use crate::analysis::LabelId;
 use crate::export::CREATOR;
 use crate::export::events::{end, sample_interval};
 use crate::loaded::Loaded;
 use capture::{Frame as CaptureFrame, FrameId, NodeId, ProcessId};
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile, ReferenceTimestamp,
-    SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
+    ReferenceTimestamp, SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -48,7 +49,17 @@ struct Track {
     handle: ThreadHandle,
     process: ProcessId,
     since: u64,
+    until: u64,
+    /// When its first sample was, none where it has none.
+    first: Option<u64>,
+    work: Work,
     stacks: HashMap<NodeId, Option<StackHandle>>,
+}
+
+impl Track {
+    fn new(handle: ThreadHandle, process: ProcessId, since: u64, until: u64) -> Self {
+        Self { handle, process, since, until, first: None, work: Work::default(), stacks: HashMap::new() }
+    }
 }
 
 /// A time of the recording as the profile has it.
@@ -90,7 +101,7 @@ impl<'a> Tracks<'a> {
             let thread = profile.add_thread(handle, row.pid, at(time), true);
             profile.set_thread_end_time(thread, at(until));
             let main = TrackId(tracks.len());
-            tracks.push(Track { handle: thread, process, since: time, stacks: HashMap::new() });
+            tracks.push(Track::new(thread, process, time, until));
             Process { handle, since: time, until, main, threads: HashMap::from([(row.pid, main)]) }
         });
         if time < known.since {
@@ -127,7 +138,7 @@ impl<'a> Tracks<'a> {
         if !name.is_empty() {
             self.profile.set_thread_name(thread, name);
         }
-        self.tracks.push(Track { handle: thread, process, since: time, stacks: HashMap::new() });
+        self.tracks.push(Track::new(thread, process, time, until));
         id
     }
 
@@ -143,6 +154,36 @@ impl<'a> Tracks<'a> {
     /// A thread as the profile knows it.
     pub(super) fn handle(&self, track: TrackId) -> ThreadHandle {
         self.tracks[track.0].handle
+    }
+
+    /// Adds samples of a stack, which stand for so many nanoseconds of work.
+    pub(super) fn add_samples(
+        &mut self,
+        track: TrackId,
+        time: u64,
+        stack: Option<StackHandle>,
+        worked: u64,
+        samples: i32,
+    ) {
+        let Track { handle, since, until, first, work, .. } = &mut self.tracks[track.0];
+        if first.is_none() {
+            (*first, *work) = (Some(time), Work::since(*since));
+        }
+        *until = time.max(*until);
+        self.profile.add_sample(*handle, at(time), stack, work.told(time, worked), samples);
+    }
+
+    /// Adds a sample of no weight where threads with samples begin and end, since the profiler shows no more of them than what is
+    /// between their first one and their last.
+    pub(super) fn finish(mut self) -> Profile {
+        for Track { handle, since, until, first, work, .. } in &mut self.tracks {
+            let Some(first) = *first else { continue };
+            if *since < first {
+                self.profile.add_sample(*handle, at(*since), None, CpuDelta::ZERO, 0);
+            }
+            self.profile.add_sample(*handle, at(*until), None, work.told(*until, 0), 0);
+        }
+        self.profile
     }
 
     /// The profile's stack of a stack: those of callers that are new are made first. Where nothing is known, it is the process.
