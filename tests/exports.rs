@@ -233,6 +233,18 @@ fn sysprof_finds_our_samples() {
     merged_by_sysprof(&capture, &file);
 }
 
+/// Check that Sysprof keeps what is too long for one of its frames: a command line is cut off, a table of many names is in several.
+#[test]
+fn sysprof_keeps_what_is_long() {
+    let fixture = cpp("allocates_by_many").flags(["-O1"]);
+    let (_, capture) = record(fixture.build()).arg("x".repeat(40_000)).with_names().succeed();
+    let file = export(&capture, "syscap", &[]);
+    if let Some(number) = read_by_sysprof(&capture, &file) {
+        assert_eq!((number("processes"), number("named")), (1, number("of")));
+    }
+    merged_by_sysprof(&capture, &file);
+}
+
 /// A capture of work in two threads.
 fn worked() -> Capture {
     let (_, capture) = record(c("works_in_threads").with_api().build()).with_names().succeed();

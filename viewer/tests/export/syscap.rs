@@ -14,7 +14,7 @@ fn frames(bytes: &[u8]) -> Vec<(i32, i64, u8, &[u8])> {
     let mut last = start;
     while !rest.is_empty() {
         let length = usize::from(u16::from_le_bytes([rest[0], rest[1]]));
-        assert!(length >= 24 && length % 8 == 0, "a frame of {length} bytes");
+        assert!((24..=16_384).contains(&length) && length % 8 == 0, "a frame of {length} bytes");
         let (frame, after) = rest.split_at(length);
         let (pid, time) = (i32::from_le_bytes(frame[4..8].try_into().unwrap()), int(frame, 8));
         // Marks of what went on for a time may be written when it is over.

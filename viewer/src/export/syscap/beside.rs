@@ -1,7 +1,7 @@
 //! What stands between the allocations: samples, what counters said, and marks.
 
 use super::counters::Counters;
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, Kind, LONGEST_TEXT};
 use super::frames::{Frames, START};
 use super::pid_of;
 use super::stacks::Stacks;
@@ -13,9 +13,6 @@ use crate::open::Error;
 use capture::{ProcessId, Sample};
 use std::iter::Peekable;
 use std::vec::IntoIter;
-
-/// Longest message of a mark that is written: a frame has an end.
-const LONGEST_MESSAGE: usize = 32 << 10;
 
 /// Bytes of a mark's name.
 const NAME: usize = 40;
@@ -116,7 +113,7 @@ fn mark(loaded: &Loaded, note: &Note, time: u64) -> Frame {
         (false, true) => note.name.clone(),
         (false, false) => format!("{}: {}", note.name, note.text),
     };
-    message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+    message.truncate(message.floor_char_boundary(LONGEST_TEXT));
     frame.u64(note.to.saturating_sub(note.from)).short_text(note.kind.name(), 24);
     frame.short_text(&note.name, NAME).text(&message);
     frame

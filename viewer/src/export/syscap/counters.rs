@@ -5,7 +5,7 @@
 //!  CTRSET   numbers and values, in groups of eight; a number of 0 is an empty place
 //! ```
 
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, Kind, LONGEST_TEXT};
 use super::frames::Frames;
 use crate::analysis::process_name;
 use crate::export::readings::{Quantity, Reading};
@@ -13,12 +13,12 @@ use crate::loaded::Loaded;
 use capture::{CounterKind, ProcessId};
 use std::collections::HashMap;
 
-/// Counters in one frame: 511 fit into it.
-const DEFINED_AT_ONCE: usize = 500;
+/// Counters in one frame, 128 bytes each.
+const DEFINED_AT_ONCE: usize = LONGEST_TEXT / 128;
 
-/// Values in a group, and groups in a frame.
+/// Values in a group, and groups in a frame, 96 bytes each.
 const GROUP: usize = 8;
-const GROUPS_AT_ONCE: usize = 500;
+const GROUPS_AT_ONCE: usize = LONGEST_TEXT / 96;
 
 /// What a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

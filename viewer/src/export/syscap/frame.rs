@@ -5,6 +5,12 @@ use std::io::{self, Write};
 /// Bytes of the file's header.
 const HEADER: usize = 256;
 
+/// Bytes of a frame. The format has room for four times as many, but `sysprof-cli --merge` (3.46) writes beyond its buffer then.
+pub(super) const LARGEST: usize = 16 << 10;
+
+/// Bytes of a text of any length, so that its frame is not larger than that.
+pub(super) const LONGEST_TEXT: usize = LARGEST - 1024;
+
 /// Kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -107,8 +113,11 @@ impl Frame {
     /// Writes it with zeros up to a multiple of 8.
     pub(super) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
-        let length = u16::try_from(self.bytes.len()).map_err(|_| io::Error::other("a frame is too long"))?;
-        self.bytes[..2].copy_from_slice(&length.to_le_bytes());
+        let length = self.bytes.len();
+        let short = u16::try_from(length).ok().filter(|_| length <= LARGEST);
+        let short =
+            short.ok_or_else(|| io::Error::other(format!("a frame of {length} bytes is too long")))?;
+        self.bytes[..2].copy_from_slice(&short.to_le_bytes());
         out.write_all(&self.bytes)
     }
 }

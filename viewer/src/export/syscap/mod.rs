@@ -9,7 +9,7 @@
 //!  FILE_CHUNK "__symbols__" …           the names of all addresses
 //! ```
 //!
-//! Frames lie back to back, little-endian, each of a multiple of 8 bytes and at most 65,528. They are written as events and
+//! Frames lie back to back, little-endian, each of a multiple of 8 bytes and at most 16 KiB. They are written as events and
 //! samples are read; only marks of gaps and pauses, which are known when they are over, come after what happened meanwhile.
 //!
 //! Sysprof has one function for an address, but the compiler may have inlined several. So the addresses here are not
@@ -33,12 +33,9 @@ use crate::loaded::Loaded;
 use crate::open::Error;
 use allocations::Writer;
 use capture::{Process, ProcessId};
-use frame::{Frame, Kind};
+use frame::{Frame, Kind, LONGEST_TEXT};
 use frames::{Frames, START};
 use std::io::Write;
-
-/// Longest command line that is written: a frame has an end.
-const LONGEST_COMMAND: usize = 32 << 10;
 
 /// Writes all allocations and frees, samples, counters and marks, and the names of their stacks.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
@@ -67,6 +64,6 @@ fn command(process: &Process) -> String {
         true if !process.executable.is_empty() => process.executable.clone(),
         true => process_name(process),
     };
-    command.truncate(command.floor_char_boundary(LONGEST_COMMAND));
+    command.truncate(command.floor_char_boundary(LONGEST_TEXT));
     command
 }

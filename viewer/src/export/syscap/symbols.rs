@@ -9,7 +9,7 @@
 //! Old readers take `end` for the last address of a function, new ones for the first behind it. A function has one address
 //! here, and the next one lies further away, so both are right.
 
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, Kind, LONGEST_TEXT};
 use super::pid_of;
 use crate::analysis::{LabelId, file_name};
 use crate::export::places::{module_of, places};
@@ -21,7 +21,7 @@ use std::io::{self, Write};
 const ENTRY: u64 = 32;
 
 /// Bytes of the file in one frame.
-const CHUNK: usize = 32 << 10;
+const CHUNK: usize = LONGEST_TEXT;
 
 /// The address that stands for a function.
 pub(super) fn address(label: LabelId) -> u64 {
