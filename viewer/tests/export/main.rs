@@ -7,7 +7,7 @@ mod protobuf;
 mod sums;
 mod syscap;
 
-use capture::{Event, Sample, Summary};
+use capture::{Counter, CounterKind, Event, MarkKind, NodeId, Sample, Summary, TaskId};
 use proptest::prelude::*;
 use sums::sums;
 use support::Made;
@@ -288,7 +288,7 @@ fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Case {
     let (_, thread) = made.process("app");
     for (number, (outer, inner, size, is_freed)) in blocks.into_iter().enumerate() {
         let (outer, inner) = (made.frame(Some("/bin/app"), &[&outer]), made.frame(None, &[&inner, &outer]));
-        let outer = made.node(capture::NodeId::ROOT, outer);
+        let outer = made.node(NodeId::ROOT, outer);
         let stack = made.node(outer, inner);
         let address = 0x1000 * (number as u64 + 1);
         made.alloc(thread, address, size, stack);
@@ -299,8 +299,52 @@ fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Case {
     Case::new(made, "app.memprof")
 }
 
+/// A capture with these samples (task, time, stack, nanoseconds of work) and readings of counters (kind, time, value) beside an
+/// allocation and a mark.
+fn capture_beside(samples: Vec<(u32, u64, bool, u64)>, readings: Vec<(CounterKind, u64, u64)>) -> Case {
+    let mut made = Made::new();
+    let (app, thread) = made.process("app");
+    let tasks = [made.task(app, 1000, "app"), made.task(app, 1001, "")];
+    let stacks = [NodeId::ROOT, made.stack("main > work")];
+    made.alloc(thread, 0x1000, 100, stacks[1]);
+    made.mark(thread, MarkKind::Instant, "middle");
+    made.free(thread, 0x1000);
+    made.samples.extend(samples.into_iter().map(|(task, time, stack, weight)| Sample {
+        time,
+        // The last of three is nobody's.
+        task: tasks.get(task as usize).copied().unwrap_or(TaskId(task)),
+        cpu: task,
+        stack: stacks[usize::from(stack)],
+        weight,
+    }));
+    made.counters.extend(readings.into_iter().map(|(kind, time, value)| {
+        let process = (kind != CounterKind::CpuBusy).then_some(app);
+        Counter { time, process, kind, instance: 0, value }
+    }));
+    Case::new(made, "app.memprof")
+}
+
+/// Times within a recording, and such as only a hostile file has.
+fn any_time() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..10_000_000_u64, 1 => any::<u64>()]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Check that whatever stands beside events, in whatever order, formats with samples have all of them, and their frames and
+    /// columns are in order.
+    #[test]
+    fn anything_beside_events_can_be_read_back(
+        samples in prop::collection::vec((0..3_u32, any_time(), any::<bool>(), any::<u64>()), 0..40),
+        readings in prop::collection::vec((prop::sample::select(CounterKind::ALL), any_time(), any::<u64>()), 0..40),
+    ) {
+        let case = capture_beside(samples, readings);
+        for format in [Format::Firefox, Format::Syscap] {
+            check_sums(&case, format);
+        }
+        text(Format::Syscap, exported(&case, Format::Syscap, Metric::Peak));
+    }
 
     /// Check that with any names and sizes every format can be read back, and its sums are right.
     #[test]

@@ -78,11 +78,16 @@ impl Work {
         Self { last: time, owed: 0 }
     }
 
-    /// What is told of a sample. It is whole microseconds, since the profile has no smaller ones.
+    /// This time, or that of the last sample if it was later.
+    pub(super) fn reached(&self, time: u64) -> u64 {
+        time.max(self.last)
+    }
+
+    /// What is told of a sample at such a time. It is whole microseconds, since the profile has no smaller ones.
     pub(super) fn told(&mut self, time: u64, worked: u64) -> CpuDelta {
         let all = self.owed.saturating_add(worked);
         let told = all.min(time.saturating_sub(self.last)) / 1000 * 1000;
-        (self.last, self.owed) = (time.max(self.last), all - told);
+        (self.last, self.owed) = (self.reached(time), all - told);
         CpuDelta::from_nanos(told)
     }
 }

@@ -169,6 +169,8 @@ impl<'a> Tracks<'a> {
         if first.is_none() {
             (*first, *work) = (Some(time), Work::since(*since));
         }
+        // One that came too late stands behind those that were there already.
+        let time = work.reached(time);
         *until = time.max(*until);
         self.profile.add_sample(*handle, at(time), stack, work.told(time, worked), samples);
     }
