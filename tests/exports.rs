@@ -112,6 +112,32 @@ fn graphviz_draws_the_graph() {
     }
 }
 
+/// Check that a graph is drawn at once into a file that is to hold a drawing, and that where Graphviz is missing this says so and
+/// leaves no file.
+#[test]
+fn graphs_are_drawn_where_graphviz_is_installed() {
+    let capture = recorded();
+    let export = ["export", "--format", "dot", "--min", "0%", "--output", "drawn.svg"];
+    if installed("dot").is_some() {
+        let ran = capture.show(&export);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let svg = std::fs::read_to_string(capture.world().path("drawn.svg")).expect("it was written");
+        assert!(svg.contains("<svg") && svg.contains(">main<"), "{svg}");
+        std::fs::remove_file(capture.world().path("drawn.svg")).expect("it is ours");
+    } else {
+        skip("dot", "not installed, so no graph was drawn");
+    }
+    let mut without = capture.world().tool(export);
+    without.arg(capture.file()).current_dir(capture.world().folder()).env("PATH", capture.world().folder());
+    let ran = wait(capture.world(), without);
+    assert!(
+        ran.code != 0 && ran.stderr.contains("Graphviz") && ran.stderr.contains(".dot"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!capture.world().path("drawn.svg").exists());
+}
+
 /// Check that massif's printer draws the timeline, and that the peak in it is ours.
 #[test]
 fn ms_print_finds_our_peak() {

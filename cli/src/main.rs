@@ -14,6 +14,7 @@ mod agent;
 mod args;
 mod commands;
 mod exit;
+mod graphviz;
 mod installed;
 mod log;
 mod message;

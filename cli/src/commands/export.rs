@@ -5,7 +5,7 @@ use super::redact;
 use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
-use crate::{message, output};
+use crate::{graphviz, message, output};
 use anyhow::{Context, anyhow};
 use capture::AtomicFile;
 use clap::Args;
@@ -25,7 +25,7 @@ Examples:
   sysprof-memprof export app.memprof --format pprof -o app.pb.gz && go tool pprof -http=: app.pb.gz
   sysprof-memprof export app.memprof --format flamegraph --by allocations -o app.svg
   sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
-  sysprof-memprof export app.memprof --format dot | dot -Tsvg -o app.svg
+  sysprof-memprof export app.memprof --format dot -o app.svg
   sysprof-memprof export app.memprof --format memprof --redact -o for-a-bug-report.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,7 +33,8 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = target())]
     format: Target,
-    /// Where to write it; `-` for standard output, which is the default
+    /// Where to write it; `-` for standard output, which is the default. A graph is drawn by Graphviz where this ends in
+    /// .svg, .png or .pdf
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
@@ -126,7 +127,14 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let Some(output) = arguments.output() else {
         return view::print(|out, _| viewer::export(out, &loaded, &events, &options));
     };
-    output::write(output, |out| Ok(viewer::export(out, &loaded, &events, &options)?))
+    output::write(output, |out| {
+        let Some(drawing) = graphviz::drawing(output).filter(|_| format == Format::Dot) else {
+            return Ok(viewer::export(out, &loaded, &events, &options)?);
+        };
+        let mut graph = Vec::new();
+        viewer::export(&mut graph, &loaded, &events, &options)?;
+        graphviz::draw(&graph, drawing, out)
+    })
 }
 
 fn copy(arguments: &Arguments) -> Outcome {
