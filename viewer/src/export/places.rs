@@ -2,6 +2,7 @@
 
 use crate::analysis::{Kind, LabelId, Site, functions_of};
 use crate::loaded::Loaded;
+use capture::{Frame, FrameId};
 
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +28,16 @@ pub(super) fn module_of(loaded: &Loaded, label: LabelId) -> Option<&str> {
             loaded.tables.modules.get(module.index()).map(|module| module.path.as_str())
         }
         _ => None,
+    }
+}
+
+/// Whether a frame is code of the kernel itself, not of one of its modules.
+pub(super) fn is_kernels(loaded: &Loaded, frame: FrameId) -> bool {
+    match loaded.tables.frames.get(frame.index()) {
+        Some(Frame::Code { module: Some(module), .. }) => {
+            loaded.tables.modules.get(module.index()).is_some_and(|module| module.path == "[kernel]")
+        }
+        _ => false,
     }
 }
 

@@ -4,17 +4,15 @@ use super::samples::Work;
 use crate::analysis::LabelId;
 use crate::export::CREATOR;
 use crate::export::events::{end, sample_interval};
+use crate::export::places::is_kernels;
 use crate::loaded::Loaded;
-use capture::{Frame as CaptureFrame, FrameId, NodeId, ProcessId};
+use capture::{NodeId, ProcessId};
 use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
     ReferenceTimestamp, SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
 };
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// The module of the kernel's own code.
-const KERNEL: &str = "[kernel]";
 
 /// A thread of the profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,8 +26,6 @@ pub(super) struct Tracks<'a> {
     processes: Vec<Option<Process>>,
     tracks: Vec<Track>,
     strings: HashMap<LabelId, StringHandle>,
-    /// By module, whether its code is the kernel's.
-    is_kernel: Vec<bool>,
     user: CategoryHandle,
     kernel: CategoryHandle,
     end: u64,
@@ -82,7 +78,6 @@ impl<'a> Tracks<'a> {
             processes: loaded.tables.processes.iter().map(|_| None).collect(),
             tracks: Vec::new(),
             strings: HashMap::new(),
-            is_kernel: loaded.tables.modules.iter().map(|module| module.path == KERNEL).collect(),
             user,
             kernel,
             end: end(loaded),
@@ -211,7 +206,7 @@ impl<'a> Tracks<'a> {
             missing.push((id, node.frame));
         }
         for (id, frame) in missing.into_iter().rev() {
-            let category = if self.is_kernels(frame) { self.kernel } else { self.user };
+            let category = if is_kernels(loaded, frame) { self.kernel } else { self.user };
             for step in loaded.names.steps(frame).iter().rev() {
                 stack = Some(self.frame(handle, stack, step.label, category));
             }
@@ -235,15 +230,6 @@ impl<'a> Tracks<'a> {
         };
         let frame = self.profile.intern_frame(thread, frame);
         self.profile.intern_stack(thread, caller, frame)
-    }
-
-    fn is_kernels(&self, frame: FrameId) -> bool {
-        match self.loaded.tables.frames.get(frame.index()) {
-            Some(CaptureFrame::Code { module: Some(module), .. }) => {
-                self.is_kernel.get(module.index()).copied().unwrap_or(false)
-            }
-            _ => false,
-        }
     }
 
     fn string(&mut self, label: LabelId) -> StringHandle {

@@ -2,9 +2,9 @@
 
 use super::symbols::address;
 use crate::analysis::{Site, functions_of};
-use crate::export::places::places;
+use crate::export::places::{is_kernels, places};
 use crate::loaded::Loaded;
-use capture::{Frame, FrameId, NodeId, ProcessId};
+use capture::{NodeId, ProcessId};
 
 /// Sysprof leaves out longer stacks.
 const MOST_ADDRESSES: usize = 1024;
@@ -14,9 +14,6 @@ const KERNEL_MARK: u64 = 0xffff_ffff_ffff_ff80;
 
 /// What follows is the program's.
 const USER_MARK: u64 = 0xffff_ffff_ffff_fe00;
-
-/// The module of the kernel's own code.
-const KERNEL: &str = "[kernel]";
 
 /// One stack at a time.
 pub(super) struct Stacks<'a> {
@@ -63,14 +60,5 @@ impl<'a> Stacks<'a> {
         }
         addresses.truncate(MOST_ADDRESSES);
         addresses
-    }
-}
-
-fn is_kernels(loaded: &Loaded, frame: FrameId) -> bool {
-    match loaded.tables.frames.get(frame.index()) {
-        Some(Frame::Code { module: Some(module), .. }) => {
-            loaded.tables.modules.get(module.index()).is_some_and(|module| module.path == KERNEL)
-        }
-        _ => false,
     }
 }
