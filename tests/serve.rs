@@ -1,7 +1,7 @@
 //! The server of a capture: what it gives, to whom, and what a browser makes of it.
 
 use crate::harness::{Capture, Running, World, c, installed, record, skip, start, wait, wait_for};
-use crate::services;
+use crate::{services, web};
 use rustix::process::Signal;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -24,11 +24,14 @@ struct Answer {
 
 impl Server {
     fn of(capture: &Capture) -> Server {
-        Server::start(capture.world(), capture.file().to_str().expect("temporary folders have plain names"))
+        Server::start(
+            capture.world(),
+            &[capture.file().to_str().expect("temporary folders have plain names")],
+        )
     }
 
-    fn start(world: &World, file: &str) -> Server {
-        let running = start(world, world.tool(["serve", file, "--no-browser"]));
+    fn start(world: &World, files: &[&str]) -> Server {
+        let running = start(world, world.tool([&["serve", "--no-browser"], files].concat()));
         wait_for("the server's address", || running.stderr().contains("Ctrl-C"));
         let text = running.stderr();
         let address = text.split_whitespace().find(|word| word.starts_with("http://"));
@@ -122,13 +125,24 @@ fn browser_goes_into_a_range() {
     server.stop();
 }
 
+/// Check that of two captures the server's page shows what has changed, with the numbers of `diff`.
+#[test]
+fn changes_since_another_capture_are_served() {
+    let (older, newer) = web::two_versions();
+    let files =
+        [&older, &newer].map(|capture| capture.file().to_str().expect("temporary folders have plain names"));
+    let server = Server::start(newer.world(), &files);
+    web::browse_difference(&older, &newer, Some(&server.address));
+    server.stop();
+}
+
 /// Check that the recording of a process is shown while it goes on: the page asks anew, and has what came since.
 #[test]
 fn recording_is_served_while_it_goes_on() {
     let server = services::Server::new(1);
     let collector = server.attach("growing.memprof");
     let pid = server.pid();
-    let served = Server::start(&server.world, &pid);
+    let served = Server::start(&server.world, &[&pid]);
     let first = served.get(&served.path("data")).body;
     server.work();
     wait_for("what was recorded since", || served.get(&served.path("data")).body != first);

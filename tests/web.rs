@@ -138,6 +138,59 @@ fn page_shows_threads_and_processes() {
     }
 }
 
+/// Check that a page of two captures has the numbers of `diff`, node by node and stack by stack, and that a browser shows them:
+/// of two versions of a program in which one function keeps more, one less, one as much, one is gone, one is new, and one
+/// has other lines.
+#[test]
+fn page_of_two_captures_shows_what_has_changed() {
+    let (older, newer) = two_versions();
+    browse_difference(&older, &newer, None);
+}
+
+/// Has a browser look at what changed from one capture to another: in a page, or at an address.
+pub(crate) fn browse_difference(older: &Capture, newer: &Capture, address: Option<&str>) {
+    let page = newer.world().path("page.html");
+    let older_file = older.file().to_str().expect("temporary folders have plain names");
+    let made = newer.show(&["html", "-o", page.to_str().expect("and so have these"), older_file]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let Some(browser) = browser() else { return skip("pages of two captures", "no Chromium is installed") };
+    let pictures = newer.world().path("pictures");
+    std::fs::create_dir_all(&pictures).expect("the folder is ours");
+    let expected = difference(older, newer);
+    let mut arguments = vec![browser.as_path(), &page, &expected, &pictures];
+    arguments.extend(address.map(Path::new));
+    run(newer.world(), "compared.mjs", &arguments);
+}
+
+/// Captures of two versions of a program, `older.memprof` and `newer.memprof`.
+pub(crate) fn two_versions() -> (Capture, Capture) {
+    let program = c("comes_in_two_versions").named("app").flags(["-O1"]);
+    let recorded = |program: PathBuf, name: &str| record(program).with_names().succeed().1.renamed(name);
+    let older = recorded(program.build(), "older.memprof");
+    (older, recorded(program.flags(["-DNEWER"]).build(), "newer.memprof"))
+}
+
+/// What `diff` and `info` say of two captures.
+fn difference(older: &Capture, newer: &Capture) -> PathBuf {
+    let older_file = older.file().to_str().expect("temporary folders have plain names");
+    let diff = |by: &str, shape: &[&str]| {
+        let ran = newer.show(&[&["diff", "--json", "--by", by], shape, &[older_file]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        serde_json::from_str::<serde_json::Value>(ran.text()).expect("it is JSON")
+    };
+    let all = |shape: &[&str]| {
+        let metrics = ["peak", "leaked", "bytes", "temporary"];
+        metrics.map(|by| (by.to_owned(), diff(by, shape))).into_iter().collect::<serde_json::Map<_, _>>()
+    };
+    let document = json!({
+        "info": newer.info(),
+        "before": older.info(),
+        "trees": all(&["--tree"]),
+        "rows": all(&[]),
+    });
+    newer.world().write("difference.json", document.to_string())
+}
+
 /// Check that regions of programs have what was allocated in any of their instances, as `report --during` says, and that a
 /// browser shows it when a mark is chosen.
 #[test]

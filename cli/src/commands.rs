@@ -27,6 +27,7 @@ mod lives;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
 mod name_search;
+mod newer;
 pub(crate) mod open;
 pub(crate) mod pages;
 mod parts;

@@ -35,6 +35,13 @@ impl Capture {
         Capture { world, file }
     }
 
+    /// The same under another name.
+    pub(crate) fn renamed(self, name: &str) -> Capture {
+        let file = self.world.path(name);
+        std::fs::rename(&self.file, &file).expect("the folder is ours");
+        Capture { file, ..self }
+    }
+
     /// The file.
     pub(crate) fn file(&self) -> &Path {
         &self.file

@@ -1,7 +1,7 @@
 // Looks at every view of a page as a reader would. Usage: node click_through.mjs ASSETS BROWSER PAGE EXPECTED PICTURES
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
@@ -101,6 +101,25 @@ async function lookAtTheFlameGraph() {
   await browser.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: x + width / 2, y: y + 10 });
   await browser.settled();
   assert.ok((await text(".flame-scroller .tip")).includes("[Everything]"));
+}
+
+/** The flame graph as a file: well-formed, and each box with its name and its sum. */
+async function keepTheFlameGraph() {
+  await browser.press("#tab-flame");
+  await choose("allocated");
+  const folder = mkdtempSync(join(pictures, "kept-"));
+  await browser.send("Page.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
+  await browser.press("#save");
+  const kept = () => readdirSync(folder).filter((name) => name.endsWith(".svg"));
+  for (const end = Date.now() + 60_000; kept().length === 0 && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 20));
+  const svg = readFileSync(join(folder, kept()[0]), "utf8");
+  const { wrong, titles } = await browser.evaluate(`(() => {
+    const read = new DOMParser().parseFromString(${JSON.stringify(svg)}, "image/svg+xml");
+    return { wrong: read.querySelector("parsererror") !== null, titles: [...read.querySelectorAll("g > title")].map((title) => title.textContent) };
+  })()`);
+  assert.equal(wrong, false, svg);
+  assert.equal(titles[0], `[Everything]: ${bytes(totals.allocated_bytes)}, 100 %`);
+  assert.ok(titles.length > 2);
 }
 
 async function searchForAFunction() {
@@ -212,6 +231,7 @@ try {
   if (!isEmpty) {
     await lookAtTheTree();
     await lookAtTheFlameGraph();
+    await keepTheFlameGraph();
     await lookAtAFunction();
     await lookAtTheMap();
     await searchForAFunction();

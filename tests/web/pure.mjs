@@ -13,12 +13,13 @@ const { boxes } = await load("flame");
 const format = await load("format");
 const { inflate } = await load("inflate");
 const { Loader } = await load("loader");
-const { measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
+const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
 const { mapped, sourceAddress } = await load("places");
 const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
 const { Selection } = await load("selection");
+const { escaped, flameSvg } = await load("svg");
 const { functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
 
 /** The same numbers each time (Lehmer's generator). */
@@ -257,9 +258,39 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
   assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
 });
 
+test("a flame graph is a file of its own, whatever its names are", () => {
+  const names = ["main", "operator<< <int>(\"&\")", "a\u{0}b\u{d800}\u{1f600}", "</title><script>alert(1)</script>"];
+  const found = names.map((_, depth) => ({ node: depth, depth, left: depth * 10, right: 100 }));
+  const describe = ({ node }) => ({ colour: "hsl(1 2% 3%)", name: node < 2 ? names[node] : "", said: `${names[node]}: ${node} B` });
+  const svg = flameSvg({ title: "a & b", font: '"A", serif', colours: { text: "#111", surface: "#fff" }, boxes: found, width: 100, rowHeight: 20, describe });
+  assert.equal(svg.match(/<g><title>/g).length, names.length);
+  assert.equal(svg.match(/<rect /g).length, names.length + 1);
+  assert.match(svg, /<rect x="10.00" y="46" width="89.00" height="19" fill="hsl\(1 2% 3%\)"/);
+  assert.match(svg, /height="108"/);
+  // Nothing but our own tags, and no entity but numbers.
+  assert.deepEqual([...new Set(svg.match(/<\/?[a-z]+/g))].sort(), ["</g", "</svg", "</text", "</title", "<g", "<rect", "<svg", "<text", "<title"]);
+  assert.ok(!/&(?!#\d+;)/.test(svg) && !svg.includes("\u{0}"));
+  assert.equal(escaped("a\u{0}b\u{1f600}"), "a\u{fffd}b\u{1f600}");
+});
+
+test("what changed since another capture has both sides, and comes together where stacks are alike", () => {
+  const bytes = { "row.peak": [5, 7, 0], "before.peak": [9, 0, 4], "moved.peak": [7, -7, 0] };
+  const columns = Object.fromEntries(Object.entries(bytes).map(([name, values]) => [`${name}.bytes`, Float64Array.from(values)]));
+  const data = { columns, rows: 3, before: {}, info: {} };
+  const { value, width, signed } = measureRows(data, { metric: "peak", unit: "bytes", a: 0, b: 0, against: true });
+  assert.deepEqual([[...value], [...width], signed], [[3, 0, -4], [12, 0, 4], true]);
+  assert.deepEqual([...measureRows(data, { metric: "peak", unit: "bytes", a: 0, b: 0, against: false }).value], [5, 7, 0]);
+  const of = (info, before) => ["live", "peak", "cpu", "traced"].map((metric) => isComparable({ info, before }, metric));
+  assert.deepEqual(of({}, null), [false, false, false, false]);
+  assert.deepEqual(of({ cpu: { event: "cycles" } }, { cpu: { event: "cpu-clock" } }), [false, true, false, true]);
+  const traced = (name) => ({ trace: { tracepoints: [{ name }] } });
+  assert.deepEqual(of(traced("a:b"), traced("a:b")), [false, true, true, true]);
+  assert.deepEqual(of(traced("a:b"), traced("a:c")), [false, true, true, false]);
+});
+
 test("a fragment says what is looked at, and a wrong one does no harm", () => {
-  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, inverted: false, query: "", theme: "" };
-  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, inverted: true, query: "a&b=<c>", theme: "dark" };
+  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, inverted: false, against: true, query: "", theme: "" };
+  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, inverted: true, against: false, query: "a&b=<c>", theme: "dark" };
   assert.deepEqual(fromFragment(toFragment(state, first), first, 9), state);
   assert.equal(toFragment(first, first), "");
   for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {

@@ -134,7 +134,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('-'), Command::ZoomOut, "", ""),
     (key('y'), Command::Copy, "y Y", "copy the page as text, as Markdown"),
     (key('Y'), Command::CopyMarkdown, "", ""),
-    (key('W'), Command::Write, "W", "write the page into a file"),
+    (key('W'), Command::Write, "W", "write the page into a .txt or .md file, a graph as .svg"),
     (key('e'), Command::Edit, "e", "open the source line in your editor"),
     (key('?'), Command::Help, "?", "this help"),
     (KeyCode::F(1), Command::Help, "", ""),

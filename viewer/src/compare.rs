@@ -73,7 +73,13 @@ pub fn compare_captures(
     naming: Naming,
 ) -> Result<Compared, Error> {
     let (before, after) = (old.profile(query)?, new.profile(query)?);
-    let (mut old, new) = (old.show(before, naming.clone()), new.show(after, naming));
+    let (old, new) = (old.show(before, naming.clone()), new.show(after, naming));
+    Ok(compare_shown(old, new, spelling))
+}
+
+/// The same of captures that were counted already. What refers to the newer one's stacks, processes and threads by
+/// number still does so afterwards.
+pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, spelling: Spelling) -> Compared {
     let before = Side::new(old.source, &old.profile);
     let after = Side::new(new.source.clone(), &new.profile);
     let united = unite(old.tables, new.tables, spelling);
@@ -86,5 +92,5 @@ pub fn compare_captures(
         unneeded: old.looked_up.unneeded + new.looked_up.unneeded,
     };
     let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
-    Ok(Compared { loaded, diff, before, after, two_captures: true })
+    Compared { loaded, diff, before, after, two_captures: true }
 }

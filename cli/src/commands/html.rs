@@ -1,7 +1,9 @@
 //! `html`: a page that shows everything, for any browser.
 
+use super::newer::{Newer, beside};
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use crate::log::debug;
 use crate::output;
 use anyhow::Context;
 use clap::Args;
@@ -15,16 +17,22 @@ use viewer::web::{self, PageOptions};
 The page is one file of at most 10 MB, works without a network and makes no request to anywhere. It has the names and paths
 of the capture in it; it can be read by its owner only, until you change that.
 
+Of two captures it is the page of the newer one, in which flame graph, trees and lists show what has changed since the
+older one, as `diff` does, or the newer one alone.
+
 Examples:
   sysprof-memprof html app.memprof                                         into app.html
   sysprof-memprof html app.memprof -o report.html
+  sysprof-memprof html old.memprof new.memprof                             what has changed, into new.html
   sysprof-memprof html app.memprof --source-url 'vscode://file/{path}:{line}'
   sysprof-memprof html app.memprof --path-map /build/src=/home/me/src \\
       --source-url 'vscode://file/{path}:{line}'                           built elsewhere")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Where to write it; `-` for standard output [default: the capture's name with .html]
+    #[command(flatten)]
+    newer: Newer,
+    /// Where to write it; `-` for standard output [default: the name of the capture, the newer one of two, with .html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -61,14 +69,20 @@ impl Links {
 
 /// Writes the page.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let path = arguments.output.clone().unwrap_or_else(|| arguments.capture.file.with_extension("html"));
+    let capture = &arguments.capture;
+    let (file, older) = arguments.newer.sides(&capture.file);
+    let path = arguments.output.clone().unwrap_or_else(|| file.with_extension("html"));
     let is_stdout = path == Path::new("-");
     if !is_stdout {
         output::check(&path, arguments.force)?;
     }
-    let (loaded, history, map) = arguments.capture.open_with_history()?;
+    older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
+    debug!("reading {}", file.display());
+    let (loaded, history, map) = viewer::open_with_history(file, capture.naming()).map_err(view::failure)?;
+    let (loaded, beside) = beside(older.as_ref(), loaded, capture.naming())?;
+    let loaded = capture.told(loaded);
     let options = PageOptions { with_source: arguments.with_source, ..arguments.links.options() };
-    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map.as_ref(), &options);
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, beside, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }

@@ -7,6 +7,7 @@ mod request;
 mod site;
 
 use super::attach::{capture_of, collector_of};
+use super::newer::Newer;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::message;
@@ -25,16 +26,19 @@ use viewer::web::PageOptions;
 /// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
 /// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
 /// shows what is there, and has a button for what has come since. In place of a capture the id of a process that is being
-/// recorded can be given.
+/// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof serve app.memprof
   sysprof-memprof serve 4711                                     the recording of a process, while it goes on
+  sysprof-memprof serve old.memprof new.memprof                  what has changed
   sysprof-memprof serve app.memprof --port 8080 --no-browser     through a tunnel, for example")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
+    #[command(flatten)]
+    newer: Newer,
     /// Port to listen on [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -48,9 +52,11 @@ pub(crate) struct Arguments {
 /// Serves until the user ends it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
-    let file = recording_of(&capture.file)?.unwrap_or_else(|| capture.file.clone());
+    let (shown, older) = arguments.newer.sides(&capture.file);
+    let file = recording_of(shown)?.unwrap_or_else(|| shown.to_owned());
     // What is no capture is said before anything listens.
     view::moments(&file, capture.no_cache())?;
+    older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
         .map_err(Failure::usage)?;
@@ -60,7 +66,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     // They go to whoever has the address, on this machine, where the sources are.
     let options = PageOptions { with_source: true, ..arguments.links.options() };
-    let report = Report::new(file, capture.naming(), options, capture.no_cache());
+    let report = Report::new(file, older, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address) {
         message::note("no browser could be started; open the address yourself");

@@ -12,9 +12,7 @@ use collector::Finished;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use viewer::analysis::History;
 use viewer::format::counted;
-use viewer::lives::MapTable;
 use viewer::query::{Lens, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style};
@@ -73,13 +71,6 @@ impl Capture {
         moments(&self.file, self.no_cache())
     }
 
-    /// Reads and counts it, with how the heap came to be what it was.
-    pub(super) fn open_with_history(&self) -> Result<(Loaded, History, Option<MapTable>), Failure> {
-        debug!("reading {}", self.file.display());
-        let (loaded, history, map) = viewer::open_with_history(&self.file, self.naming()).map_err(failure)?;
-        Ok((self.told(loaded), history, map))
-    }
-
     /// Says which names were looked up, and shortens names if the user wants that.
     pub(super) fn told(&self, mut loaded: Loaded) -> Loaded {
         tell(loaded.looked_up);
@@ -101,7 +92,7 @@ pub(super) fn moments(file: &Path, no_cache: bool) -> Result<Moments, Failure> {
     Moments::with_cache(file, cache).map_err(failure)
 }
 
-fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
+pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
     debug!("reading {}", file.display());
     viewer::open(file, naming).map_err(failure)
 }

@@ -12,8 +12,7 @@ use crate::work::Changes;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use viewer::analysis::{Amount, Tree};
-use viewer::format::{bytes, count};
-use viewer::text::escape;
+use viewer::text::{Units, escape};
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
@@ -52,10 +51,14 @@ fn share(changes: &Changes, id: u32) -> f64 {
 fn about(buffer: &mut Buffer, area: Rect, changes: &Changes, selected: Option<u32>, theme: &Theme) {
     let Some(id) = selected else { return };
     let (sum, all) = (changes.sums.node(id).total, changes.view.tree.node(id).total);
-    let signed = |number: i64, text: String| if number > 0 { format!("+{text}") } else { text };
-    let blocks = signed(sum.blocks, count(sum.blocks));
-    let numbers =
-        format!("{}  {blocks} blocks, of {} changed", signed(sum.bytes, bytes(sum.bytes)), bytes(all.bytes));
+    let (metric, loaded) = (changes.view.question.metric, &changes.view.loaded);
+    let units = Units::of(loaded, metric);
+    let ((first, second), (heads, all)) = (units.signed(sum), (units.heads(), units.pair(all).0));
+    // A size says itself what it is.
+    let numbers = match metric.counts_blocks() {
+        true => format!("{first} {}  {second}, of {all} changed", heads.0),
+        false => format!("{first}  {second} {}, of {all} changed", heads.1),
+    };
     let column = put(buffer, area, 0, &numbers, theme.value());
     put_at(buffer, area, column + 3, 0, &changes.about, theme.detail());
     let name = &changes.view.loaded.names.label(changes.view.tree.node(id).label).name;

@@ -5,6 +5,7 @@ use super::tree::{function_numbers, own};
 use crate::model::{Model, Page, Pane};
 use crate::work::{View, numbers};
 use viewer::analysis::{Kind, LabelId};
+use viewer::export::flamegraph;
 use viewer::outline::{Form, Outline, OutlineRow};
 
 /// Most rows that are copied.
@@ -18,6 +19,23 @@ pub(crate) fn text(model: &Model) -> String {
 /// As Markdown.
 pub(crate) fn markdown(model: &Model) -> String {
     write(model, Form::Markdown)
+}
+
+/// As a drawing, where the page is a flame graph or a tree: all of it, whatever part is seen.
+pub(crate) fn picture(model: &Model) -> Option<String> {
+    let (view, tree, sums) = match model.page {
+        Page::Tree | Page::Flame => {
+            model.pane().shown().map(|(view, tree)| (view.clone(), tree.clone(), None))?
+        }
+        Page::Changes => {
+            let changes = model.changed()?;
+            (changes.view.clone(), changes.view.tree.clone(), Some(changes.sums.clone()))
+        }
+        _ => return None,
+    };
+    let mut out = Vec::new();
+    flamegraph(&mut out, &view.loaded, &tree, sums.as_deref(), view.question.metric).ok()?;
+    String::from_utf8(out).ok()
 }
 
 fn write(model: &Model, form: Form) -> String {
@@ -67,14 +85,14 @@ fn of_pane(pane: &Pane) -> Option<Outline> {
     let whole = view.question.metric.of(&view.loaded.profile.total);
     let rows = pane.all_rows(MOST).into_iter().map(|row| {
         let node = tree.node(row.id);
-        let numbers = numbers(view.question.metric, node.total, whole);
+        let numbers = numbers(&view.loaded, view.question.metric, node.total, whole);
         named(view, node.label, &numbers, &own(view, tree, row.id), row.indent as usize)
     });
     Some(Outline { columns: columns(view), rows: rows.collect(), title: Vec::new() })
 }
 
 fn columns(view: &View) -> Vec<String> {
-    let mut columns = cells(crate::work::header(view.question.metric));
+    let mut columns = cells(&crate::work::header(&view.loaded, view.question.metric));
     columns.extend(["self", "function"].map(str::to_owned));
     columns
 }

@@ -3,7 +3,7 @@
 use super::tree::process_of;
 use super::{Theme, put, put_at};
 use crate::model::{Cell, Flame, Model, layout};
-use crate::work::{View, numbers, pair};
+use crate::work::{View, numbers, rank};
 use capture::ProcessId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -73,8 +73,9 @@ fn about(buffer: &mut Buffer, area: Rect, view: &View, tree: &Tree, selected: Op
     let Some(node) = selected.map(|id| (id, tree.node(id))) else { return };
     let metric = view.question.metric;
     let whole = metric.of(&view.loaded.profile.total);
-    let own = pair(metric, tree.own(node.0)).0;
-    let text = format!("{}   self {own}", numbers(metric, node.1.total, whole).trim_start());
+    let own = rank(&view.loaded, metric, tree.own(node.0));
+    let numbers = numbers(&view.loaded, metric, node.1.total, whole);
+    let text = format!("{}   self {own}", numbers.trim());
     put(buffer, area, 0, &text, theme.value());
     let name = &view.loaded.names.label(node.1.label).name;
     put_at(buffer, area, 0, 1, &escape(name), theme.name());

@@ -22,7 +22,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
 }
 
 fn functions(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focus: bool, theme: &Theme) {
-    put(buffer, area, 0, &heading(view.question.metric, area.width, "self", "function"), theme.detail());
+    put(buffer, area, 0, &heading(view, area.width, "self", "function"), theme.detail());
     let rows = layout::below_header(area);
     let (own_at, name_at) = places(area.width);
     let cursor = model.functions.cursor;
@@ -43,13 +43,14 @@ fn callers(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focu
     let (metric, whole) = (view.question.metric, view.question.metric.of(&view.loaded.profile.total));
     let selected = model.functions.selected().map(|label| fit_name(&view.loaded.names, label, 40));
     let title = format!("callers of {}", selected.unwrap_or_default());
-    put(buffer, area, 0, &heading(metric, area.width, "", &title), theme.detail());
+    put(buffer, area, 0, &heading(view, area.width, "", &title), theme.detail());
     let rows = layout::below_header(area);
     let (own_at, name_at) = places(area.width);
     let (cursor, callers) = (model.functions.callers_cursor, model.functions.callers());
     for (place, at) in (0..rows.height).zip(cursor.top..callers.len()) {
         let (label, amount) = callers[at];
-        let numbers: String = numbers(metric, amount, whole).chars().take(usize::from(own_at)).collect();
+        let numbers: String =
+            numbers(&view.loaded, metric, amount, whole).chars().take(usize::from(own_at)).collect();
         put(buffer, rows, place, &numbers, theme.value());
         name(buffer, rows, name_at, place, view, label, "", theme);
         if at == cursor.selected {

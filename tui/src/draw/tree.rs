@@ -2,10 +2,10 @@
 
 use super::{Theme, put, put_at, tint};
 use crate::model::{Model, Pane, Row, layout};
-use crate::work::{View, header, numbers, pair};
+use crate::work::{View, header, numbers, rank};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::analysis::{Amount, Kind, LabelId, Metric, Tree};
+use viewer::analysis::{Amount, Kind, LabelId, Tree};
 use viewer::text::fit_name;
 
 /// Columns from which on both numbers of a row are shown: names matter more.
@@ -17,8 +17,9 @@ pub(super) fn places(width: u16) -> (u16, u16) {
 }
 
 /// The heading of rows with names.
-pub(super) fn heading(metric: Metric, width: u16, third: &str, name: &str) -> String {
-    let numbers: String = header(metric).chars().take(usize::from(places(width).0)).collect();
+pub(super) fn heading(view: &View, width: u16, third: &str, name: &str) -> String {
+    let numbers = header(&view.loaded, view.question.metric);
+    let numbers: String = numbers.chars().take(usize::from(places(width).0)).collect();
     format!("{numbers:<at$}{third:>11}  {name}", at = usize::from(places(width).0))
 }
 
@@ -33,7 +34,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
 /// A pane with its header.
 pub(super) fn pane(buffer: &mut Buffer, area: Rect, pane: &Pane, has_focus: bool, theme: &Theme) {
     let Some((view, tree)) = pane.shown() else { return };
-    put(buffer, area, 0, &heading(view.question.metric, area.width, "self", "function"), theme.detail());
+    put(buffer, area, 0, &heading(view, area.width, "self", "function"), theme.detail());
     let rows = layout::below_header(area);
     for (place, row) in (0..).zip(pane.rows(usize::from(rows.height))) {
         row_of(buffer, rows, place, view, tree, &row, theme);
@@ -47,7 +48,7 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree,
     let metric = view.question.metric;
     let whole = metric.of(&view.loaded.profile.total);
     let node = tree.node(row.id);
-    put(buffer, area, place, &numbers(metric, node.total, whole), theme.value());
+    put(buffer, area, place, &numbers(&view.loaded, metric, node.total, whole), theme.value());
     let (own_at, name_at) = places(area.width);
     put_at(buffer, area, own_at, place, &own(view, tree, row.id), theme.detail());
     let mark = match row.open {
@@ -70,7 +71,7 @@ pub(super) fn lead(row: &Row) -> String {
 /// A function's own part; blank where it has none, as containers do.
 pub(super) fn own(view: &View, tree: &Tree, id: u32) -> String {
     let own = tree.own(id);
-    let text = if own.is_zero() { String::new() } else { pair(view.question.metric, own).0 };
+    let text = if own.is_zero() { String::new() } else { rank(&view.loaded, view.question.metric, own) };
     format!("{text:>11}")
 }
 
@@ -107,6 +108,6 @@ pub(super) fn process_of(view: &View, label: LabelId) -> Option<capture::Process
 pub(super) fn function_numbers(view: &View, total: Amount, own: Amount) -> (String, String) {
     let metric = view.question.metric;
     let whole = metric.of(&view.loaded.profile.total);
-    let own = if own.is_zero() { String::new() } else { pair(metric, own).0 };
-    (numbers(metric, total, whole), format!("{own:>11}"))
+    let own = if own.is_zero() { String::new() } else { rank(&view.loaded, metric, own) };
+    (numbers(&view.loaded, metric, total, whole), format!("{own:>11}"))
 }

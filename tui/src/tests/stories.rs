@@ -255,6 +255,71 @@ fn copies_have_the_open_rows() {
     assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
 }
 
+/// Check that a flame graph is written as a drawing that has every function with its sum, from the root or from the allocating
+/// functions, and that one of changes says what grew and what shrank; and that a page without one takes another name.
+#[test]
+fn flame_graphs_are_written_as_drawings() {
+    let drawn = |user: &mut User, keys: &str| {
+        user.press(keys).press("W<Enter>");
+        let Some(Effect::Write(path, drawing)) = user.effects.last() else { panic!("nothing was written") };
+        assert_eq!(path.to_str(), Some("flame.svg"));
+        drawing.clone()
+    };
+    let mut user = user();
+    let drawing = drawn(&mut user, "4");
+    assert_eq!(drawing.matches("<g class=\"box\">").count(), user.model.flame.shown().unwrap().1.len());
+    let [load, read_file] =
+        ["load · 80.0 KiB · 97.4 %", "read_file · 80.0 KiB · 97.4 %"].map(|text| drawing.find(text));
+    assert!(load.is_some() && load < read_file, "{drawing}");
+    let inverted = drawn(&mut user, "i");
+    assert!(inverted.find("read_file ·") < inverted.find("load ·"), "{inverted}");
+    let changes = drawn(&mut user, "5. <End>D");
+    assert!(changes.contains("read_file · -80.0 KiB of 80.0 KiB that changed"), "{changes}");
+    assert!(changes.contains("map_insert · +10.0 KiB of 10.0 KiB that changed"), "{changes}");
+    user.press("6W<Back><Back>svg<Enter>");
+    let prompt = user.model.prompt.clone().expect("it is still there");
+    assert!(prompt.error.is_some_and(|error| error.contains("no flame graph")));
+}
+
+/// Check that hits of a tracepoint have the unit of what is added up, in the tree and in lists: bytes, a plain
+/// sum, or nothing where hits are counted alone.
+#[test]
+fn hits_have_the_unit_of_their_field() {
+    for (size, unit, head, sum) in [
+        ("bytes", capture::SizeUnit::Bytes, "bytes", "12.0 KiB"),
+        ("ret", capture::SizeUnit::Plain, "sum", "12,288"),
+        ("", capture::SizeUnit::Plain, "", ""),
+    ] {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let stack = made.stack("main > read_file");
+        made.alloc(thread, 0x1000, 100, stack);
+        let row = capture::Tracepoint { size: size.to_owned(), unit, ..capture::Tracepoint::default() };
+        made.traced(process, row, &[(stack, 4096), (stack, 8192)]);
+        made.end(process, thread, Ended::Exited(0));
+        let mut user = User::new(&made, 120, 30);
+        while user.model.question.metric != Metric::Traced {
+            user.press("m");
+        }
+        for keys in ["3o", "l"] {
+            let screen = user.press(keys).screen();
+            let words = |needle: &str| {
+                let line = screen.lines().find(|line| line.contains(needle));
+                let line = line.unwrap_or_else(|| panic!("{needle} on {keys}: {screen}"));
+                line.split("  ")
+                    .map(str::trim)
+                    .filter(|word| !word.is_empty())
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            let expected = ["hits", "share", head].into_iter().filter(|word| !word.is_empty());
+            assert!(words("share").iter().map(String::as_str).zip(expected).all(|(a, b)| a == b), "{screen}");
+            assert_eq!(words("read_file").contains(&sum.to_owned()), !sum.is_empty(), "{screen}");
+            assert!(words("read_file")[0].starts_with('2'), "{screen}");
+        }
+    }
+}
+
 /// Check that the page about a function has its lines with their source, whose numbers add up to the function's, and the sizes
 /// and lifetimes of just the blocks of the stacks on which it stands; and that going back leads to where one was.
 #[test]

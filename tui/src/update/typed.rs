@@ -47,12 +47,16 @@ fn entered(model: &mut Model) -> Option<Effect> {
         Purpose::File if prompt.text.is_empty() => {}
         Purpose::File => {
             let path = PathBuf::from(&prompt.text);
-            let is_markdown = path.extension().is_some_and(|extension| extension == "md");
-            let text = match is_markdown {
-                true => crate::draw::copy::markdown(model),
-                false => crate::draw::copy::text(model),
+            let text = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("svg") => crate::draw::copy::picture(model),
+                Some("md") => Some(crate::draw::copy::markdown(model) + "\n"),
+                _ => Some(crate::draw::copy::text(model) + "\n"),
             };
-            return Some(Effect::Write(path, text + "\n"));
+            if text.is_none() {
+                let error = Some("this page has no flame graph: take a name in .md or .txt".to_owned());
+                model.prompt = Some(Prompt { error, ..prompt });
+            }
+            return text.map(|text| Effect::Write(path, text));
         }
     }
     None
@@ -130,5 +134,6 @@ fn filter(model: &mut Model, prompt: Prompt) {
 
 /// Asks for the name of a file for the page.
 pub(super) fn ask_file(model: &mut Model) {
-    model.prompt = Some(Prompt::new(Purpose::File, "page.md".to_owned()));
+    let name = if model.graph().is_some() { "flame.svg" } else { "page.md" };
+    model.prompt = Some(Prompt::new(Purpose::File, name.to_owned()));
 }

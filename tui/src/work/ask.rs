@@ -18,7 +18,7 @@ use viewer::format::{bytes, count, duration, percent};
 use viewer::lives::{Lifetimes, Sizes, Threads};
 use viewer::query::{Anchor, Part, Query};
 use viewer::suppression::Suppressions;
-use viewer::text::{self, Style, escape, fit_name, stack_line};
+use viewer::text::{self, Style, Units, escape, fit_name, stack_line};
 use viewer::{
     Compared, DiffOptions, Error, Loaded, Moments, Side, Sources, compare_captures, compare_moments,
 };
@@ -272,7 +272,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
         let amount = metric.of(&row.cost);
         let call = call_of(&loaded.tables, row.node);
         StackRow {
-            numbers: numbers(metric, amount, total),
+            numbers: numbers(&loaded, metric, amount, total),
             name: format!("{} [{call}]", stack_line(&loaded, row.node, &style, 0)),
             node: Some(row.node),
             place: meaningful(&loaded.tables, &loaded.names, row.node)
@@ -282,7 +282,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
         }
     };
     let rows = all.iter().take(LIST_ROWS).map(row).collect();
-    let header = header(metric).to_owned() + "  stack";
+    let header = header(&loaded, metric) + "  stack";
     StackList { about, header, numbers: NUMBERS, rows, loaded }
 }
 
@@ -309,7 +309,7 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
             .map_or_else(|| function.clone(), |place| format!("{place}  {function}"));
         let amount = metric.of(&cost.cost);
         StackRow {
-            numbers: numbers(metric, amount, total),
+            numbers: numbers(&loaded, metric, amount, total),
             name: text,
             node: None,
             place: place(&loaded, &step),
@@ -318,7 +318,7 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
     });
     let rows = rows.collect();
     let about = vec!["The innermost line of each stack that is not the standard library's".to_owned()];
-    StackList { about, header: header(metric).to_owned() + "  line", numbers: NUMBERS, rows, loaded }
+    StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, loaded }
 }
 
 /// Where a step is in the source.
@@ -333,31 +333,19 @@ pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<Step> {
 }
 
 /// `  12.3 MiB   45.6 %       1,234`.
-pub(crate) fn numbers(metric: Metric, amount: Amount, total: Amount) -> String {
+pub(crate) fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> String {
     let share = percent(metric.rank(amount), metric.rank(total));
-    let (first, second) = pair(metric, amount);
+    let (first, second) = Units::of(loaded, metric).pair(amount);
     format!("{first:>10}  {share:>7}  {second:>10}")
 }
 
 /// What stands over these columns.
-pub(crate) fn header(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Peak | Metric::Leaked | Metric::Live => "     bytes    share      blocks",
-        Metric::Bytes => "     bytes    share       calls",
-        Metric::Allocations | Metric::Temporary => "     calls    share       bytes",
-        Metric::Cpu => "   samples    share        time",
-        Metric::Traced => "      hits    share         sum",
-    }
+pub(crate) fn header(loaded: &Loaded, metric: Metric) -> String {
+    let (first, second) = Units::of(loaded, metric).heads();
+    format!("{first:>10}  {:>7}  {second:>10}", "share")
 }
 
-/// The number that ranks, and the other one.
-pub(crate) fn pair(metric: Metric, amount: Amount) -> (String, String) {
-    match metric {
-        Metric::Cpu => {
-            (count(amount.blocks), viewer::format::duration(u64::try_from(amount.bytes).unwrap_or(0)))
-        }
-        Metric::Traced => (count(amount.blocks), count(amount.bytes)),
-        _ if metric.counts_blocks() => (count(amount.blocks), bytes(amount.bytes)),
-        _ => (bytes(amount.bytes), count(amount.blocks)),
-    }
+/// The number that ranks, alone.
+pub(crate) fn rank(loaded: &Loaded, metric: Metric, amount: Amount) -> String {
+    Units::of(loaded, metric).pair(amount).0
 }

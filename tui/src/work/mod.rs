@@ -11,7 +11,7 @@ mod worker;
 pub(crate) use answer::{Answer, Changes, History, Place, StackList, StackRow, View};
 #[cfg(test)]
 pub(crate) use ask::Asked;
-pub(crate) use ask::{header, numbers, pair, place, steps};
+pub(crate) use ask::{header, numbers, place, rank, steps};
 pub(crate) use document::{Document, Tone};
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use source::SourceText;

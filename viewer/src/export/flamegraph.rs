@@ -18,8 +18,9 @@
 use super::walk::walk;
 use super::xml::xml;
 use crate::analysis::{Kind, Metric, Tree};
-use crate::format::{bytes, count, counted, percent};
+use crate::format::{counted, percent};
 use crate::loaded::Loaded;
+use crate::text::Units;
 use std::io::{self, Write};
 
 const WIDTH: f64 = 1200.0;
@@ -36,45 +37,62 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 /// Draws the functions by this metric.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
     let Loaded { profile, tables, names, .. } = loaded;
-    let tree = Tree::top_down(profile, tables, names, metric);
+    flamegraph(out, loaded, &Tree::top_down(profile, tables, names, metric), None, metric)
+}
+
+/// Draws a tree of a capture by this metric, as wide as what its nodes have. Where it has what changed in either direction,
+/// `sums` is a tree of the same shape with what came of it: then boxes are orange that grew, and blue that shrank.
+///
+/// # Errors
+/// Those of the writer.
+pub fn flamegraph(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    tree: &Tree,
+    sums: Option<&Tree>,
+    metric: Metric,
+) -> io::Result<()> {
+    let names = &loaded.names;
+    let units = Units::of(loaded, metric);
     let total = metric.rank(tree.node(Tree::ROOT).total);
     let least = ((total as f64 * NARROWEST / WIDTH) as i64).max(1);
     let (mut rows, mut shown) = (0, 0);
-    walk(&tree, names, metric, least, |depth, _| {
+    walk(tree, names, metric, least, |depth, _| {
         rows = rows.max(depth + 1);
         shown += 1;
         Ok(())
     })?;
-    head(out, loaded, metric, total, rows, tree.len() - shown)?;
+    let amount = units.pair(tree.node(Tree::ROOT).total).0;
+    let title = format!("{} · {} · {amount}", loaded.source.file, metric.name());
+    head(out, &title, total, rows, tree.len() - shown)?;
     // By depth, where the next box begins.
     let mut next = vec![0_i64];
-    walk(&tree, names, metric, least, |depth, id| {
+    walk(tree, names, metric, least, |depth, id| {
         next.truncate(depth + 1);
         let (start, own) = (next[depth], metric.rank(tree.node(id).total));
         next[depth] = start.saturating_add(own);
         next.push(start);
         let scale = |rank: i64| if total > 0 { rank as f64 * WIDTH / total as f64 } else { 0.0 };
-        let cost = if metric.counts_blocks() { count(own) } else { bytes(own) };
         let label = names.label(tree.node(id).label);
-        let text = format!("{} · {cost} · {}", label.name, percent(own, total));
+        let cost = units.pair(tree.node(id).total).0;
+        let (text, color) = match sums.map(|sums| sums.node(id).total) {
+            None => {
+                (format!("{} · {cost} · {}", label.name, percent(own, total)), color(label.kind, &label.name))
+            }
+            Some(sum) => {
+                let text = format!("{} · {} of {cost} that changed", label.name, units.signed(sum).0);
+                (text, color_of_change(metric.rank(sum), own))
+            }
+        };
         let place =
             Place { x: scale(start), width: if id == Tree::ROOT { WIDTH } else { scale(own) }, row: depth };
-        draw(out, place, color(label.kind, &label.name), &label.short(), &text)
+        draw(out, place, color, &label.short(), &text)
     })?;
     writeln!(out, "</g>\n</svg>")
 }
 
-fn head(
-    out: &mut dyn Write,
-    loaded: &Loaded,
-    metric: Metric,
-    total: i64,
-    rows: usize,
-    hidden: usize,
-) -> io::Result<()> {
+fn head(out: &mut dyn Write, title: &str, total: i64, rows: usize, hidden: usize) -> io::Result<()> {
     let height = HEAD + rows * ROW + 8;
-    let amount = if metric.counts_blocks() { count(total) } else { bytes(total) };
-    let title = format!("{} · {} · {amount}", loaded.source.file, metric.name());
     let hidden = match hidden {
         0 => String::new(),
         hidden => format!("{} too narrow to be drawn", counted(hidden as u64, "box")),
@@ -91,7 +109,7 @@ fn head(
     )?;
     writeln!(out, "<script><![CDATA[\n{SCRIPT}]]></script>")?;
     writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
-    writeln!(out, "<text x=\"4\" y=\"16\" font-size=\"13\">{}</text>", xml(&title))?;
+    writeln!(out, "<text x=\"4\" y=\"16\" font-size=\"13\">{}</text>", xml(title))?;
     writeln!(
         out,
         "<text id=\"reset\" class=\"button\" x=\"1040\" y=\"16\" visibility=\"hidden\">all of it</text>"
@@ -144,4 +162,15 @@ fn color(kind: Kind, name: &str) -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("hsl({},{}%,{}%)", 8 + hash % 44, 70 + (hash >> 8) % 20, 62 + (hash >> 16) % 12)
+}
+
+/// Orange where more came than went, blue the other way round, the stronger the clearer it is; grey where both are equal.
+fn color_of_change(sum: i64, either_way: i64) -> String {
+    let share = sum as f64 / either_way.max(1) as f64;
+    match sum {
+        0 => "#ddd".to_owned(),
+        _ => {
+            format!("hsl({},70%,{:.0}%)", if sum > 0 { 25 } else { 212 }, 88.0 - 28.0 * share.abs().min(1.0))
+        }
+    }
 }

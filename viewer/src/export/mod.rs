@@ -44,6 +44,7 @@ mod xml;
 pub use events::Events;
 #[cfg(feature = "sql")]
 pub(crate) use events::observe;
+pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
 
 use crate::analysis::{Metric, Share};

@@ -4,17 +4,17 @@ use super::{Outline, OutlineRow};
 use crate::analysis::{
     Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows_as_read,
 };
-use crate::format::{bytes, count, counted, duration, percent};
+use crate::format::{bytes, count, counted, percent};
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::text::{Style, TracedUnit, stack_line, warning_texts};
+use crate::text::{Style, Units, stack_line, warning_texts};
 
 /// The rows that a report in text has, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
     let metric = options.metric;
     let total = metric.of(&loaded.profile.total);
     let cutoff = options.cutoff_for_text(total);
-    let (first, second) = heads(loaded, metric);
+    let (first, second) = Units::of(loaded, metric).heads();
     let columns = match options.shape {
         Shape::Stacks => vec![first, "share", second, "stack"],
         _ => vec![first, "share", second, "self", "function"],
@@ -36,17 +36,6 @@ pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
     Outline { title: title(loaded, metric), columns: columns.into_iter().map(str::to_owned).collect(), rows }
 }
 
-/// What stands over the number that ranks, and over the other one.
-fn heads(loaded: &Loaded, metric: Metric) -> (&'static str, &'static str) {
-    match metric {
-        Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
-        Metric::Bytes => ("bytes", "calls"),
-        Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
-        Metric::Cpu => ("samples", "time"),
-        Metric::Traced => ("hits", TracedUnit::of(loaded).head()),
-    }
-}
-
 fn title(loaded: &Loaded, metric: Metric) -> Vec<String> {
     let file = &loaded.source.file;
     let mut lines = vec![format!("{file}: {}", metric.name())];
@@ -56,13 +45,8 @@ fn title(loaded: &Loaded, metric: Metric) -> Vec<String> {
 
 fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> Vec<String> {
     let share = percent(metric.rank(amount), metric.rank(total));
-    let (bytes, blocks) = (bytes(amount.bytes), count(amount.blocks));
-    match metric {
-        Metric::Cpu => vec![blocks, share, duration(amount.bytes.max(0).cast_unsigned())],
-        Metric::Traced => vec![blocks, share, TracedUnit::of(loaded).of_size(amount.bytes)],
-        _ if metric.counts_blocks() => vec![blocks, share, bytes],
-        _ => vec![bytes, share, blocks],
-    }
+    let (first, second) = Units::of(loaded, metric).pair(amount);
+    vec![first, share, second]
 }
 
 fn own(metric: Metric, own: Amount) -> String {

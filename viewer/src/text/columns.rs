@@ -1,9 +1,8 @@
 //! The columns of numbers before a name.
 
-use super::cpu::CpuUnit;
 use super::estimate::{marked, relative};
 use super::style::{Role, Style};
-use super::traced::TracedUnit;
+use super::units::Units;
 use crate::analysis::{Amount, Metric, Spread};
 use crate::format::{bytes, count, percent};
 use crate::loaded::Loaded;
@@ -18,10 +17,7 @@ pub(super) struct Columns<'a> {
     pub(super) total: Amount,
     /// Numbers are estimates, each row has their error.
     pub(super) sampled: bool,
-    /// What the second number of [`Metric::Cpu`] counts.
-    time: CpuUnit,
-    /// What the second number of [`Metric::Traced`] counts.
-    size: TracedUnit,
+    units: Units,
     pub(super) style: &'a Style,
 }
 
@@ -29,8 +25,7 @@ impl<'a> Columns<'a> {
     /// For a capture's rows by this metric, whose total is given.
     pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
         let sampled = loaded.profile.sampling.is_some() && metric.is_of_memory();
-        let (time, size) = (CpuUnit::of(loaded), TracedUnit::of(loaded));
-        Self { metric, total, sampled, time, size, style }
+        Self { metric, total, sampled, units: Units::of(loaded, metric), style }
     }
 
     /// Columns that [`Self::row`] takes.
@@ -69,13 +64,7 @@ impl<'a> Columns<'a> {
 
     /// What stands over such rows.
     pub(super) fn header(&self) -> String {
-        let (first, second) = match self.metric {
-            Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
-            Metric::Bytes => ("bytes", "calls"),
-            Metric::Allocations | Metric::Temporary => ("calls", "bytes"),
-            Metric::Cpu => ("samples", "time"),
-            Metric::Traced => ("hits", self.size.head()),
-        };
+        let (first, second) = self.units.heads();
         let error = self.error("error");
         format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
     }
@@ -91,10 +80,8 @@ impl<'a> Columns<'a> {
     }
 
     fn pair(&self, amount: Amount, spread: Spread) -> (String, String) {
-        match self.metric {
-            Metric::Cpu => return (count(amount.blocks), self.time.of_weight(amount.bytes)),
-            Metric::Traced => return (count(amount.blocks), self.size.of_size(amount.bytes)),
-            _ => {}
+        if !self.sampled {
+            return self.units.pair(amount);
         }
         let bytes = marked(bytes(amount.bytes), spread.bytes_error());
         let blocks = marked(count(amount.blocks), spread.blocks_error());

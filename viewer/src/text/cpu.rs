@@ -23,6 +23,14 @@ impl CpuUnit {
         }
     }
 
+    /// What stands over amounts of it.
+    pub(super) fn head(self) -> &'static str {
+        match self {
+            CpuUnit::Nanoseconds => "time",
+            CpuUnit::Cycles => "cycles",
+        }
+    }
+
     /// An amount of it.
     pub(super) fn of_weight(self, weight: i64) -> String {
         let weight = weight.max(0).unsigned_abs();

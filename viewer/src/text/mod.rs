@@ -34,6 +34,7 @@ mod timeline;
 mod top;
 mod traced;
 mod tree;
+mod units;
 
 pub use crate::options::DumpOptions;
 pub use check::check;
@@ -62,4 +63,4 @@ pub use temporary::temporary;
 pub use threads::threads;
 pub use timeline::{timeline, timeline_steps};
 pub use top::{top, top_columns, top_header, top_is_narrow, top_numbers};
-pub(crate) use traced::TracedUnit;
+pub use units::Units;

@@ -6,11 +6,12 @@
 //! ```
 
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// What the table says of a column.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Column {
-    name: &'static str,
+    name: Cow<'static, str>,
     /// How many numbers.
     count: usize,
     /// How many bytes.
@@ -28,19 +29,27 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Adds a column.
-    pub(super) fn numbers(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
-        self.add(name, numbers.into_iter(), false);
+    pub(super) fn numbers(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        numbers: impl IntoIterator<Item = i64>,
+    ) {
+        self.add(name.into(), numbers.into_iter(), false);
     }
 
     /// Adds a column whose numbers are stored as differences to the one before, which the reader adds up.
-    pub(super) fn rising(&mut self, name: &'static str, numbers: impl IntoIterator<Item = i64>) {
+    pub(super) fn rising(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        numbers: impl IntoIterator<Item = i64>,
+    ) {
         let mut last = 0_i64;
         let steps =
             numbers.into_iter().map(|number| number.wrapping_sub(std::mem::replace(&mut last, number)));
-        self.add(name, steps, true);
+        self.add(name.into(), steps, true);
     }
 
-    fn add(&mut self, name: &'static str, numbers: impl Iterator<Item = i64>, rising: bool) {
+    fn add(&mut self, name: Cow<'static, str>, numbers: impl Iterator<Item = i64>, rising: bool) {
         let (mut count, start) = (0, self.bytes.len());
         for number in numbers {
             put(&mut self.bytes, number);
@@ -88,7 +97,8 @@ mod tests {
         columns.rising("a", [5, 7, 6]);
         columns.numbers("b", [300]);
         assert_eq!(columns.bytes, [10, 4, 1, 0xd8, 4]);
-        let column = |name, count, size, rising| Column { name, count, size, rising };
+        let column =
+            |name: &'static str, count, size, rising| Column { name: name.into(), count, size, rising };
         assert_eq!(columns.table, [column("a", 3, 3, true), column("b", 1, 2, false)]);
     }
 }

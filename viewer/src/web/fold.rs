@@ -167,11 +167,14 @@ fn weight(row: &Row, total: &Cost) -> f64 {
         live += *change;
         most = most.max(share(live.bytes, total.peak.bytes));
     }
-    let cost = &row.cost;
-    most.max(both(cost.peak, total.peak))
-        .max(both(cost.live(), total.live()))
-        .max(both(cost.allocated, total.allocated))
-        .max(both(cost.temporary, total.temporary))
-        .max(both(cost.cpu, total.cpu))
-        .max(both(cost.traced, total.traced))
+    // What is gone since an older capture is seen as well as what is new.
+    let before = row.change.iter().map(|change| &change.before);
+    before.chain([&row.cost]).fold(most, |most, cost| {
+        most.max(both(cost.peak, total.peak))
+            .max(both(cost.live(), total.live()))
+            .max(both(cost.allocated, total.allocated))
+            .max(both(cost.temporary, total.temporary))
+            .max(both(cost.cpu, total.cpu))
+            .max(both(cost.traced, total.traced))
+    })
 }

@@ -8,7 +8,9 @@
 //!                                 └─ 4 main:12 ── 5 fill:7 ◄── rows 1, 2: from malloc, from calloc
 //! ```
 
-use crate::analysis::{Amount, Cost, Flow, History, LabelId, Names, StackMap, Step, call_kind};
+use crate::analysis::{
+    Amount, Cost, Diff, DiffRow, Flow, History, LabelId, Names, StackMap, Step, call_kind,
+};
 use crate::lives::{Age, SizeClass, StackShape};
 use crate::loaded::Loaded;
 use capture::{NodeId, StringId, Tables};
@@ -34,6 +36,8 @@ pub(super) struct Row {
     /// Number of the pseudo frame that says which function was called, 0 for `malloc`.
     pub(super) call: u8,
     pub(super) cost: Cost,
+    /// Where it is compared with an older capture.
+    pub(super) change: Option<Box<Change>>,
     /// By slice, rising.
     pub(super) changes: Vec<(u32, Flow)>,
     /// What was allocated in the regions of a mark, by the number of the mark, rising.
@@ -42,6 +46,16 @@ pub(super) struct Row {
     pub(super) sizes: Vec<(u32, Amount)>,
     /// By the number of their lifetime, rising.
     pub(super) ages: Vec<(u32, Amount)>,
+}
+
+/// What a comparison says of a row beside what it costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Change {
+    /// What the same stack cost in the older capture.
+    pub(super) before: Cost,
+    /// What the comparison counts for this stack and not where it was allocated: stacks that differ in lines alone may be one
+    /// there. All of these together are nothing.
+    pub(super) moved: Cost,
 }
 
 impl Row {
@@ -53,6 +67,11 @@ impl Row {
     /// Takes in those of another one.
     pub(super) fn absorb(&mut self, other: &Row) {
         self.cost += other.cost;
+        if let Some(other) = &other.change {
+            let change = self.change.get_or_insert_default();
+            change.before += other.before;
+            change.moved += other.moved;
+        }
         add(&mut self.changes, &other.changes);
         add(&mut self.during, &other.during);
         add(&mut self.sizes, &other.sizes);
@@ -77,8 +96,9 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Of all stacks that ever allocated, without changes: for any history of these sites.
-    pub(super) fn new(loaded: &Loaded, history: &History) -> Self {
+    /// Of all stacks that ever allocated, without changes: for any history of these sites. With what they had in an older
+    /// capture, if there is a comparison with one.
+    pub(super) fn new(loaded: &Loaded, history: &History, diff: Option<&Diff>) -> Self {
         let sites = &history.sites;
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
         let mut stacks = StackMap::new(&loaded.tables);
@@ -101,6 +121,11 @@ impl Forest {
             adds: Adds::During(builder.region(during.name), during.allocated),
         });
         items.extend(during);
+        items.extend(diff.iter().flat_map(|diff| &diff.rows).map(|row| Item {
+            process: names.process(row.process),
+            node: row.node,
+            adds: Adds::Change(row),
+        }));
         builder.number_classes(&history.shapes);
         items.extend(history.shapes.iter().map(|shape| Item {
             process: names.process(shape.process),
@@ -110,6 +135,13 @@ impl Forest {
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
             builder.process(of_process, &mut stacks);
+        }
+        if diff.is_some() {
+            builder
+                .forest
+                .rows
+                .iter_mut()
+                .for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
         }
         builder.forest
     }
@@ -134,6 +166,8 @@ struct Item<'a> {
 
 enum Adds<'a> {
     Cost(&'a Cost),
+    /// What it cost before, and what it costs, as a comparison has it.
+    Change(&'a DiffRow),
     /// That it is the row of this site.
     Site(usize),
     /// Sizes and lifetimes of its blocks.
@@ -201,6 +235,11 @@ impl<'a> Builder<'a> {
             let row = self.row(item.node, stacks);
             match item.adds {
                 Adds::Cost(cost) => self.forest.rows[row].cost += *cost,
+                Adds::Change(change) => {
+                    let sum = self.forest.rows[row].change.get_or_insert_default();
+                    sum.before += change.before;
+                    sum.moved += change.after;
+                }
                 Adds::Site(site) => self.forest.of_sites[site] = row,
                 Adds::Shape(shape) => self.shape(row, shape),
                 Adds::During(region, amount) => add(&mut self.forest.rows[row].during, &[(region, amount)]),

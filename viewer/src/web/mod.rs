@@ -16,9 +16,13 @@
 //! - **Numbers are those of the other views**, from the same [`Loaded`]. What the page shows of moments and ranges it adds
 //!   up itself, from the changes of every stack in a [`History`], exactly.
 //!
+//! Of **two captures** it is the page of the newer one. Beside what each of its stacks has stands what the same stack had in the
+//! older one ([`Beside`]), matched as `diff` does it, so that the scripts subtract and need no matching of their own.
+//!
 //! The page takes its data from a *source* (`assets/source.js`): what lies in the page, or, where nothing does, a server that
 //! the page came from. Then it asks for the data anew, with the finest slices in a range of time, when the reader goes into it.
 
+mod beside;
 mod columns;
 mod data;
 mod fold;
@@ -28,6 +32,7 @@ mod page;
 mod script;
 mod texts;
 
+pub use beside::Beside;
 pub use page::{MOST_BYTES, MOST_CELLS, Packer};
 
 use crate::analysis::History;
@@ -51,7 +56,7 @@ pub fn served_page() -> (Vec<u8>, String) {
     page::served()
 }
 
-/// Writes the page.
+/// Writes the page; with an older capture beside, if there is one.
 ///
 /// # Errors
 /// Those of the writer.
@@ -59,8 +64,9 @@ pub fn page(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
-    map: Option<&MapTable>,
+    map: Option<MapTable>,
+    beside: Option<Beside>,
     options: &PageOptions,
 ) -> io::Result<()> {
-    page::write(out, loaded, history, map, options)
+    page::write(out, loaded, history, map, beside, options)
 }

@@ -10,13 +10,22 @@ use super::texts::shortened;
 /// Rows of a list that a page keeps: of processes, for example.
 const MOST_ROWS: usize = 1000;
 
-/// The document of `info --json`, and how many rows of its lists were left out.
-pub(super) fn overview(loaded: &Loaded) -> io::Result<(Value, usize)> {
+/// What a capture says of itself.
+#[derive(Debug)]
+pub(super) struct Overview {
+    /// The document of `info --json`.
+    pub(super) document: Value,
+    /// How many rows of its lists were left out.
+    pub(super) left_out: usize,
+}
+
+/// What a capture says of itself, as far as a page has room for it.
+pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     let mut text = Vec::new();
     json::info(&mut text, loaded)?;
     let mut document = serde_json::from_slice(&text)?;
     let left_out = cut(&mut document);
-    Ok((document, left_out))
+    Ok(Overview { document, left_out })
 }
 
 /// Cuts lists and texts that are longer than anybody reads, and counts the rows that are gone. The document is as deep

@@ -1,10 +1,11 @@
 //! Puts a page together, and sees that it has its size.
 
 use super::PageOptions;
+use super::beside::Beside;
 use super::data::{Parts, data};
 use super::fold::{Folded, Limits};
 use super::forest::{Forest, Row};
-use super::overview::overview;
+use super::overview::{Overview, overview};
 use super::script::script;
 use crate::analysis::History;
 use crate::lives::MapTable;
@@ -14,7 +15,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -38,15 +38,16 @@ pub(super) fn write(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
-    map: Option<&MapTable>,
+    map: Option<MapTable>,
+    beside: Option<Beside>,
     options: &PageOptions,
 ) -> io::Result<()> {
     let script = script();
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
-    let encoded = STANDARD
-        .encode(Packer::new(loaded, history, map.cloned(), options)?.pack(loaded, history, options, size)?);
+    let mut packer = Packer::new(loaded, history, map, beside, options)?;
+    let encoded = STANDARD.encode(packer.pack(loaded, history, options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), &encoded)
 }
 
@@ -92,12 +93,14 @@ pub struct Packer {
     forest: Forest,
     sources: RefCell<Sources>,
     map: Option<MapTable>,
-    /// The document of `info --json`, and how many rows of its lists were left out.
-    overview: (Value, usize),
+    overview: Overview,
+    /// What the older of two captures says of itself.
+    older: Option<Overview>,
 }
 
 impl Packer {
-    /// For any history of these sites.
+    /// For any history of these sites. Where there is an older capture beside, the numbers and names are those that came from
+    /// [`Beside::new`].
     ///
     /// # Errors
     /// None that a capture could cause.
@@ -105,10 +108,16 @@ impl Packer {
         loaded: &Loaded,
         history: &History,
         map: Option<MapTable>,
+        beside: Option<Beside>,
         options: &PageOptions,
     ) -> io::Result<Self> {
         let sources = RefCell::new(Sources::new(options.path_map.clone()));
-        Ok(Self { forest: Forest::new(loaded, history), sources, map, overview: overview(loaded)? })
+        let forest = Forest::new(loaded, history, beside.as_ref().map(|beside| &beside.diff));
+        let (overview, older) = match beside {
+            Some(Beside { newer, older, .. }) => (newer, Some(older)),
+            None => (overview(loaded)?, None),
+        };
+        Ok(Self { forest, sources, map, overview, older })
     }
 
     /// The data of a history, for a server that is near: quickly made.
@@ -132,8 +141,9 @@ impl Packer {
         size: Size,
     ) -> io::Result<Vec<u8>> {
         self.forest.take_changes(history);
-        let Self { forest, sources, map, overview } = self;
-        let parts = Parts { loaded, history, options, forest, sources, map: map.as_ref(), overview };
+        let Self { forest, sources, map, overview, older } = self;
+        let (map, older) = (map.as_ref(), older.as_ref());
+        let parts = Parts { loaded, history, options, forest, sources, map, overview, older };
         let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 31] = [
+const MODULES: [(&str, &str); 32] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -20,6 +20,7 @@ const MODULES: [(&str, &str); 31] = [
     ("tree", include_str!("assets/tree.js")),
     ("rows", include_str!("assets/rows.js")),
     ("flame", include_str!("assets/flame.js")),
+    ("svg", include_str!("assets/svg.js")),
     ("squares", include_str!("assets/squares.js")),
     ("state", include_str!("assets/state.js")),
     ("places", include_str!("assets/places.js")),

@@ -6,9 +6,9 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module,
+    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind, Module,
     ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample, SourceFrame,
-    StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
+    StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Tracepoint, TracepointId, Writer,
 };
 use std::path::Path;
 use viewer::analysis::{Load, Profile, SampleSites};
@@ -20,6 +20,7 @@ pub(crate) struct Made {
     pub(crate) events: Vec<Event>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
+    pub(crate) hits: Vec<Hit>,
     pub(crate) time: u64,
 }
 
@@ -183,6 +184,23 @@ impl Made {
         self.counters.push(Counter { time: self.time, process, kind, instance: 0, value });
     }
 
+    /// Hits of a tracepoint by a process, each with its stack and its size.
+    pub(crate) fn traced(&mut self, process: ProcessId, row: Tracepoint, hits: &[(NodeId, u64)]) {
+        let (task, tracepoint) = (
+            TaskId::from_index(self.tables.tasks.len()),
+            TracepointId::from_index(self.tables.tracepoints.len()),
+        );
+        self.tables.tasks.push(Task { process: Some(process), ..Task::default() });
+        self.tables.tracepoints.push(row);
+        self.hits.extend(hits.iter().map(|&(stack, size)| Hit {
+            task,
+            tracepoint,
+            stack,
+            size,
+            ..Hit::default()
+        }));
+    }
+
     pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
         self.event(thread, Action::ProcessEnd { process });
         self.tables.processes[process.index()].end = Some(ProcessEnd { ended, time: self.time });
@@ -204,6 +222,7 @@ impl Made {
             events.iter().for_each(|event| writer.event(*event).unwrap());
             writer.flush().unwrap();
         }
+        self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());
         writer.finish(&self.tables.summary.clone().unwrap_or_default()).unwrap();
     }
 
@@ -222,6 +241,12 @@ impl Made {
         });
         tables.threads.iter().for_each(|thread| {
             writer.thread(thread.clone()).unwrap();
+        });
+        tables.tasks.iter().for_each(|task| {
+            writer.task(task.clone()).unwrap();
+        });
+        tables.tracepoints.iter().for_each(|tracepoint| {
+            writer.tracepoint(tracepoint).unwrap();
         });
         tables.frames.iter().for_each(|frame| {
             writer.frame(*frame).unwrap();

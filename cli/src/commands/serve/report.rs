@@ -1,5 +1,6 @@
 //! The data of the page: of all of the time, and of any range in detail.
 
+use crate::commands::newer::{Older, beside};
 use crate::commands::view;
 use crate::exit::Failure;
 use anyhow::anyhow;
@@ -23,6 +24,7 @@ pub(super) struct Range {
 /// has found and the events in them.
 pub(super) struct Report {
     file: PathBuf,
+    older: Option<Older>,
     naming: Naming,
     options: PageOptions,
     no_cache: bool,
@@ -41,9 +43,15 @@ struct Known {
 }
 
 impl Report {
-    /// Of a file that nobody has looked at.
-    pub(super) fn new(file: PathBuf, naming: Naming, options: PageOptions, no_cache: bool) -> Self {
-        Self { file, naming, options, no_cache, of: None, known: None, last: None }
+    /// Of a file that nobody has looked at, compared with an older one where there is one.
+    pub(super) fn new(
+        file: PathBuf,
+        older: Option<Older>,
+        naming: Naming,
+        options: PageOptions,
+        no_cache: bool,
+    ) -> Self {
+        Self { file, older, naming, options, no_cache, of: None, known: None, last: None }
     }
 
     /// The data of a range, or of all of the time, unless whoever asks has gone before it is found.
@@ -71,7 +79,8 @@ impl Report {
                 let (profile, history) = moments.history().map_err(view::failure)?;
                 let map = moments.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
                 let whole = moments.show(profile, self.naming.clone());
-                let packer = Packer::new(&whole, &history, map, &self.options)?;
+                let (whole, beside) = beside(self.older.as_ref(), whole, self.naming.clone())?;
+                let packer = Packer::new(&whole, &history, map, beside, &self.options)?;
                 unknown.insert(Known { whole, history, packer, moments: open()? })
             }
         };

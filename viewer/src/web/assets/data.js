@@ -53,6 +53,8 @@ export class Data {
   constructor(head, columns) {
     this.head = head;
     this.info = head.info;
+    /** What the older of two captures says of itself; null where there is one capture. */
+    this.before = head.before ?? null;
     this.columns = columns;
     this.nodes = columns["node.above"].length;
     this.rows = columns["row.node"].length;

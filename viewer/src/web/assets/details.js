@@ -17,14 +17,16 @@ export function numbersOf(page, selection) {
       const { value, signed: isSigned } = page.rowsBy(metric, unit);
       const { total, self } = selection.sum(value);
       const kind = written(page.data, metric, unit);
-      return { text: isSigned ? signed(total, kind) : amount(total, kind), self: self !== 0 ? `${amount(self, kind)} self` : "" };
+      const before = page.isCompared(metric) ? selection.sum(page.before(metric, unit)).total : null;
+      const sides = before !== null && `${amount(before, kind)} → ${amount(before + total, kind)}`;
+      return { text: isSigned ? signed(total, kind) : amount(total, kind), sides, self: self !== 0 ? `${amount(self, kind)} self` : "" };
     });
     const isChosen = metric === page.state.metric;
     return el(
       "tr",
       { class: isChosen && "chosen", "data-metric": metric },
       el("th", { scope: "row", title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name),
-      cells.map(({ text, self }) => el("td", { class: "number", title: self }, text)),
+      cells.map(({ text, sides, self }) => el("td", { class: "number", title: self }, text, sides && el("div", { class: "quiet sides" }, sides))),
     );
   });
   return el("table", { class: "numbers", "aria-label": "Numbers of the selection" }, el("tbody", {}, rows));

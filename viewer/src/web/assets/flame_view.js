@@ -3,7 +3,8 @@
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
 import { boxAt, boxes } from "./flame.js";
-import { amount, percent, signed } from "./format.js";
+import { flameSvg } from "./svg.js";
+import { TEXT } from "./text.js";
 
 const HEIGHT = 20;
 
@@ -68,9 +69,9 @@ export class FlameView {
     context.translate(0, -above);
     const [first, last] = [Math.floor(above / HEIGHT), Math.floor((above + inSight) / HEIGHT)];
     const dark = isDark();
-    const colours = new Map();
     // Each look at the style costs as much as drawing some boxes.
-    const [text, match, onMatch, grid] = ["text", "match", "on-match", "grid"].map(themed);
+    const [text, onMatch] = ["text", "on-match"].map(themed);
+    const paint = this.painter(dark);
     context.font = `12px ${themed("font")}`;
     context.textBaseline = "middle";
     for (const box of this.boxes) {
@@ -78,10 +79,9 @@ export class FlameView {
       const top = box.depth * HEIGHT;
       const width = box.right - box.left;
       const label = box.node < 0 ? -1 : tree.label[box.node];
-      const isMatch = page.matches && label >= 0 && page.matches[label] === 1;
-      const colour = isMatch ? match : label < 0 ? grid : this.colour(box, label, colours, dark);
+      const isMatch = this.isMatch(label);
       context.globalAlpha = page.matches && !isMatch ? 0.35 : 1;
-      context.fillStyle = colour;
+      context.fillStyle = paint(box, label);
       context.fillRect(box.left, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), HEIGHT - 1);
       context.globalAlpha = 1;
       if (box.node === page.selection?.node && page.selection.tree === tree) {
@@ -95,21 +95,57 @@ export class FlameView {
     }
   }
 
-  colour(box, label, colours, dark) {
-    if (this.shown.signed) {
-      const share = this.shown.value[box.node] / (this.shown.width[box.node] || 1);
-      return growthColour(share, dark);
-    }
-    if (!colours.has(label)) colours.set(label, boxColour(this.page.data.describe(label), dark));
-    return colours.get(label);
+  isMatch(label) {
+    return this.page.matches !== null && label >= 0 && this.page.matches[label] === 1;
+  }
+
+  /** Says of boxes and their labels which colour they have. */
+  painter(dark) {
+    const { value, width, signed } = this.shown;
+    const [match, grid] = ["match", "grid"].map(themed);
+    const colours = new Map();
+    return (box, label) => {
+      if (label < 0) return grid;
+      if (this.isMatch(label)) return match;
+      if (signed) return growthColour(value[box.node] / (width[box.node] || 1), dark);
+      if (!colours.has(label)) colours.set(label, boxColour(this.page.data.describe(label), dark));
+      return colours.get(label);
+    };
+  }
+
+  /** The graph as a file of SVG. */
+  svg() {
+    const { page } = this;
+    const { tree } = this.shown;
+    const paint = this.painter(isDark());
+    const context = this.canvas.getContext("2d");
+    return flameSvg({
+      title: `${page.fileName()}: ${page.title()}, ${this.sum(this.focus)}`,
+      font: themed("font"),
+      colours: { text: themed("text"), surface: themed("surface") },
+      boxes: this.boxes,
+      width: this.width,
+      rowHeight: HEIGHT,
+      describe: (box) => {
+        if (box.node < 0) return { colour: paint(box, -1), name: "", said: TEXT.narrow };
+        const label = tree.label[box.node];
+        const { name, short } = page.name(label);
+        return { colour: paint(box, label), name: fitted(context, short, box.right - box.left - 8), said: `${name}: ${this.sum(box.node)}` };
+      },
+    });
+  }
+
+  /** Keeps the graph as a file, where the browser keeps files. */
+  save() {
+    if (!this.boxes) return;
+    const address = URL.createObjectURL(new Blob([this.svg()], { type: "image/svg+xml" }));
+    el("a", { href: address, download: `${this.page.fileName()}.svg` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
   /** What a node has, as people read it. */
   sum(node) {
-    const unit = this.page.written();
-    const { value, width, signed: isSigned } = this.shown;
-    if (isSigned) return signed(value[node], unit);
-    return `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
+    return this.page.sum(this.shown, node);
   }
 
   drawCrumbs() {
@@ -122,7 +158,7 @@ export class FlameView {
       el("span", { class: "quiet" }, index === 0 ? "  of  " : index === 1 && path.length > most ? " … " : " › "),
       el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
     ];
-    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
+    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)), el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, "SVG"));
   }
 
   hover(event) {
@@ -131,7 +167,7 @@ export class FlameView {
     this.tip.hidden = !box;
     if (!box) return;
     const { tree } = this.shown;
-    const lines = box.node < 0 ? ["narrower than a pixel, together"] : [this.page.name(tree.label[box.node]).name, this.sum(box.node)];
+    const lines = box.node < 0 ? [TEXT.narrow] : [this.page.name(tree.label[box.node]).name, this.sum(box.node)];
     if (box.node >= 0) {
       const { module } = this.page.data.describe(tree.label[box.node]);
       if (module) lines.push(module);

@@ -56,7 +56,7 @@ export function duration(nanoseconds) {
 
 /** An amount in a unit of the page: bytes, time, or something that is counted. */
 export function amount(value, unit) {
-  if (unit === "time") return duration(value);
+  if (unit === "time") return value < 0 ? `-${duration(-value)}` : duration(value);
   return unit === "bytes" ? bytes(value) : count(value);
 }
 

@@ -37,7 +37,7 @@ export class FunctionView {
   lines() {
     const { page } = this;
     const { value, signed: isSigned } = page.measured();
-    const { unit } = page.state;
+    const unit = page.written();
     const all = this.selection.lines(value);
     const whole = all.reduce((sum, line) => sum + Math.abs(line.value), 0);
     const write = (number) => (isSigned ? signed(number, unit) : amount(number, unit));

@@ -6,7 +6,7 @@ import { Details } from "./details.js";
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
 import { amount, duration, signed } from "./format.js";
-import { boundaryOfPeak } from "./metric.js";
+import { boundaryOfPeak, isComparable } from "./metric.js";
 import { FunctionView } from "./function_view.js";
 import { MapView } from "./map_view.js";
 import { MarksView } from "./marks_view.js";
@@ -57,9 +57,10 @@ class Frame {
     );
     this.units = ["bytes", "blocks"].map((unit) => el("button", { "data-unit": unit, onclick: () => page.update({ unit }) }, TEXT.units[unit]));
     this.inverted = el("button", { id: "inverted", title: "From the allocating functions outwards", onclick: () => page.update({ inverted: !page.state.inverted }) }, "Inverted");
+    this.against = el("button", { id: "against", title: TEXT.against.help, onclick: () => page.update({ against: !page.state.against }) });
     this.search = el("input", { type: "search", id: "search", placeholder: "Search functions  /", "aria-label": "Search functions", oninput: (event) => page.update({ query: event.target.value.slice(0, 200) }) });
     this.cursors = el("div", { class: "cursors", "aria-live": "polite" });
-    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, "Measure"), this.metric, el("span", { class: "joined", role: "group", "aria-label": "Unit" }, this.units), this.inverted);
+    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, "Measure"), this.metric, el("span", { class: "joined", role: "group", "aria-label": "Unit" }, this.units), this.inverted, this.against);
     this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
     this.help = helpDialog(page.metrics);
   }
@@ -67,16 +68,18 @@ class Frame {
   build() {
     const { info } = this.page.data;
     const command = info.command.join(" ");
-    const name = info.file.slice(info.file.lastIndexOf("/") + 1);
+    const name = this.page.fileName();
     const started = new Date(info.started_unix_ns / 1e6);
     const date = info.started_unix_ns > 0 ? started.toISOString().replace("T", " ").slice(0, 16) : "";
-    document.title = `${name}${date ? `, ${date}` : ""}`;
+    const against = this.page.data.before ? ` since ${this.page.olderName()}` : "";
+    document.title = `${name}${against}${date ? `, ${date}` : ""}`;
+    fill(this.against, this.page.data.before && `Since ${this.page.olderName()}`);
     fill(
       document.body,
       el(
         "header",
         {},
-        el("div", { class: "title" }, el("h1", {}, name), el("span", { class: "quiet command", title: command }, command), el("span", { class: "quiet" }, date && `${date} UTC`)),
+        el("div", { class: "title" }, el("h1", {}, name), against && el("span", { class: "quiet", title: this.page.data.before.file }, against), el("span", { class: "quiet command", title: command }, command), el("span", { class: "quiet" }, date && `${date} UTC`)),
         this.search,
         el("button", { class: "icon", title: "Light or dark (t)", "aria-label": "Light or dark", onclick: () => this.nextTheme() }, "◐"),
         el("button", { class: "icon", title: "Keys (?)", "aria-label": "Help", onclick: () => this.help.showModal() }, "?"),
@@ -111,6 +114,8 @@ class Frame {
       unit.textContent = TEXT.units[page.written(unit.dataset.unit)];
     }
     this.inverted.setAttribute("aria-pressed", String(state.inverted));
+    this.against.setAttribute("aria-pressed", String(state.against));
+    this.against.hidden = !MEASURED.has(state.view) || !isComparable(page.data, state.metric);
     this.metric.hidden = !MEASURED.has(state.view);
     this.inverted.hidden = !INVERTIBLE.has(state.view);
     if (this.search.value !== state.query) this.search.value = state.query;
@@ -169,6 +174,7 @@ class Frame {
       i: () => page.update({ inverted: !state.inverted }),
       m: () => nextMetric(1),
       M: () => nextMetric(-1),
+      c: () => data.before && page.update({ against: !state.against }),
       u: () => page.update({ unit: state.unit === "bytes" ? "blocks" : "bytes" }),
       "[": () => move("a", -1),
       "]": () => move("a", 1),
@@ -180,6 +186,7 @@ class Frame {
       ">": () => move("b", 10),
       p: () => page.update({ b: boundaryOfPeak(data) }),
       0: () => page.resetCursors(),
+      s: () => this.views[state.view].save?.(),
       t: () => this.nextTheme(),
       Escape: () => (page.selection ? page.select(null) : page.update({ focus: 0 })),
     };

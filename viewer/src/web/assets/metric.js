@@ -17,6 +17,25 @@ export function written(data, metric, unit) {
   return unit;
 }
 
+/** Measures of the whole recording: each stack has them in both of two captures. */
+const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "traced"];
+
+/** Whether a measure can be compared with that of the older capture: whether there is one, and its numbers mean the same. */
+export function isComparable(data, metric) {
+  const { info, before } = data;
+  if (!before || !COMPARABLE.includes(metric)) return false;
+  if (metric === "cpu") return before.cpu?.event === info.cpu?.event;
+  const counted = ({ trace }) => trace?.tracepoints[0]?.name;
+  return metric !== "traced" || counted(before) === counted(info);
+}
+
+/** What each row had in the older capture, and what it has, of what can be compared. */
+export function bothSides(data, metric, unit) {
+  const { columns } = data;
+  const moved = columns[`moved.${metric}.${unit}`];
+  return { before: columns[`before.${metric}.${unit}`], after: columns[`row.${metric}.${unit}`].map((value, row) => value + moved[row]) };
+}
+
 /** Held by each row at a boundary. */
 export function heldAt(data, boundary, unit) {
   return summed(data, 0, boundary, data.columns[`change.live.${unit}`]);
@@ -41,20 +60,20 @@ function summed(data, from, to, values, more) {
 
 /**
  * What each row has: `value`, and `width`, the room that it gets in pictures, which is never negative and adds up as
- * well. They differ for growth only, which gets as much room as the larger of both sides. `held` gives what rows held at
- * a boundary, for those who keep that.
+ * well. They differ for what has changed only, which gets as much room as the larger of both sides. `held` gives what rows
+ * held at a boundary, for those who keep that; `against` asks for what has changed since the older capture.
  */
-export function measureRows(data, { metric, unit, a, b, mark }, held = (boundary) => heldAt(data, boundary, unit)) {
+export function measureRows(data, { metric, unit, a, b, mark, against }, held = (boundary) => heldAt(data, boundary, unit)) {
+  if (against && isComparable(data, metric)) {
+    const { before, after } = bothSides(data, metric, unit);
+    return changed(before, after);
+  }
   const { columns } = data;
   const [from, to] = [Math.min(a, b), Math.max(a, b)];
   const isWhole = from === 0 && boundaryIsLast(data, to);
   switch (metric) {
-    case "growth": {
-      const before = held(a);
-      const after = held(b);
-      const width = after.map((value, row) => Math.max(value, before[row], 0));
-      return { value: after.map((value, row) => value - before[row]), width, signed: true };
-    }
+    case "growth":
+      return changed(held(a), held(b));
     case "live":
       return alike(held(b));
     case "allocated":
@@ -78,6 +97,11 @@ function allocatedIn(data, region, values) {
     for (let entry = data.firstDuring[row]; entry < data.firstDuring[row + 1]; entry++) if (regions[entry] === region) sums[row] += values[entry];
   }
   return sums;
+}
+
+function changed(before, after) {
+  const width = after.map((value, row) => Math.max(value, before[row], 0));
+  return { value: after.map((value, row) => value - before[row]), width, signed: true };
 }
 
 function alike(value) {

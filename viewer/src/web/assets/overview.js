@@ -2,8 +2,9 @@
 
 import { isDark, processColour } from "./colour.js";
 import { el, fill } from "./dom.js";
-import { bytes, count, counted, duration, percent } from "./format.js";
-import { byNode } from "./metric.js";
+import { bytes, count, counted, duration, percent, signed } from "./format.js";
+import { bothSides, byNode } from "./metric.js";
+import { TEXT } from "./text.js";
 import { joined } from "./tree.js";
 
 const HOLDERS = 12;
@@ -16,7 +17,16 @@ export class Overview {
 
   update() {
     const { page } = this;
-    fill(this.element, warnings(page), facts(page), el("div", { class: "pair" }, holders(page, "peak"), holders(page, "leaked")), processes(page), remarks(page));
+    const pair = (...cards) => el("div", { class: "pair" }, cards);
+    fill(
+      this.element,
+      warnings(page),
+      page.data.before && pair(sides(page), changes(page)),
+      facts(page),
+      pair(holders(page, "peak"), holders(page, "leaked")),
+      processes(page),
+      remarks(page),
+    );
   }
 }
 
@@ -70,10 +80,42 @@ function facts({ data }) {
   );
 }
 
-/** The functions that allocated what was held, past the standard library's plumbing. */
-function holders(page, metric) {
+/** What both captures have as a whole. */
+function sides(page) {
+  const { info, before } = page.data;
+  const row = (id, name, write, of) => {
+    const [old, now] = [of(before.totals), of(info.totals)];
+    const change = now - old;
+    return el("tr", { "data-compared": id }, el("th", { scope: "row" }, name), el("td", { class: "number" }, write(old)), el("td", { class: "number" }, write(now)), el("td", { class: "number" }, `${change > 0 ? "+" : ""}${write(change)}`));
+  };
+  const { title, columns, scope } = TEXT.against;
+  const heads = columns.map((name, index) => el("th", { class: index > 0 && "number" }, name));
+  return el(
+    "section",
+    { class: "card" },
+    el("h2", {}, `${title} ${page.olderName()}`),
+    el(
+      "table",
+      { class: "list", "aria-label": title },
+      el("thead", {}, el("tr", {}, heads)),
+      el(
+        "tbody",
+        {},
+        row("peak", TEXT.metrics.peak.name, bytes, (totals) => totals.peak_bytes),
+        row("leaked", TEXT.metrics.leaked.name, bytes, (totals) => totals.leaked_bytes),
+        row("allocated", TEXT.metrics.allocated.name, bytes, (totals) => totals.allocated_bytes),
+        row("allocations", TEXT.units.allocations, count, (totals) => totals.allocations),
+        row("temporary", TEXT.metrics.temporary.name, count, (totals) => totals.temporary),
+      ),
+    ),
+    el("p", { class: "quiet" }, scope),
+  );
+}
+
+/** What each function has itself, past the standard library's plumbing, and the node that has most of it, in either direction. */
+function byHolder(page, rows) {
   const { data, tree } = page;
-  const own = joined(tree, byNode(data, data.columns[`row.${metric}.bytes`]));
+  const own = joined(tree, byNode(data, rows));
   const sums = new Map();
   for (let node = 0; node < tree.length; node++) {
     if (own[node] === 0) continue;
@@ -81,11 +123,43 @@ function holders(page, metric) {
     const label = tree.label[holder];
     const sum = sums.get(label) ?? { value: 0, largest: 0, node };
     sum.value += own[node];
-    if (own[node] > sum.largest) [sum.largest, sum.node] = [own[node], holder];
+    if (Math.abs(own[node]) > sum.largest) [sum.largest, sum.node] = [Math.abs(own[node]), holder];
     sums.set(label, sum);
   }
+  return [...sums].sort((a, b) => Math.abs(b[1].value) - Math.abs(a[1].value));
+}
+
+/** The functions whose part of the peak has changed most since the older capture. */
+function changes(page) {
+  const { before, after } = bothSides(page.data, "peak", "bytes");
+  const changed = byHolder(page, after.map((value, row) => value - before[row])).filter(([, { value }]) => value !== 0);
+  const most = Math.abs(changed[0]?.[1].value ?? 1);
+  const row = ([label, { value, node }]) => {
+    const { name, short } = page.name(label);
+    return el(
+      "tr",
+      { "data-grown": value },
+      el("td", { class: "number" }, signed(value, "bytes")),
+      el("td", { class: "bar-cell" }, bar(Math.abs(value) / most)),
+      el("td", { class: "name" }, el("button", { class: "plain", title: name, onclick: () => page.open(node, "peak", true) }, short)),
+    );
+  };
+  const title = `${TEXT.against.grown} ${page.olderName()}`;
+  const rest = changed.slice(HOLDERS).reduce((sum, [, { value }]) => sum + value, 0);
+  const more = changed.length > HOLDERS && el("tr", {}, el("td", { class: "number" }, signed(rest, "bytes")), el("td", {}), el("td", {}, counted(changed.length - HOLDERS, "more function")));
+  return el(
+    "section",
+    { class: "card" },
+    el("h2", {}, title),
+    changed.length === 0 ? el("p", { class: "quiet" }, TEXT.against.same) : el("table", { class: "bars", "aria-label": title }, el("tbody", {}, changed.slice(0, HOLDERS).map(row), more)),
+  );
+}
+
+/** The functions that allocated what was held. */
+function holders(page, metric) {
+  const { data } = page;
   const total = metric === "peak" ? data.info.totals.peak_bytes : data.info.totals.leaked_bytes;
-  const rows = [...sums].sort((a, b) => b[1].value - a[1].value);
+  const rows = byHolder(page, data.columns[`row.${metric}.bytes`]);
   const shown = rows.slice(0, HOLDERS);
   const rest = rows.slice(HOLDERS).reduce((sum, [, { value }]) => sum + value, 0);
   const row = (name, value, activate) =>

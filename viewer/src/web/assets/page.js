@@ -1,8 +1,9 @@
 // What the reader looks at, and everything that is derived from it once, for all views.
 
 import { FOLDED, FUNCTION } from "./data.js";
-import { percent } from "./format.js";
-import { boundaryAfter, byNode, heldAt, lastMoment, measureRows, metricsOf, written } from "./metric.js";
+import { amount, percent, signed } from "./format.js";
+import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
+import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
@@ -38,7 +39,7 @@ export class Page {
     // In detail the cursors are around it.
     const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
     this.metrics = metricsOf(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, inverted: false, query: "", theme: "", from: 0, to: 0 };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
@@ -98,9 +99,9 @@ export class Page {
   }
 
   /** Goes to the flame graph of a node. */
-  open(node, metric) {
+  open(node, metric, against = false) {
     this.select(this.tree, node);
-    this.update({ view: "flame", metric, inverted: false, focus: node });
+    this.update({ view: "flame", metric, against, inverted: false, focus: node });
   }
 
   search(query) {
@@ -115,14 +116,24 @@ export class Page {
 
   // Measures.
 
-  measureKey({ metric, unit, a, b, mark } = this.state) {
-    return `${metric} ${unit} ${a} ${b} ${mark}`;
+  measureKey({ metric, unit, a, b, mark, against } = this.state) {
+    return `${metric} ${unit} ${a} ${b} ${mark} ${against}`;
+  }
+
+  /** Whether what has changed since the older of two captures is shown. */
+  isCompared(metric = this.state.metric) {
+    return this.state.against && isComparable(this.data, metric);
+  }
+
+  /** What each row had in the older capture. */
+  before(metric, unit) {
+    return bothSides(this.data, metric, unit).before;
   }
 
   /** What each row has by a measure. */
   rowsBy(metric, unit) {
-    const { a, b, mark } = this.state;
-    const measure = { metric, unit, a, b, mark };
+    const { a, b, mark, against } = this.state;
+    const measure = { metric, unit, a, b, mark, against };
     const held = (boundary) => this.kept.of(`held ${unit} ${boundary}`, () => heldAt(this.data, boundary, unit));
     return this.kept.of(`rows ${this.measureKey(measure)}`, () => measureRows(this.data, measure, held));
   }
@@ -167,6 +178,22 @@ export class Page {
     });
   }
 
+  /** What nodes of the tree from the root inwards had in the older capture. */
+  beforeByNode() {
+    const { metric, unit } = this.state;
+    return this.kept.of(`before ${metric} ${unit}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.before(metric, unit)))));
+  }
+
+  /** What a node has of what is measured, as people read it: `shown` is the tree that it is in. */
+  sum(shown, node) {
+    const { tree, value, width } = shown;
+    const unit = this.written();
+    if (!shown.signed) return `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
+    if (!this.isCompared() || tree !== this.tree) return signed(value[node], unit);
+    const before = this.beforeByNode()[node];
+    return `${signed(value[node], unit)}  (${amount(before, unit)} → ${amount(before + value[node], unit)})`;
+  }
+
   totalOf() {
     return this.topDownShown().value[0] ?? 0;
   }
@@ -183,7 +210,18 @@ export class Page {
   title() {
     const { metric, unit } = this.state;
     const name = metric === "during" ? `${TEXT.metrics.during.name} “${this.nameOfMark(this.state.mark)}”` : TEXT.metrics[metric].name;
-    return `${name}, ${TEXT.units[this.written(unit)].toLowerCase()}`;
+    const since = this.isCompared() ? `, ${TEXT.against.since} ${this.olderName()}` : "";
+    return `${name}${since}, ${TEXT.units[this.written(unit)].toLowerCase()}`;
+  }
+
+  /** The name of the capture's file. */
+  fileName() {
+    return fileName(this.data.info.file);
+  }
+
+  /** That of the older one. */
+  olderName() {
+    return fileName(this.data.before.file);
   }
 
   /** What a unit of the page is for the measure that is chosen. */

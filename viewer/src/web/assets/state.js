@@ -19,6 +19,7 @@ export function fromFragment(fragment, first, slices) {
   const range = rangeOf(fragment);
   if (range.to > 0) Object.assign(state, range);
   state.inverted = said.get("inverted") === "1";
+  if (["0", "1"].includes(said.get("against"))) state.against = said.get("against") === "1";
   state.query = (said.get("query") ?? "").slice(0, 200);
   if (["light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
   return state;
@@ -38,6 +39,7 @@ export function toFragment(state, first) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");
+  if (state.against !== first.against) said.set("against", state.against ? "1" : "0");
   const text = said.toString();
   return text ? `#${text}` : "";
 }

@@ -2,7 +2,6 @@
 
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
-import { amount, percent, signed } from "./format.js";
 import { squares } from "./squares.js";
 
 const TITLE = 17;
@@ -108,9 +107,7 @@ export class TreemapView {
   }
 
   sum(node) {
-    const unit = this.page.written();
-    const { value, width, signed: isSigned } = this.shown;
-    return isSigned ? signed(value[node], unit) : `${amount(value[node], unit)}, ${percent(width[node], width[0])}`;
+    return this.page.sum(this.shown, node);
   }
 
   at(x, y) {

@@ -12,8 +12,9 @@ use super::PageOptions;
 use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
+use super::overview::Overview;
 use super::texts::Texts;
-use crate::analysis::{Amount, Flow, History, Kind, LabelId, processor_time, resident};
+use crate::analysis::{Amount, Flow, History, Kind, LabelId, Metric, processor_time, resident};
 use crate::lives::{Age, MapTable, SizeClass};
 use crate::loaded::Loaded;
 use crate::sources::Sources;
@@ -31,10 +32,22 @@ const VERSION: u32 = 1;
 /// Bytes of a source line that a page shows.
 const MOST_OF_A_LINE: usize = 200;
 
+/// What is compared of two captures, by its name in the columns.
+const COMPARED: [(&str, Metric); 6] = [
+    ("allocated", Metric::Bytes),
+    ("temporary", Metric::Temporary),
+    ("peak", Metric::Peak),
+    ("leaked", Metric::Leaked),
+    ("cpu", Metric::Cpu),
+    ("traced", Metric::Traced),
+];
+
 #[derive(Serialize)]
 struct Head<'a> {
     version: u32,
     info: &'a Value,
+    /// The same of the capture that this one is compared with.
+    before: Option<&'a Value>,
     folded: FoldedFields,
     rows_left_out: usize,
     source_url: Option<&'a str>,
@@ -67,8 +80,9 @@ pub(super) struct Parts<'a> {
     pub(super) forest: &'a Forest,
     pub(super) sources: &'a RefCell<Sources>,
     pub(super) map: Option<&'a MapTable>,
-    /// The document of `info --json`, and how many rows of its lists were left out.
-    pub(super) overview: &'a (Value, usize),
+    pub(super) overview: &'a Overview,
+    /// What the older of two captures says of itself.
+    pub(super) older: Option<&'a Overview>,
 }
 
 /// The data of a page with this much of its forest.
@@ -76,6 +90,9 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
     let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
     writer.nodes(folded);
     writer.rows(&folded.rows);
+    if parts.older.is_some() {
+        writer.compared(&folded.rows);
+    }
     writer.slices();
     writer.spectrum();
     let threads = writer.crossings();
@@ -85,7 +102,8 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
     let Writer { texts, columns, .. } = writer;
     let head = Head {
         version: VERSION,
-        info: &parts.overview.0,
+        info: &parts.overview.document,
+        before: parts.older.map(|older| &older.document),
         folded: FoldedFields {
             stacks: folded.stacks,
             allocated_blocks: folded.cost.allocated.blocks,
@@ -93,7 +111,7 @@ pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
             peak_bytes: folded.cost.peak.bytes,
             leaked_bytes: folded.cost.leaked.bytes,
         },
-        rows_left_out: parts.overview.1,
+        rows_left_out: parts.overview.left_out,
         source_url: parts.options.source_url.as_deref(),
         path_map: &parts.options.path_map,
         calls: (0..=u8::MAX).map_while(call_name).collect(),
@@ -241,6 +259,20 @@ impl Writer<'_> {
         };
         classes(["row.sizes", "sized.class", "sized.bytes", "sized.blocks"], |row| &row.sizes);
         classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
+    }
+
+    /// What rows had in the older of two captures, and what the comparison counts for another row than the one that has it.
+    fn compared(&mut self, rows: &[Row]) {
+        let columns = &mut self.columns;
+        let changes = || rows.iter().map(|row| row.change.as_deref().copied().unwrap_or_default());
+        for (name, metric) in COMPARED {
+            let before = || changes().map(|change| metric.of(&change.before));
+            let moved = || changes().map(|change| metric.of(&change.moved));
+            columns.numbers(format!("before.{name}.bytes"), before().map(|amount| amount.bytes));
+            columns.numbers(format!("before.{name}.blocks"), before().map(|amount| amount.blocks));
+            columns.numbers(format!("moved.{name}.bytes"), moved().map(|amount| amount.bytes));
+            columns.numbers(format!("moved.{name}.blocks"), moved().map(|amount| amount.blocks));
+        }
     }
 
     fn slices(&mut self) {

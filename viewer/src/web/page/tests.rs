@@ -49,7 +49,7 @@ fn alloc(time: u64, size: u64, stack: NodeId) -> Event {
 
 fn text_of(loaded: &Loaded, history: &History) -> String {
     let mut out = Vec::new();
-    write(&mut out, loaded, history, None, &PageOptions::default()).unwrap();
+    write(&mut out, loaded, history, None, None, &PageOptions::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -145,7 +145,7 @@ proptest! {
         let (loaded, history) = made(&stacks, |leaves| {
             (0..).zip(&sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
         });
-        let mut forest = Forest::new(&loaded, &history);
+        let mut forest = Forest::new(&loaded, &history, None);
         forest.take_changes(&history);
         let folded = Folded::new(&forest, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);

@@ -1,0 +1,56 @@
+//! A second capture, with which the web report compares.
+
+use super::view;
+use crate::exit::Failure;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use viewer::analysis::Spelling;
+use viewer::web::Beside;
+use viewer::{Loaded, Naming};
+
+/// What stands behind the capture where two are given: as for `diff`, the older one comes first.
+#[derive(Args, Debug)]
+pub(super) struct Newer {
+    /// A newer capture: then the first one is the older of two, and what has changed is shown, too
+    #[arg(value_name = "NEWER")]
+    newer: Option<PathBuf>,
+    /// Template arguments do not make functions of two captures different
+    #[arg(long, requires = "newer")]
+    ignore_templates: bool,
+}
+
+/// The capture that another one is compared with.
+#[derive(Debug)]
+pub(super) struct Older {
+    file: PathBuf,
+    spelling: Spelling,
+}
+
+impl Newer {
+    /// The capture that is shown, and the older one, if there are two.
+    pub(super) fn sides<'a>(&'a self, first: &'a Path) -> (&'a Path, Option<Older>) {
+        let spelling = if self.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
+        match &self.newer {
+            Some(newer) => (newer, Some(Older { file: first.to_owned(), spelling })),
+            None => (first, None),
+        }
+    }
+}
+
+impl Older {
+    /// Fails when it is no capture, which is to be said before a long pass over the other one.
+    pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
+        view::moments(&self.file, no_cache).map(drop)
+    }
+}
+
+/// Puts the older capture, if there is one, beside the one that is shown.
+pub(super) fn beside(
+    older: Option<&Older>,
+    shown: Loaded,
+    naming: Naming,
+) -> Result<(Loaded, Option<Beside>), Failure> {
+    let Some(Older { file, spelling }) = older else { return Ok((shown, None)) };
+    let (shown, beside) = Beside::new(view::open(file, naming)?, shown, *spelling)?;
+    Ok((shown, Some(beside)))
+}
