@@ -19,6 +19,7 @@ const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
 const { Selection } = await load("selection");
+const { HEIGHTS, RULER, laidOut, tracksOf } = await load("tracks");
 const { escaped, flameSvg } = await load("svg");
 const { functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
 
@@ -256,6 +257,24 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
   }
   assert.deepEqual(squares([], { x: 0, y: 0, width: 9, height: 9 }), []);
   assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
+});
+
+test("tracks lie one below the other, whatever their heights are, and the ruler is one of them", () => {
+  const heights = Array.from({ length: 20 }, () => 1 + below(200));
+  const { placed, height } = laidOut(heights.map((height) => ({ height })));
+  let end = 0;
+  for (const { track, top } of placed) {
+    assert.equal(top, end);
+    end += track.height;
+  }
+  assert.equal(height, end);
+  assert.deepEqual(laidOut([]), { placed: [], height: 0 });
+  const numbers = ["allocated.blocks", "live.bytes", "most.bytes", "deepest", "processor.end", "resident.bytes", "proportional.bytes", "swapped.bytes"];
+  const columns = Object.fromEntries(numbers.map((name) => [`slice.${name}`, Float64Array.of(1, 2)]));
+  const tracks = tracksOf({ columns, slices: 2, time: (boundary) => boundary * 1000 });
+  assert.equal(tracks.length, 8);
+  for (const { name, kind, height } of tracks) assert.ok(name && Object.values(HEIGHTS).includes(height) && ["area", "bars", "ruler"].includes(kind), name);
+  assert.deepEqual(tracks.filter(({ kind }) => kind === "ruler").map(({ name }) => name), [RULER]);
 });
 
 test("a flame graph is a file of its own, whatever its names are", () => {

@@ -5,7 +5,9 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
 
 const [assets, program, page] = process.argv.slice(2);
-const { count } = await import(pathToFileURL(`${assets}/format.js`).href);
+const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
+const { count } = await load("format");
+const { HEIGHTS, RULER } = await load("tracks");
 const MIB = 1 << 20;
 /** Of the capture that the test has written: what each reading says more. */
 const EACH = { resident: 4 * MIB, "in parts": 3 * MIB, swapped: MIB };
@@ -35,8 +37,13 @@ try {
     assert.deepEqual(said.filter((size) => size !== "0"), [1, 2, 3, 4, 5].map((step) => count(each * step)), name);
   }
   // Each of them is drawn: bars of one colour on another.
-  const top = tracks.indexOf("resident") * 32 + 104 - 32;
-  assert.ok((await coloursIn(top + 4, 20)) > 1, "the resident track is drawn");
+  const heightOf = (name) => HEIGHTS[name === RULER ? "ruler" : name] ?? HEIGHTS.other;
+  const topOf = (name) => tracks.slice(0, tracks.indexOf(name)).reduce((sum, above) => sum + heightOf(above), 0);
+  assert.ok((await coloursIn(topOf("resident") + 4, 20)) > 1, "the resident track is drawn");
+  // The ruler is the last of them, and ends where the picture does.
+  assert.equal(tracks.at(-1), RULER);
+  assert.ok((await coloursIn(topOf(RULER) + 4, 10)) > 3, "the ruler has times");
+  assert.equal(await browser.evaluate("document.querySelector('canvas.timeline').getBoundingClientRect().height"), topOf(RULER) + heightOf(RULER));
   assert.deepEqual(browser.faults, []);
 } finally {
   await browser.close();

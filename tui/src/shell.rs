@@ -34,9 +34,6 @@ pub struct Options {
     pub color: bool,
 }
 
-/// An answer that takes longer than this is waited for with a sign.
-const PATIENCE: Duration = Duration::from_millis(50);
-
 /// Between two looks at what the worker has answered, while it works.
 const WORKING: Duration = Duration::from_millis(10);
 
@@ -69,12 +66,12 @@ pub fn run(options: Options) -> io::Result<()> {
             }
             has_changed = true;
         }
-        let is_busy = worker.busy_since().is_some_and(|since| since.elapsed() >= PATIENCE);
-        has_changed |= std::mem::replace(&mut model.is_busy, is_busy) != is_busy;
+        let is_late = worker.is_late(Instant::now());
+        has_changed |= std::mem::replace(&mut model.is_busy, is_late) != is_late;
         if std::mem::take(&mut has_changed) {
             screen.draw(|buffer| draw(buffer, &model, &theme))?;
         }
-        let wait = if worker.busy_since().is_some() { WORKING } else { IDLE };
+        let wait = if worker.is_busy() { WORKING } else { IDLE };
         if !event::poll(wait)? {
             continue;
         }

@@ -10,6 +10,7 @@ mod help;
 mod list;
 mod status;
 mod time;
+mod tracks;
 mod tree;
 
 pub(crate) use colour::Theme;

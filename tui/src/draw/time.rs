@@ -1,11 +1,6 @@
-//! The timeline: tracks on one axis of time, under them marks and a ruler, and two cursors over all.
-//!
-//! ```text
-//!   heap     12.3 MiB ▁▃▅▇█▇▅▃        each track is as high as its share says; the ruler and the marks are tracks
-//!   resident 20.0 MiB ▂▄▆████▇▆▅      of one row
-//!   CPU         1.00  ▁█▁▁█▁▁▁▁
-//! ```
+//! The timeline: tracks on one axis of time, two cursors over them, and below what is at the cursors.
 
+use super::tracks::{placed, tracks};
 use super::{Theme, put, put_at};
 use crate::model::{Model, layout};
 use crate::work::{History, at};
@@ -16,22 +11,8 @@ use viewer::analysis::Amount;
 use viewer::format::{bytes, counted, duration};
 use viewer::query::Part;
 
-/// Eighths of a cell.
-const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-
-/// Rows below the tracks: marks, ruler, and two of text.
-const BELOW: u16 = 5;
-
-/// Something over time.
-struct Track {
-    name: &'static str,
-    /// By column.
-    values: Vec<f64>,
-    /// Rows, as a share of those that there are.
-    height: u16,
-    /// How a value is written.
-    unit: fn(f64) -> String,
-}
+/// Rows of text below the tracks.
+const BELOW: u16 = 3;
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
@@ -41,104 +22,11 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     };
     let plot = layout::plot(body);
     let tracks = tracks(model, &history, plot.width);
-    let shares: u16 = tracks.iter().map(|track| track.height).sum();
-    let room = body.height.saturating_sub(BELOW);
-    let mut y = 0;
-    for (index, track) in tracks.iter().enumerate() {
-        let height = (room * track.height / shares.max(1)).max(1);
-        draw_track(buffer, body, plot, y..y + height, track, theme.track(index), theme);
-        y += height;
-    }
-    marks(buffer, plot, y, model, &history, theme);
-    ruler(buffer, plot, y + 1, model, theme);
-    cursors(buffer, plot, y, model, theme);
-    about(buffer, body, y + 2, model, &history, theme);
-}
-
-fn tracks(model: &Model, history: &History, width: u16) -> Vec<Track> {
-    let heap = &history.heap;
-    let steps = |values: Vec<f64>| columns(model, history, width, &values);
-    let of = |values: &[i64]| values.iter().map(|&value| value as f64).collect::<Vec<_>>();
-    let peaks: Vec<f64> = heap.buckets.iter().map(|bucket| bucket.peak.bytes as f64).collect();
-    let size = |value: f64| bytes(value as i64);
-    let mut tracks = vec![Track { name: "heap", values: steps(peaks), height: 4, unit: size }];
-    if !history.resident.is_empty() {
-        let values = steps(of(&history.resident));
-        tracks.push(Track { name: "resident", values, height: 2, unit: size });
-    }
-    if !history.processor.is_empty() {
-        let step = heap.width.max(1) as f64;
-        let values = history.processor.iter().map(|&time| time as f64 / step).collect();
-        let unit = |value: f64| format!("{value:.2}");
-        tracks.push(Track { name: "CPUs", values: steps(values), height: 1, unit });
-    }
-    tracks
-}
-
-/// The highest value of the steps under each column.
-fn columns(model: &Model, history: &History, width: u16, values: &[f64]) -> Vec<f64> {
-    let heap = &history.heap;
-    let place = |time: u64| (time.saturating_sub(heap.start) / heap.width.max(1)) as usize;
-    let value = |column: u16| {
-        let (from, to) = (model.time.time_of(column, width), model.time.time_of(column + 1, width));
-        let last = values.len().saturating_sub(1);
-        let (first, last) = (place(from).min(last), place(to.saturating_sub(1).max(from)).min(last));
-        values.get(first..=last).unwrap_or_default().iter().copied().fold(0.0, f64::max)
-    };
-    (0..width).map(value).collect()
-}
-
-fn draw_track(
-    buffer: &mut Buffer,
-    body: Rect,
-    plot: Rect,
-    rows: std::ops::Range<u16>,
-    track: &Track,
-    style: Style,
-    theme: &Theme,
-) {
-    let most = track.values.iter().copied().fold(0.0, f64::max);
-    put(buffer, body, rows.start, track.name, theme.heading());
-    let scale = (track.unit)(most);
-    if rows.len() > 1 {
-        put(buffer, body, rows.start + 1, &scale, theme.detail());
-    } else {
-        put_at(buffer, body, 5, rows.start, &scale, theme.detail());
-    }
-    let eighths = rows.len() as f64 * 8.0;
-    for (column, value) in (0..).zip(&track.values) {
-        let filled = if most > 0.0 { (value / most * eighths).ceil() as usize } else { 0 };
-        for (above, row) in rows.clone().rev().enumerate() {
-            let level = filled.saturating_sub(above * 8).min(8);
-            if level > 0 {
-                put_at(buffer, plot, column, row, BLOCKS[level], style);
-            }
-        }
-    }
-}
-
-/// A row with the beginnings of marks' names.
-fn marks(buffer: &mut Buffer, plot: Rect, row: u16, model: &Model, history: &History, theme: &Theme) {
-    let mut free = 0;
-    for mark in &history.marks {
-        let Some(column) = model.time.column_of(mark.time, plot.width) else { continue };
-        if column >= free {
-            free = put_at(buffer, plot, column, row, &format!("◆{}", mark.name), theme.value()) + 1;
-        } else {
-            put_at(buffer, plot, column, row, "◆", theme.value());
-        }
-    }
-}
-
-/// Times, a tenth of the width apart.
-fn ruler(buffer: &mut Buffer, plot: Rect, row: u16, model: &Model, theme: &Theme) {
-    let step = (plot.width / 8).max(12);
-    for column in (0..plot.width).step_by(usize::from(step)) {
-        let text = format!("│{}", duration(model.time.time_of(column, plot.width)));
-        if usize::from(plot.width - column) >= viewer::text::columns(&text) {
-            put_at(buffer, plot, column, row, &text, theme.detail());
-        }
-    }
+    let places = placed(&tracks, body.height.saturating_sub(BELOW));
+    super::tracks::draw(buffer, [body, plot], &tracks, &places, (model, &history), theme);
+    let of_values = tracks.iter().zip(&places).filter(|(track, _)| track.has_values());
+    cursors(buffer, plot, of_values.map(|(_, rows)| rows.end).max().unwrap_or(0), model, theme);
+    about(buffer, body, places.last().map_or(0, |rows| rows.end), model, &history, theme);
 }
 
 fn cursors(buffer: &mut Buffer, plot: Rect, height: u16, model: &Model, theme: &Theme) {

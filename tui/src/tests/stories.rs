@@ -11,8 +11,10 @@ use capture::{Ended, MarkKind};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Color;
-use viewer::analysis::{Amount, Metric};
+use viewer::analysis::{Amount, Metric, Share};
+use viewer::outline::{Form, outline};
 use viewer::query::Part;
+use viewer::{ReportOptions, Shape};
 
 fn user() -> User {
     User::new(&program(), 100, 30)
@@ -253,6 +255,29 @@ fn copies_have_the_open_rows() {
     user.press("W<Back><Back>txt<Enter>");
     let Some(Effect::Write(path, written)) = user.effects.last() else { panic!("nothing was written") };
     assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
+}
+
+/// Check that a copy of the tree with everything open is what `report --format` writes, row by row, as text and as Markdown, by
+/// each metric.
+#[test]
+fn copies_are_what_reports_write() {
+    let mut user = user();
+    for _ in Metric::ALL {
+        user.press("3om");
+        let loaded = user.model.view().unwrap().loaded.clone();
+        let metric = user.model.question.metric;
+        let all = Some(Share::percent(0.0));
+        let report = outline(&loaded, &ReportOptions { metric, min: all, shape: Shape::Tree, limit: None });
+        if report.rows.is_empty() {
+            continue;
+        }
+        for (key, form) in [("y", Form::Text), ("Y", Form::Markdown)] {
+            let rows = |text: &str| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+            let ours = copied(user.press("o").press(key));
+            assert_eq!(rows(&ours), rows(&report.to_text(form)), "{metric:?} {form:?}");
+            assert!(rows(&ours).len() > 3, "{metric:?}: {ours}");
+        }
+    }
 }
 
 /// Check that a flame graph is written as a drawing that has every function with its sum, from the root or from the allocating

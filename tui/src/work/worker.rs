@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// An answer that takes longer than this is waited for with a sign.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// One question at a time is answered: that which was asked last.
 pub(crate) struct Worker {
@@ -25,13 +28,21 @@ pub(crate) struct Worker {
 impl Worker {
     /// A thread for a capture. It ends with this process, or when nobody asks it any more.
     pub(crate) fn start(options: Options) -> std::io::Result<Self> {
-        let (requests, asked) = channel::<Request>();
-        let (answered, answers) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut capture = Asked::new(options, stop.clone());
+        Self::answering(stop, move |request| capture.answer(request))
+    }
+
+    /// A thread that answers in this way, and gives up soon after `stop` was set.
+    fn answering(
+        stop: Arc<AtomicBool>,
+        mut answer: impl FnMut(&Request) -> Answer + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (requests, asked) = channel::<Request>();
+        let (answered, answers) = channel();
         thread::Builder::new().name("analysis".to_owned()).spawn(move || {
             while let Ok(request) = asked.recv() {
-                let answer = capture.answer(&request);
+                let answer = answer(&request);
                 if answered.send((request, answer)).is_err() {
                     return;
                 }
@@ -67,14 +78,75 @@ impl Worker {
         (!is_stopped).then_some((request, answer))
     }
 
-    /// Since when somebody waits; none when nobody does.
-    pub(crate) fn busy_since(&self) -> Option<Instant> {
-        self.present.as_ref().map(|(_, since)| *since)
+    /// True when an answer is being waited for.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.present.is_some()
+    }
+
+    /// True when it is waited for so long that whoever waits should be told.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.present.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) >= PATIENCE)
     }
 
     fn send(&mut self, request: Request) {
         self.present = Some((request.clone(), Instant::now()));
         // It fails only when the thread has panicked, which ends the process.
         let _ = self.requests.send(request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(path: &str) -> Request {
+        Request::Source(path.into())
+    }
+
+    /// Check that whoever asks is never kept waiting, though nothing is answered until they have asked a hundred times; and that
+    /// what was asked first was told to give up, what was asked last is answered, and nothing between is ever looked at.
+    #[test]
+    fn slow_answers_keep_nobody_waiting() {
+        let (go, wait) = channel::<()>();
+        let (looked, looks) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = stop.clone();
+        let mut worker = Worker::answering(stop, move |request| {
+            wait.recv().expect("the test lets it go on");
+            looked.send((request.clone(), told.load(Ordering::Relaxed))).expect("the test waits for it");
+            Answer::Failed("given up".to_owned())
+        })
+        .unwrap();
+        for asked in 0..100 {
+            worker.ask(of(&asked.to_string()));
+            assert!(worker.is_busy() && worker.answer().is_none());
+        }
+        (0..2).for_each(|_| go.send(()).unwrap());
+        assert_eq!(looks.recv().unwrap(), (of("0"), true));
+        // The second one is sent on when the first is taken in.
+        let answered = std::iter::from_fn(|| Some(worker.answer())).inspect(|_| thread::yield_now());
+        let (request, _) = answered.flatten().next().expect("it goes on without end");
+        assert_eq!((request, worker.is_busy()), (of("99"), false));
+        assert_eq!(looks.recv().unwrap(), (of("99"), false));
+        assert!(looks.try_recv().is_err());
+    }
+
+    /// Check that an answer is late after 50 ms and not before, and that none is when nobody waits.
+    #[test]
+    fn answers_are_late_after_a_while() {
+        let (_go, wait) = channel::<()>();
+        let mut worker = Worker::answering(Arc::default(), move |_| {
+            let _ = wait.recv();
+            Answer::Failed(String::new())
+        })
+        .unwrap();
+        assert!(!worker.is_late(Instant::now() + Duration::from_secs(9)));
+        worker.ask(of("a"));
+        let (_, since) = worker.present.as_ref().expect("it was asked");
+        let after = |milliseconds| *since + Duration::from_millis(milliseconds);
+        for (now, is_late) in [(after(0), false), (after(49), false), (after(50), true), (after(5000), true)]
+        {
+            assert_eq!(worker.is_late(now), is_late);
+        }
     }
 }

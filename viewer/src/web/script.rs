@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 32] = [
+const MODULES: [(&str, &str); 33] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -30,6 +30,7 @@ const MODULES: [(&str, &str); 32] = [
     ("colour", include_str!("assets/colour.js")),
     ("table", include_str!("assets/table.js")),
     ("overview", include_str!("assets/overview.js")),
+    ("tracks", include_str!("assets/tracks.js")),
     ("timeline", include_str!("assets/timeline.js")),
     ("flame_view", include_str!("assets/flame_view.js")),
     ("tree_view", include_str!("assets/tree_view.js")),

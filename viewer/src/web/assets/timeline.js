@@ -1,31 +1,17 @@
-// What was held over time, with two cursors.
-//
-// Every track is drawn in the same way: a name, a height, and a value at each boundary or in each slice.
+// What was held over time, with two cursors: tracks (`tracks.js`), and over all of them what belongs to a time.
 
 import { el, fill, prepare, table } from "./dom.js";
 import { amount, bytes, count, duration } from "./format.js";
 import { themed } from "./colour.js";
 import { boundaryNear } from "./metric.js";
+import { RULER, laidOut, ticks, tracksOf } from "./tracks.js";
 
 const GUTTER = 76;
 const RIGHT = 12;
-const AXIS = 18;
-/** Heights of tracks: that of the heap, and those beside it. */
-const HIGH = 104;
-const LOW = 32;
 const GRIP = 7;
 
-/** Round numbers that divide a length into a few steps. */
-export function ticks(length, most, base) {
-  if (!(length > 0)) return [];
-  const raw = length / most;
-  const power = base ** Math.floor(Math.log(raw) / Math.log(base));
-  const factors = base === 10 ? [1, 2, 5, 10] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-  const step = power * (factors.find((factor) => factor * power >= raw) ?? base);
-  const found = [];
-  for (let at = step; at < length; at += step) found.push(at);
-  return found;
-}
+/** Tracks from this height on have lines at round numbers. */
+const ROOMY = 60;
 
 export class Timeline {
   constructor(page) {
@@ -46,7 +32,12 @@ export class Timeline {
     this.element = el("section", { class: "timeline-box", "aria-label": "Timeline" }, this.canvas, this.tip, this.sliders, this.numbers);
     this.tracks = tracksOf(page.data);
     this.canvas.dataset.tracks = this.tracks.map(({ name }) => name).join(", ");
-    this.height = this.tracks.reduce((sum, track) => sum + track.height, AXIS);
+    const { placed, height } = laidOut(this.tracks);
+    Object.assign(this, { placed, height });
+    /** How the kinds of tracks are drawn. */
+    this.kinds = { area: this.drawAreas, bars: this.drawBars, ruler: this.drawRuler };
+    // What belongs to a time goes down to the ruler, where cursors have their names.
+    this.ruler = placed.find(({ track }) => track.name === RULER);
     this.listen();
   }
 
@@ -130,14 +121,9 @@ export class Timeline {
     this.selected = this.page.selection?.curve(state.unit) ?? null;
     const [from, to] = [Math.min(state.a, state.b), Math.max(state.a, state.b)].map((boundary) => this.x(data.time(boundary)));
     context.fillStyle = themed("range");
-    context.fillRect(from, 0, Math.max(to - from, 1), this.height - AXIS);
+    context.fillRect(from, 0, Math.max(to - from, 1), this.ruler.top);
     this.drawRegions(context);
-    let top = 0;
-    for (const track of this.tracks) {
-      this.drawTrack(context, track, top);
-      top += track.height;
-    }
-    this.drawAxis(context, top);
+    for (const { track, top } of this.placed) this.kinds[track.kind].call(this, context, track, top);
     this.drawMarks(context);
     this.drawPeak(context);
     this.drawCursor(context, "a");
@@ -151,25 +137,25 @@ export class Timeline {
     if (state.metric !== "during") return;
     context.fillStyle = themed("region");
     for (const [from, to] of data.head.regions[state.mark].times_ns) {
-      context.fillRect(this.x(from), 0, Math.max(this.x(to) - this.x(from), 1), this.height - AXIS);
+      context.fillRect(this.x(from), 0, Math.max(this.x(to) - this.x(from), 1), this.ruler.top);
     }
   }
 
-  drawTrack(context, track, top) {
-    const { data, state } = this.page;
+  /** The name and the scale of a track with values, and where a value is in it. */
+  drawScale(context, track, top) {
+    const { unit } = this.page.state;
     const bottom = top + track.height - 4;
-    const values = track.values(state.unit);
-    const highest = track.highest(state.unit);
+    const highest = track.highest(unit);
     const y = (value) => bottom - (Math.max(value, 0) / (highest || 1)) * (track.height - 14);
     context.fillStyle = themed("quiet");
     context.textAlign = "left";
     context.fillText(track.name, 2, top + 10);
     context.textAlign = "right";
-    const write = track.write(state.unit);
+    const write = track.write(unit);
     const most = 4;
     context.strokeStyle = themed("grid");
     context.lineWidth = 1;
-    const marks = track.height > 60 ? ticks(highest, most, state.unit === "bytes" ? 1024 : 10) : [];
+    const marks = track.height > ROOMY ? ticks(highest, most, unit === "bytes" ? 1024 : 10) : [];
     for (const mark of marks) {
       // The name of the track stands in its upper corner.
       if (y(mark) > top + 22) context.fillText(write(mark), GUTTER - 6, y(mark));
@@ -177,16 +163,23 @@ export class Timeline {
     }
     line(context, GUTTER, bottom + 0.5, this.width - RIGHT, bottom + 0.5);
     if (!marks.length) context.fillText(write(highest), GUTTER - 6, top + track.height - 9);
-    if (track.kind === "bars") return this.drawBars(context, values, y, bottom);
-    this.drawArea(context, track.most(state.unit), y, bottom, themed("most"));
-    this.drawArea(context, values, y, bottom, themed("live"));
+    return { y, bottom };
+  }
+
+  /** What was held at boundaries, what slices reached, and what the selection had of it. */
+  drawAreas(context, track, top) {
+    const { unit } = this.page.state;
+    const { y, bottom } = this.drawScale(context, track, top);
+    this.drawArea(context, track.most(unit), y, bottom, themed("most"));
+    this.drawArea(context, track.values(unit), y, bottom, themed("live"));
     if (this.selected) this.drawLine(context, this.selected, y, themed("text"));
-    return undefined;
   }
 
   /** What slices reach: a box each. */
-  drawBars(context, values, y, bottom) {
-    const { data } = this.page;
+  drawBars(context, track, top) {
+    const { data, state } = this.page;
+    const { y, bottom } = this.drawScale(context, track, top);
+    const values = track.values(state.unit);
     context.fillStyle = themed("rate");
     for (let slice = 0; slice < data.slices; slice++) {
       const left = this.x(data.time(slice));
@@ -213,7 +206,8 @@ export class Timeline {
     context.stroke();
   }
 
-  drawAxis(context, top) {
+  /** Round times, as far as they are seen. */
+  drawRuler(context, track, top) {
     const [from, to] = this.seen();
     context.fillStyle = themed("quiet");
     context.textAlign = "center";
@@ -224,7 +218,7 @@ export class Timeline {
       // The names of the cursors stand in the same line.
       const isHidden = ["a", "b"].some((cursor) => Math.abs(this.x(this.page.data.time(this.page.state[cursor])) - x) < 36);
       if (isHidden || x > this.width - 40) continue;
-      context.fillText(duration(time), x, top + AXIS / 2 + 2);
+      context.fillText(duration(time), x, top + track.height / 2 + 2);
       context.strokeStyle = themed("grid");
       line(context, x, top - 3, x, top + 3);
     }
@@ -257,7 +251,7 @@ export class Timeline {
       const x = Math.round(this.x(time)) + 0.5;
       context.strokeStyle = themed("quiet");
       context.setLineDash([2, 3]);
-      line(context, x, 12, x, this.height - AXIS);
+      line(context, x, 12, x, this.ruler.top);
       context.setLineDash([]);
       if (x < free || this.width - x < 60) continue;
       const text = data.text(name).slice(0, 24);
@@ -273,9 +267,9 @@ export class Timeline {
     const colour = themed(`cursor-${name}`);
     context.strokeStyle = colour;
     context.lineWidth = 1.5;
-    line(context, x, 0, x, this.height - AXIS);
+    line(context, x, 0, x, this.ruler.top);
     context.fillStyle = colour;
-    const top = this.height - AXIS;
+    const top = this.ruler.top;
     context.fillRect(x - 8, top, 16, 14);
     context.fillStyle = themed("on-accent");
     context.textAlign = "center";
@@ -321,70 +315,4 @@ function line(context, left, top, right, bottom) {
   context.moveTo(left, top);
   context.lineTo(right, bottom);
   context.stroke();
-}
-
-/** The tracks of a capture. */
-function tracksOf(data) {
-  const { columns } = data;
-  const [resident, proportional, swapped] = ["resident", "proportional", "swapped"].map((kind) => columns[`slice.${kind}.bytes`]);
-  const deepest = columns["slice.deepest"];
-  const busy = columns["slice.processor.end"].map((time, slice) => time / Math.max(data.time(slice + 1) - data.time(slice), 1000));
-  const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
-  const unitOf = (unit) => (value) => amount(value, unit);
-  const allocations = columns["slice.allocated.blocks"];
-  // Slices differ in length, so their heights are rates.
-  const rates = allocations.map((blocks, slice) => (blocks * 1e9) / Math.max(data.time(slice + 1) - data.time(slice), 1000));
-  const highestRate = rates.reduce((a, b) => Math.max(a, b), 0);
-  return [
-    {
-      name: "live",
-      kind: "area",
-      height: HIGH,
-      values: (unit) => withStart(columns[`slice.live.${unit}`]),
-      most: (unit) => withStart(columns[`slice.most.${unit}`]),
-      highest: (unit) => columns[`slice.most.${unit}`].reduce((a, b) => Math.max(a, b), 0),
-      write: unitOf,
-    },
-    {
-      name: "allocations",
-      kind: "bars",
-      height: LOW,
-      values: () => rates,
-      highest: () => highestRate,
-      write: () => (rate) => `${short(rate)}/s`,
-    },
-    resident.length > 0 && memoryTrack("resident", resident),
-    proportional.length > 0 && memoryTrack("in parts", proportional),
-    swapped.some((size) => size > 0) && memoryTrack("swapped", swapped),
-    deepest.some((frames) => frames > 0) && {
-      name: "stack depth",
-      kind: "bars",
-      height: LOW,
-      values: () => deepest,
-      highest: () => deepest.reduce((a, b) => Math.max(a, b), 0),
-      write: () => count,
-      exactly: (slice) => count(deepest[slice]),
-    },
-    busy.length > 0 && {
-      name: "processors",
-      kind: "bars",
-      height: LOW,
-      values: () => busy,
-      highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
-      write: () => (used) => used.toFixed(2),
-      exactly: (slice) => busy[slice].toFixed(2),
-    },
-  ].filter(Boolean);
-}
-
-/** What the kernel says of the processes' memory. */
-function memoryTrack(name, sizes) {
-  const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
-  const exactly = (slice) => count(sizes[slice]);
-  return { name, kind: "bars", height: LOW, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
-}
-
-function short(rate) {
-  if (rate < 1000) return rate.toFixed(0);
-  return rate < 1e6 ? `${(rate / 1e3).toFixed(0)} k` : `${(rate / 1e6).toFixed(1)} M`;
 }

@@ -1,0 +1,100 @@
+// What the timeline shows: tracks, one below the other. Each has a name, a height and a kind, which says how it is drawn; the
+// ruler is one of them. Those with values have them at each boundary (areas) or in each slice (bars).
+
+import { amount, bytes, count } from "./format.js";
+
+/** Heights in pixels: all that is to be changed for others. */
+export const HEIGHTS = { live: 104, other: 32, ruler: 18 };
+
+/** The name of the track that has the times. */
+export const RULER = "time";
+
+/** Where each track begins, and how high they are together. */
+export function laidOut(tracks) {
+  let height = 0;
+  const placed = tracks.map((track) => {
+    const top = height;
+    height += track.height;
+    return { track, top };
+  });
+  return { placed, height };
+}
+
+/** Round numbers that divide a length into a few steps. */
+export function ticks(length, most, base) {
+  if (!(length > 0)) return [];
+  const raw = length / most;
+  const power = base ** Math.floor(Math.log(raw) / Math.log(base));
+  const factors = base === 10 ? [1, 2, 5, 10] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+  const step = power * (factors.find((factor) => factor * power >= raw) ?? base);
+  const found = [];
+  for (let at = step; at < length; at += step) found.push(at);
+  return found;
+}
+
+/** The tracks of a capture, from top to bottom. */
+export function tracksOf(data) {
+  const { columns } = data;
+  const [resident, proportional, swapped] = ["resident", "proportional", "swapped"].map((kind) => columns[`slice.${kind}.bytes`]);
+  const deepest = columns["slice.deepest"];
+  const busy = columns["slice.processor.end"].map((time, slice) => time / Math.max(data.time(slice + 1) - data.time(slice), 1000));
+  const withStart = (values) => Float64Array.from({ length: values.length + 1 }, (_, boundary) => (boundary ? values[boundary - 1] : 0));
+  const unitOf = (unit) => (value) => amount(value, unit);
+  const allocations = columns["slice.allocated.blocks"];
+  // Slices differ in length, so their heights are rates.
+  const rates = allocations.map((blocks, slice) => (blocks * 1e9) / Math.max(data.time(slice + 1) - data.time(slice), 1000));
+  const highestRate = rates.reduce((a, b) => Math.max(a, b), 0);
+  return [
+    {
+      name: "live",
+      kind: "area",
+      height: HEIGHTS.live,
+      values: (unit) => withStart(columns[`slice.live.${unit}`]),
+      most: (unit) => withStart(columns[`slice.most.${unit}`]),
+      highest: (unit) => columns[`slice.most.${unit}`].reduce((a, b) => Math.max(a, b), 0),
+      write: unitOf,
+    },
+    {
+      name: "allocations",
+      kind: "bars",
+      height: HEIGHTS.other,
+      values: () => rates,
+      highest: () => highestRate,
+      write: () => (rate) => `${short(rate)}/s`,
+    },
+    resident.length > 0 && memoryTrack("resident", resident),
+    proportional.length > 0 && memoryTrack("in parts", proportional),
+    swapped.some((size) => size > 0) && memoryTrack("swapped", swapped),
+    deepest.some((frames) => frames > 0) && {
+      name: "stack depth",
+      kind: "bars",
+      height: HEIGHTS.other,
+      values: () => deepest,
+      highest: () => deepest.reduce((a, b) => Math.max(a, b), 0),
+      write: () => count,
+      exactly: (slice) => count(deepest[slice]),
+    },
+    busy.length > 0 && {
+      name: "processors",
+      kind: "bars",
+      height: HEIGHTS.other,
+      values: () => busy,
+      highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
+      write: () => (used) => used.toFixed(2),
+      exactly: (slice) => busy[slice].toFixed(2),
+    },
+    { name: RULER, kind: "ruler", height: HEIGHTS.ruler },
+  ].filter(Boolean);
+}
+
+/** What the kernel says of the processes' memory. */
+function memoryTrack(name, sizes) {
+  const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
+  const exactly = (slice) => count(sizes[slice]);
+  return { name, kind: "bars", height: HEIGHTS.other, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
+}
+
+function short(rate) {
+  if (rate < 1000) return rate.toFixed(0);
+  return rate < 1e6 ? `${(rate / 1e3).toFixed(0)} k` : `${(rate / 1e6).toFixed(1)} M`;
+}
