@@ -1,11 +1,13 @@
 // The modules that know nothing of a page. Usage: node pure.mjs ASSETS
 
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { constants, deflateRawSync } from "node:zlib";
 
-const load = (name) => import(pathToFileURL(`${process.argv[2]}/${name}.js`).href);
+const assets = process.argv[2];
+const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
 const { boxColour, processColour } = await load("colour");
 const { PROCESS } = await load("data");
@@ -19,6 +21,7 @@ const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
 const { Selection } = await load("selection");
+const { TEXT } = await load("text");
 const { HEIGHTS, RULER, laidOut, tracksOf } = await load("tracks");
 const { escaped, flameSvg } = await load("svg");
 const { functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
@@ -257,6 +260,30 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
   }
   assert.deepEqual(squares([], { x: 0, y: 0, width: 9, height: 9 }), []);
   assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
+});
+
+test("all that a reader reads stands in one catalogue, and all that stands there is used", () => {
+  const modules = readdirSync(assets).filter((name) => name.endsWith(".js") && name !== "text.js").map((name) => [name, readFileSync(`${assets}/${name}`, "utf8")]);
+  assert.ok(modules.length > 20);
+  const elsewhere = [];
+  for (const [name, text] of modules) {
+    for (const line of text.split("\n")) {
+      // Errors in data are for those who made it, the others are no words: names of classes, colours, tags of a file.
+      if (/^\s*(\/\/|\*|\/\*\*|import )|throw new Error|use strict/.test(line)) continue;
+      const rest = line.replace(/\b(class|className): ("[^"]*"|`[^`]*`)/g, "").replace(/"hsl\([^"]*"|`hsl\([^`]*`|`<[^`]*`/g, "");
+      const literals = [...rest.matchAll(/"[^"]*"|`[^`]*`/g)].map(([literal]) => literal.replace(/\$\{[^}]*\}/g, "0"));
+      const isSaid = literals.some((literal) => /[a-z]{2,} [a-z]{2,}/i.test(literal));
+      const isShown = /(\btitle|\bhelp|\blabel|"aria-label"|placeholder): ["`][a-z]/i.test(rest) || /el\("(button|h[1-3]|th|summary|label|option)", \{[^{}]*\}, ["`][a-z]/i.test(rest);
+      if (isSaid || isShown) elsewhere.push(`${name}: ${line.trim()}`);
+    }
+  }
+  assert.deepEqual(elsewhere, []);
+  const used = modules.flatMap(([, text]) => [...text.matchAll(/\bTEXT((?:\.\w+)+)/g)].map(([, path]) => path));
+  const paths = (value, path) => (value.constructor === Object ? Object.entries(value).flatMap(([key, inner]) => paths(inner, `${path}.${key}`)) : [path]);
+  const all = paths(TEXT, "");
+  // A part of the catalogue may be taken by a key that is not known here.
+  for (const path of all) assert.ok(used.some((other) => path === other || path.startsWith(`${other}.`) || other.startsWith(`${path}.`)), `TEXT${path} is used`);
+  for (const path of used) assert.ok(all.some((other) => path === other || other.startsWith(`${path}.`) || path.startsWith(`${other}.`)), `TEXT${path} is there`);
 });
 
 test("tracks lie one below the other, whatever their heights are, and the ruler is one of them", () => {

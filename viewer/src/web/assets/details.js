@@ -1,7 +1,7 @@
 // What there is to know of a selection: its numbers, its source lines, and a stack that leads to it.
 
 import { el, fill } from "./dom.js";
-import { amount, count, percent, signed } from "./format.js";
+import { amount, counted, percent, signed } from "./format.js";
 import { written } from "./metric.js";
 import { fileName, mapped, sourceAddress } from "./places.js";
 import { TEXT } from "./text.js";
@@ -19,7 +19,7 @@ export function numbersOf(page, selection) {
       const kind = written(page.data, metric, unit);
       const before = page.isCompared(metric) ? selection.sum(page.before(metric, unit)).total : null;
       const sides = before !== null && `${amount(before, kind)} → ${amount(before + total, kind)}`;
-      return { text: isSigned ? signed(total, kind) : amount(total, kind), sides, self: self !== 0 ? `${amount(self, kind)} self` : "" };
+      return { text: isSigned ? signed(total, kind) : amount(total, kind), sides, self: self !== 0 ? TEXT.details.self(amount(self, kind)) : "" };
     });
     const isChosen = metric === page.state.metric;
     return el(
@@ -29,7 +29,7 @@ export function numbersOf(page, selection) {
       cells.map(({ text, sides, self }) => el("td", { class: "number", title: self }, text, sides && el("div", { class: "quiet sides" }, sides))),
     );
   });
-  return el("table", { class: "numbers", "aria-label": "Numbers of the selection" }, el("tbody", {}, rows));
+  return el("table", { class: "numbers", "aria-label": TEXT.details.numbers }, el("tbody", {}, rows));
 }
 
 /** A place in the source, as a link where the page knows how to make one. */
@@ -45,7 +45,7 @@ export class Details {
   constructor(page) {
     this.page = page;
     this.body = el("div", { class: "details-body" });
-    this.element = el("aside", { class: "details", "aria-label": "Selection", hidden: true }, this.body);
+    this.element = el("aside", { class: "details", "aria-label": TEXT.details.selection, hidden: true }, this.body);
   }
 
   update() {
@@ -58,7 +58,7 @@ export class Details {
     const { module } = page.data.describe(label);
     fill(
       this.body,
-      el("div", { class: "details-head" }, el("h2", {}, short), el("button", { class: "plain close", "aria-label": "Close", onclick: () => page.select(null) }, "×")),
+      el("div", { class: "details-head" }, el("h2", {}, short), el("button", { class: "plain close", "aria-label": TEXT.close, onclick: () => page.select(null) }, "×")),
       name !== short && el("p", { class: "full-name" }, name),
       module && el("p", { class: "quiet path" }, module),
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
@@ -75,10 +75,10 @@ export class Details {
     return el(
       "div",
       { class: "tools" },
-      isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, "Zoom to it"),
+      isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, TEXT.details.zoom),
       page.name(label).isFunction && el("button", { id: "function", onclick: () => page.update({ view: "function", function: label }) }, TEXT.function.open),
-      el("button", { onclick: () => page.search(page.name(label).name) }, "Find everywhere"),
-      el("button", { onclick: () => navigator.clipboard?.writeText(this.text()) }, "Copy stack"),
+      el("button", { onclick: () => page.search(page.name(label).name) }, TEXT.details.find),
+      el("button", { onclick: () => navigator.clipboard?.writeText(this.text()) }, TEXT.details.copy),
     );
   }
 
@@ -102,8 +102,8 @@ export class Details {
     const rows = all.slice(0, MOST_LINES).map(({ file, line, value }) =>
       el("tr", {}, el("td", { class: "number" }, amount(value, page.written())), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
     );
-    const more = all.length > MOST_LINES && el("p", { class: "quiet" }, `${count(all.length - MOST_LINES)} more lines`);
-    return [el("h3", {}, "Lines"), el("table", { class: "lines" }, el("tbody", {}, rows)), more];
+    const more = all.length > MOST_LINES && el("p", { class: "quiet" }, counted(all.length - MOST_LINES, TEXT.nouns.moreLine));
+    return [el("h3", {}, TEXT.function.lines), el("table", { class: "lines" }, el("tbody", {}, rows)), more];
   }
 
   /** The heaviest stack through the selection, innermost first. */
@@ -125,10 +125,10 @@ export class Details {
     const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
       const { short, name, className } = page.name(label);
       const isSelected = page.selection.tree.label[page.selection.node] === label;
-      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, " inlined"), file && [" ", placeOf(page, file, line)]);
+      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
     });
-    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, `${count(frames.length - MOST_FRAMES)} more callers`);
-    return [el("h3", {}, page.selection.fine === undefined ? "Heaviest stack" : "Stack"), el("ol", { class: "stack" }, items), more];
+    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));
+    return [el("h3", {}, page.selection.fine === undefined ? TEXT.details.heaviest : TEXT.details.stack), el("ol", { class: "stack" }, items), more];
   }
 
   text() {

@@ -15,7 +15,7 @@ export class FlameView {
   constructor(page) {
     this.page = page;
     this.canvas = el("canvas", { class: "flame", tabindex: 0, role: "img" });
-    this.crumbs = el("nav", { class: "crumbs", "aria-label": "Callers of the focus" });
+    this.crumbs = el("nav", { class: "crumbs", "aria-label": TEXT.callers });
     this.tip = el("div", { class: "tip", hidden: true });
     // As high as the graph, with the canvas in sight: a graph of a hundred rows costs no more than those that are seen.
     this.space = el("div", { class: "flame-space" }, this.canvas);
@@ -50,7 +50,7 @@ export class FlameView {
     this.draw();
     this.drawCrumbs();
     const { short } = page.name(tree.label[this.focus]);
-    this.canvas.setAttribute("aria-label", `Flame graph of ${page.title()}, from ${short}: ${this.sum(this.focus)}. The call tree has the same numbers as a table.`);
+    this.canvas.setAttribute("aria-label", TEXT.flame(page.title(), short, this.sum(this.focus)));
   }
 
   /** What is above the canvas, in pixels. */
@@ -155,10 +155,10 @@ export class FlameView {
     const most = 8;
     const shown = path.length > most ? [path[0], ...path.slice(-most + 1)] : path;
     const crumb = (node, index) => [
-      el("span", { class: "quiet" }, index === 0 ? "  of  " : index === 1 && path.length > most ? " … " : " › "),
+      el("span", { class: "quiet" }, index === 0 ? TEXT.of : index === 1 && path.length > most ? " … " : " › "),
       el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
     ];
-    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)), el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, "SVG"));
+    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)), el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, TEXT.svg));
   }
 
   hover(event) {

@@ -52,7 +52,7 @@ export class FunctionView {
         el("td", {}, el("code", {}, text)),
       ),
     );
-    const more = all.length > MOST_LINES && el("p", { class: "quiet" }, counted(all.length - MOST_LINES, "more line"));
+    const more = all.length > MOST_LINES && el("p", { class: "quiet" }, counted(all.length - MOST_LINES, TEXT.nouns.moreLine));
     const title = el("h2", {}, TEXT.function.lines, el("span", { class: "quiet" }, ` ${page.title()}`));
     return el("section", { class: "card" }, title, rows.length ? el("table", { class: "lines", "aria-label": TEXT.function.lines }, el("tbody", {}, rows)) : el("p", { class: "quiet" }, TEXT.function.nothing), more);
   }

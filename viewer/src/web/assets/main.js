@@ -56,11 +56,11 @@ class Frame {
       page.metrics.map((metric) => el("option", { value: metric, title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name)),
     );
     this.units = ["bytes", "blocks"].map((unit) => el("button", { "data-unit": unit, onclick: () => page.update({ unit }) }, TEXT.units[unit]));
-    this.inverted = el("button", { id: "inverted", title: "From the allocating functions outwards", onclick: () => page.update({ inverted: !page.state.inverted }) }, "Inverted");
+    this.inverted = el("button", { id: "inverted", title: TEXT.inverted.help, onclick: () => page.update({ inverted: !page.state.inverted }) }, TEXT.inverted.name);
     this.against = el("button", { id: "against", title: TEXT.against.help, onclick: () => page.update({ against: !page.state.against }) });
-    this.search = el("input", { type: "search", id: "search", placeholder: "Search functions  /", "aria-label": "Search functions", oninput: (event) => page.update({ query: event.target.value.slice(0, 200) }) });
+    this.search = el("input", { type: "search", id: "search", placeholder: TEXT.search.placeholder, "aria-label": TEXT.search.name, oninput: (event) => page.update({ query: event.target.value.slice(0, 200) }) });
     this.cursors = el("div", { class: "cursors", "aria-live": "polite" });
-    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, "Measure"), this.metric, el("span", { class: "joined", role: "group", "aria-label": "Unit" }, this.units), this.inverted, this.against);
+    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, TEXT.measure), this.metric, el("span", { class: "joined", role: "group", "aria-label": TEXT.unit }, this.units), this.inverted, this.against);
     this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
     this.help = helpDialog(page.metrics);
   }
@@ -71,22 +71,22 @@ class Frame {
     const name = this.page.fileName();
     const started = new Date(info.started_unix_ns / 1e6);
     const date = info.started_unix_ns > 0 ? started.toISOString().replace("T", " ").slice(0, 16) : "";
-    const against = this.page.data.before ? ` since ${this.page.olderName()}` : "";
+    const against = this.page.data.before ? TEXT.against.titled(this.page.olderName()) : "";
     document.title = `${name}${against}${date ? `, ${date}` : ""}`;
-    fill(this.against, this.page.data.before && `Since ${this.page.olderName()}`);
+    fill(this.against, this.page.data.before && TEXT.against.button(this.page.olderName()));
     fill(
       document.body,
       el(
         "header",
         {},
-        el("div", { class: "title" }, el("h1", {}, name), against && el("span", { class: "quiet", title: this.page.data.before.file }, against), el("span", { class: "quiet command", title: command }, command), el("span", { class: "quiet" }, date && `${date} UTC`)),
+        el("div", { class: "title" }, el("h1", {}, name), against && el("span", { class: "quiet", title: this.page.data.before.file }, against), el("span", { class: "quiet command", title: command }, command), el("span", { class: "quiet" }, date && TEXT.utc(date))),
         this.search,
-        el("button", { class: "icon", title: "Light or dark (t)", "aria-label": "Light or dark", onclick: () => this.nextTheme() }, "◐"),
-        el("button", { class: "icon", title: "Keys (?)", "aria-label": "Help", onclick: () => this.help.showModal() }, "?"),
+        el("button", { class: "icon", title: TEXT.theme.help, "aria-label": TEXT.theme.name, onclick: () => this.nextTheme() }, "◐"),
+        el("button", { class: "icon", title: TEXT.keys.help, "aria-label": TEXT.keys.name, onclick: () => this.help.showModal() }, "?"),
       ),
       this.timeline.element,
       this.cursors,
-      el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": "Views" }, this.tabs), this.measureTools),
+      el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": TEXT.tabs }, this.tabs), this.measureTools),
       el("div", { class: "columns" }, this.holder, this.details.element),
       this.help,
     );
@@ -135,7 +135,7 @@ class Frame {
     const held = (boundary) => amount(data.live(boundary, unit), unit);
     const cursor = (name) => [el("span", { class: `badge ${name}` }, name.toUpperCase()), el("span", {}, `${duration(data.time(state[name]))}  `), el("strong", {}, held(state[name]))];
     const growth = data.live(state.b, unit) - data.live(state.a, unit);
-    fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, `B − A  ${signed(growth, unit)}`), this.page.canAsk && this.detailTools());
+    fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, TEXT.detail.between(signed(growth, unit))), this.page.canAsk && this.detailTools());
   }
 
   /** Where there is a server: into the range between the cursors, and out of it. */
@@ -143,9 +143,9 @@ class Frame {
     const { page } = this;
     const { state, data } = page;
     const [from, to] = [data.time(Math.min(state.a, state.b)), data.time(Math.max(state.a, state.b))];
-    const closer = el("button", { id: "closer", title: "Show the time from A to B as finely as it was recorded", disabled: to <= from, onclick: () => page.detail(from, to) }, "A – B in detail");
-    const all = el("button", { id: "all", hidden: state.to === 0, onclick: () => page.detail(0, 0) }, "All of the time");
-    const now = el("button", { id: "now", title: "Show what has been recorded by now, too", hidden: !data.isRunning, onclick: () => this.loader.ask(rangeOf(location.hash)) }, "Up to now");
+    const closer = el("button", { id: "closer", title: TEXT.detail.closerHelp, disabled: to <= from, onclick: () => page.detail(from, to) }, TEXT.detail.closer);
+    const all = el("button", { id: "all", hidden: state.to === 0, onclick: () => page.detail(0, 0) }, TEXT.detail.all);
+    const now = el("button", { id: "now", title: TEXT.detail.nowHelp, hidden: !data.isRunning, onclick: () => this.loader.ask(rangeOf(location.hash)) }, TEXT.detail.now);
     return el("span", { class: "cursor" }, closer, all, now);
   }
 
@@ -212,13 +212,13 @@ function helpDialog(measures) {
   const metrics = measures.map((metric) => el("tr", {}, el("td", {}, TEXT.metrics[metric].name), el("td", {}, TEXT.metrics[metric].help)));
   const dialog = el(
     "dialog",
-    { "aria-label": "Help" },
-    el("h2", {}, "Keys"),
+    { "aria-label": TEXT.keys.name },
+    el("h2", {}, TEXT.keys.title),
     el("table", {}, el("tbody", {}, rows)),
-    el("h2", {}, "Measures"),
+    el("h2", {}, TEXT.keys.measures),
     el("table", {}, el("tbody", {}, metrics)),
-    el("p", { class: "quiet" }, "In the timeline: drag to set both cursors, drag a cursor to move it, click to place B, Shift-click to place A, double-click to reset. The address of the page says what you look at: copy it to share it."),
-    el("form", { method: "dialog" }, el("button", {}, "Close")),
+    el("p", { class: "quiet" }, TEXT.keys.timeline),
+    el("form", { method: "dialog" }, el("button", {}, TEXT.close)),
   );
   return dialog;
 }

@@ -49,7 +49,7 @@ export class MapView {
     this.place(width);
     this.draw(prepare(this.canvas, width, this.height));
     this.canvas.setAttribute("aria-label", `${TEXT.views.map}: ${this.said.textContent}`);
-    fill(this.list, el("summary", {}, "The same numbers as a table"));
+    fill(this.list, el("summary", {}, TEXT.sameNumbers));
     this.drawList();
   }
 

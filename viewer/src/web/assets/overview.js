@@ -34,27 +34,25 @@ export class Overview {
 function warnings({ data }) {
   const { info, head } = data;
   const said = [];
-  if (info.cut) said.push(`The file ends before its recording did: ${info.cut}`);
+  if (info.cut) said.push(TEXT.overview.cut(info.cut));
   for (const lost of info.lost.by_reason) {
-    if (lost.events > 0) said.push(`${counted(lost.events, "event")} lost (${lost.reason}): ${lost.advice}`);
+    if (lost.events > 0) said.push(TEXT.overview.lost(counted(lost.events, TEXT.nouns.event), lost.reason, lost.advice));
   }
-  if (info.unknown_chunks > 0) said.push(`${counted(info.unknown_chunks, "part")} of the file can be read by a newer version only.`);
+  if (info.unknown_chunks > 0) said.push(TEXT.overview.newer(counted(info.unknown_chunks, TEXT.nouns.part)));
   if (info.totals.uncertain_blocks > 0) {
     const { uncertain_blocks: blocks, uncertain_bytes: size } = info.totals;
-    said.push(`${bytes(size)} in ${counted(blocks, "block")} are uncertain: alive across a gap, so their free may have been lost.`);
+    said.push(TEXT.overview.uncertain(bytes(size), counted(blocks, TEXT.nouns.block)));
   }
   if (info.sample_interval) {
-    said.push(`Numbers are estimates from samples, one in ${bytes(info.sample_interval)} of allocations on average; a stack with ten samples is right to a third.`);
+    said.push(TEXT.overview.estimates(bytes(info.sample_interval)));
   }
   const notes = [];
   if (head.folded.stacks > 0) {
     const { stacks, allocated_blocks: blocks, allocated_bytes: size, peak_bytes: peak, leaked_bytes: leaked } = head.folded;
-    notes.push(
-      `To keep this page small, the ${counted(stacks, "lightest stack")} stand below their callers as “smaller ones”: ` +
-        `${counted(blocks, "allocation")} of ${bytes(size)} (${percent(size, info.totals.allocated_bytes)} of all), ${bytes(peak)} at the peak, ${bytes(leaked)} leaked.`,
-    );
+    const share = percent(size, info.totals.allocated_bytes);
+    notes.push(TEXT.overview.folded(counted(stacks, TEXT.nouns.lightestStack), counted(blocks, TEXT.nouns.allocation), bytes(size), share, bytes(peak), bytes(leaked)));
   }
-  if (head.rows_left_out > 0) notes.push(`${counted(head.rows_left_out, "row")} of lists are not in this page; info shows them.`);
+  if (head.rows_left_out > 0) notes.push(TEXT.overview.leftOut(counted(head.rows_left_out, TEXT.nouns.row)));
   const list = (items, role, name) => items.length > 0 && el("ul", { class: name, role }, items.map((text) => el("li", {}, text)));
   return [list(said, "alert", "warnings"), list(notes, "note", "notes")];
 }
@@ -65,18 +63,18 @@ function facts({ data }) {
   const about = info.sample_interval ? "≈" : "";
   const fact = (name, value, more, id) =>
     el("div", { class: "fact", "data-fact": id }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), more && el("span", {}, more)));
-  const running = totals.running_bytes > 0 ? `, ${bytes(totals.running_bytes)} in processes that still ran` : "";
+  const running = totals.running_bytes > 0 ? TEXT.overview.running(bytes(totals.running_bytes)) : "";
   return el(
     "dl",
     { class: "facts" },
-    fact("Peak", about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, "block")}, ${duration(totals.peak_time_ns)}`, "peak"),
-    fact("Leaked", about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block") + running, "leaked"),
-    fact("Allocated", about + bytes(totals.allocated_bytes), counted(totals.allocations, "allocation"), "allocated"),
-    fact("Temporary", percent(totals.temporary, totals.allocations), `${count(totals.temporary)} of allocations`, "temporary"),
-    fact("Duration", duration(info.duration_ns), counted(info.events, "event"), "duration"),
-    fact("Lost", counted(info.lost.events, "event"), info.lost.events ? "see above" : "everything is there", "lost"),
-    fact("Stacks", count(stacks.distinct), `${percent(stacks.complete, stacks.distinct)} complete`, "stacks"),
-    fact("Threads", count(info.threads), `in ${counted(info.processes.filter((process) => process.recorded).length, "process")}`, "threads"),
+    fact(TEXT.facts.peak, about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, TEXT.nouns.block)}, ${duration(totals.peak_time_ns)}`, "peak"),
+    fact(TEXT.facts.leaked, about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, TEXT.nouns.block) + running, "leaked"),
+    fact(TEXT.facts.allocated, about + bytes(totals.allocated_bytes), counted(totals.allocations, TEXT.nouns.allocation), "allocated"),
+    fact(TEXT.facts.temporary, percent(totals.temporary, totals.allocations), TEXT.facts.ofAllocations(count(totals.temporary)), "temporary"),
+    fact(TEXT.facts.duration, duration(info.duration_ns), counted(info.events, TEXT.nouns.event), "duration"),
+    fact(TEXT.facts.lost, counted(info.lost.events, TEXT.nouns.event), info.lost.events ? TEXT.facts.seeAbove : TEXT.facts.nothingLost, "lost"),
+    fact(TEXT.facts.stacks, count(stacks.distinct), TEXT.facts.complete(percent(stacks.complete, stacks.distinct)), "stacks"),
+    fact(TEXT.facts.threads, count(info.threads), TEXT.facts.inProcesses(counted(info.processes.filter((process) => process.recorded).length, TEXT.nouns.process)), "threads"),
   );
 }
 
@@ -146,7 +144,7 @@ function changes(page) {
   };
   const title = `${TEXT.against.grown} ${page.olderName()}`;
   const rest = changed.slice(HOLDERS).reduce((sum, [, { value }]) => sum + value, 0);
-  const more = changed.length > HOLDERS && el("tr", {}, el("td", { class: "number" }, signed(rest, "bytes")), el("td", {}), el("td", {}, counted(changed.length - HOLDERS, "more function")));
+  const more = changed.length > HOLDERS && el("tr", {}, el("td", { class: "number" }, signed(rest, "bytes")), el("td", {}), el("td", {}, counted(changed.length - HOLDERS, TEXT.nouns.moreFunction)));
   return el(
     "section",
     { class: "card" },
@@ -171,17 +169,17 @@ function holders(page, metric) {
       el("td", { class: "bar-cell" }, bar(value / total)),
       el("td", { class: "name" }, activate ? el("button", { class: "plain", onclick: activate, title: name.name }, name.short) : name.short),
     );
-  const title = metric === "peak" ? "Who held the peak" : "Who leaked";
+  const title = metric === "peak" ? TEXT.holders.peak : TEXT.holders.leaked;
   return el(
     "section",
     { class: "card" },
     el("h2", {}, title),
     shown.length === 0
-      ? el("p", { class: "quiet" }, metric === "peak" ? "Nothing was allocated." : "Nothing: every block was freed.")
+      ? el("p", { class: "quiet" }, metric === "peak" ? TEXT.holders.noPeak : TEXT.holders.noLeak)
       : el(
           "table",
-          { class: "bars", "aria-label": `${title}, by allocating function` },
-          el("tbody", {}, shown.map(([label, { value, node }]) => row(page.name(label), value, () => page.open(node, metric))), rest !== 0 && row({ short: counted(rows.length - HOLDERS, "more function") }, rest)),
+          { class: "bars", "aria-label": TEXT.holders.by(title) },
+          el("tbody", {}, shown.map(([label, { value, node }]) => row(page.name(label), value, () => page.open(node, metric))), rest !== 0 && row({ short: counted(rows.length - HOLDERS, TEXT.nouns.moreFunction) }, rest)),
         ),
   );
 }
@@ -202,11 +200,11 @@ function processes({ data }) {
   return el(
     "section",
     { class: "card" },
-    el("h2", {}, "Processes"),
+    el("h2", {}, TEXT.processes.title),
     el(
       "table",
       { class: "list" },
-      el("thead", {}, el("tr", {}, ["process", "pid", "own peak", "at the peak", "leaked", "allocations", "ended"].map((title, index) => el("th", { class: index > 0 && index < 6 && "number" }, title)))),
+      el("thead", {}, el("tr", {}, TEXT.processes.columns.map((title, index) => el("th", { class: index > 0 && index < 6 && "number" }, title)))),
       el(
         "tbody",
         {},
@@ -216,10 +214,10 @@ function processes({ data }) {
             {},
             el("td", { title: process.executable }, swatch(process.name), process.name),
             [count(process.pid).replaceAll(",", ""), bytes(process.peak_bytes), bytes(process.bytes_at_capture_peak), bytes(process.leaked_bytes), count(process.allocations)].map((text) => el("td", { class: "number" }, text)),
-            el("td", {}, process.exit !== null ? `exit ${process.exit}` : process.signal !== null ? `signal ${process.signal}` : process.ended),
+            el("td", {}, process.exit !== null ? TEXT.processes.exit(process.exit) : process.signal !== null ? TEXT.processes.signal(process.signal) : process.ended),
           ),
         ),
-        left > 0 && el("tr", {}, el("td", { class: "quiet", colspan: 7 }, `${count(left)} more with smaller peaks`)),
+        left > 0 && el("tr", {}, el("td", { class: "quiet", colspan: 7 }, TEXT.processes.more(count(left)))),
       ),
     ),
   );
@@ -236,9 +234,9 @@ function remarks({ data }) {
   const { remarks: said, unrecorded, nameless } = data.info;
   const all = [
     ...said,
-    ...unrecorded.map((process) => `not recorded to its end: ${process}`),
-    ...nameless.slice(0, 5).map((row) => `no names for ${counted(row.addresses, "address")}: ${row.reason ?? "nobody has looked for them"}`),
+    ...unrecorded.map((process) => TEXT.remarks.unrecorded(process)),
+    ...nameless.slice(0, 5).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
   ];
   if (all.length === 0) return null;
-  return el("section", { class: "card" }, el("h2", {}, "Remarks"), el("ul", {}, all.map((text) => el("li", {}, text))));
+  return el("section", { class: "card" }, el("h2", {}, TEXT.remarks.title), el("ul", {}, all.map((text) => el("li", {}, text))));
 }

@@ -321,6 +321,6 @@ export class Page {
       }
       isBelow[node] = above | matches;
     }
-    return found ? ` “${this.state.query}”: ${percent(sum, width[0])}` : ` “${this.state.query}”: not found`;
+    return found ? ` “${this.state.query}”: ${percent(sum, width[0])}` : ` “${this.state.query}”${TEXT.notFound}`;
   }
 }

@@ -3,6 +3,7 @@
 import { themed } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
 import { amount, bytes, count, duration, percent } from "./format.js";
+import { TEXT } from "./text.js";
 
 const HEIGHT = 230;
 const BOTTOM = 26;
@@ -20,8 +21,8 @@ function most(place) {
 export class SpectrumView {
   constructor(page) {
     this.page = page;
-    this.sizes = this.chart("Sizes", "What was asked for, by powers of two.");
-    this.lives = this.chart("Lifetimes", "Of blocks that were freed or resized.");
+    this.sizes = this.chart(TEXT.spectrum.sizes, TEXT.spectrum.sizesHelp);
+    this.lives = this.chart(TEXT.spectrum.lives, TEXT.spectrum.livesHelp);
     this.element = el("div", { class: "spectrum-view" }, this.sizes.element, this.lives.element);
     new ResizeObserver(() => this.update()).observe(this.element);
   }
@@ -29,7 +30,7 @@ export class SpectrumView {
   chart(title, help) {
     const canvas = el("canvas", { role: "img" });
     const list = el("details", { class: "same-numbers" });
-    return { title, canvas, list, element: el("section", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${help} All of the capture.`)), canvas, list) };
+    return { title, canvas, list, element: el("section", { class: "card" }, el("h2", {}, title, el("span", { class: "quiet" }, ` ${help} ${TEXT.function.whole}`)), canvas, list) };
   }
 
   update() {
@@ -38,7 +39,7 @@ export class SpectrumView {
     const column = (name) => data.columns[name];
     const all = column(`size.allocated.${unit}`);
     const left = column(`size.left.${unit}`);
-    this.draw(this.sizes, all, left, (place) => bytes(least(place)), unit, "never freed");
+    this.draw(this.sizes, all, left, (place) => bytes(least(place)), unit, TEXT.spectrum.neverFreed);
     const life = column(`life.${unit}`);
     this.draw(this.lives, life, null, (place) => duration(least(place)), unit, "");
     const total = all.reduce((a, b) => a + b, 0);
@@ -51,19 +52,19 @@ export class SpectrumView {
       count(column("size.left.blocks")[place]),
       count(column("size.left.bytes")[place]),
     ]);
-    this.list(this.sizes, ["size", "allocations", "bytes", "share", "temporary", "never freed", "bytes of these"], sizeRows);
+    this.list(this.sizes, TEXT.spectrum.sizeColumns, sizeRows);
     const lifeTotal = life.reduce((a, b) => a + b, 0);
     const lifeRows = places(column("life.blocks")).map((place) => [
-      `up to ${duration(most(place))}`,
+      TEXT.spectrum.upTo(duration(most(place))),
       count(column("life.blocks")[place]),
       count(column("life.bytes")[place]),
       percent(life[place], lifeTotal),
     ]);
-    this.list(this.lives, ["lifetime", "blocks", "bytes", "share"], lifeRows);
+    this.list(this.lives, TEXT.spectrum.lifeColumns, lifeRows);
   }
 
   list(chart, heads, rows) {
-    fill(chart.list, el("summary", {}, "The same numbers as a table"), table(chart.title, heads, rows, new Set(heads.keys())));
+    fill(chart.list, el("summary", {}, TEXT.sameNumbers), table(chart.title, heads, rows, new Set(heads.keys())));
   }
 
   draw({ canvas, title, element }, values, marked, name, unit, markedName) {
@@ -71,12 +72,12 @@ export class SpectrumView {
     if (width < 100) return;
     const context = prepare(canvas, width, HEIGHT);
     const used = places(values);
-    canvas.setAttribute("aria-label", used.length ? `${title}, a bar for each power of two; the table below has the numbers` : `${title}: none`);
+    canvas.setAttribute("aria-label", used.length ? TEXT.spectrum.said(title) : TEXT.spectrum.saidNone(title));
     context.font = `11px ${themed("font")}`;
     context.textBaseline = "middle";
     context.fillStyle = themed("quiet");
     if (!used.length) {
-      context.fillText("None.", LEFT, HEIGHT / 2);
+      context.fillText(TEXT.spectrum.none, LEFT, HEIGHT / 2);
       return;
     }
     const [first, last] = [used[0], used[used.length - 1]];

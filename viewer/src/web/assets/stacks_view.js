@@ -1,10 +1,11 @@
 // Stacks, and functions, as rows: leaks, holders of the peak, and whatever else is measured.
 
 import { el, fill } from "./dom.js";
-import { amount, count, natural, percent, signed } from "./format.js";
+import { amount, counted, natural, percent, signed } from "./format.js";
 import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
 import { functions } from "./tree.js";
+import { TEXT } from "./text.js";
 
 export class StacksView {
   constructor(page) {
@@ -13,7 +14,7 @@ export class StacksView {
     this.sort = { key: "value", falling: true };
     this.holder = el("div", { class: "stacks-holder" });
     const choice = (by, text) => el("button", { "data-by": by, onclick: () => this.show(by) }, text);
-    this.tools = el("div", { class: "tools", role: "group", "aria-label": "Rows" }, choice("stack", "By stack"), choice("function", "By function"));
+    this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.stacks.rows }, choice("stack", TEXT.stacks.byStack), choice("function", TEXT.stacks.byFunction));
     this.said = el("span", { class: "quiet" });
     this.tools.append(this.said);
     this.element = el("div", { class: "stacks-view" }, this.tools, this.holder);
@@ -32,14 +33,14 @@ export class StacksView {
   stackTable() {
     return new VirtualTable({
       name: "stacks",
-      label: "Stacks",
+      label: TEXT.stacks.stacks,
       columns: [
-        { key: "value", title: "of this", className: "number", sortable: true },
-        { key: "share", title: "share", className: "number quiet" },
+        { key: "value", title: TEXT.columns.ofThis, className: "number", sortable: true },
+        { key: "share", title: TEXT.columns.share, className: "number quiet" },
         { key: "bar", title: "", className: "bar-cell" },
-        { key: "other", title: "other", className: "number", sortable: true },
-        { key: "call", title: "from", className: "call", sortable: true },
-        { key: "name", title: "stack, the allocating function first", className: "name", sortable: true },
+        { key: "other", title: TEXT.columns.other, className: "number", sortable: true },
+        { key: "call", title: TEXT.columns.from, className: "call", sortable: true },
+        { key: "name", title: TEXT.columns.stack, className: "name", sortable: true },
       ],
       cell: (row, key) => this.stackCell(row, key),
       onActivate: (index) => this.page.select(this.page.tree, this.rows[index].node, this.rows[index].fine),
@@ -51,13 +52,13 @@ export class StacksView {
   functionTable() {
     return new VirtualTable({
       name: "functions",
-      label: "Functions",
+      label: TEXT.stacks.functions,
       columns: [
-        { key: "value", title: "total", className: "number", sortable: true, help: "with all that it calls" },
-        { key: "share", title: "share", className: "number quiet" },
+        { key: "value", title: TEXT.columns.total, className: "number", sortable: true, help: TEXT.columns.totalHelp },
+        { key: "share", title: TEXT.columns.share, className: "number quiet" },
         { key: "bar", title: "", className: "bar-cell" },
-        { key: "self", title: "self", className: "number", sortable: true, help: "allocated by the function itself" },
-        { key: "name", title: "function", className: "name", sortable: true },
+        { key: "self", title: TEXT.columns.self, className: "number", sortable: true, help: TEXT.columns.selfHelp },
+        { key: "name", title: TEXT.columns.function, className: "name", sortable: true },
       ],
       cell: (row, key) => this.functionCell(row, key),
       onActivate: (index) => this.page.search(this.page.name(this.rows[index].label).name),
@@ -82,8 +83,8 @@ export class StacksView {
     const compare = key === "name" || key === "call" ? (a, b) => natural(this.text(a, key), this.text(b, key)) : (a, b) => Math.abs(a[key]) - Math.abs(b[key]);
     this.rows.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
     for (const button of this.tools.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
-    const noun = this.by === "stack" ? "stacks" : "functions";
-    this.said.textContent = `${count(this.rows.length)} ${noun}, ${page.title()}`;
+    const noun = this.by === "stack" ? TEXT.nouns.stack : TEXT.nouns.function;
+    this.said.textContent = `${counted(this.rows.length, noun)}, ${page.title()}`;
     const table = this.tables[this.by];
     if (this.holder.firstChild !== table.element) fill(this.holder, table.element);
     const [name, other] = page.state.unit === "bytes" ? ["bytes", "blocks"] : ["blocks", "bytes"];

@@ -1,7 +1,8 @@
 // Who frees whose blocks: a row for each thread that allocated, a column for each that freed.
 
 import { el, fill } from "./dom.js";
-import { amount, percent } from "./format.js";
+import { amount, counted, percent } from "./format.js";
+import { TEXT } from "./text.js";
 
 /** Threads that have a row and a column of their own, those with most blocks first. */
 const MOST = 24;
@@ -18,7 +19,7 @@ export class ThreadsView {
     const [from, to] = [columns["crossing.from"], columns["crossing.to"]];
     const values = columns[`crossing.${state.unit}`];
     if (values.length === 0) {
-      fill(this.element, el("section", { class: "card" }, el("h2", {}, "Threads"), el("p", { class: "quiet" }, "Nothing was freed.")));
+      fill(this.element, el("section", { class: "card" }, el("h2", {}, TEXT.views.threads), el("p", { class: "quiet" }, TEXT.threads.nothing)));
       return;
     }
     const weights = new Float64Array(data.head.threads.length);
@@ -47,9 +48,9 @@ export class ThreadsView {
       if (from[pair] !== to[pair] || from[pair] < 0) crossed += value;
     });
     const names = shown.map((thread) => this.name(thread));
-    if (hasOthers) names.push("others");
+    if (hasOthers) names.push(TEXT.threads.others);
     const most = Math.max(...cells.map((row) => Math.max(...row)));
-    const head = el("tr", {}, el("th", { scope: "col" }, "allocated by ╲ freed by"), names.map((name) => el("th", { scope: "col", class: "number" }, name)), el("th", { scope: "col", class: "number" }, "sum"));
+    const head = el("tr", {}, el("th", { scope: "col" }, TEXT.threads.corner), names.map((name) => el("th", { scope: "col", class: "number" }, name)), el("th", { scope: "col", class: "number" }, TEXT.threads.sum));
     const rows = cells.map((row, index) =>
       el(
         "tr",
@@ -64,7 +65,7 @@ export class ThreadsView {
       el(
         "section",
         { class: "card" },
-        el("h2", {}, "Who frees whose blocks", el("span", { class: "quiet" }, ` ${amount(crossed, state.unit)} of ${amount(total, state.unit)} (${percent(crossed, total)}) were freed by another thread. All of the capture.`)),
+        el("h2", {}, TEXT.threads.title, el("span", { class: "quiet" }, TEXT.threads.crossed(amount(crossed, state.unit), amount(total, state.unit), percent(crossed, total)))),
         el("div", { class: "long" }, el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, rows))),
       ),
     );
@@ -75,10 +76,10 @@ export class ThreadsView {
     const { unit } = this.page.state;
     const row = (thread) => el("tr", {}, el("td", { class: "number" }, amount(weights[thread] / 2, unit)), el("td", {}, this.name(thread)));
     const rest = byWeight.slice(MOST).reduce((sum, thread) => sum + weights[thread] / 2, 0);
-    const more = byWeight.length > MOST && el("tr", {}, el("td", { class: "number" }, amount(rest, unit)), el("td", { class: "quiet" }, `${byWeight.length - MOST} more threads`));
+    const more = byWeight.length > MOST && el("tr", {}, el("td", { class: "number" }, amount(rest, unit)), el("td", { class: "quiet" }, counted(byWeight.length - MOST, TEXT.nouns.moreThread)));
     fill(
       this.element,
-      el("section", { class: "card" }, el("h2", {}, "Who frees whose blocks", el("span", { class: "quiet" }, " Every block was freed by the thread that had allocated it. All of the capture.")), el("table", { class: "alone" }, el("tbody", {}, byWeight.slice(0, MOST).map(row), more))),
+      el("section", { class: "card" }, el("h2", {}, TEXT.threads.title, el("span", { class: "quiet" }, TEXT.threads.own)), el("table", { class: "alone" }, el("tbody", {}, byWeight.slice(0, MOST).map(row), more))),
     );
   }
 
@@ -94,6 +95,6 @@ export class ThreadsView {
     const { tid, pid, name } = head.threads[thread];
     const said = this.page.data.text(name);
     const alone = info.processes.length < 2;
-    return `${said || "thread"} ${alone ? tid : `${pid}/${tid}`}`;
+    return `${said || TEXT.threads.thread} ${alone ? tid : `${pid}/${tid}`}`;
   }
 }

@@ -5,6 +5,7 @@ import { amount, bytes, count, duration } from "./format.js";
 import { themed } from "./colour.js";
 import { boundaryNear } from "./metric.js";
 import { RULER, laidOut, ticks, tracksOf } from "./tracks.js";
+import { TEXT } from "./text.js";
 
 const GUTTER = 76;
 const RIGHT = 12;
@@ -24,12 +25,12 @@ export class Timeline {
         class: "visually-hidden",
         min: 0,
         max: page.data.slices,
-        "aria-label": `Cursor ${cursor.toUpperCase()}`,
+        "aria-label": TEXT.timeline.cursor(cursor.toUpperCase()),
         oninput: (event) => page.update({ [cursor]: Number(event.target.value) }),
       }),
     );
-    this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, "The same numbers as a table"));
-    this.element = el("section", { class: "timeline-box", "aria-label": "Timeline" }, this.canvas, this.tip, this.sliders, this.numbers);
+    this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, TEXT.sameNumbers));
+    this.element = el("section", { class: "timeline-box", "aria-label": TEXT.timeline.name }, this.canvas, this.tip, this.sliders, this.numbers);
     this.tracks = tracksOf(page.data);
     this.canvas.dataset.tracks = this.tracks.map(({ name }) => name).join(", ");
     const { placed, height } = laidOut(this.tracks);
@@ -101,10 +102,10 @@ export class Timeline {
     if (this.tip.hidden) return;
     const { data, state } = this.page;
     const boundary = this.boundaryAt(x);
-    const lines = [duration(data.time(boundary)), `${amount(data.live(boundary, state.unit), state.unit)} live`];
+    const lines = [duration(data.time(boundary)), TEXT.timeline.live(amount(data.live(boundary, state.unit), state.unit))];
     const near = data.head.marks.filter(({ time_ns: time }) => Math.abs(this.x(time) - x) <= 4).slice(0, 4);
     near.forEach(({ name, kind }) => lines.push(`${data.text(name)} (${kind})`));
-    if (this.selected) lines.push(`${amount(this.selected[boundary], state.unit)} of the selection`);
+    if (this.selected) lines.push(TEXT.timeline.selected(amount(this.selected[boundary], state.unit)));
     fill(this.tip, lines.map((line) => el("div", {}, line)));
     this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
   }
@@ -234,7 +235,7 @@ export class Timeline {
     context.lineTo(x + 4, 1);
     context.lineTo(x, 7);
     context.fill();
-    const text = `peak ${bytes(peak)}`;
+    const text = TEXT.timeline.peak(bytes(peak));
     const isLeft = x > this.width - 130;
     context.textAlign = isLeft ? "right" : "left";
     context.textBaseline = "top";
@@ -280,8 +281,8 @@ export class Timeline {
 
   describe() {
     const { data, state } = this.page;
-    const said = (cursor) => `${duration(data.time(state[cursor]))}, ${amount(data.live(state[cursor], state.unit), state.unit)} live`;
-    this.canvas.setAttribute("aria-label", `Live memory over time. Cursor A at ${said("a")}. Cursor B at ${said("b")}.`);
+    const said = (cursor) => `${duration(data.time(state[cursor]))}, ${TEXT.timeline.live(amount(data.live(state[cursor], state.unit), state.unit))}`;
+    this.canvas.setAttribute("aria-label", TEXT.timeline.said(said("a"), said("b")));
     this.sliders.forEach((slider, index) => {
       const cursor = index ? "b" : "a";
       slider.value = state[cursor];
@@ -301,12 +302,12 @@ export class Timeline {
       count(columns["slice.allocated.blocks"][slice]),
       count(columns["slice.temporary.blocks"][slice]),
     ]);
-    const heads = ["up to", "live, bytes", "live, blocks", "most within, bytes", "allocations", "temporary"];
+    const heads = [...TEXT.timeline.columns];
     for (const { name, exactly } of this.tracks.filter((track) => track.exactly)) {
       heads.push(name);
       rows.forEach((row, slice) => row.push(exactly(slice)));
     }
-    this.numbers.append(el("div", { class: "long" }, table("The timeline, slice by slice", heads, rows, new Set(heads.keys()))));
+    this.numbers.append(el("div", { class: "long" }, table(TEXT.timeline.table, heads, rows, new Set(heads.keys()))));
   }
 }
 

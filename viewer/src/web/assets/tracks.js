@@ -2,12 +2,13 @@
 // ruler is one of them. Those with values have them at each boundary (areas) or in each slice (bars).
 
 import { amount, bytes, count } from "./format.js";
+import { TEXT } from "./text.js";
 
 /** Heights in pixels: all that is to be changed for others. */
 export const HEIGHTS = { live: 104, other: 32, ruler: 18 };
 
 /** The name of the track that has the times. */
-export const RULER = "time";
+export const RULER = TEXT.tracks.time;
 
 /** Where each track begins, and how high they are together. */
 export function laidOut(tracks) {
@@ -46,7 +47,7 @@ export function tracksOf(data) {
   const highestRate = rates.reduce((a, b) => Math.max(a, b), 0);
   return [
     {
-      name: "live",
+      name: TEXT.tracks.live,
       kind: "area",
       height: HEIGHTS.live,
       values: (unit) => withStart(columns[`slice.live.${unit}`]),
@@ -55,18 +56,18 @@ export function tracksOf(data) {
       write: unitOf,
     },
     {
-      name: "allocations",
+      name: TEXT.tracks.allocations,
       kind: "bars",
       height: HEIGHTS.other,
       values: () => rates,
       highest: () => highestRate,
       write: () => (rate) => `${short(rate)}/s`,
     },
-    resident.length > 0 && memoryTrack("resident", resident),
-    proportional.length > 0 && memoryTrack("in parts", proportional),
-    swapped.some((size) => size > 0) && memoryTrack("swapped", swapped),
+    resident.length > 0 && memoryTrack(TEXT.tracks.resident, resident),
+    proportional.length > 0 && memoryTrack(TEXT.tracks.proportional, proportional),
+    swapped.some((size) => size > 0) && memoryTrack(TEXT.tracks.swapped, swapped),
     deepest.some((frames) => frames > 0) && {
-      name: "stack depth",
+      name: TEXT.tracks.depth,
       kind: "bars",
       height: HEIGHTS.other,
       values: () => deepest,
@@ -75,7 +76,7 @@ export function tracksOf(data) {
       exactly: (slice) => count(deepest[slice]),
     },
     busy.length > 0 && {
-      name: "processors",
+      name: TEXT.tracks.processors,
       kind: "bars",
       height: HEIGHTS.other,
       values: () => busy,

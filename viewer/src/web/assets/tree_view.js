@@ -6,6 +6,7 @@ import { amount, natural, percent, signed } from "./format.js";
 import { ordered, opened, visible } from "./rows.js";
 import { VirtualTable } from "./table.js";
 import { bar, swatch } from "./overview.js";
+import { TEXT } from "./text.js";
 
 /** Rows that are filled when a tree is seen for the first time. */
 const ROOM = 40;
@@ -20,13 +21,13 @@ export class TreeView {
     this.open = new Map();
     this.table = new VirtualTable({
       name: "tree",
-      label: "Call tree",
+      label: TEXT.views.tree,
       columns: [
-        { key: "total", title: "total", className: "number", sortable: true },
-        { key: "share", title: "share", className: "number quiet" },
+        { key: "total", title: TEXT.columns.total, className: "number", sortable: true },
+        { key: "share", title: TEXT.columns.share, className: "number quiet" },
         { key: "bar", title: "", className: "bar-cell" },
-        { key: "self", title: "self", className: "number", help: "allocated by the function itself" },
-        { key: "name", title: "function", className: "name", sortable: true },
+        { key: "self", title: TEXT.columns.self, className: "number", help: TEXT.columns.selfHelp },
+        { key: "name", title: TEXT.columns.function, className: "name", sortable: true },
       ],
       cell: (row, key) => this.cell(row, key),
       rowAttributes: (row) => this.attributes(row),
@@ -39,7 +40,7 @@ export class TreeView {
     this.element = el(
       "div",
       { class: "tree-view" },
-      el("div", { class: "tools" }, button("Open the largest", () => this.reopen(), "what a first look shows"), button("Open all", () => this.openAll()), button("Close all", () => this.closeAll())),
+      el("div", { class: "tools" }, button(TEXT.tree.largest, () => this.reopen(), TEXT.tree.largestHelp), button(TEXT.tree.all, () => this.openAll()), button(TEXT.tree.none, () => this.closeAll())),
       this.table.element,
     );
   }

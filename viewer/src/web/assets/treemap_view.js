@@ -3,6 +3,7 @@
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
 import { squares } from "./squares.js";
+import { TEXT } from "./text.js";
 
 const TITLE = 17;
 const SMALLEST = 22;
@@ -13,7 +14,7 @@ export class TreemapView {
     this.page = page;
     this.canvas = el("canvas", { class: "treemap", tabindex: 0, role: "img" });
     this.tip = el("div", { class: "tip", hidden: true });
-    this.crumbs = el("nav", { class: "crumbs", "aria-label": "Callers of the focus" });
+    this.crumbs = el("nav", { class: "crumbs", "aria-label": TEXT.callers });
     this.holder = el("div", { class: "treemap-holder" }, this.canvas, this.tip);
     this.element = el("div", { class: "treemap-view" }, this.crumbs, this.holder);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -38,8 +39,8 @@ export class TreemapView {
     this.draw(prepare(this.canvas, width, height));
     const crumb = (node) => el("button", { class: "plain", onclick: () => page.update({ focus: node }) }, page.name(tree.label[node]).short);
     const path = tree.path(focus).reverse().slice(-7);
-    fill(this.crumbs, el("strong", {}, this.sum(focus)), path.map((node, index) => [el("span", { class: "quiet" }, index ? " › " : "  of  "), crumb(node)]));
-    this.canvas.setAttribute("aria-label", `Treemap of ${page.title()}: ${this.sum(focus)}. The call tree has the same numbers as a table.`);
+    fill(this.crumbs, el("strong", {}, this.sum(focus)), path.map((node, index) => [el("span", { class: "quiet" }, index ? " › " : TEXT.of), crumb(node)]));
+    this.canvas.setAttribute("aria-label", TEXT.treemap(page.title(), this.sum(focus)));
   }
 
   /** Areas from the outermost inwards; what a function has itself is left empty in its area. */
