@@ -21,7 +21,9 @@ export class FlameView {
     this.space = el("div", { class: "flame-space" }, this.canvas);
     this.scroller = el("div", { class: "flame-scroller", onscroll: () => this.boxes && this.draw() }, this.space, this.tip);
     this.said = el("p", { class: "visually-hidden", "aria-live": "polite" });
-    this.element = el("div", { class: "flame-view" }, this.crumbs, this.scroller, this.said);
+    // It stays as it is: to make it anew with every step would be a fifth of the step's work.
+    const save = el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, TEXT.svg);
+    this.element = el("div", { class: "flame-view" }, el("div", { class: "flame-head" }, this.crumbs, save), this.scroller, this.said);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.click(event));
@@ -158,7 +160,7 @@ export class FlameView {
       el("span", { class: "quiet" }, index === 0 ? TEXT.of : index === 1 && path.length > most ? " … " : " › "),
       el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
     ];
-    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)), el("button", { id: "save", title: TEXT.save, onclick: () => this.save() }, TEXT.svg));
+    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
   }
 
   hover(event) {

@@ -1,7 +1,7 @@
 //! Pages of made captures: their size, their sums, and what never gets into their markup.
 
 use super::*;
-use crate::analysis::{Cost, Load, Recorder};
+use crate::analysis::{Cost, Load, Recorder, Spelling};
 use crate::loaded::Source;
 use capture::{
     Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, SourceFrame, StringId, Symbolized,
@@ -131,25 +131,41 @@ fn sum(rows: &[super::super::forest::Row]) -> Cost {
     })
 }
 
+/// What rows had before, and what the comparison has moved among them.
+fn changed(rows: &[super::super::forest::Row]) -> (Cost, Cost) {
+    rows.iter().flat_map(|row| &row.change).fold(Default::default(), |(mut before, mut moved), change| {
+        before += change.before;
+        moved += change.moved;
+        (before, moved)
+    })
+}
+
 proptest! {
-    /// Check that folding keeps every sum, at every node that is kept and in every slice, and keeps to its limits.
+    /// Check that folding keeps every sum, at every node that is kept and in every slice, and those of an older capture
+    /// beside, and keeps to its limits.
     #[test]
     fn folding_keeps_sums(
         names in prop::collection::vec(prop::collection::vec(0..4_u8, 1..6), 1..20),
         sizes in prop::collection::vec((any::<prop::sample::Index>(), 1..5000_u64), 1..60),
+        before in prop::collection::vec((any::<prop::sample::Index>(), 1..5000_u64), 0..20),
         nodes in 1..30_usize,
         changes in 0..60_usize,
     ) {
         let stacks: Vec<Vec<String>> =
             names.iter().map(|stack| stack.iter().map(|name| format!("f{name}")).collect()).collect();
-        let (loaded, history) = made(&stacks, |leaves| {
-            (0..).zip(&sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
+        let of = |sizes: &[(prop::sample::Index, u64)]| made(&stacks, |leaves| {
+            (0..).zip(sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
         });
-        let mut forest = Forest::new(&loaded, &history, None);
+        let ((older, _), (loaded, history)) = (of(&before), of(&sizes));
+        let of_older = older.profile.total;
+        let (loaded, beside) = Beside::new(older, loaded, Spelling::Exact).unwrap();
+        let mut forest = Forest::new(&loaded, &history, Some(&beside.diff));
         forest.take_changes(&history);
         let folded = Folded::new(&forest, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);
         prop_assert_eq!(sum(&forest.rows), loaded.profile.total);
+        prop_assert_eq!(changed(&forest.rows), (of_older, Cost::default()));
+        prop_assert_eq!(changed(&folded.rows), (of_older, Cost::default()));
         let kept = folded.nodes.iter().filter(|node| node.place.is_some()).count();
         prop_assert!(kept <= nodes.max(1));
         for (id, node) in folded.nodes.iter().enumerate().skip(1) {
