@@ -222,7 +222,6 @@ impl Made {
             events.iter().for_each(|event| writer.event(*event).unwrap());
             writer.flush().unwrap();
         }
-        self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());
         writer.finish(&self.tables.summary.clone().unwrap_or_default()).unwrap();
     }
 
@@ -258,10 +257,8 @@ impl Made {
         tables.marks.iter().for_each(|mark| {
             writer.mark(*mark).unwrap();
         });
-        tables.tasks.iter().for_each(|task| {
-            writer.task(task.clone()).unwrap();
-        });
         self.samples.iter().for_each(|sample| writer.sample(*sample).unwrap());
+        self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());
         self.counters.iter().for_each(|counter| writer.counter(*counter).unwrap());
         writer
     }
