@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Module, ModuleId};
+use capture::{Module, ModuleId, NodeId, Process};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,41 @@ fn what_leaked_and_what_went_is_told_by_stack() {
     assert!(rows(&compared, &busy).contains(&("busy".to_owned(), [50, 1, 50, 100, 50, 50])));
     assert_eq!(rows(&moments(&path, "10ms", "10ms"), &live()), []);
     assert_eq!(rows(&moments(&path, "start", "peak"), &live()).len(), 3);
+}
+
+/// Check that a program is found again under another name where it is plain which one it was, with its own functions.
+#[test]
+fn programs_may_have_other_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |names: &str, file_name: &str| {
+        let mut made = Made::new();
+        for (index, name) in names.split(' ').enumerate() {
+            let executable = format!("/bin/{name}");
+            let row = Process { name: name.to_owned(), executable: executable.clone(), ..Process::default() };
+            let (_, thread) = made.process_row(row);
+            let frame = made.frame(Some(&executable), &["main"]);
+            let stack = made.node(NodeId::ROOT, frame);
+            made.alloc(thread, 0x1000 * (index as u64 + 1), 100, stack);
+        }
+        file(&made, &folder, file_name)
+    };
+    for (old, new, changes) in [
+        ("app-1", "app-2", 0),
+        ("sh app-1", "sh app-2", 0),
+        ("sh app-1 app-1", "sh app-2 app-2", 0),
+        ("app-1 tool-1", "app-2 tool-2", 0),
+        ("app tool", "tool app", 0),
+        // Which is which is not plain.
+        ("sh app-1 tool-1", "sh app-2 tool-2", 4),
+        ("sh app", "sh", 1),
+        ("app", "tool app", 1),
+    ] {
+        let compared = captures(&made(old, "old.memprof"), &made(new, "new.memprof"), Spelling::Exact);
+        assert_eq!(rows(&compared, &live()).len(), changes, "{old}, {new}");
+        for path in ["old.memprof", "new.memprof"] {
+            std::fs::remove_file(folder.path().join(path)).unwrap();
+        }
+    }
 }
 
 /// Check the text and the JSON of comparisons, as tables and as trees.

@@ -16,7 +16,7 @@ use viewer::{DiffOptions, compare_captures, compare_moments, json, text};
 /// Show what changed between two moments of a recording, or from one recording to another
 ///
 /// Stacks of two recordings are matched by their functions, files and lines, and where that finds no partner by functions
-/// alone, so that another build of the program, at other addresses, can be compared.
+/// alone, so that another build of the program, at other addresses and of another name, can be compared.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

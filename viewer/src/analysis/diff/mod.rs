@@ -12,6 +12,7 @@
 
 mod likeness;
 mod pair;
+mod renamed;
 mod unite;
 
 use super::cost::{Amount, Cost};

@@ -6,9 +6,11 @@
 //! ```
 //!
 //! Functions have their [normal names](super::normal_name) afterwards. A file of the old capture is that of the new one if it has
-//! the same path, or else the same name and no other has that; a version behind `.so` does not count.
+//! the same path, or else the same name and no other has that; a version behind `.so` does not count. The program itself may
+//! have [another name](super::renamed).
 
 use super::likeness::{Spelling, normal_name};
+use super::renamed::rename;
 use crate::analysis::file_name;
 use crate::analysis::profile::Profile;
 use capture::{Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables};
@@ -43,7 +45,8 @@ fn moved(node: NodeId, by: usize) -> NodeId {
 }
 
 /// Puts an old capture's tables behind those of a new one.
-pub fn unite(old: Tables, new: Tables, spelling: Spelling) -> United {
+pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
+    rename(&mut old, &new);
     let mut tables = new;
     let mut texts = Texts { spelling, normal: HashMap::new() };
     tables.symbols.resize(tables.frames.len(), None);
