@@ -10,6 +10,9 @@ use crate::perf::time::Times;
 /// Ticks are about as many as nanoseconds; records wait for some ten milliseconds.
 pub(super) const HOLD: u64 = 50_000_000;
 
+/// Bytes from which on more is better left in the rings: what waits at the end of a recording delays it.
+const ENOUGH_BYTES: usize = 32 << 20;
+
 /// Bytes that wait at most, so that a clock gone wrong keeps no records for ever.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -26,6 +29,15 @@ pub(super) struct Order {
     pub(super) late: u64,
     /// Bytes that were no records.
     pub(super) malformed: u64,
+}
+
+/// Who records are handed to.
+pub(super) trait Reader {
+    /// Takes a record, with its ticks and the layout of its ring.
+    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>);
+
+    /// Is called after each, and may add to what waits.
+    fn meanwhile(&mut self, _: &mut Order) {}
 }
 
 /// A record that waits.
@@ -63,30 +75,25 @@ impl Order {
     }
 
     /// Whether so much waits that more is better left in the rings.
-    pub(super) fn is_full(&self) -> bool {
-        self.bytes.len() > MOST_BYTES
+    pub(super) fn has_enough(&self) -> bool {
+        self.bytes.len() > ENOUGH_BYTES
     }
 
-    /// Hands the records up to a time to `visit`, in order, each with its ticks and the layout of its ring, as long as it
-    /// returns true. False when it ended that early.
-    pub(super) fn until(&mut self, ticks: u64, mut visit: impl FnMut(u64, Layout, What<'_>) -> bool) -> bool {
-        let limit = if self.is_full() { u64::MAX } else { ticks };
+    /// Hands the records up to a time to `reader`, in order.
+    pub(super) fn until(&mut self, ticks: u64, reader: &mut impl Reader) {
+        let limit = if self.bytes.len() > MOST_BYTES { u64::MAX } else { ticks };
         // A stable sort: what is equal stays in the order of its ring.
         self.entries.sort_by_key(|entry| (entry.ticks, entry.rank));
         let due = self.entries.partition_point(|entry| entry.ticks <= limit);
-        let mut given = 0;
-        for entry in &self.entries[..due] {
-            given += 1;
+        let due: Vec<Entry> = self.entries.drain(..due).collect();
+        for entry in due {
             self.last = self.last.max(entry.ticks);
-            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout)
-                && !visit(entry.ticks, entry.layout, record.what)
-            {
-                break;
+            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
+                reader.take(entry.ticks, entry.layout, record.what);
             }
+            reader.meanwhile(self);
         }
-        self.entries.drain(..given);
         self.compact();
-        given == due
     }
 
     /// Gives the room of records that were given out back.
@@ -132,14 +139,20 @@ mod tests {
         Times::new(RecordClock::Native, Some(Conversion { zero: 0, mult: 1, shift: 0 }))
     }
 
+    /// What is given, as text.
+    #[derive(Default)]
+    struct Seen(Vec<String>);
+
+    impl Reader for Seen {
+        fn take(&mut self, ticks: u64, _: Layout, what: What<'_>) {
+            self.0.push(format!("{ticks} {what:?}"));
+        }
+    }
+
     fn given(order: &mut Order, until: u64) -> Vec<String> {
-        let mut seen = Vec::new();
-        let is_over = order.until(until, |ticks, _, what| {
-            seen.push(format!("{ticks} {what:?}"));
-            true
-        });
-        assert!(is_over);
-        seen
+        let mut seen = Seen::default();
+        order.until(until, &mut seen);
+        seen.0
     }
 
     /// Check that of records with one time a fork comes before the exec, that before mappings, and these before samples.
@@ -166,25 +179,29 @@ mod tests {
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
     }
 
-    /// Check that records are given a few at a time to whoever wants no more, each once and in order, with what came meanwhile
-    /// behind them.
+    /// Check that what is added while records are given is kept for the next time, with nothing lost or given twice.
     #[test]
-    fn records_are_given_in_parts() {
+    fn records_may_come_meanwhile() {
+        #[derive(Default)]
+        struct Adds(Vec<u64>);
+        impl Reader for Adds {
+            fn take(&mut self, ticks: u64, _: Layout, _: What<'_>) {
+                self.0.push(ticks);
+            }
+            fn meanwhile(&mut self, order: &mut Order) {
+                let time = 100 + self.0.len() as u64;
+                order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
+            }
+        }
         let mut order = Order::default();
         for time in (0..10).rev() {
             order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
         }
-        let mut seen = Vec::new();
-        let mut parts = 0;
-        while !order.until(9, |ticks, _, _| {
-            seen.push(ticks);
-            seen.len() % 3 != 0
-        }) {
-            parts += 1;
-            order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 20 + parts)));
-        }
-        assert_eq!((seen, parts, order.late), ((0..10).collect(), 3, 0));
-        assert_eq!(given(&mut order, 30).len(), 3);
+        let mut adds = Adds::default();
+        order.until(9, &mut adds);
+        assert_eq!((adds.0, order.late), ((0..10).collect(), 0));
+        let rest = given(&mut order, 200);
+        assert!(rest.iter().map(|text| text[..3].parse::<u64>().unwrap()).eq(101..=110), "{rest:?}");
     }
 
     proptest! {
@@ -232,15 +249,12 @@ mod tests {
         ) {
             let mut order = Order::default();
             let length: usize = parts.iter().map(Vec::len).sum();
-            let mut given = 0;
+            let mut given_all = 0;
             for part in parts {
                 order.add(&times(), layout, |bytes| bytes.extend(part));
-                order.until(u64::MAX, |_, _, _| {
-                    given += 1;
-                    true
-                });
+                given_all += given(&mut order, u64::MAX).len() as u64;
             }
-            prop_assert!(order.malformed + given * 8 <= length as u64);
+            prop_assert!(order.malformed + given_all * 8 <= length as u64);
             prop_assert!(order.bytes.is_empty());
         }
     }

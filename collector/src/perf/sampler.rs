@@ -11,7 +11,8 @@
 use super::batch::{Batch, Samples};
 use super::event::{Channel, Events};
 use super::huge;
-use super::order::{HOLD, Order};
+use super::order::{HOLD, Order, Reader};
+use super::record::{Layout, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::state::State;
 use super::tasks::Tasks;
@@ -226,32 +227,27 @@ impl Round {
     /// Takes what waits up to a time. Code that is new takes long, or others want the processors: meanwhile the rings are read
     /// on, since in a quarter of a second they would be full.
     fn unwind(&mut self, limit: u64) {
-        let mut read = Instant::now();
-        loop {
-            let Self { order, state, .. } = self;
-            let is_over = order.until(limit, |ticks, layout, what| {
-                state.take(ticks, layout, what);
-                read.elapsed() <= LOOK
-            });
-            if is_over {
-                return;
-            }
-            // At the end, what comes after it is nobody's.
-            if limit < u64::MAX && !self.order.is_full() {
-                self.read();
-            }
-            read = Instant::now();
-        }
+        let mut order = std::mem::take(&mut self.order);
+        // At the end, what comes after it is nobody's.
+        let reads_on = limit < u64::MAX;
+        order.until(limit, &mut Unwinding { round: self, reads_on, read: Instant::now() });
+        self.order = order;
     }
 
     /// Copies the rings, unless the writer is behind.
     fn read(&mut self) {
+        let mut order = std::mem::take(&mut self.order);
+        self.read_into(&mut order);
+        self.order = order;
+    }
+
+    fn read_into(&mut self, order: &mut Order) {
         if self.waiting.is_some() {
             return;
         }
         self.times.measure(&self.clock);
         for Channel { ring, layout } in &mut self.channels {
-            self.order.add(&self.times, *layout, |bytes| {
+            order.add(&self.times, *layout, |bytes| {
                 // What the kernel cannot have written is as good as lost.
                 if ring.take(bytes).is_none() {
                     self.state.lost(*layout, 1);
@@ -313,6 +309,28 @@ impl Round {
             }
         }
         alarm.hear();
+    }
+}
+
+/// Records on their way into stacks.
+struct Unwinding<'a> {
+    round: &'a mut Round,
+    /// The rings are read meanwhile, too, …
+    reads_on: bool,
+    /// … and were when.
+    read: Instant,
+}
+
+impl Reader for Unwinding<'_> {
+    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
+        self.round.state.take(ticks, layout, what);
+    }
+
+    fn meanwhile(&mut self, order: &mut Order) {
+        if self.reads_on && self.read.elapsed() > LOOK && !order.has_enough() {
+            self.round.read_into(order);
+            self.read = Instant::now();
+        }
     }
 }
 
