@@ -8,7 +8,7 @@ use super::profile::Profile;
 use super::spread::Spread;
 use super::stacks::{Row, rows, sort};
 use capture::{FrameId, NodeId, Pseudo, StringId, Tables};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The stacks that cost anything in this metric, the most expensive first. Those that a reader cannot tell apart are one
 /// row, with the most expensive of them as its stack: without lines, each place in a function has the function's name.

@@ -5,7 +5,8 @@ use super::age::Age;
 use super::size::SizeClass;
 use crate::analysis::{Amount, Birth, Death, Life, Tally, Watch};
 use capture::{NodeId, ProcessId, Sampling, Tables};
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// Observes a pass for them.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 
 use super::forest::{Forest, ROOT, Row};
 use crate::analysis::{Amount, Cost, Flow};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// How much may be kept.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,8 @@ use crate::analysis::{
 use crate::lives::{Age, SizeClass, StackShape};
 use crate::loaded::Loaded;
 use capture::{NodeId, StringId, Tables};
-use std::collections::{BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
 /// Everything below it.
