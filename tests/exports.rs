@@ -1,7 +1,8 @@
 //! Other programs open what is exported, and find our numbers in it.
 
 use crate::harness::{
-    Capture, Ran, World, c, can_sample, copy_program, cpp, installed, library, record, skip, validator, wait,
+    Capture, Fixture, Ran, World, c, can_sample, copy_program, cpp, installed, library, record, skip,
+    validator, wait,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -500,6 +501,17 @@ fn scripts_find_our_totals() {
     }
 }
 
+/// Links a fixture with lld in the order of a file; its functions by their addresses.
+fn linked_in_order(world: &World, fixture: Fixture, order: &Path, linked: &Path) -> Vec<String> {
+    fixture
+        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
+        .build_at(linked);
+    let mut symbols = world.command("nm");
+    symbols.args(["--numeric-sort", "--defined-only"]).arg(linked);
+    let symbols = wait(world, symbols);
+    symbols.text().lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect()
+}
+
 /// Check that a linker puts the functions of a program in the order of their heat, and that the program which was linked so has
 /// the same order again.
 #[test]
@@ -522,15 +534,9 @@ fn lld_puts_hot_functions_first() {
     }
     let world = World::new();
     let linked = world.path("allocates_by_rank");
-    program()
-        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
-        .build_at(&linked);
-    let mut symbols = world.command("nm");
-    symbols.args(["--numeric-sort", "--defined-only"]).arg(&linked);
-    let symbols = wait(&world, symbols);
-    let placed = symbols.text().lines().filter_map(|line| line.rsplit(' ').next());
-    let placed: Vec<&str> = placed.filter(|name| hottest.contains(name) || *name == "never_runs").collect();
-    assert_eq!(placed, [&hottest[..], &["never_runs"]].concat(), "{}", symbols.text());
+    let mut placed = linked_in_order(&world, program(), &order, &linked);
+    placed.retain(|name| hottest.contains(&name.as_str()) || name == "never_runs");
+    assert_eq!(placed, [&hottest[..], &["never_runs"]].concat());
     let (_, again) = record(&linked).with_names().succeed();
     assert_eq!(ordered(&again).1, names, "it converges");
 }
@@ -557,15 +563,9 @@ fn lld_puts_hot_functions_of_a_library_first() {
     }
     let world = World::new();
     let (linked, user) = (world.path("libranks_its_functions.so"), world.path("uses_a_ranked_library"));
-    fixture()
-        .flags(["-fuse-ld=lld".to_owned(), format!("-Wl,--symbol-ordering-file={}", order.display())])
-        .build_at(&linked);
-    let mut symbols = world.command("nm");
-    symbols.args(["--numeric-sort", "--defined-only"]).arg(&linked);
-    let symbols = wait(&world, symbols);
-    let placed = symbols.text().lines().filter_map(|line| line.rsplit(' ').next());
-    let placed: Vec<&str> = placed.filter(|name| name.starts_with("library_")).collect();
-    assert_eq!(placed, [&hottest[..], &["library_never"]].concat(), "{}", symbols.text());
+    let mut placed = linked_in_order(&world, fixture(), &order, &linked);
+    placed.retain(|name| name.starts_with("library_"));
+    assert_eq!(placed, [&hottest[..], &["library_never"]].concat());
     program.with(&linked).build_at(&user);
     let (_, again) = record(&user).with_names().succeed();
     ordered(&again);

@@ -10,11 +10,11 @@
 //!  g:7  < main:3                       alone
 //! ```
 
+use crate::analysis::appearance::numbers;
 use crate::analysis::names::{Names, Step};
 use crate::analysis::profile::Profile;
 use capture::{NodeId, ProcessId, Tables};
 use std::collections::HashMap;
-use std::hash::Hash;
 
 /// How two stacks were found to be the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,22 +25,6 @@ pub enum Match {
     Alike,
     /// Not at all: it is in one of the two captures only.
     Alone,
-}
-
-/// By node, a number that is equal for stacks of which the same is taken, step by step.
-// Cost: linear in the nodes: a stack is the number of its caller's stack and its own steps.
-fn numbers<K: Hash + Eq>(tables: &Tables, names: &Names, key: impl Fn(&Step) -> K) -> Vec<u32> {
-    let mut known: HashMap<(u32, K), u32> = HashMap::new();
-    let mut of_node = vec![0; tables.nodes.len().max(1)];
-    for (index, node) in tables.nodes.iter().enumerate().skip(1) {
-        let mut number = of_node.get(node.parent.index()).copied().unwrap_or(0);
-        for step in names.steps(node.frame).iter().rev() {
-            let next = u32::try_from(known.len() + 1).expect("fewer steps than 2^32");
-            number = *known.entry((number, key(step))).or_insert(next);
-        }
-        of_node[index] = number;
-    }
-    of_node
 }
 
 /// Where a row is to be found: what process of what name, and which stack.

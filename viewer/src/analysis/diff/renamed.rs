@@ -2,31 +2,32 @@
 
 use crate::analysis::process_name;
 use capture::{Process, Tables};
+use std::collections::HashSet;
 
 /// Gives programs of the old capture the names that they have in the new one. One is the other where each is the program that
 /// its recording began with, or is the only one of its capture that the other capture does not have.
+// Cost: linear in the processes of both.
 pub(super) fn rename(old: &mut Tables, new: &Tables) {
-    if let (Some(first), Some(other)) = (old.processes.first(), new.processes.first()) {
-        let (first, other) = (first.clone(), other.clone());
-        if lacks(&new.processes, &first) && lacks(&old.processes, &other) {
-            call(old, &first, &other);
-        }
-    }
-    if let (Some(was), Some(is)) =
-        (alone(&old.processes, &new.processes), alone(&new.processes, &old.processes))
+    let of_new = names(&new.processes);
+    if let (Some(was), Some(is)) = (old.processes.first().cloned(), new.processes.first())
+        && !of_new.contains(&process_name(&was))
+        && !names(&old.processes).contains(&process_name(is))
     {
+        call(old, &was, is);
+    }
+    let of_old = names(&old.processes);
+    if let (Some(was), Some(is)) = (alone(&old.processes, &of_new), alone(&new.processes, &of_old)) {
         call(old, &was, &is);
     }
 }
 
-fn lacks(processes: &[Process], one: &Process) -> bool {
-    let name = process_name(one);
-    processes.iter().all(|process| process_name(process) != name)
+fn names(processes: &[Process]) -> HashSet<String> {
+    processes.iter().map(process_name).collect()
 }
 
 /// The program that others do not have, if there is just one.
-fn alone(processes: &[Process], others: &[Process]) -> Option<Process> {
-    let mut missing = processes.iter().filter(|process| lacks(others, process));
+fn alone(processes: &[Process], others: &HashSet<String>) -> Option<Process> {
+    let mut missing = processes.iter().filter(|process| !others.contains(&process_name(process)));
     let first = missing.next()?;
     let name = process_name(first);
     missing.all(|process| process_name(process) == name).then(|| first.clone())
