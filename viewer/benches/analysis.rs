@@ -78,7 +78,7 @@ fn count(live: usize) -> (Duration, Profile) {
         batch.push(Event { time: time as u64, thread, action });
         if batch.len() == BATCH || time + 1 == EVENTS {
             let start = cpu_time();
-            batch.iter().for_each(|event| load.event(event));
+            load.events(&batch);
             elapsed += cpu_time() - start;
             batch.clear();
         }

@@ -72,7 +72,9 @@ impl SubAssign for Amount {
 /// [`Anomalies`](super::Anomalies) and zero in a capture without gaps.
 ///
 /// Of amounts, or of something else that is known of each: their [`Spread`](super::Spread).
+// In this order in memory, too: most events change one of the first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Cost<T = Amount> {
     /// Successful calls that returned a block, and the sizes they asked for.
     pub allocated: T,

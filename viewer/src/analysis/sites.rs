@@ -7,6 +7,7 @@ use super::spread::Spread;
 use capture::{NodeId, ProcessId, Tables, ThreadId};
 use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
+use std::mem::offset_of;
 
 /// Position of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -14,9 +15,12 @@ pub(super) struct SiteId(pub(super) u32);
 
 const NONE: u32 = u32::MAX;
 
-/// One stack of one process while events are being counted.
+/// One stack of one process while events are being counted. What most events read or change stands in its first cache line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub(super) struct SiteState {
+    /// Live at this moment.
+    pub(super) held: Amount,
     pub(super) process: ProcessId,
     /// None unless rows are told apart by threads, which those that are kept never are.
     #[serde(skip)]
@@ -25,11 +29,11 @@ pub(super) struct SiteState {
     pub(super) dirty: bool,
     /// Blocks that nobody asked for: see [`Sites::rest`].
     is_rest: bool,
-    pub(super) node: NodeId,
-    /// Live at this moment.
-    pub(super) held: Amount,
     pub(super) cost: Cost,
+    pub(super) node: NodeId,
 }
+
+const _: () = assert!(offset_of!(SiteState, cost.freed) + size_of::<Amount>() <= 64, "the first cache line");
 
 /// The variances of a row's numbers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -105,6 +109,17 @@ impl Sites {
         let row = self.find_or_add(process, thread, node, false);
         self.recent[node.index()] = row;
         SiteId(row)
+    }
+
+    /// The row of the process that used this stack last, if any did.
+    pub(super) fn last_of(&self, node: NodeId) -> Option<SiteId> {
+        self.recent.get(node.index()).copied().filter(|&row| row != NONE).map(SiteId)
+    }
+
+    /// Reads of a row what most events need, and waits for nothing else.
+    #[inline]
+    pub(super) fn glance(&self, site: SiteId) -> i64 {
+        self.get(site).held.bytes
     }
 
     /// Makes room for stacks that the capture has now.

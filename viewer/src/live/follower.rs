@@ -31,7 +31,7 @@ impl Follower {
         let Self { reader, account, counters, time } = self;
         account.go_on(reader.tables(), |load| {
             reader.for_each_batch(|events| {
-                events.iter().for_each(|event| load.event(event));
+                load.events(events);
                 *time = events.last().map_or(*time, |event| event.time.max(*time));
             })
         })?;

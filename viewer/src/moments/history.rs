@@ -134,7 +134,7 @@ impl Moments {
         let Some(mut building) = Building::begin(&self.cache, &self.path, events) else { return Ok(()) };
         let mut load = Load::watched(self.reader.tables(), Timeline::new(STEPS, self.sampling()));
         let read = self.batches(0, |position, events| {
-            events.iter().for_each(|event| load.event(event));
+            load.events(events);
             building.look(&load, position + events.len() as u64);
             true
         });

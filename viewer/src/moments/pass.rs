@@ -22,10 +22,10 @@ impl<'a, W: Watch> Pass<'a, W> {
     }
 
     #[inline]
-    pub(super) fn event(&mut self, event: &Event) {
+    pub(super) fn events(&mut self, events: &[Event]) {
         match &self.of_pool {
-            Some(pool) => self.load.pool_event(pool, event),
-            None => self.load.event(event),
+            Some(pool) => events.iter().for_each(|event| self.load.pool_event(pool, event)),
+            None => self.load.events(events),
         }
     }
 }
@@ -99,13 +99,13 @@ impl Moments {
         span: Span,
     ) -> Result<(), CaptureError> {
         match span {
-            Span::Whole => self.replay(begin, self.end(), |event| pass.event(event)),
-            Span::At(at) => self.replay(begin, at.position, |event| pass.event(event)),
+            Span::Whole => self.replay(begin, self.end(), |events| pass.events(events)),
+            Span::At(at) => self.replay(begin, at.position, |events| pass.events(events)),
             Span::Range { from, to } => {
-                let read = self.replay(begin, from.position, |event| pass.event(event));
+                let read = self.replay(begin, from.position, |events| pass.events(events));
                 pass.load.begin_range();
                 read?;
-                self.replay(from.position, to.position, |event| pass.event(event))
+                self.replay(from.position, to.position, |events| pass.events(events))
             }
         }
     }

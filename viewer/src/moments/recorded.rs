@@ -53,7 +53,7 @@ impl Moments {
         let (mut load, begin) =
             self.load_before(detail.begin().position, |_| detail.slices(self.reader.tables()));
         let end = detail.end().position;
-        let read = self.replay(begin, end, |event| load.event(event));
+        let read = self.replay(begin, end, |events| load.events(events));
         let (_, found) = if end < self.end() { load.cut() } else { load.finish_watched() };
         self.note_damage(read)?;
         Ok(Some(detail.join(found)))

@@ -21,16 +21,18 @@ impl Moments {
         let mut inside = Inside::new(self.reader.tables(), &self.names_of_regions(names)?);
         let mut position = 0;
         // Decoding alone: a fraction of what counting takes.
-        let read = self.replay(0, self.end(), |event| {
-            position += 1;
-            let was_in = inside.is_in_any();
-            inside.event(event);
-            match (was_in, inside.is_in_any()) {
-                (false, true) => ranges.push(position..u64::MAX),
-                (true, false) => {
-                    ranges.iter_mut().next_back().into_iter().for_each(|last| last.end = position)
+        let read = self.replay(0, self.end(), |events| {
+            for event in events {
+                position += 1;
+                let was_in = inside.is_in_any();
+                inside.event(event);
+                match (was_in, inside.is_in_any()) {
+                    (false, true) => ranges.push(position..u64::MAX),
+                    (true, false) => {
+                        ranges.iter_mut().next_back().into_iter().for_each(|last| last.end = position)
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         });
         self.note_damage(read)?;

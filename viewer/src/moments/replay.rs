@@ -24,14 +24,14 @@ pub(super) fn starts(chunks: &[Chunk]) -> Vec<u64> {
 impl Moments {
     /// Hands over the events from a position on, up to another.
     // Cost: decoding, and that of the chunk before the first one.
-    pub(super) fn replay(&self, from: u64, to: u64, mut visit: impl FnMut(&Event)) -> Result<(), Error> {
+    pub(super) fn replay(&self, from: u64, to: u64, mut visit: impl FnMut(&[Event])) -> Result<(), Error> {
         if from >= to {
             return Ok(());
         }
         self.batches(from, |position, events| {
             let place = |end: u64| usize::try_from(end.saturating_sub(position)).unwrap_or(usize::MAX);
             let (first, last) = (place(from).min(events.len()), place(to).min(events.len()));
-            events[first..last].iter().for_each(&mut visit);
+            visit(&events[first..last]);
             last == events.len()
         })
     }

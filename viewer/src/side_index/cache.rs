@@ -16,7 +16,7 @@ const EXTENSION: &str = "index";
 const SPACING: u64 = 1 << 21;
 
 /// Beside that, events for each block and row of a state, so that states are rare where they are large.
-const PER_BLOCK: u64 = 4;
+const PER_BLOCK: u64 = 3;
 
 /// Where indices are kept, if they are, and how close their states are.
 #[derive(Clone, Debug)]

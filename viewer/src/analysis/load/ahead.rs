@@ -1,0 +1,93 @@
+//! Looks at what the next events will need.
+//!
+//! Where a heap is large, counting an event waits for memory twice, for the block and then for its row, and each event for
+//! the one before. Reads that need nothing of each other are under way together. So a few events are looked at before they
+//! are counted; nothing is made of what was read, but it is in the cache then.
+
+use super::Load;
+use crate::analysis::process::ProcessState;
+use crate::analysis::sites::SiteId;
+use crate::analysis::watch::Watch;
+use capture::{Action, Event};
+use std::hint::black_box;
+
+/// Events that are looked at together: about as many reads as a core has under way.
+const WINDOW: usize = 32;
+
+/// Blocks that the caches near a core hold in any case.
+const SMALL: usize = 1 << 14;
+
+impl<W: Watch> Load<'_, W> {
+    /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
+    pub fn events(&mut self, events: &[Event]) {
+        if self.processes.iter().all(|process| process.heap.len() < SMALL) {
+            return events.iter().for_each(|event| self.event(event));
+        }
+        for window in events.chunks(WINDOW) {
+            window.iter().filter_map(|event| self.row_of(event)).for_each(|row| {
+                black_box(self.sites.glance(row));
+            });
+            window.iter().for_each(|event| self.event(event));
+        }
+    }
+
+    /// The row that an event will most likely count in.
+    fn row_of(&self, event: &Event) -> Option<SiteId> {
+        match event.action {
+            Action::Alloc { address, stack, .. } => {
+                // There is none as a rule: where it would be, the new one will be.
+                black_box(self.heap_of(event)?.heap.get(address));
+                self.sites.last_of(stack)
+            }
+            Action::Free { address, .. } => self.heap_of(event)?.heap.get(address).map(|block| block.site),
+            _ => None,
+        }
+    }
+
+    fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Kept>> {
+        self.processes.get(self.tables.threads.get(event.thread.index())?.process.index())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Profile;
+    use capture::{FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
+
+    /// Check that a look at events that come changes nothing, in a heap that is large enough for one, with threads, stacks and
+    /// frees that the capture does not define, too.
+    #[test]
+    fn sums_are_those_of_single_events() {
+        let mut tables = Tables::default();
+        tables.processes.push(Process::default());
+        tables.threads.extend((0..3).map(|_| Thread { process: ProcessId(0), ..Thread::default() }));
+        tables.threads[2].process = ProcessId(9);
+        tables.nodes = vec![Node { parent: NodeId::ROOT, frame: FrameId(0) }; 50];
+        let mut random = 1_u64;
+        let mut below = |limit: u64| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (random >> 33) % limit
+        };
+        let events: Vec<Event> = (0..10 * SMALL as u64)
+            .map(|time| {
+                let address = 16 * below(4 * SMALL as u64);
+                let stack = NodeId(below(60) as u32);
+                let action = match below(3) {
+                    0 => Action::Free { address, stack },
+                    _ => Action::Alloc { address, size: below(1000), alignment: 0, stack },
+                };
+                Event { time, thread: ThreadId(below(4) as u32), action }
+            })
+            .collect();
+        let count = |hand_over: &dyn Fn(&mut Load<'_>)| -> Profile {
+            let mut load = Load::new(&tables);
+            hand_over(&mut load);
+            assert!(load.processes[0].heap.len() > SMALL, "a heap that is looked ahead in");
+            load.finish()
+        };
+        let one_by_one = count(&|load| events.iter().for_each(|event| load.event(event)));
+        let together = count(&|load| events.chunks(1000).for_each(|some| load.events(some)));
+        assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
+    }
+}
