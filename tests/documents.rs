@@ -11,19 +11,28 @@ fn folder() -> PathBuf {
 fn follow(page: &str) -> (World, Ran) {
     let world = World::new();
     let text = std::fs::read_to_string(folder().join(format!("{page}.md"))).expect("the page is there");
-    let blocks: Vec<&str> =
-        text.split("```sh\n").skip(1).filter_map(|part| Some(part.split_once("\n```")?.0)).collect();
+    let blocks: Vec<&str> = blocks(&text).collect();
     assert!(!blocks.is_empty(), "{page} has commands");
+    let ran = execute(&world, &(blocks.join("\n") + "\nwait\n"));
+    (world, ran)
+}
+
+/// The commands of a page.
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split("```sh\n").skip(1).filter_map(|part| Some(part.split_once("\n```")?.0))
+}
+
+/// Runs commands of a page beside the program of the pages, as somebody would who has installed the product.
+pub(crate) fn execute(world: &World, commands: &str) -> Ran {
     std::fs::copy(folder().join("example.c"), world.path("example.c")).expect("the folder is ours");
     let bin = world.path("bin");
     std::fs::create_dir(&bin).expect("the folder is ours");
     std::os::unix::fs::symlink(product(), bin.join("sysprof-memprof")).expect("the folder is ours");
-    let script = world.write("page.sh", blocks.join("\n") + "\nwait\n");
+    let script = world.write("page.sh", commands);
     let mut command = world.command("bash");
     let path = std::env::var("PATH").unwrap_or_default();
     command.args(["-euxo", "pipefail"]).arg(script).env("PATH", format!("{}:{path}", bin.display()));
-    let ran = wait(&world, command);
-    (world, ran)
+    wait(world, command)
 }
 
 /// What pages promise that their output has, beside that every command succeeds.

@@ -49,6 +49,7 @@ mod modules;
 mod names;
 mod options;
 
+mod exchange;
 mod exports;
 mod imports;
 mod push;

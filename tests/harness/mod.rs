@@ -16,6 +16,7 @@ mod recording;
 mod burst;
 mod page;
 mod probe;
+mod server;
 
 mod repeat;
 
@@ -29,6 +30,7 @@ pub(crate) use product::{can_sample, product, validator};
 pub(crate) use recording::{Recording, record};
 pub(crate) use repeat::repeat;
 pub(crate) use run::{Ran, Running, start, wait};
+pub(crate) use server::{Request, Server};
 pub(crate) use world::World;
 
 use std::io::Write;

@@ -19,7 +19,7 @@ use anyhow::{Context, anyhow};
 use capture::Reader;
 use clap::Args;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use viewer::analysis::Metric;
@@ -30,7 +30,7 @@ use viewer::{ExportOptions, Format, Loaded};
 ///
 /// The server takes profiles of pprof as Pyroscope does, at /ingest, by plain HTTP. Each interval sends what was allocated in it,
 /// and what was held at its end; the last one is sent when the recording ends. Of a capture that is finished already, all
-/// is sent at once. It follows the capture, so an interval costs what happens in it; what it keeps are the live blocks and the
+/// is sent at once; one that is not there yet is waited for, ten seconds at most. It follows the capture, so an interval costs what happens in it; what it keeps are the live blocks and the
 /// different stacks. Record samples (run --sample) where much is allocated.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -74,12 +74,16 @@ const PATIENCE: u64 = 30;
 const ANSWER: u64 = 1000;
 /// Shortest time between two uploads.
 const SHORTEST: Duration = Duration::from_millis(10);
+/// Longest wait for a recording that is about to begin, and how often is looked for it.
+const BEGINNING: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Sends until the recording has ended.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let name =
         Name::new(&arguments.name, &arguments.label).map_err(|reason| Failure::usage(anyhow!(reason)))?;
     let file = || arguments.file.display().to_string();
+    wait_for(&arguments.file);
     let reader = Reader::open(&arguments.file).with_context(file).map_err(Failure::usage)?;
     if reader.tables().metadata.started_unix_ns == 0 {
         return Err(Failure::usage(anyhow!(
@@ -128,6 +132,18 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until a capture is there, since whoever records may have been started just before.
+fn wait_for(file: &Path) {
+    let is_there = || file.metadata().is_ok_and(|metadata| metadata.len() > 0);
+    let started = Instant::now();
+    if !is_there() {
+        message::plain(&format!("Waiting for {} to be there.", file.display()));
+    }
+    while !is_there() && started.elapsed() < BEGINNING {
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// How far a capture has grown, and when it last did.

@@ -1,0 +1,102 @@
+//! The commands of the pages about other programs' files do what the pages say, each block in a world of its own.
+
+use crate::documents::{blocks, execute};
+use crate::harness::{Server, World, can_sample, installed, skip};
+
+/// Programs that open a window, or wait for a browser.
+const WINDOWS: [&str; 4] = ["kcachegrind ", "heaptrack_gui ", "sysprof ", "go tool pprof -http"];
+
+/// The program that pages record.
+const PROGRAM: &str = "cc -g -O1 -ffunction-sections -o app example.c\n";
+
+/// A capture of it, for blocks that do not record it themselves.
+fn capture(block: &str) -> Option<&'static str> {
+    Some(if block.contains("run ") { "" } else { "sysprof-memprof run -o app.memprof -- ./app\n" })
+}
+
+/// Another tool's recording of it, if that can be made here.
+fn recording(block: &str) -> Option<&'static str> {
+    if block.contains("perf.data") {
+        return can_use("perf", can_sample()).then_some("perf record -q -g -o perf.data ./app\n");
+    }
+    can_use("heaptrack", true).then_some("heaptrack -o heaptrack.app.4711 ./app\n")
+}
+
+fn can_use(program: &str, may: bool) -> bool {
+    let can = may && installed(program).is_some();
+    if !can {
+        skip("an import", &format!("{program} is not installed, or may not record"));
+    }
+    can
+}
+
+/// The lines of a block that can be executed here; the others are told of.
+fn possible(block: &str) -> Vec<&str> {
+    let is_possible = |line: &&str| {
+        let commands = line.split('|').filter_map(|command| command.split_whitespace().next());
+        let within = [("-fuse-ld=lld", "ld.lld"), ("--format dot --by peak", "dot")];
+        let within = within.into_iter().filter(|(part, _)| line.contains(part)).map(|(_, program)| program);
+        let missing = commands.chain(within).find(|program| {
+            *program != "sysprof-memprof" && *program != "./app" && installed(program).is_none()
+        });
+        if let Some(program) = missing {
+            skip(line, &format!("{program} is not installed"));
+        }
+        missing.is_none()
+    };
+    let is_command =
+        |line: &&str| !line.contains(" FORMAT ") && !WINDOWS.iter().any(|window| line.starts_with(window));
+    block.lines().filter(is_command).filter(is_possible).collect()
+}
+
+/// Runs a page, each block after what it needs; gives what was executed, and what that printed.
+fn follow(page: &str, before: fn(&str) -> Option<&'static str>, server: &Server) -> String {
+    let mut printed = String::new();
+    for block in blocks(page) {
+        let lines = possible(block);
+        let Some(before) = before(block).filter(|_| !lines.is_empty()) else { continue };
+        let commands = lines.join("\n").replace("http://localhost:4040", &server.address);
+        let world = World::new();
+        let ran = execute(&world, &format!("{PROGRAM}{before}{commands}\nwait\n"));
+        assert_eq!(ran.code, 0, "{block}\n{}\n{}", ran.text(), ran.stderr);
+        printed += &format!("{}{}", ran.text(), ran.stderr);
+    }
+    printed
+}
+
+/// Check that each command of the page about exports works as it stands there, those of the programs that open them included, and that
+/// profiles arrive at a server.
+#[test]
+fn exports_are_made_as_described() {
+    let server = Server::start(&[200]);
+    let page = include_str!("../docs/export.md");
+    let printed = follow(page, capture, &server);
+    // What some of them make is seen by the program that is shown next; this is what was made.
+    let formats = ["pprof", "flamegraph", "folded", "speedscope", "firefox", "callgrind", "dot", "massif"];
+    for format in formats.into_iter().chain(["heaptrack", "syscap", "memprof"]) {
+        assert!(printed.contains(&format!("--format {format} ")), "{format} is made:\n{printed}");
+    }
+    let requests = server.requests();
+    assert!(!requests.is_empty() && requests.iter().all(|request| request.line.contains("/ingest?name=app")));
+    if installed("go").is_some() {
+        assert!(printed.contains("fill_cache"), "pprof names functions:\n{printed}");
+    }
+}
+
+/// Check that each command of the page about questions works as it stands there.
+#[test]
+fn questions_are_asked_as_described() {
+    let printed = follow(include_str!("../docs/query.md"), capture, &Server::start(&[200]));
+    assert!(printed.contains("count(*)"), "{printed}");
+}
+
+/// Check that recordings of other tools are imported as the page says, where these tools are there and may record.
+#[test]
+fn recordings_are_imported_as_described() {
+    let printed = follow(include_str!("../docs/import.md"), recording, &Server::start(&[200]));
+    let imported = ["heaptrack.app.4711.zst -o", "perf.data -o"];
+    for (recording, tool) in imported.into_iter().zip(["heaptrack", "perf"]) {
+        let could = installed(tool).is_some() && (tool != "perf" || can_sample());
+        assert_eq!(printed.contains(&format!("+ sysprof-memprof import {recording}")), could, "{printed}");
+    }
+}
