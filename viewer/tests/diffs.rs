@@ -157,6 +157,36 @@ fn diffs_are_as_expected() {
     }
 }
 
+/// Check that stacks which are written the same are one row of the text, before and after included where one of them did not
+/// change, and stay rows of their own in JSON.
+#[test]
+fn stacks_that_are_written_the_same_are_one_row() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let start = made.stack("_start");
+    let [steady, small, large, shrinking] = [(); 4].map(|()| {
+        let frame = made.frame(Some("/bin/app"), &["main"]);
+        made.node(start, frame)
+    });
+    made.alloc(thread, 0x1000, 1000, steady);
+    made.alloc(thread, 0x2000, 30, shrinking);
+    made.time = 10_000_000;
+    made.alloc(thread, 0x3000, 100, small);
+    made.alloc(thread, 0x4000, 400, large);
+    made.free(thread, 0x2000);
+    let folder = tempfile::tempdir().unwrap();
+    let compared = moments(&file(&made, &folder, "alike.memprof"), "9ms", "end");
+    let mut text = Vec::new();
+    viewer::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let table: Vec<String> =
+        text.lines().skip_while(|line| !line.contains("delta")).skip(1).map(words).collect();
+    assert_eq!(table, ["+470 B 1.01 KiB 1.46 KiB +1 grown main (m.c:14) < _start"], "{text}");
+    assert!(text.contains("stacks that grew: +500 B, that shrank: -30 B"), "{text}");
+    assert_eq!(rows(&compared, &live()).len(), 3);
+}
+
 /// Check that the document of the formats names every field of a comparison and of a timeline.
 #[test]
 fn every_field_is_documented() {

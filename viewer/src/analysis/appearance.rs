@@ -5,25 +5,25 @@ use super::metric::Metric;
 use super::names::{Names, Step};
 use super::profile::Profile;
 use super::stacks::{Row, rows, sort};
-use capture::{Pseudo, Tables};
+use capture::{NodeId, Pseudo, Tables};
 use hashbrown::HashMap;
 use std::hash::Hash;
 
 /// The stacks that cost anything in this metric, the most expensive first. Those that a reader cannot tell apart are one
 /// row, with the most expensive of them as its stack: without lines, each place in a function has the function's name.
 pub fn rows_as_read(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Vec<Row> {
-    let appearances = numbers(tables, names, |step| (step.label, step.file, step.line));
-    let mut places: HashMap<(Option<u32>, Option<Pseudo>), usize> = HashMap::new();
+    let appearance = Appearance::new(tables, names);
+    let mut places: HashMap<Look, usize> = HashMap::new();
     let mut merged: Vec<Row> = Vec::new();
     for row in rows(profile, metric) {
-        let looks = (appearances.get(row.node.index()).copied(), call_kind(tables, row.node));
-        match places.get(&looks) {
+        let look = appearance.of(row.node);
+        match places.get(&look) {
             Some(&place) => {
                 merged[place].cost += row.cost;
                 merged[place].spread += row.spread;
             }
             None => {
-                places.insert(looks, merged.len());
+                places.insert(look, merged.len());
                 merged.push(row);
             }
         }
@@ -31,6 +31,25 @@ pub fn rows_as_read(profile: &Profile, tables: &Tables, names: &Names, metric: M
     merged.retain(|row| !metric.of(&row.cost).is_zero());
     sort(&mut merged, metric);
     merged
+}
+
+/// What stacks look like to a reader.
+pub(super) struct Appearance<'a> {
+    tables: &'a Tables,
+    numbers: Vec<u32>,
+}
+
+/// Equal for stacks that look the same.
+type Look = (Option<u32>, Option<Pseudo>);
+
+impl<'a> Appearance<'a> {
+    pub(super) fn new(tables: &'a Tables, names: &Names) -> Self {
+        Self { tables, numbers: numbers(tables, names, |step| (step.label, step.file, step.line)) }
+    }
+
+    pub(super) fn of(&self, node: NodeId) -> Look {
+        (self.numbers.get(node.index()).copied(), call_kind(self.tables, node))
+    }
 }
 
 /// By node, a number that is equal for stacks of which the same is taken, step by step.

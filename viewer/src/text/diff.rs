@@ -48,7 +48,7 @@ pub fn diff(
     match options.tree {
         true => tree(out, compared, metric, options, style)?,
         false => {
-            let rows = diff.changed(metric);
+            let rows = diff.changed_as_read(&compared.loaded.tables, &compared.loaded.names, metric);
             let least = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
             let shown = rows.iter().take_while(|row| least(row)).take(cutoff.limit).count();
             let header = format!(

@@ -15,6 +15,7 @@ mod pair;
 mod renamed;
 mod unite;
 
+use super::appearance::Appearance;
 use super::cost::{Amount, Cost};
 use super::metric::Metric;
 use super::names::Names;
@@ -25,6 +26,8 @@ use capture::{NodeId, ProcessId, Tables};
 use pair::Likeness;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 pub(crate) use likeness::without_templates;
 pub use likeness::{Spelling, normal_name};
@@ -150,22 +153,16 @@ impl Diff {
 
     /// Rows that changed, over all processes, the greatest change first.
     pub fn changed(&self, metric: Metric) -> Vec<DiffRow> {
-        let mut places: HashMap<NodeId, usize> = HashMap::new();
-        let mut rows: Vec<DiffRow> = Vec::new();
-        for row in &self.rows {
-            let place = *places.entry(row.node).or_insert_with(|| {
-                let (before, after, spread) = Default::default();
-                rows.push(DiffRow { before, after, spread, ..*row });
-                rows.len() - 1
-            });
-            rows[place].before += row.before;
-            rows[place].after += row.after;
-            rows[place].spread += row.spread;
-        }
-        let delta = |row: &DiffRow| metric.of(&row.delta());
-        rows.retain(|row| !delta(row).is_zero());
-        rows.sort_by_key(|row| (Reverse(size(metric, delta(row))), row.node));
-        rows
+        changes(joined(self.rows.clone(), |node| node), metric)
+    }
+
+    /// The same, where stacks that a reader cannot tell apart are one row, as in [`rows_as_read`](super::rows_as_read).
+    pub fn changed_as_read(&self, tables: &Tables, names: &Names, metric: Metric) -> Vec<DiffRow> {
+        let appearance = Appearance::new(tables, names);
+        let mut rows = joined(self.rows.clone(), |node| node);
+        // The stack of a row is that of the greatest change in it.
+        sort(&mut rows, metric);
+        changes(joined(rows, |node| appearance.of(node)), metric)
     }
 
     /// What grew and what shrank, apart.
@@ -220,4 +217,36 @@ pub fn size(metric: Metric, amount: Amount) -> (i64, i64) {
 /// Every change as a growth.
 fn either_way(amount: Amount) -> Amount {
     Amount { blocks: amount.blocks.saturating_abs(), bytes: amount.bytes.saturating_abs() }
+}
+
+/// Rows with the same key as one, which is called by the first of them.
+fn joined<K: Hash + Eq>(rows: Vec<DiffRow>, key: impl Fn(NodeId) -> K) -> Vec<DiffRow> {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut joined: Vec<DiffRow> = Vec::new();
+    for row in rows {
+        match places.entry(key(row.node)) {
+            Entry::Occupied(place) => {
+                let sum = &mut joined[*place.get()];
+                sum.before += row.before;
+                sum.after += row.after;
+                sum.spread += row.spread;
+            }
+            Entry::Vacant(place) => {
+                place.insert(joined.len());
+                joined.push(row);
+            }
+        }
+    }
+    joined
+}
+
+/// Those that changed, the greatest change first.
+fn changes(mut rows: Vec<DiffRow>, metric: Metric) -> Vec<DiffRow> {
+    rows.retain(|row| !metric.of(&row.delta()).is_zero());
+    sort(&mut rows, metric);
+    rows
+}
+
+fn sort(rows: &mut [DiffRow], metric: Metric) {
+    rows.sort_by_key(|row| (Reverse(size(metric, metric.of(&row.delta()))), row.node));
 }
