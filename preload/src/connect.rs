@@ -17,8 +17,9 @@ use shared_ring::{Control, PROTOCOL_VERSION, Segment};
 /// Longest wait for the collector's answer when the process begins. It answers within a millisecond unless the machine
 /// is starved.
 const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
-/// The same when the process was called in the middle of its work: it is called again when that was too short.
-const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// The same when the process was called in the middle of its work, and others wait for it: it is called again when that was too
+/// short. With the mapping of the memory, which follows, it is less than what a busy machine takes from a thread anyway.
+const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// Whom the kernel shows in place of users that a user namespace does not have.
 const NOBODY: u32 = 65534;
 /// Descriptors are moved above this, out of the way of programs that expect the next small number.
