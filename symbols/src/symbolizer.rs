@@ -22,7 +22,7 @@ pub struct Options {
     pub sysroot: Option<PathBuf>,
     /// Servers that are asked for debug files that are not here; none unless the user names some.
     pub servers: Option<Servers>,
-    /// Show C++ and Rust names as their authors wrote them.
+    /// Show names of C++, Rust and D as their authors wrote them.
     pub demangle: bool,
     /// Where answers are kept for the next time; none are unless there is a folder.
     pub cache: Option<Cache>,

@@ -23,7 +23,7 @@ pub(super) fn demangle(name: &str) -> Option<String> {
     let mut out = Bounded::default();
     parse(&mangled)?.structured_demangle(&mut out, &options).ok()?;
     let mut readable = respell(&out.into_string());
-    mark_clones(clones, &mut readable);
+    super::mark_clones(clones, &mut readable);
     Some(readable)
 }
 
@@ -116,24 +116,4 @@ fn with_suffix(name: &str, cast: &str, suffix: &str) -> String {
         }
     }
     out
-}
-
-/// `.part.0.cold` as ` [clone .part.0] [clone .cold]`: a number belongs to the word before it.
-fn mark_clones(clones: &str, out: &mut String) {
-    let mut is_open = false;
-    for part in clones.split('.').skip(1) {
-        let is_number = part.starts_with(|c: char| c.is_ascii_digit());
-        if is_open && !is_number {
-            out.push(']');
-        }
-        if !is_open || !is_number {
-            out.push_str(" [clone ");
-        }
-        out.push('.');
-        out.push_str(part);
-        is_open = true;
-    }
-    if is_open {
-        out.push(']');
-    }
 }

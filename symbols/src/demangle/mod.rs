@@ -2,6 +2,7 @@
 //!
 //! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`.
 //! - Rust, both manglings, without the hash that changes with every build.
+//! - D, as c++filt prints it.
 //! - Anything else, and a mangled name that is damaged or abusive, stays as it is.
 //!
 //! `.llvm.123` is dropped from mangled names: LLVM appends a number that differs from build to build, so with it
@@ -9,6 +10,7 @@
 
 mod bounded;
 mod cpp;
+mod dlang;
 
 use bounded::Bounded;
 use std::fmt::Write;
@@ -20,6 +22,8 @@ pub fn demangle(name: &str) -> String {
         rust(&stable)
     } else if name.starts_with("_Z") || name.starts_with("_GLOBAL_") {
         cpp::demangle(&stable)
+    } else if name.starts_with("_D") {
+        dlang::demangle(&stable)
     } else {
         None
     };
@@ -49,6 +53,26 @@ fn without_llvm_number(name: &str) -> String {
             format!("{before}{rest}")
         }
         None => name.to_owned(),
+    }
+}
+
+/// `.part.0.cold` as ` [clone .part.0] [clone .cold]`: a number belongs to the word before it.
+fn mark_clones(clones: &str, out: &mut String) {
+    let mut is_open = false;
+    for part in clones.split('.').skip(1) {
+        let is_number = part.starts_with(|c: char| c.is_ascii_digit());
+        if is_open && !is_number {
+            out.push(']');
+        }
+        if !is_open || !is_number {
+            out.push_str(" [clone ");
+        }
+        out.push('.');
+        out.push_str(part);
+        is_open = true;
+    }
+    if is_open {
+        out.push(']');
     }
 }
 
@@ -175,7 +199,7 @@ mod tests {
     proptest! {
         /// Check that no name, however close to a mangled one, ends in a panic or grows beyond the bound.
         #[test]
-        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
+        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|_D|_D1f|_D1fF|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
             let name = start + &rest;
             prop_assert!(demangle(&name).len() <= bounded::LONGEST.max(name.len()));
         }
@@ -184,6 +208,9 @@ mod tests {
         #[test]
         fn damaged_names_are_survived(at in 0..100_usize, byte in b' '..b'~') {
             let mut name = *b"_ZNSt6vectorISt4pairIKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEiESaIS8_EE17_M_realloc_insertIJRS8_EEEvN9__gnu_cxx17__normal_iteratorIPS8_SA_EEDpOT_";
+            name[at + 2] = byte;
+            demangle(str::from_utf8(&name).unwrap());
+            let mut name = *b"_D3std6format5write__T14formattedWriteTSQBmQBl__T7sformatTaTxdZQoFNkMAaMAxaxdZ4SinkTaTxdZQCpFKQCdMxAaxdZ12__dgliteral7MFNaNbNiNfZQCf";
             name[at + 2] = byte;
             demangle(str::from_utf8(&name).unwrap());
         }

@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
 //! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | generic arguments, wherever they stand; the brackets of `<T>::method` |
+//! | D | modules, types, functions within functions | template arguments, parameters, `const` |
 //! | anything else | all of it | |
 
 mod brackets;
 mod cpp;
+mod dlang;
 mod rust;
 
 use std::borrow::Cow;
@@ -27,8 +29,13 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     // C++ has a space or an operator where Rust has `::` before a bracket.
-    let short =
-        if name.starts_with('<') || name.contains("::<") { rust::short(name) } else { cpp::short(name) };
+    let short = if name.starts_with('<') || name.contains("::<") {
+        rust::short(name)
+    } else if dlang::is_one(name) {
+        dlang::short(name)
+    } else {
+        cpp::short(name)
+    };
     match short.filter(|short| is_name(short) && short.len() < name.len()) {
         Some(short) => Cow::Owned(short),
         None => Cow::Borrowed(name),
@@ -185,6 +192,22 @@ mod tests {
             ),
             ("<T as core::convert::Into<U>>::into", "<T as core::convert::Into>::into"),
             ("<std::alloc::System>::alloc_impl", "std::alloc::System::alloc_impl"),
+        ]);
+    }
+
+    /// Check names of D as they are demangled.
+    #[test]
+    fn d_names_lose_arguments() {
+        check(&[
+            ("std.stdio.File.close()", "std.stdio.File.close"),
+            ("std.xml.Element.toHash() const", "std.xml.Element.toHash"),
+            ("app.main().run!(int[], 'a').run(void(int) delegate const)", "app.main.run.run"),
+            (
+                "std.algorithm.sort!(\"a(\\\" < ')\", 0).sort(int[]).f() [clone .cold]",
+                "std.algorithm.sort.sort.f",
+            ),
+            ("thunk to gc.Proto.stats(ref gc.Stats) shared const", "thunk to gc.Proto.stats"),
+            ("a.b!(\"(", "a.b!(\"("),
         ]);
     }
 
