@@ -1,9 +1,10 @@
-//! Prints functions and lines of addresses, as `addr2line -f -i -C` does, or addresses to try it with.
+//! Prints functions and lines of addresses, as `addr2line -a -f -i -C` does, or addresses to try it with.
 //!
 //! ```text
 //! symbolize FILE < ADDRESSES             hexadecimal, one a line; those of the file itself
 //! symbolize FILE --spread N              N addresses within its functions, evenly spread
 //! symbolize FILE --debug-dir DIR < …     looks for debug files there first
+//! symbolize FILE --no-demangle < …       names as they are in the file
 //! ```
 
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -25,19 +26,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let mut options = Options::default();
+    let demangle = !arguments.iter().any(|argument| argument == "--no-demangle");
+    let mut options = Options { demangle, ..Options::default() };
     options.debug_dirs.splice(0..0, option("--debug-dir").map(Into::into));
     let module = Symbolizer::new(options).open(&ModuleFile::at(file))?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let address = u64::from_str_radix(line.trim().trim_start_matches("0x"), 16)?;
         let lookup = module.lookup(address);
+        writeln!(out, "{address:#x}")?;
         for frame in &lookup.frames {
             let (file, line) = (frame.file.as_deref().unwrap_or("??"), frame.line.unwrap_or(0));
             writeln!(out, "{}\n{file}:{line}", frame.function.as_deref().unwrap_or("??"))?;
         }
-        if let Some(reason) = lookup.reason {
-            writeln!(out, "?? ({reason})")?;
+        if let (true, Some(reason)) = (lookup.frames.is_empty(), lookup.reason) {
+            writeln!(out, "??\n??:0 ({reason})")?;
         }
     }
     Ok(())

@@ -52,9 +52,11 @@ struct Placed<'a> {
 
 /// Orders aliases: a function before a label, a global (or weak) name before a local one, few leading underscores
 /// before many, short before long, then the alphabet. So `malloc` is chosen over `__libc_malloc`, and `write`,
-/// which is weak, over `__write`.
+/// which is weak, over `__write`. What the vdso calls `__vdso_clock_gettime` comes first of all: its `clock_gettime` has
+/// another one in libc for its caller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Preference<'a> {
+    is_not_of_vdso: bool,
     is_label: bool,
     is_local: bool,
     underscores: usize,
@@ -148,6 +150,7 @@ fn place<'a>(
         end: start.checked_add(length)?,
         is_sized: symbol.size > 0,
         preference: Preference {
+            is_not_of_vdso: !symbol.name.starts_with(b"__vdso_"),
             is_label: !symbol.is_function,
             is_local: symbol.is_local,
             underscores: symbol.name.iter().take_while(|&&byte| byte == b'_').count(),
@@ -278,6 +281,7 @@ mod tests {
             ([symbol("__libc_malloc", 20, 10), symbol("malloc", 20, 10)], "malloc"),
             ([symbol("__write", 20, 10), symbol("write", 20, 10)], "write"),
             ([symbol("_IO_puts", 20, 10), symbol("puts", 20, 10)], "puts"),
+            ([symbol("__vdso_time", 20, 10), symbol("time", 20, 10)], "__vdso_time"),
             ([local("f"), symbol("exported_name", 20, 10)], "exported_name"),
             ([label("l"), local("function")], "function"),
             ([symbol("bb", 20, 10), symbol("ba", 20, 10)], "ba"),

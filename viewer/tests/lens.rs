@@ -133,6 +133,32 @@ fn threads_are_selected_and_grouped() {
     );
 }
 
+/// Check that processes are one by what they run or how they were called if that is asked for, and each alone if that is.
+#[test]
+fn processes_are_grouped_as_asked_for() {
+    let commands = [("/bin/cc", "a.c"), ("/bin/cc", "b.c"), ("/usr/bin/cc", "a.c"), ("/bin/cc", "a.c")];
+    for (group, expected) in [
+        (Grouping::Process, ["cc (1000) 1", "cc (1001) 2", "cc (1002) 4", "cc (1003) 8"].as_slice()),
+        (Grouping::Executable, &["/bin/cc 11", "/usr/bin/cc 4"]),
+        (Grouping::Command, &["cc a.c 13", "cc b.c 2"]),
+    ] {
+        let mut made = Made::new();
+        let stack = made.stack("main > f");
+        for (at, (executable, source)) in commands.into_iter().enumerate() {
+            let (process, thread) = made.process("cc");
+            let process = &mut made.tables.processes[process.index()];
+            process.executable = executable.to_owned();
+            process.command = vec!["cc".to_owned(), source.to_owned()];
+            made.alloc(thread, 0x10 * (at as u64 + 1), 1 << at, stack);
+        }
+        let lens = Lens { group: Some(group), ..Lens::default() };
+        let tree = tree_of(&lens.apply(made.loaded("cc.memprof")), false);
+        let mut groups: Vec<&str> = tree.lines().skip(2).map(str::trim).collect();
+        groups.sort_unstable();
+        assert_eq!(groups, expected, "{group:?}");
+    }
+}
+
 /// Check the two functions of the mailing list's example: the outermost one of them is the root, and nothing is
 /// counted twice.
 #[test]

@@ -154,6 +154,36 @@ fn frames_become_functions() {
     assert_eq!(paths(&loaded, &top_down(&loaded)), expected);
 }
 
+/// Check that unknown functions of one library which call each other keep their levels, that those which call nothing are
+/// one leaf, and that the library is charged once for each stack.
+#[test]
+fn unknown_functions_keep_their_levels() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("p");
+    let caller = made.stack("a");
+    let [outer, inner, other] = [0; 3].map(|_| made.frame(Some("/lib/libx.so"), &[]));
+    let callee = made.frame(Some("/bin/app"), &["b"]);
+    let outer = made.node(caller, outer);
+    let twice = made.node(outer, inner);
+    let called = made.node(twice, callee);
+    let leaves = [outer, made.node(caller, other)];
+    for (at, (stack, bytes)) in [(called, 1), (leaves[0], 2), (leaves[1], 4)].into_iter().enumerate() {
+        made.alloc(thread, 0x10 * (at as u64 + 1), bytes, stack);
+    }
+    let loaded = made.loaded("p.memprof");
+    let tree = top_down(&loaded);
+    let expected = [
+        "/[Everything] 7/3 own 0/0",
+        "/[Everything]/p 7/3 own 0/0",
+        "/[Everything]/p/a 7/3 own 0/0",
+        "/[Everything]/p/a/<in libx.so> 7/3 own 6/2",
+        "/[Everything]/p/a/<in libx.so>/<in libx.so> 1/1 own 0/0",
+        "/[Everything]/p/a/<in libx.so>/<in libx.so>/b 1/1 own 1/1",
+    ];
+    assert_eq!(paths(&loaded, &tree), expected);
+    assert!(table(&loaded, &tree).contains(&"<in libx.so> 7/3 own 6/2".to_owned()));
+}
+
 /// Check that truncated stacks stand under one node at the outer side, and never as roots of their own; kinds of
 /// calls stand nowhere.
 #[test]

@@ -171,6 +171,20 @@ mod tests {
         );
     }
 
+    /// Check that code of a module which was unloaded keeps the name that it had when it was seen.
+    #[test]
+    fn unloaded_modules_keep_their_names() {
+        let (mut kernel, mut batch, mut seen) = (kernel(), Batch::default(), Vec::new());
+        let words = [sys::PERF_CONTEXT_KERNEL, 0xffff_ffff_c020_0018];
+        kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
+        kernel.symbols = Some(KernelSymbols::parse(b"ffffffff81000000 T _stext\n"));
+        kernel.changed();
+        kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
+        assert_eq!(seen, [0, 0]);
+        assert_eq!(batch.kernel[0].name.as_deref(), Ok("hook"));
+        assert_eq!(batch.kernel[0].module, "[a_module]");
+    }
+
     /// Check that a chain without the kernel's part, or with half a word, gives no frames.
     #[test]
     fn other_chains_have_no_frames() {
