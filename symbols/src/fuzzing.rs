@@ -44,6 +44,13 @@ pub fn read_dwarf(bytes: &[u8]) {
     read_elf(&elf_with(&sections));
 }
 
+/// Makes any bytes readable as names, one a line.
+pub fn read_names(bytes: &[u8]) {
+    for name in String::from_utf8_lossy(bytes).lines() {
+        crate::demangle(name);
+    }
+}
+
 /// Reads any bytes as a log of a compiler, and as a map.
 pub fn read_jit(bytes: &[u8]) {
     for code in [JitCode::parse(bytes, []), JitCode::parse(b"", [bytes])] {

@@ -15,17 +15,22 @@ pub(super) fn replay(target: &str, mutations: usize, read: fn(&[u8])) {
         fs::read_dir(corpus(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(!paths.is_empty());
-    let mut random = Random(0x5eed);
     for path in paths {
-        let seed = fs::read(path).unwrap();
-        read(&seed);
-        for _ in 0..mutations {
-            let mut bytes = seed.clone();
-            for _ in 0..=random.below(4) {
-                mutate(&mut bytes, &mut random);
-            }
-            read(&bytes);
+        replay_file(&path, mutations, read);
+    }
+}
+
+/// Hands a file, and so many mutations of it, to what reads them.
+pub(super) fn replay_file(path: &Path, mutations: usize, read: fn(&[u8])) {
+    let seed = fs::read(path).unwrap();
+    read(&seed);
+    let mut random = Random(0x5eed);
+    for _ in 0..mutations {
+        let mut bytes = seed.clone();
+        for _ in 0..=random.below(4) {
+            mutate(&mut bytes, &mut random);
         }
+        read(&bytes);
     }
 }
 
