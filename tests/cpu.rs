@@ -53,6 +53,27 @@ fn work_and_allocations_are_in_one_capture() {
     assert_eq!(capture.row_of_size(4321).number("allocations"), 1);
 }
 
+/// Check that the kernel's code in each process has the names that only it has, with who called it.
+#[test]
+fn code_of_the_kernel_in_a_process_is_named() {
+    if !can_sample() {
+        return;
+    }
+    let (_, capture) = record(c("asks_the_time").flags(["-O1"]).build()).args(["300"]).with_names().run();
+    let rows = rows(&capture);
+    let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
+    let is_asked = |stack: &[String]| {
+        let place = stack.iter().position(|name| name == "__vdso_clock_gettime");
+        place.is_some_and(|place| stack[place..].iter().any(|name| name == "asks_the_time"))
+    };
+    let asked: i64 = rows.iter().filter(|(stack, _)| is_asked(stack)).map(|(_, samples)| samples).sum();
+    assert!(asked * 100 / all >= 30, "{asked} of {all} samples: {rows:#?}");
+    let report = capture.report(&["--cpu"]);
+    let frames = report["rows"].as_array().expect("a list").iter().flat_map(|row| row["stack"].as_array());
+    let vdso = frames.flatten().find(|frame| frame["function"] == "__vdso_clock_gettime");
+    assert_eq!(vdso.expect("it is there")["module"], "[vdso]");
+}
+
 /// Check that the time in malloc and free is charged to the function that calls them, with what it allocates beside.
 #[test]
 fn time_in_the_allocator_is_its_callers() {

@@ -1,6 +1,8 @@
 //! Code that comes and goes keeps its names.
 
-use crate::harness::{World, c, copy_program, library, record};
+use crate::harness::{Capture, World, c, copy_program, library, record, wait};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Check that two libraries which were loaded one after the other at the same address are told apart.
 #[test]
@@ -37,4 +39,64 @@ fn libraries_are_found_beside_the_program() {
     let path = world.path("program");
     let (_, capture) = record(path).world(world).with_names().succeed();
     assert_eq!(capture.row_of_size(1403).names()[..3], ["beside", "lend", "main"]);
+}
+
+/// How often each file is in the table of modules.
+fn modules(capture: &Capture) -> BTreeMap<String, usize> {
+    let mut query = capture.world().tool(["query", "--csv"]);
+    query.arg(capture.file()).arg("select path, build_id from modules where path like '/%'");
+    let listed = wait(capture.world(), query);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let mut modules = BTreeMap::new();
+    for line in listed.text().lines().skip(1) {
+        let (path, build_id) = line.rsplit_once(',').unwrap_or_else(|| panic!("{line}"));
+        assert!(build_id.len() > "\"\"".len(), "{line}: each file is known by its contents");
+        *modules.entry(path.trim_matches('"').to_owned()).or_default() += 1;
+    }
+    modules
+}
+
+/// Check that a program with five thousand mappings of code has its names, and those of a library whose path is as long as
+/// one can be.
+#[test]
+fn many_mappings_and_long_paths_have_names() {
+    let world = World::new();
+    let lender = library("lends_memory").flags(["-DFUNCTION=far_away", "-DSIZE=1404"]).build();
+    let mut folder = world.folder().to_owned();
+    while folder.as_os_str().len() + 250 < 4000 {
+        folder.push("x".repeat(240));
+        std::fs::create_dir(&folder).expect("the folder is ours");
+    }
+    folder.push("y".repeat(4000 - folder.as_os_str().len() - "/lib.so".len() - 1));
+    std::fs::create_dir(&folder).expect("the folder is ours");
+    let path = folder.join("lib.so");
+    assert_eq!(path.as_os_str().len(), 4000);
+    copy_program(lender, &path);
+    let program = c("maps_its_code_often").build();
+    let recording = record(&program).arg("5000").arg(&path).world(world).with_names();
+    let (_, capture) = recording.succeed();
+    let row = capture.row_of_size(1404);
+    assert_eq!(row.names()[..3], ["far_away", "lend", "main"]);
+    assert_eq!(Path::new(&row.frames[0].module), path);
+    let modules = modules(&capture);
+    assert_eq!(modules.get(path.to_str().expect("it is ASCII")), Some(&1));
+    assert_eq!(modules.get(program.to_str().expect("it is UTF-8")), Some(&1), "{modules:#?}");
+}
+
+/// Check that programs which end at once have their whole stacks named, and that files which a hundred of them have mapped
+/// are in the capture once.
+#[test]
+fn files_of_many_short_programs_are_kept_once() {
+    let program = c("allocates_once").build();
+    let numbers: String = (0..100).map(|number| format!(" {number}")).collect();
+    let script = format!("for i in{numbers}; do {}; done", program.display());
+    let (_, capture) = record("sh").args(["-c", &script]).with_names().succeed();
+    assert_eq!(capture.info()["processes"].as_array().map(Vec::len), Some(101));
+    let modules = modules(&capture);
+    let libc = modules.keys().filter(|path| path.contains("libc.so")).count();
+    assert!(libc == 1 && modules.contains_key(&*program.to_string_lossy()), "{modules:#?}");
+    assert!(modules.values().all(|&times| times == 1), "{modules:#?}");
+    let row = capture.row_of_size(1001);
+    assert_eq!((row.number("allocations"), row.state.as_str()), (100, "complete"));
+    assert_eq!(row.names()[..2], ["only_place", "main"]);
 }

@@ -33,6 +33,26 @@ fn hundreds_of_threads_at_once_are_recorded() {
     assert_eq!((row.number("allocations"), row.number("frees")), (300, 300));
 }
 
+/// Check that threads are reported together, as one process, and each for itself if that is asked for.
+#[test]
+fn threads_are_shown_apart_if_asked_for() {
+    let (_, capture) = record(c("threads_at_once").build()).args(["10"]).with_names().succeed();
+    assert_eq!(capture.info()["processes"].as_array().map(Vec::len), Some(1));
+    let together = capture.rows_of_size(400);
+    assert_eq!(together.iter().map(|row| row.number("allocations")).collect::<Vec<_>>(), [10]);
+    let report = capture.report(&["--group-by", "thread", "--filter", "work", "--by", "bytes"]);
+    let rows = report["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 10, "{rows:#?}");
+    let mut names = BTreeSet::new();
+    for row in rows {
+        assert_eq!((&row["allocations"], &row["bytes"]), (&1.into(), &400.into()), "{row}");
+        names.insert(row["stack"][0]["function"].as_str().unwrap_or_default());
+    }
+    // The own name of a thread that is gone at once may be unknown, its number is not.
+    assert!(names.iter().all(|name| name.contains(" of threads_at_once (")), "{names:?}");
+    assert_eq!(names.len(), 10, "{names:?}");
+}
+
 /// Check that no event is missing because other threads record at the same moment.
 #[test]
 fn threads_in_lock_step_are_recorded() {
