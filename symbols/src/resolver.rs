@@ -246,5 +246,10 @@ fn is_same_function(symbol: &[u8], function: &str) -> bool {
 
 /// A name that a hostile file cannot use to steer the terminal it is printed on.
 pub(crate) fn printable(name: &str) -> String {
-    if name.contains(char::is_control) { name.replace(char::is_control, "\u{fffd}") } else { name.to_owned() }
+    let is_plain = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if !is_plain && name.contains(char::is_control) {
+        name.replace(char::is_control, "\u{fffd}")
+    } else {
+        name.to_owned()
+    }
 }
