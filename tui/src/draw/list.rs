@@ -5,7 +5,7 @@ use crate::model::{Model, Page, layout};
 use crate::work::{StackList, StackRow, steps};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::text::{detail, escape, fit, fit_name};
+use viewer::text::{detail_of_frame, escape, fit, fit_name};
 
 /// Columns below which only one number of a row is shown.
 const NARROW: u16 = 100;
@@ -52,14 +52,14 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     }
 }
 
-/// All functions of a stack.
+/// All functions of a stack, each with its place or why it has no name.
 fn stack(buffer: &mut Buffer, area: Rect, list: &StackList, row: &StackRow, theme: &Theme) {
     let Some(node) = row.node else { return };
     tint(buffer, area, 0, theme.detail());
     put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
     let places = layout::below_header(area);
-    for (place, step) in (0..places.height).zip(steps(&list.loaded, node)) {
-        let at = detail(&list.loaded, &step).unwrap_or_default();
+    for (place, (frame, step)) in (0..places.height).zip(steps(&list.loaded, node)) {
+        let at = detail_of_frame(&list.loaded, frame, &step).unwrap_or_default();
         let room = usize::from(places.width).saturating_sub(viewer::text::columns(&at) + 2);
         let name = fit_name(&list.loaded.names, step.label, room.max(10));
         let column =

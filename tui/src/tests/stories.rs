@@ -345,6 +345,27 @@ fn hits_have_the_unit_of_their_field() {
     }
 }
 
+/// Check that each function of the selected stack that has no name says why, in a known file and in none.
+#[test]
+fn stacks_say_why_names_are_missing() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let main = made.stack("main");
+    let (stripped, nowhere) = (made.frame(Some("/lib/libx.so"), &[]), made.frame(None, &[]));
+    made.reason(stripped, "No symbols in binary file");
+    made.reason(nowhere, "No mapping for address");
+    let outer = made.node(main, nowhere);
+    let inner = made.node(outer, stripped);
+    made.alloc(thread, 0x1000, 100, inner);
+    made.end(process, thread, Ended::Exited(0));
+    let mut user = User::new(&made, 100, 40);
+    let screen = user.press("6").screen();
+    for (name, reason) in [("<in libx.so>", "No symbols in binary file"), ("???", "No mapping for address")] {
+        let line = format!("{name}  {reason}");
+        assert!(screen.lines().any(|shown| shown.trim().starts_with(&line)), "{line}: {screen}");
+    }
+}
+
 /// Check that the page about a function has its lines with their source, whose numbers add up to the function's, and the sizes
 /// and lifetimes of just the blocks of the stacks on which it stands; and that going back leads to where one was.
 #[test]

@@ -137,8 +137,8 @@ fn function_of_row(model: &Model) -> Option<String> {
     let list = model.list()?;
     let node = list.rows.get(model.cursor_now().selected)?.node?;
     let loaded = &list.loaded;
-    let first = meaningful(&loaded.tables, &loaded.names, node).next().map(|(_, step)| step);
-    let step = first.or_else(|| steps(loaded, node).first().copied())?;
+    let first = meaningful(&loaded.tables, &loaded.names, node).next();
+    let (_, step) = first.or_else(|| steps(loaded, node).first().copied())?;
     Some(loaded.names.label(step.label).name.clone())
 }
 

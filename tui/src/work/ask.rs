@@ -5,7 +5,7 @@ use super::document::Document;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::shell::Options;
-use capture::{CounterKind, NodeId};
+use capture::{CounterKind, FrameId, NodeId};
 use std::cmp::Reverse;
 use std::io::Write;
 use std::sync::Arc;
@@ -327,9 +327,9 @@ pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
     (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
 }
 
-/// The steps of a stack, innermost first.
-pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<Step> {
-    viewer::analysis::functions_of(&loaded.tables, &loaded.names, node).map(|(_, step)| step).collect()
+/// The steps of a stack, innermost first, each with the frame that it is of.
+pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<(FrameId, Step)> {
+    viewer::analysis::functions_of(&loaded.tables, &loaded.names, node).collect()
 }
 
 /// `  12.3 MiB   45.6 %       1,234`.

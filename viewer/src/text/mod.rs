@@ -51,7 +51,7 @@ pub use leaks::leaks;
 pub use lifetimes::lifetimes;
 pub use lines::lines;
 pub use pages::{pages, pages_tree};
-pub use place::{detail, fit_name, place};
+pub use place::{detail, detail_of_frame, fit_name, place};
 pub use reallocs::reallocs;
 pub use report::report;
 pub use resident::resident;

@@ -3,7 +3,7 @@
 use super::escape::{columns, escape, fit};
 use crate::analysis::{Kind, LabelId, Names, Step, meaningful};
 use crate::loaded::Loaded;
-use capture::NodeId;
+use capture::{FrameId, NodeId};
 
 /// A function's name for a line of several: short, harmless.
 pub(super) fn function(names: &Names, step: &Step) -> String {
@@ -40,6 +40,13 @@ pub fn detail(loaded: &Loaded, step: &Step) -> Option<String> {
         Kind::Unknown(Some(reason)) => Some(escape(loaded.tables.string(reason)).into_owned()),
         _ => place(loaded, step),
     }
+}
+
+/// The same where each function of a stack has a line of its own: of one in a known file, too.
+pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<String> {
+    let Kind::InModule(_) = loaded.names.label(step.label).kind else { return detail(loaded, step) };
+    let reason = loaded.tables.symbol(frame)?.reason?;
+    Some(escape(loaded.tables.string(reason)).into_owned())
 }
 
 /// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
