@@ -26,6 +26,10 @@ pub trait Watch {
     /// False when nobody looks: then nothing is told.
     const LOOKS: bool = true;
 
+    /// False for one who adds up by itself what it is told: then the pass adds up no blocks, and its profile says nothing. That is
+    /// a third of its work.
+    const SUMS: bool = true;
+
     /// A block came to life. When a `realloc` made it of another, known one, that is `old`; it dies right before, if
     /// the new block has its address, else right after.
     fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Kept>>) -> Self::Kept;

@@ -118,8 +118,12 @@ impl Moments {
         self.index.as_ref().filter(|_| self.heap.is_none())
     }
 
-    /// Finds the index of a large capture, or makes it with a pass over everything.
-    pub(super) fn prepare(&mut self) -> Result<(), Error> {
+    /// Finds the index of a large capture, or makes it with a pass over everything: the first moment or range that is asked for
+    /// would do it otherwise.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn prepare(&mut self) -> Result<(), Error> {
         // Totals are counted as fast as an index is read.
         let is_aggregated = self.reader.tables().metadata.aggregate().is_some();
         if self.is_prepared || self.heap.is_some() || is_aggregated {

@@ -41,8 +41,9 @@ impl Moments {
         Ok(Some(map.finish(most)))
     }
 
-    /// The same history, as fine as it can be between two times, in nanoseconds since the recording began, and in one piece
-    /// where it was before and is afterwards. None where the given one is about as fine.
+    /// The slices of a history, as fine as they can be between two times, in nanoseconds since the recording began, and in one piece
+    /// where it was before and is afterwards, with the changes in them; the rest is the given one's. None where that is about as
+    /// fine.
     ///
     /// # Errors
     /// Those of the file.

@@ -36,6 +36,8 @@ pub(super) struct Folded {
     pub(super) nodes: Vec<PageNode>,
     /// In order of nodes.
     pub(super) rows: Vec<Row>,
+    /// By row of the forest, the place of the one that has it.
+    pub(super) row_of: Vec<u32>,
     /// Stacks that have no node of their own.
     pub(super) stacks: usize,
     /// What they cost.
@@ -45,24 +47,42 @@ pub(super) struct Folded {
 impl Folded {
     /// Keeps the weightiest nodes of a forest.
     pub(super) fn new(forest: &Forest, total: &Cost, limits: Limits) -> Self {
-        let kept = kept(forest, &weights(forest, total), limits);
-        let mut folded = Self::default();
-        let page_node = folded.take_nodes(forest, &kept);
-        let mut rows: HashMap<(u32, u8), Row> = HashMap::new();
-        for row in &forest.rows {
-            let place = page_node[row.node as usize];
-            // What is folded is one row, whatever was called.
-            let call = if kept[row.node as usize] { row.call } else { 0 };
-            let sum =
-                rows.entry((place, call)).or_insert_with(|| Row { node: place, call, ..Row::default() });
-            sum.absorb(row);
-            if !kept[row.node as usize] {
-                folded.stacks += 1;
-                folded.cost += row.cost;
-            }
+        let entries = forest.rows.iter().map(Row::entries).sum::<usize>();
+        if forest.nodes.len() <= limits.nodes && entries <= limits.changes {
+            return Self::whole(forest);
         }
-        folded.rows = rows.into_values().collect();
-        folded.rows.sort_unstable_by_key(|row| (row.node, row.call));
+        Self::keeping(forest, &kept(forest, &weights(forest, total), limits))
+    }
+
+    /// Keeps all of it, in the order of a page.
+    pub(super) fn whole(forest: &Forest) -> Self {
+        Self::keeping(forest, &vec![true; forest.nodes.len()])
+    }
+
+    fn keeping(forest: &Forest, kept: &[bool]) -> Self {
+        let mut folded = Self { row_of: vec![0; forest.rows.len()], ..Self::default() };
+        let page_node = folded.take_nodes(forest, kept);
+        // What is folded is one row, whatever was called.
+        let call = |row: &Row| if kept[row.node as usize] { row.call } else { 0 };
+        let places = forest.rows.iter().enumerate();
+        let mut places: Vec<(u32, u8, usize)> =
+            places.map(|(place, row)| (page_node[row.node as usize], call(row), place)).collect();
+        places.sort_unstable();
+        for of_row in places.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let number = u32::try_from(folded.rows.len()).expect("fewer rows than the forest has");
+            let (node, call, _) = of_row[0];
+            let mut sum = Row { node, call, ..Row::default() };
+            for &(_, _, place) in of_row {
+                let row = &forest.rows[place];
+                folded.row_of[place] = number;
+                sum.absorb(row);
+                if !kept[row.node as usize] {
+                    folded.stacks += 1;
+                    folded.cost += row.cost;
+                }
+            }
+            folded.rows.push(sum);
+        }
         folded
     }
 

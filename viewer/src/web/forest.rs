@@ -93,7 +93,7 @@ pub(super) struct Forest {
     pub(super) places: Vec<Place>,
     pub(super) rows: Vec<Row>,
     /// By site of the histories, its row.
-    of_sites: Vec<usize>,
+    pub(super) of_sites: Vec<usize>,
 }
 
 impl Forest {

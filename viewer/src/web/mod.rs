@@ -29,6 +29,7 @@ mod fold;
 mod forest;
 mod overview;
 mod page;
+mod pieces;
 mod script;
 mod texts;
 

@@ -6,6 +6,7 @@ use super::data::{Parts, data};
 use super::fold::{Folded, Limits};
 use super::forest::{Forest, Row};
 use super::overview::{Overview, overview};
+use super::pieces::Pieces;
 use super::script::script;
 use crate::analysis::History;
 use crate::lives::MapTable;
@@ -26,7 +27,7 @@ pub const MOST_BYTES: usize = 10_000_000;
 pub const MOST_CELLS: usize = 4096;
 
 /// What a page begins with. Stacks that weigh less than the 200,000th are not seen in any picture of it.
-const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
+pub(super) const LIMITS: Limits = Limits { nodes: 1_000_000, changes: 2_500_000 };
 
 /// Attempts to make the data fit, each with at most three quarters of what the one before had.
 const ATTEMPTS: usize = 24;
@@ -47,7 +48,7 @@ pub(super) fn write(
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
     let mut packer = Packer::new(loaded, history, map, beside, options)?;
-    let encoded = STANDARD.encode(packer.pack(loaded, history, options, size)?);
+    let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), &encoded)
 }
 
@@ -83,9 +84,9 @@ fn assemble(out: &mut dyn Write, script: &str, policy: &str, data: &str) -> io::
 
 /// How large data may be, and what it may cost to make it small.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    pub(super) room: usize,
-    pub(super) compression: Compression,
+struct Size {
+    room: usize,
+    compression: Compression,
 }
 
 /// Packs the data of a capture: what all of its histories have in common is found once.
@@ -96,6 +97,8 @@ pub struct Packer {
     overview: Overview,
     /// What the older of two captures says of itself.
     older: Option<Overview>,
+    /// For a server, once it was asked.
+    pieces: Option<Pieces>,
 }
 
 impl Packer {
@@ -117,39 +120,55 @@ impl Packer {
             Some(Beside { newer, older, .. }) => (newer, Some(older)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { forest, sources, map, overview, older })
+        Ok(Self { forest, sources, map, overview, older, pieces: None })
     }
 
-    /// The data of a history, for a server that is near: quickly made.
+    /// The data of a history, for a server that is near: quickly made. `whole` is the history of all of the time, and `history`
+    /// that, too, or what [`Moments::history_within`](crate::Moments::history_within) made of it.
     ///
     /// # Errors
     /// That what the capture says of itself is too long for a page.
     pub fn served(
         &mut self,
         loaded: &Loaded,
+        whole: &History,
         history: &History,
         options: &PageOptions,
     ) -> io::Result<Vec<u8>> {
-        self.pack(loaded, history, options, Size { room: MOST_BYTES, compression: Compression::fast() })
+        if self.pieces.is_none() && self.forest.nodes.len() <= LIMITS.nodes {
+            self.pieces = Some(Pieces::new(&self.parts(loaded, whole, options))?);
+        }
+        if let Some(pieces) = &self.pieces
+            && let Some(data) = pieces.joined(&self.parts(loaded, whole, options), history)?
+        {
+            return Ok(data);
+        }
+        let size = Size { room: MOST_BYTES, compression: Compression::fast() };
+        self.pack(loaded, [whole, history], options, size)
     }
 
-    pub(super) fn pack(
+    fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
+        let Self { forest, sources, map, overview, older, .. } = self;
+        let (map, older) = (map.as_ref(), older.as_ref());
+        Parts { loaded, history: whole, options, forest, sources, map, overview, older }
+    }
+
+    fn pack(
         &mut self,
         loaded: &Loaded,
-        history: &History,
+        [whole, history]: [&History; 2],
         options: &PageOptions,
         size: Size,
     ) -> io::Result<Vec<u8>> {
         self.forest.take_changes(history);
-        let Self { forest, sources, map, overview, older } = self;
-        let (map, older) = (map.as_ref(), older.as_ref());
-        let parts = Parts { loaded, history, options, forest, sources, map, overview, older };
+        let parts = self.parts(loaded, whole, options);
+        let forest = &self.forest;
         let changes = forest.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(forest.nodes.len()), changes: LIMITS.changes.min(changes) };
         for _ in 0..ATTEMPTS {
             let folded = Folded::new(forest, &loaded.profile.total, limits);
-            let packed = deflate(&data(&parts, &folded)?, size.compression)?;
+            let packed = deflate(&data(&parts, history, &folded)?, size.compression)?;
             if packed.len() <= size.room {
                 return Ok(packed);
             }

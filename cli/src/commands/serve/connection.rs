@@ -49,7 +49,9 @@ fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
     };
     write(Impatient::new(&stream, LONG_PATIENCE), &answer)?;
     // Reading ends, too, and with it the look-out for the departure.
-    stream.shutdown(Shutdown::Both)
+    stream.shutdown(Shutdown::Both)?;
+    site.prepare();
+    Ok(())
 }
 
 /// Becomes true when the other side closes the connection: a browser whose user wants something else does not wait.

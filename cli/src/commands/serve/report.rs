@@ -92,8 +92,19 @@ impl Report {
             None => None,
         };
         let history = fine.as_ref().unwrap_or(&known.history);
-        let data = Arc::new(known.packer.served(&known.whole, history, &self.options)?);
+        let data = Arc::new(known.packer.served(&known.whole, &known.history, history, &self.options)?);
         self.last = Some((range, data.clone()));
         Ok(data)
+    }
+
+    /// Makes the index that ranges are answered from, once all of the time was looked at. The one of a capture that is still
+    /// written would be another's at the next look.
+    pub(super) fn prepare(&mut self) {
+        let Some(known) = self.known.as_mut().filter(|known| known.whole.tables.summary.is_some()) else {
+            return;
+        };
+        known.moments.give_up_when(Arc::default());
+        // Without one the range that is asked for tells what is wrong.
+        let _ = known.moments.prepare();
     }
 }

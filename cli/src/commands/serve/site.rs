@@ -96,6 +96,13 @@ impl Site {
         }
     }
 
+    /// Does what ranges need while the reader looks at what was answered, unless somebody else has something counted.
+    pub(super) fn prepare(&self) {
+        if let Ok(mut report) = self.report.try_lock() {
+            report.prepare();
+        }
+    }
+
     fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let (mut from, mut to) = (0, 0);
         for (name, value) in words {

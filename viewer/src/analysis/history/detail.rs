@@ -15,7 +15,7 @@ use super::{History, SiteHistory, Slice};
 use crate::analysis::cost::Amount;
 use crate::analysis::watch::Instant;
 use capture::Tables;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::ops::Range;
 
 /// Which events a range needs, and what the history of all of them knows already.
@@ -55,7 +55,8 @@ impl<'a> Detail<'a> {
         Slices::within(tables, self.begin(), live, self.from, self.to)
     }
 
-    /// The whole, with what the pass has found.
+    /// The slices and changes of the whole, with what the pass has found. What else a history has does not depend on slices: it
+    /// is the whole's alone.
     pub fn join(&self, found: Slices) -> History {
         let fine = found.finish();
         let before = pieces(&self.whole.slices[..self.slices.start], 0);
@@ -68,13 +69,9 @@ impl<'a> Detail<'a> {
         }
         let fine_sites: HashMap<_, &SiteHistory> =
             fine.sites.iter().map(|site| ((site.process, site.node), site)).collect();
-        let mut history = History {
-            spectrum: self.whole.spectrum.clone(),
-            crossings: self.whole.crossings.clone(),
-            during: self.whole.during.clone(),
-            shapes: self.whole.shapes.clone(),
-            ..History::default()
-        };
+        let mut history = History::default();
+        history.sites.reserve(self.whole.sites.len());
+        history.changes.reserve(fine.changes.len() + self.whole.changes.len());
         for site in &self.whole.sites {
             let first = history.changes.len();
             let of_site = self.whole.changes(site);

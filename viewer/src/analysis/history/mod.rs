@@ -18,6 +18,7 @@ mod crossing;
 mod detail;
 mod during;
 mod flow;
+mod numbers;
 mod recorder;
 mod slicer;
 mod slices;

@@ -1,24 +1,23 @@
 //! The observer of a pass that cuts it into slices.
 
 use super::flow::Flow;
+use super::numbers::Numbers;
 use super::slicer::Slicer;
 use super::{History, SiteHistory, Slice};
 use crate::analysis::cost::Amount;
 use crate::analysis::estimate::Estimator;
-use crate::analysis::hash::Seed;
-use crate::analysis::sites::{SiteId, Sites};
 use crate::analysis::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
-use capture::{Action, Ended, Event, Frame, NodeId, ProcessId, Sampling, Tables, ThreadId};
+use capture::{Action, Ended, Event, Frame, NodeId, ProcessId, Sampling, Tables};
 
 /// Writes the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved state.
 #[derive(Debug)]
 pub struct Slices {
     estimator: Estimator,
-    sites: Sites,
+    sites: Numbers,
     slicer: Slicer,
     /// By site, its change in the open slice.
     open: Vec<Flow>,
-    touched: Vec<SiteId>,
+    touched: Vec<u32>,
     /// By node, the frames on its stack.
     depths: Vec<u32>,
     /// What happens up to here is not looked at.
@@ -43,7 +42,7 @@ impl Slices {
     fn cut_by(tables: &Tables, slicer: Slicer, begin: Instant) -> Self {
         Self {
             estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
-            sites: Sites::new(Seed::random(), tables.nodes.len(), false),
+            sites: Numbers::new(tables.nodes.len()),
             slicer,
             open: Vec::new(),
             touched: Vec::new(),
@@ -57,11 +56,9 @@ impl Slices {
     pub(super) fn finish(mut self) -> History {
         let changes = self.take_changes();
         let closed = self.slicer.finish(self.last, changes);
-        let rows = self.sites.into_rows().0;
-        let mut sites: Vec<SiteHistory> = rows
-            .iter()
-            .map(|row| SiteHistory { process: row.process, node: row.node, first: 0, len: 0 })
-            .collect();
+        let met = self.sites.into_met().into_iter();
+        let mut sites: Vec<SiteHistory> =
+            met.map(|(process, node)| SiteHistory { process, node, first: 0, len: 0 }).collect();
         let (slices, changes) = by_site(closed, &mut sites, &self.estimator);
         History { slices, sites, changes, ..History::default() }
     }
@@ -106,9 +103,8 @@ impl Slices {
     }
 
     fn change(&mut self, process: ProcessId, node: NodeId, change: Flow) {
-        // Its rows are not told apart by threads.
-        let site = self.sites.of(process, ThreadId(0), node);
-        let place = site.0 as usize;
+        let site = self.sites.of(process, node);
+        let place = site as usize;
         if place >= self.open.len() {
             self.open.resize(place + 1, Flow::default());
         }
@@ -139,15 +135,16 @@ impl Slices {
 
     /// What the open slice changed, in order of sites. One that came back to nothing may stand there twice.
     fn take_changes(&mut self) -> Vec<(u32, Flow)> {
-        self.touched.sort_unstable_by_key(|site| site.0);
+        self.touched.sort_unstable();
         let open = &mut self.open;
-        let changes = self.touched.drain(..).map(|site| (site.0, std::mem::take(&mut open[site.0 as usize])));
+        let changes = self.touched.drain(..).map(|site| (site, std::mem::take(&mut open[site as usize])));
         changes.filter(|(_, change)| !change.is_zero()).collect()
     }
 }
 
 impl Watch for Slices {
     type Kept = ();
+    const SUMS: bool = false;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let block = self.estimator.count(birth.size).amount;

@@ -53,7 +53,8 @@ fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64
     let needed = detail.end().position as usize;
     events[..needed].iter().for_each(|event| load.event(event));
     let (_, found) = if needed < events.len() { load.cut() } else { load.finish_watched() };
-    Some(detail.join(found))
+    let (spectrum, crossings) = (whole.spectrum.clone(), whole.crossings.clone());
+    Some(History { spectrum, crossings, ..detail.join(found) })
 }
 
 /// What a history adds up to, by site, up to a slice.

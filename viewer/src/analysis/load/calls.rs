@@ -60,7 +60,7 @@ impl<W: Watch> Load<'_, W> {
         }
         let thread = &mut self.threads[thread.index()];
         (thread.last, thread.pauses) = (Some(address), pauses);
-        self.sites.count(site, Part::Allocated, self.estimator.count(size));
+        self.count_part(site, Part::Allocated, size);
         self.hold(process, site, size);
     }
 
@@ -82,7 +82,7 @@ impl<W: Watch> Load<'_, W> {
         let is_temporary = state.last == Some(address) && state.pauses == pauses && block.thread == thread;
         if is_temporary {
             state.last = None;
-            self.sites.count(block.site, Part::Temporary, self.estimator.count(block.size));
+            self.count_part(block.site, Part::Temporary, block.size);
         } else if block.thread != thread {
             self.forget_last(block.thread, address);
         }
@@ -99,7 +99,7 @@ impl<W: Watch> Load<'_, W> {
     }
 
     pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {
-        self.sites.count(block.site, Part::Freed, self.estimator.count(block.size));
+        self.count_part(block.site, Part::Freed, block.size);
         self.release(process, &block);
         self.tell_died(process, &block, end);
     }

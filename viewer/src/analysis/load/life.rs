@@ -58,9 +58,11 @@ impl<W: Watch> Load<'_, W> {
                 (_, true) => (Part::Uncertain, Left::Uncertain),
                 (_, false) => (Part::Leaked, Left::Leaked),
             };
-            let counted = count(block);
-            self.sites.count(block.site, part, counted);
-            self.peak.release(&mut self.sites, block.site, counted);
+            if W::SUMS {
+                let counted = count(block);
+                self.sites.count(block.site, part, counted);
+                self.peak.release(&mut self.sites, block.site, counted);
+            }
             if W::LOOKS {
                 let at = Instant { position: self.events, time: self.now };
                 let end = End::Left { left, ended: state.ended, in_realloc };

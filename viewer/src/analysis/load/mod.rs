@@ -16,7 +16,7 @@ mod resume;
 mod told;
 mod totals;
 
-use super::cost::Cost;
+use super::cost::{Cost, Part};
 use super::estimate::{Estimator, Rounding};
 use super::hash::Seed;
 use super::heap::Block;
@@ -238,7 +238,18 @@ impl<'a, W: Watch> Load<'a, W> {
         }
     }
 
+    /// Counts a block in a part of its row's cost.
+    #[inline]
+    fn count_part(&mut self, site: SiteId, part: Part, size: u64) {
+        if W::SUMS {
+            self.sites.count(site, part, self.estimator.count(size));
+        }
+    }
+
     fn hold(&mut self, process: ProcessId, site: SiteId, size: u64) {
+        if !W::SUMS {
+            return;
+        }
         let block = self.estimator.count(size);
         let state = &mut self.processes[process.index()];
         state.held += block.amount;
@@ -248,6 +259,9 @@ impl<'a, W: Watch> Load<'a, W> {
     }
 
     fn release(&mut self, process: ProcessId, block: &Block<W::Kept>) {
+        if !W::SUMS {
+            return;
+        }
         let counted = self.estimator.count(block.size);
         self.processes[process.index()].held -= counted.amount;
         self.peak.release(&mut self.sites, block.site, counted);

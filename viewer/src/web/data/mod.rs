@@ -7,6 +7,7 @@
 //! The head has the document of `info --json`, all texts, and the table of the columns. `assets/data.js` reads it.
 
 mod lists;
+mod over_time;
 
 use super::PageOptions;
 use super::columns::{Column, Columns};
@@ -14,12 +15,13 @@ use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::overview::Overview;
 use super::texts::Texts;
-use crate::analysis::{Amount, Flow, History, Kind, LabelId, Metric, processor_time, resident};
+use crate::analysis::{Amount, Flow, History, Kind, LabelId, Metric};
 use crate::lives::{Age, MapTable, SizeClass};
 use crate::loaded::Loaded;
 use crate::sources::Sources;
-use capture::{CounterKind, Pseudo};
+use capture::Pseudo;
 use lists::{MarkFields, RegionFields, ThreadFields};
+pub(super) use over_time::over_time;
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -48,19 +50,19 @@ struct Head<'a> {
     info: &'a Value,
     /// The same of the capture that this one is compared with.
     before: Option<&'a Value>,
-    folded: FoldedFields,
+    folded: &'a FoldedFields,
     rows_left_out: usize,
     source_url: Option<&'a str>,
     path_map: &'a [(String, String)],
     calls: Vec<&'static str>,
     texts: &'a [String],
-    threads: Vec<ThreadFields>,
-    marks: Vec<MarkFields>,
-    regions: Vec<RegionFields>,
+    threads: &'a [ThreadFields],
+    marks: &'a [MarkFields],
+    regions: &'a [RegionFields],
     cell_bytes: Option<u64>,
     sizes: Vec<String>,
     ages: Vec<String>,
-    columns: &'a [Column],
+    columns: Vec<&'a Column>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +77,7 @@ struct FoldedFields {
 /// What every attempt to make the data begins with.
 pub(super) struct Parts<'a> {
     pub(super) loaded: &'a Loaded,
+    /// The history of all of the time.
     pub(super) history: &'a History,
     pub(super) options: &'a PageOptions,
     pub(super) forest: &'a Forest,
@@ -85,49 +88,74 @@ pub(super) struct Parts<'a> {
     pub(super) older: Option<&'a Overview>,
 }
 
-/// The data of a page with this much of its forest.
-pub(super) fn data(parts: &Parts<'_>, folded: &Folded) -> io::Result<Vec<u8>> {
-    let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
-    writer.nodes(folded);
-    writer.rows(&folded.rows);
-    if parts.older.is_some() {
-        writer.compared(&folded.rows);
-    }
-    writer.slices();
-    writer.spectrum();
-    let threads = writer.crossings();
-    writer.map();
-    let marks = writer.marks();
-    let regions = writer.regions();
-    let Writer { texts, columns, .. } = writer;
-    let head = Head {
-        version: VERSION,
-        info: &parts.overview.document,
-        before: parts.older.map(|older| &older.document),
-        folded: FoldedFields {
+/// The data of a page with this much of its forest, and a history whose changes that has.
+pub(super) fn data(parts: &Parts<'_>, history: &History, folded: &Folded) -> io::Result<Vec<u8>> {
+    let fixed = Fixed::new(parts, folded);
+    let changes: Vec<&[(u32, Flow)]> = folded.rows.iter().map(|row| row.changes.as_slice()).collect();
+    let moving = over_time(parts.loaded, history, &changes);
+    Ok([&fixed.head(parts, &moving)?, &fixed.columns.bytes, &moving.bytes].map(Vec::as_slice).concat())
+}
+
+/// What the data of all histories of a capture have in common: all but the slices and what rows did in them.
+pub(super) struct Fixed {
+    /// They follow the head, and are followed by those over time.
+    pub(super) columns: Columns,
+    texts: Texts,
+    threads: Vec<ThreadFields>,
+    marks: Vec<MarkFields>,
+    regions: Vec<RegionFields>,
+    folded: FoldedFields,
+}
+
+impl Fixed {
+    pub(super) fn new(parts: &Parts<'_>, folded: &Folded) -> Self {
+        let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
+        writer.nodes(folded);
+        writer.rows(&folded.rows);
+        if parts.older.is_some() {
+            writer.compared(&folded.rows);
+        }
+        writer.spectrum();
+        let threads = writer.crossings();
+        writer.map();
+        let marks = writer.marks();
+        let regions = writer.regions();
+        let Writer { texts, columns, .. } = writer;
+        let folded = FoldedFields {
             stacks: folded.stacks,
             allocated_blocks: folded.cost.allocated.blocks,
             allocated_bytes: folded.cost.allocated.bytes,
             peak_bytes: folded.cost.peak.bytes,
             leaked_bytes: folded.cost.leaked.bytes,
-        },
-        rows_left_out: parts.overview.left_out,
-        source_url: parts.options.source_url.as_deref(),
-        path_map: &parts.options.path_map,
-        calls: (0..=u8::MAX).map_while(call_name).collect(),
-        texts: &texts.texts,
-        threads,
-        marks,
-        regions,
-        cell_bytes: parts.map.map(|map| map.cell_bytes),
-        sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
-        ages: parts.forest.ages.iter().map(Age::to_string).collect(),
-        columns: &columns.table,
-    };
-    let head = serde_json::to_vec(&head)?;
-    let length =
-        u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
-    Ok([&length.to_le_bytes()[..], &head, &columns.bytes].concat())
+        };
+        Self { columns, texts, threads, marks, regions, folded }
+    }
+
+    /// What stands before the columns of both.
+    pub(super) fn head(&self, parts: &Parts<'_>, over_time: &Columns) -> io::Result<Vec<u8>> {
+        let head = Head {
+            version: VERSION,
+            info: &parts.overview.document,
+            before: parts.older.map(|older| &older.document),
+            folded: &self.folded,
+            rows_left_out: parts.overview.left_out,
+            source_url: parts.options.source_url.as_deref(),
+            path_map: &parts.options.path_map,
+            calls: (0..=u8::MAX).map_while(call_name).collect(),
+            texts: &self.texts.texts,
+            threads: &self.threads,
+            marks: &self.marks,
+            regions: &self.regions,
+            cell_bytes: parts.map.map(|map| map.cell_bytes),
+            sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
+            ages: parts.forest.ages.iter().map(Age::to_string).collect(),
+            columns: self.columns.table.iter().chain(&over_time.table).collect(),
+        };
+        let head = serde_json::to_vec(&head)?;
+        let length =
+            u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
+        Ok([&length.to_le_bytes()[..], &head].concat())
+    }
 }
 
 /// The function of the allocator, by the number in a row.
@@ -233,18 +261,6 @@ impl Writer<'_> {
         // Time for bytes, samples for blocks; what is added up of hits, and hits.
         amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
         amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);
-        columns.numbers("row.changes", rows.iter().map(|row| row.changes.len() as i64));
-        let slices = rows.iter().flat_map(|row| row.changes.iter()).map(|(slice, _)| i64::from(*slice));
-        columns.rising("change.slice", slices);
-        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
-            let all = || rows.iter().flat_map(|row| row.changes.iter());
-            columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));
-            columns.numbers(names[1], all().map(|(_, change)| of(change).blocks));
-        };
-        // Mostly what was allocated stays, or what came went: then one of the two is 0.
-        change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
-        change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
-        change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);
         let during = || rows.iter().flat_map(|row| &row.during);
         columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));
         columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));
@@ -273,35 +289,6 @@ impl Writer<'_> {
             columns.numbers(format!("moved.{name}.bytes"), moved().map(|amount| amount.bytes));
             columns.numbers(format!("moved.{name}.blocks"), moved().map(|amount| amount.blocks));
         }
-    }
-
-    fn slices(&mut self) {
-        let slices = &self.parts.history.slices;
-        let columns = &mut self.columns;
-        columns.rising("slice.end", slices.iter().map(|slice| slice.end.time.cast_signed()));
-        columns.numbers("slice.before_end", slices.iter().map(|slice| i64::from(slice.before_end)));
-        columns.numbers("slice.deepest", slices.iter().map(|slice| i64::from(slice.deepest)));
-        columns.rising("slice.live.bytes", slices.iter().map(|slice| slice.live.bytes));
-        columns.rising("slice.live.blocks", slices.iter().map(|slice| slice.live.blocks));
-        columns.rising("slice.most.bytes", slices.iter().map(|slice| slice.most.bytes));
-        columns.rising("slice.most.blocks", slices.iter().map(|slice| slice.most.blocks));
-        let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
-            columns.numbers(names[0], slices.iter().map(|slice| of(&slice.change).bytes));
-            columns.numbers(names[1], slices.iter().map(|slice| of(&slice.change).blocks));
-        };
-        change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
-        change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
-        let loaded = self.parts.loaded;
-        let ends: Vec<u64> = slices.iter().map(|slice| slice.end.time).collect();
-        for (name, kind) in [
-            ("slice.resident.bytes", CounterKind::Rss),
-            ("slice.proportional.bytes", CounterKind::Pss),
-            ("slice.swapped.bytes", CounterKind::Swap),
-        ] {
-            let processes = &loaded.tables.processes;
-            columns.rising(name, resident(&loaded.counters, kind, processes, ends.iter().copied()));
-        }
-        columns.rising("slice.processor.end", processor_time(&loaded.counters, &ends));
     }
 }
 

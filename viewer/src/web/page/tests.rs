@@ -1,7 +1,7 @@
 //! Pages of made captures: their size, their sums, and what never gets into their markup.
 
 use super::*;
-use crate::analysis::{Cost, Load, Recorder, Spelling};
+use crate::analysis::{Cost, Detail, Load, Recorder, Spelling};
 use crate::loaded::Source;
 use capture::{
     Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, SourceFrame, StringId, Symbolized,
@@ -56,9 +56,13 @@ fn text_of(loaded: &Loaded, history: &History) -> String {
 /// The data in a page, as it was before it was deflated.
 fn data_of(page: &str) -> Vec<u8> {
     let start = page.split_once("application/octet-stream\">").expect("the page has data").1;
-    let packed = STANDARD.decode(start.split_once('<').unwrap().0).unwrap();
+    inflated(&STANDARD.decode(start.split_once('<').unwrap().0).unwrap())
+}
+
+/// Deflated data as it was before.
+fn inflated(packed: &[u8]) -> Vec<u8> {
     let mut data = Vec::new();
-    DeflateDecoder::new(&packed[..]).read_to_end(&mut data).unwrap();
+    DeflateDecoder::new(packed).read_to_end(&mut data).unwrap();
     data
 }
 
@@ -122,6 +126,36 @@ fn large_capture_fits() {
     assert!(page.len() > MOST_BYTES / 2, "{}: more would have fitted", page.len());
     let folded = &head_of(&page)["folded"];
     assert!(folded["stacks"].as_u64().is_some_and(|stacks| (1..12_000).contains(&stacks)), "{folded}");
+}
+
+/// Check that what a server joins of pieces, of all of the time and of ranges by turns, is what is packed at once; several
+/// stacks have the same names and lines, so that one row has the changes of several sites.
+#[test]
+fn pieces_are_the_data() {
+    let stacks: Vec<Vec<String>> =
+        (0..40).map(|stack| vec![format!("f{}", stack % 7), format!("g{}", stack % 3)]).collect();
+    let mut events = Vec::new();
+    let (loaded, whole) = made(&stacks, |leaves| {
+        let blocks = (0..).zip(leaves.iter().cycle().take(4000));
+        events = blocks.map(|(time, &leaf)| alloc(1000 * time, 1 + time % 900, leaf)).collect();
+        events.clone()
+    });
+    let options = PageOptions::default();
+    let mut packer = Packer::new(&loaded, &whole, None, None, &options).unwrap();
+    let size = Size { room: MOST_BYTES, compression: Compression::fast() };
+    for range in [None, Some((100_000_000, 900_000_000)), None, Some((0, 90_000_000))] {
+        let fine = range.map(|(from, to)| {
+            let detail = Detail::of(&whole, from, to).expect("the whole is coarse");
+            let mut load = Load::watched(&loaded.tables, detail.slices(&loaded.tables));
+            events[..detail.end().position as usize].iter().for_each(|event| load.event(event));
+            detail.join(load.cut().1)
+        });
+        let history = fine.as_ref().unwrap_or(&whole);
+        let served = inflated(&packer.served(&loaded, &whole, history, &options).unwrap());
+        assert!(packer.pieces.is_some());
+        let packed = inflated(&packer.pack(&loaded, [&whole, history], &options, size).unwrap());
+        assert!(served == packed, "{range:?}");
+    }
 }
 
 fn sum(rows: &[super::super::forest::Row]) -> Cost {
