@@ -256,6 +256,36 @@ fn empty_capture_has_a_page() {
     browse(capture.world(), &page, &expected);
 }
 
+/// Check that a page is the same to the byte each time it is written: of many threads and processes, of stacks that hold as
+/// much as others, of regions, of two captures.
+#[test]
+fn page_is_the_same_each_time() {
+    let programs = [
+        (c("frees_everything").flags(["-O2"]), "4"),
+        (c("forks_often"), "3"),
+        (c("works_in_regions").with_api().flags(["-O1"]), "1"),
+    ];
+    for (program, argument) in programs {
+        let (_, capture) = record(program.build()).args([argument, "300"]).with_names().run();
+        assert_written_alike(&capture, &[]);
+    }
+    let (older, newer) = two_versions();
+    assert_written_alike(&newer, &[older.file().to_str().expect("temporary folders have plain names")]);
+}
+
+/// Checks that a page of a capture, since an older one perhaps, is written the same each time.
+fn assert_written_alike(capture: &Capture, older: &[&str]) {
+    let page = || {
+        let ran = capture.show(&[&["html", "-o", "-"], older].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout
+    };
+    let first = page();
+    for _ in 0..3 {
+        assert!(page() == first, "{} has another page each time", capture.file().display());
+    }
+}
+
 /// Check that a page is its owner's, replaces nothing unasked, and goes to standard output when it is told to.
 #[test]
 fn page_is_the_owners() {

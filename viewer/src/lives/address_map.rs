@@ -98,9 +98,10 @@ impl AddressMap {
         let Some(cell) = cell else { return };
         cell.held = rows.iter().map(|(_, bytes)| bytes).sum();
         cell.stacks = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        rows.sort_unstable_by_key(|&(row, bytes)| (Reverse(bytes), row));
-        cell.largest =
-            rows.iter().take(NAMED).map(|&(row, bytes)| (self.stacks[row as usize], bytes)).collect();
+        let stack = |row: u32| self.stacks[row as usize];
+        // Rows are numbered as blocks are met, which is another order each time.
+        rows.sort_unstable_by_key(|&(row, bytes)| (Reverse(bytes), stack(row)));
+        cell.largest = rows.iter().take(NAMED).map(|&(row, bytes)| (stack(row), bytes)).collect();
     }
 }
 
@@ -117,6 +118,7 @@ fn count(blocks: &[Block], cell_bytes: u64) -> u64 {
 
 impl Watch for AddressMap {
     type Kept = ();
+    const SUMS: bool = false;
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 
@@ -141,6 +143,7 @@ impl Watch for AddressMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Instant;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -178,6 +181,27 @@ mod tests {
                 (50 * 4096, 4096, 1, vec![(node(2), 4096)]),
             ]
         );
+    }
+
+    /// Check that of stacks that hold as much of a cell the same ones are named in whatever order blocks are met.
+    #[test]
+    fn ties_are_broken_by_stacks() {
+        let blocks: Vec<(u64, u32)> = (0..8).map(|place| (place * 100, 7 - place as u32)).collect();
+        let table = |blocks: &[(u64, u32)]| {
+            let mut map = AddressMap::default();
+            for &(address, node) in blocks {
+                let (process, thread) = (ProcessId(0), capture::ThreadId(0));
+                let life = Life { process, thread, node: NodeId(node), address, size: 64, kept: () };
+                let end = End::Left { left: Left::Leaked, ended: Ended::Running, in_realloc: false };
+                map.died(&life, &Death { at: Instant::default(), end });
+            }
+            map.finish(100)
+        };
+        let expected = [0, 1, 2].map(|node| (NodeId(node), 64));
+        let backwards: Vec<_> = blocks.iter().copied().rev().collect();
+        for blocks in [&blocks, &backwards] {
+            assert_eq!(table(blocks).cells[0].largest, expected);
+        }
     }
 
     /// Check that huge blocks far apart have few cells, and take no time or memory beyond those.
