@@ -76,7 +76,11 @@ fn expectation(capture: &Capture) -> PathBuf {
         .filter_map(|row| row["name"].as_str())
         .map(|name| (name.to_owned(), capture.report(&["--tree", "--by", "bytes", "--during", name])));
     let functions = capture.report(&["--functions", "--by", "bytes"]);
+    let markdown = ["report", "--tree", "--min", "0", "--by", "peak", "--format", "markdown"];
+    let copied = capture.show(&markdown);
+    assert_eq!(copied.code, 0, "{}", copied.stderr);
     let document = json!({
+        "copied": copied.text(),
         "function": function_of(capture, &functions),
         "during": during.collect::<serde_json::Map<_, _>>(),
         "info": info,

@@ -1,4 +1,5 @@
-// Measures a page in a browser: how long it takes until it is drawn, and each step: into its flame graph, and of a search.
+// Measures a page in a browser: how long it takes until it is drawn, and each step: into its flame graph, inverted, too, and of a
+// search. The first step is taken as soon as the page is there.
 // Usage: node page.mjs BROWSER PAGE
 
 import { Browser } from "../web/browser.mjs";
@@ -33,6 +34,17 @@ async function used() {
   return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
 }
 
+/** Milliseconds until what is known of the selection stands beside the graph. */
+async function counted(act) {
+  return browser.evaluate(`(async () => {
+    const begun = performance.now();
+    (${act})();
+    const isBusy = () => document.querySelector(".details")?.hidden || document.querySelector("[aria-busy=true]");
+    do await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); while (isBusy());
+    return performance.now() - begun;
+  })()`);
+}
+
 async function measure(what, acts) {
   const times = [];
   for (const act of acts) {
@@ -58,6 +70,11 @@ try {
   const steps = Array.from({ length: STEPS }, (_, step) => (step % 5 === 4 ? click(0.1, 8) : click(0.1 + 0.2 * (step % 4), 60 + 18 * (step % 4))));
   await measure("a step in the flame graph", steps);
   await measure("a letter of a search", TYPED.map(type));
+  await browser.press("#inverted");
+  await measure("a step in the inverted flame graph", steps);
+  await browser.open(page);
+  await browser.press("#tab-flame");
+  console.log(`numbers of the first selection after ${Math.round(await counted(steps[0]))} ms`);
 } finally {
   await browser.close();
 }

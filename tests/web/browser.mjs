@@ -104,9 +104,12 @@ export class Browser {
     await this.settled();
   }
 
-  /** Waits until everything that was asked for is drawn. */
+  /** Waits until everything that was asked for is counted and drawn. */
   settled() {
-    return this.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))");
+    return this.evaluate(`new Promise((done) => {
+      const look = () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(document.querySelector("[aria-busy=true]") ? look : done)));
+      look();
+    })`);
   }
 
   async click(x, y, count = 1) {

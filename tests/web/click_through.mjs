@@ -134,6 +134,39 @@ async function searchForAFunction() {
   assert.equal(await text(".matched"), null);
 }
 
+/** What is copied now. */
+async function copied() {
+  await browser.until("document.querySelector('.said').textContent !== ''");
+  assert.equal(await browser.evaluate("(({ textContent }) => (document.querySelector('.said').textContent = '', textContent))(document.querySelector('.said'))"), "Copied");
+  return browser.evaluate("navigator.clipboard.readText()");
+}
+
+/** Without its title. */
+const rowsOf = (outline) => outline.slice(outline.indexOf("\n\n")).trimEnd();
+
+async function copyTheTree() {
+  await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+  await browser.press("#tab-tree");
+  await browser.evaluate("[...document.querySelectorAll('.tree-view .tools button')].find((button) => button.textContent === 'Open all').click()");
+  await choose("peak");
+  await browser.key("Y");
+  assert.equal(rowsOf(await copied()), rowsOf(expected.copied));
+  await browser.key("y");
+  const [heads, ...lines] = rowsOf(await copied()).trimStart().split("\n");
+  assert.match(heads, /^bytes +share +blocks +self  function$/);
+  // The table has a line more, under its heads.
+  assert.equal(lines.length, rowsOf(expected.copied).trim().split("\n").length - 2);
+  // Of a part of it, its own rows.
+  await browser.press("#tab-flame");
+  await browser.evaluate("document.querySelector('canvas.flame').focus()");
+  await browser.key("ArrowDown");
+  await browser.press("#copy-tree-markdown");
+  const [head, , first] = rowsOf(await copied()).trim().split("\n");
+  assert.match(head, /^\| bytes \| share \| blocks \| self \| function \|$/);
+  assert.ok(first.includes(await text(".details h2")), first);
+  await browser.key("Escape");
+}
+
 async function lookAtAFunction() {
   await browser.press("#tab-stacks");
   await choose("allocated");
@@ -230,6 +263,7 @@ try {
   await lookAtEveryView();
   if (!isEmpty) {
     await lookAtTheTree();
+    await copyTheTree();
     await lookAtTheFlameGraph();
     await keepTheFlameGraph();
     await lookAtAFunction();

@@ -10,6 +10,7 @@ const assets = process.argv[2];
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
 const { boxColour, processColour } = await load("colour");
+const { Curves, PIECE } = await load("curves");
 const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
@@ -17,6 +18,7 @@ const { inflate } = await load("inflate");
 const { Loader } = await load("loader");
 const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
 const { mapped, sourceAddress } = await load("places");
+const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
@@ -240,6 +242,32 @@ test("rows are opened by the largest, every tree by one level at least", () => {
   assert.deepEqual(rows.map(({ node, indent }) => [node, indent]), [[0, 0], [1, 1], [3, 2], [5, 2], [4, 2], [2, 1], [6, 1], [7, 1]]);
 });
 
+test("rows below a node are opened and listed as those of a tree of their own", () => {
+  //   0 ─┬─ 1 (60) ─┬─ 3 (50) ─ 5 (50)
+  //      │          └─ 4 (10)
+  //      └─ 2 (7)  ─── 6 (7) ── 7 (7)
+  const tree = topDown(made([[0, 0], [0, 1], [0, 2], [1, 3], [1, 4], [3, 5], [2, 6], [6, 7]], [], 3));
+  const sums = totals(tree, Float64Array.of(0, 0, 0, 0, 10, 50, 0, 7));
+  const listed = (root, room) => visible(opened(tree, sums, room, root), (node) => ordered(tree, node, sums, (a, b) => a - b), root).map(({ node, indent }) => [node, indent]);
+  assert.deepEqual(listed(1, 10), [[1, 0], [3, 1], [5, 1], [4, 1]]);
+  assert.deepEqual(listed(2, 1), [[2, 0], [6, 0], [7, 0]]);
+  assert.deepEqual(listed(5, 10), [[5, 0]]);
+});
+
+test("what is copied is what the other views write of the same rows", () => {
+  // The example of `viewer/src/outline.rs`.
+  const rows = [
+    { numbers: ["12.3 MiB", ""], indent: 0, name: "[Everything]", isMade: true },
+    { numbers: ["1 B", ""], indent: 2, name: "map<a|b, c*>::f\u{1b}[1m `x` <script>", isMade: false },
+  ];
+  const outline = { title: ["app.memprof: peak"], columns: ["bytes", "self", "function"], rows };
+  assert.equal(asText(outline), "app.memprof: peak\n\n     bytes  self  function\n  12.3 MiB        [Everything]\n       1 B            map<a|b, c*>::f\\u{1b}[1m `x` <script>\n");
+  assert.equal(
+    asMarkdown(outline),
+    "app.memprof: peak\n\n| bytes | self | function |\n|---:|---:|:---|\n| 12.3 MiB |  | *[Everything]* |\n| 1 B |  | &nbsp;&nbsp;&nbsp;&nbsp;`` map<a\\|b, c*>::f\\u{1b}[1m `x` <script> `` |\n",
+  );
+});
+
 test("squares fill their rectangle in proportion and do not overlap", () => {
   for (let round = 0; round < 50; round++) {
     const sizes = Array.from({ length: 1 + below(40) }, () => 1 + below(1000)).sort((a, b) => b - a);
@@ -367,7 +395,8 @@ test("a selection has the rows below it, their sums, and their curve", () => {
     const data = made(nodes, rows, slices);
     const tree = topDown(data);
     const values = Float64Array.from(rows, () => below(1000));
-    const page = { data, tree, measured: () => ({ value: values }), fineTotals: () => new Float64Array(nodes.length) };
+    const curves = new Curves(rowsByNode(tree, data), data, "bytes");
+    const page = { data, tree, measured: () => ({ value: values }), fineTotals: () => new Float64Array(nodes.length), curves: () => curves };
     for (let node = 0; node < tree.length; node++) {
       const selection = new Selection(page, tree, node);
       const isIn = isBelow(tree, node);
@@ -387,6 +416,26 @@ test("a selection has the rows below it, their sums, and their curve", () => {
     }
     assert.equal(rowsByNode(tree, data).below(0).length, rows.length);
   }
+});
+
+test("curves of nodes with more changes than a piece has are sums of their rows'", () => {
+  const slices = 50;
+  const nodes = randomNodes(400);
+  const rows = Array.from({ length: 3000 }, () => [below(nodes.length), Array.from({ length: slices }, (_, slice) => [slice, below(100) - 30])]).sort(([a], [b]) => a - b);
+  assert.ok(rows.length * slices > 5 * PIECE);
+  const data = made(nodes, rows, slices);
+  const tree = topDown(data);
+  const curves = new Curves(rowsByNode(tree, data), data, "bytes");
+  // Some pieces are there before anybody asks.
+  for (let step = 0; step < 3; step++) curves.filling.next();
+  for (let node = 0; node < tree.length; node += 7) {
+    const isIn = isBelow(tree, node);
+    const held = new Float64Array(slices + 1);
+    for (const [of, changes] of rows) if (isIn(tree.of[of])) changes.forEach(([slice, live]) => (held[slice + 1] += live));
+    for (let slice = 0; slice < slices; slice++) held[slice + 1] += held[slice];
+    assert.deepEqual(curves.of(node), held, `node ${node}`);
+  }
+  assert.ok(curves.begins.length > 5);
 });
 
 test("of many wishes one is loaded at a time, and the last is shown", async () => {

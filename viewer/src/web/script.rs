@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 33] = [
+const MODULES: [(&str, &str); 36] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -19,11 +19,14 @@ const MODULES: [(&str, &str); 33] = [
     ("metric", include_str!("assets/metric.js")),
     ("tree", include_str!("assets/tree.js")),
     ("rows", include_str!("assets/rows.js")),
+    ("outline", include_str!("assets/outline.js")),
+    ("copy", include_str!("assets/copy.js")),
     ("flame", include_str!("assets/flame.js")),
     ("svg", include_str!("assets/svg.js")),
     ("squares", include_str!("assets/squares.js")),
     ("state", include_str!("assets/state.js")),
     ("places", include_str!("assets/places.js")),
+    ("curves", include_str!("assets/curves.js")),
     ("selection", include_str!("assets/selection.js")),
     ("page", include_str!("assets/page.js")),
     ("dom", include_str!("assets/dom.js")),

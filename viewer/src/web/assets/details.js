@@ -1,5 +1,6 @@
 // What there is to know of a selection: its numbers, its source lines, and a stack that leads to it.
 
+import { copyRows, copyText, rowsBelow } from "./copy.js";
 import { el, fill } from "./dom.js";
 import { amount, counted, percent, signed } from "./format.js";
 import { written } from "./metric.js";
@@ -53,6 +54,9 @@ export class Details {
     const { selection } = page;
     this.element.hidden = !selection || selection.node === 0;
     if (this.element.hidden) return;
+    // The page tells again when it knows: what was chosen is to be seen at once.
+    const isKnown = page.isPrepared;
+    this.element.setAttribute("aria-busy", String(!isKnown));
     const label = selection.tree.label[selection.node];
     const { name, short, isFolded } = page.name(label);
     const { module } = page.data.describe(label);
@@ -62,23 +66,25 @@ export class Details {
       name !== short && el("p", { class: "full-name" }, name),
       module && el("p", { class: "quiet path" }, module),
       isFolded && el("p", { class: "quiet" }, TEXT.foldedHelp),
-      numbersOf(page, selection),
+      isKnown ? numbersOf(page, selection) : el("p", { class: "quiet" }, TEXT.details.counting),
       this.actions(label),
-      this.lines(),
-      this.stack(),
+      isKnown && [this.lines(), this.stack()],
     );
   }
 
   actions(label) {
     const { page } = this;
-    const { node, isTopDown } = page.selection;
+    const { node, tree, isTopDown } = page.selection;
+    const isShown = tree === page.shown().tree;
     return el(
       "div",
       { class: "tools" },
       isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, TEXT.details.zoom),
       page.name(label).isFunction && el("button", { id: "function", onclick: () => page.update({ view: "function", function: label }) }, TEXT.function.open),
       el("button", { onclick: () => page.search(page.name(label).name) }, TEXT.details.find),
-      el("button", { onclick: () => navigator.clipboard?.writeText(this.text()) }, TEXT.details.copy),
+      el("button", { id: "copy-stack", onclick: () => copyText(page, this.text()) }, TEXT.details.copy),
+      isShown && el("button", { id: "copy-tree", title: TEXT.copy.treeHelp, onclick: () => copyRows(page, rowsBelow(page, node), "text") }, TEXT.copy.tree),
+      isShown && el("button", { id: "copy-tree-markdown", title: TEXT.copy.treeHelp, onclick: () => copyRows(page, rowsBelow(page, node), "markdown") }, TEXT.copy.treeMarkdown),
     );
   }
 

@@ -160,7 +160,7 @@ export class FlameView {
       el("span", { class: "quiet" }, index === 0 ? TEXT.of : index === 1 && path.length > most ? " … " : " › "),
       el("button", { class: "plain", onclick: () => page.update({ focus: node }), "aria-current": node === this.focus && "true" }, page.name(tree.label[node]).short),
     ];
-    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched(this.shown)));
+    fill(this.crumbs, el("strong", {}, this.sum(this.focus)), shown.map(crumb), page.matches && el("span", { class: "matched" }, page.matched()));
   }
 
   hover(event) {

@@ -1,6 +1,7 @@
 // Puts the page together.
 
 import { isDark } from "./colour.js";
+import { copyRows, rowsBelow } from "./copy.js";
 import { readData } from "./data.js";
 import { Details } from "./details.js";
 import { el, fill } from "./dom.js";
@@ -40,6 +41,9 @@ const VIEW_CLASSES = {
 const MEASURED = new Set(["flame", "tree", "treemap", "stacks", "function"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
+/** Milliseconds for which what is said in passing stays. */
+const WHILE_READ = 2500;
+
 class Frame {
   constructor(page, loader) {
     this.page = page;
@@ -63,6 +67,24 @@ class Frame {
     this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, TEXT.measure), this.metric, el("span", { class: "joined", role: "group", "aria-label": TEXT.unit }, this.units), this.inverted, this.against);
     this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
     this.help = helpDialog(page.metrics);
+    this.said = el("p", { class: "said", role: "status" });
+    page.onSaid = (text) => this.say(text);
+  }
+
+  /** Says something in passing. */
+  say(text) {
+    this.said.textContent = text;
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => (this.said.textContent = ""), WHILE_READ);
+  }
+
+  /** Copies the tree that is to be seen: the rows that are open, or the largest below the focus. */
+  copy(form) {
+    const { page } = this;
+    const { state } = page;
+    const view = this.views[state.view];
+    if (view.copy) view.copy(form);
+    else if (INVERTIBLE.has(state.view)) copyRows(page, rowsBelow(page, state.focus < page.shown().tree.length ? state.focus : 0), form);
   }
 
   build() {
@@ -88,6 +110,7 @@ class Frame {
       this.cursors,
       el("div", { class: "bar-row" }, el("nav", { role: "tablist", "aria-label": TEXT.tabs }, this.tabs), this.measureTools),
       el("div", { class: "columns" }, this.holder, this.details.element),
+      this.said,
       this.help,
     );
     this.page.listen(() => this.update());
@@ -188,6 +211,8 @@ class Frame {
       0: () => page.resetCursors(),
       s: () => this.views[state.view].save?.(),
       t: () => this.nextTheme(),
+      y: () => this.copy("text"),
+      Y: () => this.copy("markdown"),
       Escape: () => (page.selection ? page.select(null) : page.update({ focus: 0 })),
     };
     const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
@@ -223,11 +248,20 @@ function helpDialog(measures) {
   return dialog;
 }
 
+/** Milliseconds after which work goes on though the reader never rests. */
+const PATIENCE = 50;
+
+/** Milliseconds of work without a break. */
+const WITHOUT_BREAK = 8;
+
 /** Goes through some work while the reader does nothing, until a signal. */
 function whenIdle(work, signal) {
-  const later = window.requestIdleCallback ?? ((step) => setTimeout(step, 20));
+  const later = (step) => (window.requestIdleCallback ? requestIdleCallback(step, { timeout: PATIENCE }) : setTimeout(step, 20));
   const step = () => {
-    if (!signal.aborted && !work.next().done) later(step);
+    const end = performance.now() + WITHOUT_BREAK;
+    let isDone = signal.aborted;
+    while (!isDone && performance.now() < end) isDone = work.next().done;
+    if (!isDone) later(step);
   };
   later(step);
 }

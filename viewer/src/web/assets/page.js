@@ -1,7 +1,8 @@
 // What the reader looks at, and everything that is derived from it once, for all views.
 
+import { Curves } from "./curves.js";
 import { FOLDED, FUNCTION } from "./data.js";
-import { amount, percent, signed } from "./format.js";
+import { amount, natural, percent, signed } from "./format.js";
 import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
 import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
@@ -46,6 +47,9 @@ export class Page {
     this.selection = null;
     this.names = new Map();
     this.kept = new Kept();
+    this.curvesBy = new Map();
+    /** Whether a look at any selection keeps nobody waiting. */
+    this.isPrepared = false;
     this.listeners = [];
     /** Aborted when another page takes the place of this one. */
     this.left = new AbortController();
@@ -76,16 +80,22 @@ export class Page {
   }
 
   changed() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.left.signal.aborted) return;
+      this.listeners.forEach((listener) => listener());
+      this.tell();
+    });
+  }
+
+  /** Puts what is looked at into the address. It takes the browser as long as drawing, so it is done once for each picture. */
+  tell() {
     try {
       history.replaceState(null, "", toFragment(this.state, this.first) || "#");
     } catch {
       // Some browsers allow no history to pages from files; the page works without.
     }
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      this.listeners.forEach((listener) => listener());
-    });
   }
 
   resetCursors() {
@@ -178,6 +188,13 @@ export class Page {
     });
   }
 
+  /** What nodes have of the measure in the other unit; none of an inverted tree, which is made for one. */
+  otherTotals(unit) {
+    if (this.state.inverted) return null;
+    const { metric } = this.state;
+    return this.kept.of(`other ${unit} ${this.measureKey()}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.rowsBy(metric, unit).value))));
+  }
+
   /** What nodes of the tree from the root inwards had in the older capture. */
   beforeByNode() {
     const { metric, unit } = this.state;
@@ -234,13 +251,33 @@ export class Page {
     return this.data.text(this.data.head.regions[mark]?.name ?? -1);
   }
 
+  /** What nodes of the tree from the root inwards held over time. */
+  curves(unit) {
+    if (!this.curvesBy.has(unit)) this.curvesBy.set(unit, new Curves(rowsByNode(this.tree, this.data), this.data, unit));
+    return this.curvesBy.get(unit);
+  }
+
   /** What the first look at a selection will want, in steps that keep nobody waiting. */
   *preparations() {
-    yield rowsByNode(this.tree, this.data);
+    const rows = rowsByNode(this.tree, this.data);
+    yield;
     yield this.tree.fines(0);
-    for (const metric of this.metrics) for (const unit of ["bytes", "blocks"]) yield this.rowsBy(metric, unit);
+    const { columns } = this.data;
+    yield columns["change.slice"];
+    // What is looked at comes first, so that whoever is quick waits for less.
+    const units = [this.state.unit, this.state.unit === "bytes" ? "blocks" : "bytes"];
+    for (const unit of units) {
+      yield columns[`change.live.${unit}`];
+      for (const metric of this.metrics) {
+        yield this.rowsBy(metric, unit);
+        yield rows.runningSums(this.rowsBy(metric, unit).value);
+      }
+      yield* this.curves(unit).filling;
+    }
     yield this.topDownShown();
     yield this.fineTotals();
+    this.isPrepared = true;
+    if (this.selection) this.changed();
   }
 
   // Names.
@@ -283,6 +320,16 @@ export class Page {
     return names.join(" ← ") || this.name(tree.label[node]).short;
   }
 
+  /** Sorts labels by their names. */
+  compareNames(a, b) {
+    return natural(this.name(a).short, this.name(b).short);
+  }
+
+  /** Says in passing that something is done. */
+  say(text) {
+    this.onSaid?.(text);
+  }
+
   // The search.
 
   applyQuery() {
@@ -307,8 +354,13 @@ export class Page {
     return this.matchingStacks[node] === 1;
   }
 
-  /** How much matches. */
-  matched({ tree, width }) {
+  /** How much matches in the tree that is to be seen. */
+  matched() {
+    const { inverted: isInverted, query } = this.state;
+    return this.kept.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => this.sumOfMatches(this.shown()));
+  }
+
+  sumOfMatches({ tree, width }) {
     let sum = 0;
     let found = 0;
     const isBelow = new Uint8Array(tree.length);

@@ -14,12 +14,12 @@ function living(tree, node, size) {
 }
 
 /**
- * Which nodes are open when `room` rows are to be filled: the root, then its children, each by one level at least,
- * then always the largest that is closed, until there is no room left.
+ * Which nodes are open when `room` rows are to be filled: the root, or another node in its place, then its children, each by one
+ * level at least, then always the largest that is closed, until there is no room left.
  */
-export function opened(tree, size, room) {
-  const first = living(tree, 0, size);
-  const open = new Set([0, ...first.slice(0, room)]);
+export function opened(tree, size, room, root = 0) {
+  const first = living(tree, root, size);
+  const open = new Set([root, ...first.slice(0, room)]);
   let rows = 1 + first.length;
   let closed = [];
   const openOne = (node) => {
@@ -43,11 +43,12 @@ export function opened(tree, size, room) {
 
 /**
  * The rows that are seen when these nodes are open: node, depth, and how far each is moved in. An only child stands right
- * below its parent: only where the way divides do rows move on, so that deep stacks can be read.
+ * below its parent: only where the way divides do rows move on, so that deep stacks can be read. They begin with the root, or
+ * with another node in its place.
  */
-export function visible(open, order) {
+export function visible(open, order, root = 0) {
   const rows = [];
-  const ahead = [{ node: 0, depth: 0, indent: 0 }];
+  const ahead = [{ node: root, depth: 0, indent: 0 }];
   while (ahead.length) {
     const row = ahead.pop();
     rows.push(row);

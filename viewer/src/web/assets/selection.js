@@ -1,5 +1,6 @@
 // What is selected: a node of a tree with all that is below it, or a single stack. What follows from it is found once.
 
+import { held } from "./curves.js";
 import { rowsByNode } from "./tree.js";
 
 export class Selection {
@@ -13,6 +14,11 @@ export class Selection {
     return this.tree === this.page.tree;
   }
 
+  /** A node with all that is below it, whose rows lie side by side. */
+  get isSubtree() {
+    return this.isTopDown && this.fine === undefined;
+  }
+
   /** Numbers of the rows that belong to it. */
   // Cost: a look at each row in the selection; of an inverted tree, at each row that there is.
   get rows() {
@@ -23,7 +29,7 @@ export class Selection {
   find() {
     const { page, tree, node, fine } = this;
     const { data } = page;
-    if (fine === undefined && this.isTopDown) return rowsByNode(tree, data).below(node);
+    if (this.isSubtree) return rowsByNode(tree, data).below(node);
     const nodes = data.columns["row.node"];
     const isIn = fine === undefined ? this.outwards() : (row) => nodes[row] === fine;
     const found = [];
@@ -48,12 +54,8 @@ export class Selection {
 
   /** What it has of a measure, and what of that its function has itself. */
   sum(values) {
-    const { rows } = this;
-    const own = this.ownRows();
-    let [total, self] = [0, 0];
-    for (let index = 0; index < rows.length; index++) total += values[rows[index]];
-    for (let index = 0; index < own.length; index++) self += values[own[index]];
-    return { total, self };
+    const total = this.isSubtree ? rowsByNode(this.tree, this.page.data).sum(this.node, values) : sumOf(this.rows, values);
+    return { total, self: sumOf(this.ownRows(), values) };
   }
 
   /** Those of its rows that the function itself allocated; none of an inverted tree, where all are. */
@@ -69,16 +71,16 @@ export class Selection {
   }
 
   makeCurve(unit) {
+    if (this.isSubtree) return this.page.curves(unit).of(this.node);
     const { data } = this.page;
-    const held = new Float64Array(data.slices + 1);
+    const changed = new Float64Array(data.slices);
     const [values, slices] = [data.columns[`change.live.${unit}`], data.columns["change.slice"]];
     const { rows } = this;
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index];
-      for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) held[slices[change] + 1] += values[change];
+      for (let change = data.firstChange[row]; change < data.firstChange[row + 1]; change++) changed[slices[change]] += values[change];
     }
-    for (let boundary = 1; boundary <= data.slices; boundary++) held[boundary] += held[boundary - 1];
-    return held;
+    return held(changed);
   }
 
   /** Its blocks by class, `sized` or `aged`: for each class that has any, its number, bytes and blocks. */
@@ -128,6 +130,11 @@ export class WholeFunction extends Selection {
     for (let node = 1; node < data.nodes; node++) this.innermost[node] = data.label[node] === label ? node : this.innermost[data.parent[node]];
   }
 
+  /** Its rows lie anywhere. */
+  get isSubtree() {
+    return false;
+  }
+
   find() {
     const nodes = this.page.data.columns["row.node"];
     const found = [];
@@ -155,6 +162,12 @@ export class WholeFunction extends Selection {
     }
     return [...lines.values()].filter(({ value }) => value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   }
+}
+
+function sumOf(rows, values) {
+  let sum = 0;
+  for (let index = 0; index < rows.length; index++) sum += values[rows[index]];
+  return sum;
 }
 
 /** The first of those that have most, in either direction. */

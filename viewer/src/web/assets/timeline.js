@@ -119,7 +119,7 @@ export class Timeline {
     const context = prepare(this.canvas, width, this.height);
     context.font = `11px ${themed("font")}`;
     context.textBaseline = "middle";
-    this.selected = this.page.selection?.curve(state.unit) ?? null;
+    this.selected = (this.page.isPrepared && this.page.selection?.curve(state.unit)) || null;
     const [from, to] = [Math.min(state.a, state.b), Math.max(state.a, state.b)].map((boundary) => this.x(data.time(boundary)));
     context.fillStyle = themed("range");
     context.fillRect(from, 0, Math.max(to - from, 1), this.ruler.top);

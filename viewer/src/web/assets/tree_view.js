@@ -1,8 +1,9 @@
 // The call tree as a table, of which any number of rows can be open.
 
+import { copyRows } from "./copy.js";
 import { PROCESS } from "./data.js";
 import { el } from "./dom.js";
-import { amount, natural, percent, signed } from "./format.js";
+import { amount, percent, signed } from "./format.js";
 import { ordered, opened, visible } from "./rows.js";
 import { VirtualTable } from "./table.js";
 import { bar, swatch } from "./overview.js";
@@ -40,7 +41,7 @@ export class TreeView {
     this.element = el(
       "div",
       { class: "tree-view" },
-      el("div", { class: "tools" }, button(TEXT.tree.largest, () => this.reopen(), TEXT.tree.largestHelp), button(TEXT.tree.all, () => this.openAll()), button(TEXT.tree.none, () => this.closeAll())),
+      el("div", { class: "tools" }, button(TEXT.tree.largest, () => this.reopen(), TEXT.tree.largestHelp), button(TEXT.tree.all, () => this.openAll()), button(TEXT.tree.none, () => this.closeAll()), button(TEXT.copy.text, () => this.copy("text"), TEXT.copy.textHelp), button(TEXT.copy.markdown, () => this.copy("markdown"), TEXT.copy.markdownHelp)),
       this.table.element,
     );
   }
@@ -77,7 +78,7 @@ export class TreeView {
     const { tree, value, width } = this.shown;
     if (this.page.matches && this.page.state.query !== this.lastQuery) this.openMatches();
     this.lastQuery = this.page.state.query;
-    const names = (a, b) => natural(this.page.name(a).short, this.page.name(b).short);
+    const names = (a, b) => this.page.compareNames(a, b);
     const size = this.shown.signed ? width : value;
     const order = (node) => {
       const children = ordered(tree, node, size, names);
@@ -87,6 +88,11 @@ export class TreeView {
     };
     this.rows = visible(this.openNodes, order);
     this.table.show(this.rows, this.sort);
+  }
+
+  /** Copies the rows that are open. */
+  copy(form) {
+    return copyRows(this.page, this.rows, form);
   }
 
   openMatches() {

@@ -1,0 +1,69 @@
+// What is copied of a tree: a node and what is open below it.
+
+import { FOLDED, FUNCTION, PROCESS } from "./data.js";
+import { amount, duration, percent, signed } from "./format.js";
+import { asMarkdown, asText } from "./outline.js";
+import { opened, ordered, visible } from "./rows.js";
+import { TEXT } from "./text.js";
+
+/** Rows that are filled where nobody has opened any. */
+const ROOM = 60;
+
+/** Most rows that are copied. */
+const MOST = 2000;
+
+const FORMS = { text: asText, markdown: asMarkdown };
+
+/** The outline of the rows `{ node, indent }` of the tree that is to be seen. */
+export function outlineOf(page, rows) {
+  const { unit } = page.state;
+  const shown = page.shown();
+  const { tree, value, own, signed: isSigned } = shown;
+  const other = unit === "bytes" ? "blocks" : "bytes";
+  const others = page.otherTotals(other);
+  const write = (number, kind) => (isSigned ? signed(number, page.written(kind)) : amount(number, page.written(kind)));
+  const head = (kind) => TEXT.units[page.written(kind)].toLowerCase();
+  const columns = [head(unit), !isSigned && TEXT.columns.share, others && head(other), TEXT.columns.self, TEXT.columns.function];
+  const cells = (node) => [write(value[node], unit), !isSigned && percent(value[node], value[0]), others && write(others[node], other), own[node] === 0 ? "" : write(own[node], unit)];
+  const isThere = (cell) => cell !== false && cell !== null;
+  return {
+    title: [`${page.fileName()}: ${page.title()}${timesOf(page)}`],
+    columns: columns.filter(isThere),
+    rows: rows.slice(0, MOST).map(({ node, indent }) => ({ numbers: cells(node).filter(isThere), indent, ...nameOf(page, tree.label[node]) })),
+  };
+}
+
+function nameOf(page, label) {
+  const { kind } = page.data.describe(label);
+  return { name: page.name(label).name, isMade: kind === FOLDED || (kind !== FUNCTION && kind !== PROCESS) };
+}
+
+/** When that was, where the measure depends on the cursors. */
+function timesOf({ data, state }) {
+  const [a, b] = [data.time(state.a), data.time(state.b)].map(duration);
+  if (state.metric === "live") return TEXT.copy.at(b);
+  return ["growth", "allocated", "temporary"].includes(state.metric) ? TEXT.copy.between(a, b) : "";
+}
+
+/** The rows of a node and of what is below it, the largest as far as there is room. */
+export function rowsBelow(page, root) {
+  const { tree, value, width, signed: isSigned } = page.shown();
+  const names = (a, b) => page.compareNames(a, b);
+  return visible(opened(tree, width, ROOM, root), (node) => ordered(tree, node, isSigned ? width : value, names), root);
+}
+
+/** Gives rows to whoever pastes next, in a form, and says so. */
+export async function copyRows(page, rows, form) {
+  await copyText(page, FORMS[form](outlineOf(page, rows)));
+}
+
+/** The same for any text. */
+export async function copyText(page, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    page.say(TEXT.copy.done);
+  } catch {
+    // Browsers give it to pages that they trust and look at only.
+    page.say(TEXT.copy.refused);
+  }
+}
