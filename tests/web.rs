@@ -133,13 +133,15 @@ fn page_shows_processor_time() {
     page_has_the_numbers(&capture);
 }
 
-/// Check the same of threads that free each other's blocks, and of processes that fork.
+/// Check the same of threads that free each other's blocks, and of processes that fork, which a browser shows, too.
 #[test]
 fn page_shows_threads_and_processes() {
-    for program in [c("frees_everything").flags(["-O2"]).build(), c("forks_often").build()] {
-        let (_, capture) = record(program).args(["4", "500"]).with_names().run();
-        page_has_the_numbers(&capture);
-    }
+    let recorded = |program: PathBuf| record(program).args(["4", "500"]).with_names().run().1;
+    page_has_the_numbers(&recorded(c("frees_everything").flags(["-O2"]).build()));
+    let capture = recorded(c("forks_often").build());
+    let (page, expected) = (page_of(&capture), expectation(&capture));
+    run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    browse(capture.world(), &page, &expected);
 }
 
 /// Check that a page of two captures has the numbers of `diff`, node by node and stack by stack, and that a browser shows them:

@@ -36,6 +36,9 @@ async function lookAtOverview() {
   for (const part of [bytes(totals.peak_bytes), counted(totals.peak_blocks, "block")]) assert.ok(facts.peak.includes(part), facts.peak);
   for (const part of [bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block")]) assert.ok(facts.leaked.includes(part), facts.leaked);
   for (const part of [bytes(totals.allocated_bytes), counted(totals.allocations, "allocation")]) assert.ok(facts.allocated.includes(part), facts.allocated);
+  // What processes leave behind that follow each other is more than was held at once: it says of how many it is.
+  const leaking = expected.info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
+  assert.equal(facts.leaked.includes(` in ${counted(leaking, "process")}`), leaking > 1, facts.leaked);
   assert.ok(facts.lost.includes(counted(expected.info.lost.events, "event")), facts.lost);
   for (const remark of expected.info.remarks) assert.ok((await text("main")).includes(remark), remark);
 }
@@ -171,6 +174,9 @@ async function lookAtAFunction() {
   await browser.press("#tab-stacks");
   await choose("allocated");
   await browser.press(".table.stacks .rows .row");
+  // It is selected in the tree, too.
+  await browser.press("#tab-tree");
+  assert.ok((await text(".table.tree .row.active")).endsWith(await text(".details h2")), await text(".table.tree .row.active"));
   // The selection of a stack is that of its innermost function; the flame graph leads to any.
   await browser.press("#tab-flame");
   await browser.evaluate("document.querySelector('canvas.flame').focus()");

@@ -63,12 +63,15 @@ function facts({ data }) {
   const about = info.sample_interval ? "≈" : "";
   const fact = (name, value, more, id) =>
     el("div", { class: "fact", "data-fact": id }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), more && el("span", {}, more)));
+  // Processes that follow each other may leave more behind than was ever held at once.
+  const leaking = info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
+  const from = leaking > 1 ? `, ${TEXT.facts.inProcesses(counted(leaking, TEXT.nouns.process))}` : "";
   const running = totals.running_bytes > 0 ? TEXT.overview.running(bytes(totals.running_bytes)) : "";
   return el(
     "dl",
     { class: "facts" },
     fact(TEXT.facts.peak, about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, TEXT.nouns.block)}, ${duration(totals.peak_time_ns)}`, "peak"),
-    fact(TEXT.facts.leaked, about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, TEXT.nouns.block) + running, "leaked"),
+    fact(TEXT.facts.leaked, about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, TEXT.nouns.block) + from + running, "leaked"),
     fact(TEXT.facts.allocated, about + bytes(totals.allocated_bytes), counted(totals.allocations, TEXT.nouns.allocation), "allocated"),
     fact(TEXT.facts.temporary, percent(totals.temporary, totals.allocations), TEXT.facts.ofAllocations(count(totals.temporary)), "temporary"),
     fact(TEXT.facts.duration, duration(info.duration_ns), counted(info.events, TEXT.nouns.event), "duration"),

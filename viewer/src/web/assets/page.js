@@ -1,7 +1,7 @@
 // What the reader looks at, and everything that is derived from it once, for all views.
 
 import { Curves } from "./curves.js";
-import { FOLDED, FUNCTION } from "./data.js";
+import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
 import { amount, natural, percent, signed } from "./format.js";
 import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
 import { fileName } from "./places.js";
@@ -15,6 +15,9 @@ const LEAST = 0.001;
 
 /** Results that are kept, so that going back and forth costs nothing. */
 const KEPT = 40;
+
+/** Labels of what a program runs; the others stand for whole programs, or for what a stack lacks. */
+const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
 
 /** Keeps what was computed last. */
 class Kept {
@@ -296,11 +299,11 @@ export class Page {
     return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
   }
 
-  /** The nearest caller that is not the standard library's plumbing; the node itself where there is none. */
+  /** The nearest caller that is not the standard library's plumbing, though its name may be unknown; the node itself where there is none. */
   meaningful(node) {
     for (let at = node; at !== 0; at = this.tree.parent[at]) {
       const { noise, kind } = this.data.describe(this.tree.label[at]);
-      if (!noise || kind === FOLDED) return kind === FUNCTION || kind === FOLDED || at === node ? at : node;
+      if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
     }
     return node;
   }

@@ -98,12 +98,17 @@ export class VirtualTable {
   }
 
   moveTo(index) {
-    this.active = Math.max(0, Math.min(index, this.rows.length - 1));
+    this.reveal(Math.max(0, Math.min(index, this.rows.length - 1)));
+    this.onMove?.(this.active);
+  }
+
+  /** Makes a row the active one, and scrolls it into sight. */
+  reveal(index) {
+    this.active = index;
     const top = this.active * HEIGHT;
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top;
     else if (top + HEIGHT > scrollTop + clientHeight) this.scroller.scrollTop = top + HEIGHT - clientHeight;
-    this.onMove?.(this.active);
     this.draw();
   }
 }

@@ -78,6 +78,11 @@ export class TreeView {
     const { tree, value, width } = this.shown;
     if (this.page.matches && this.page.state.query !== this.lastQuery) this.openMatches();
     this.lastQuery = this.page.state.query;
+    const { selection } = this.page;
+    const isNew = selection !== this.lastSelection && selection?.tree === tree;
+    this.lastSelection = selection;
+    // What was selected elsewhere is to be seen here.
+    if (isNew && selection.node !== 0) for (const above of tree.path(tree.parent[selection.node])) this.openNodes.add(above);
     const names = (a, b) => this.page.compareNames(a, b);
     const size = this.shown.signed ? width : value;
     const order = (node) => {
@@ -88,6 +93,8 @@ export class TreeView {
     };
     this.rows = visible(this.openNodes, order);
     this.table.show(this.rows, this.sort);
+    const place = isNew ? this.rows.findIndex(({ node }) => node === selection.node) : -1;
+    if (place >= 0) this.table.reveal(place);
   }
 
   /** Copies the rows that are open. */
