@@ -152,6 +152,31 @@ pub(crate) fn command(event: KeyEvent) -> Option<Command> {
     }
 }
 
+/// The keys of the help, as its footer says them.
+pub(crate) const IN_HELP: &str = "↑ ↓ scroll  any other key: back";
+
+/// Those of `top`.
+pub(crate) const OF_TOP: &str = "s sort  r reset growth  space pause  Enter stack  ↑↓ move  q leave";
+
+/// Those that matter most on a page.
+pub(crate) fn hints(page: Page) -> &'static str {
+    match page {
+        Page::Tree => "→ open  ← close  Enter function  i invert  m metric  / search  f filter  ? help",
+        Page::Flame => "↓ ↑ → ← select  Enter zoom  - out  i invert  m metric  / search  y copy  ? help",
+        Page::Functions => "Tab lists  Enter go there  v its lines  Backspace back  s sort  m metric  ? help",
+        Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
+        Page::Function => "↑ ↓ scroll  m metric  f filter  y copy  Backspace back  ? help  q leave",
+        Page::Changes => {
+            "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
+        }
+        Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
+        Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
+        Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
+        Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",
+        _ => "1 … 0 pages  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

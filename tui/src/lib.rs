@@ -17,6 +17,7 @@
 //! - **The cost of a screen is that of its rows**, whatever the size of a tree: no view makes a list of all its rows.
 //! - **The terminal is given back as it was**, after an error, a panic or a signal, too.
 
+mod catalogue;
 mod draw;
 mod editor;
 mod keys;

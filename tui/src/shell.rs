@@ -3,6 +3,7 @@
 mod clipboard;
 pub(crate) mod terminal;
 
+use crate::catalogue;
 use crate::draw::{Theme, draw};
 use crate::editor;
 use crate::model::{Model, Page};
@@ -106,19 +107,15 @@ fn perform(screen: &mut Screen, effect: Effect) -> String {
     match effect {
         Effect::Quit => String::new(),
         Effect::Copy(text) => match clipboard::copy(&text) {
-            Ok(()) => format!("copied {}, if your terminal allows it", lines(&text)),
-            Err(error) => format!("cannot copy: {error}; W writes into a file"),
+            Ok(()) => catalogue::copied(&text),
+            Err(error) => catalogue::cannot_copy(&error),
         },
         Effect::Write(path, text) => match write(&path, &text) {
-            Ok(()) => format!("wrote {} into {}", lines(&text), path.display()),
-            Err(error) => format!("cannot write {}: {error}", path.display()),
+            Ok(()) => catalogue::wrote(&text, &path.display().to_string()),
+            Err(error) => catalogue::cannot_write(&path.display().to_string(), &error),
         },
         Effect::Edit(place) => edit(screen, &place),
     }
-}
-
-fn lines(text: &str) -> String {
-    viewer::format::counted(text.lines().count() as i128, "line")
 }
 
 /// Writes a file that is not there yet, for its owner only.
@@ -127,17 +124,15 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn edit(screen: &mut Screen, place: &Place) -> String {
-    let shown = place.path.display();
+    let shown = place.path.display().to_string();
     if !place.path.exists() {
-        return format!("{shown} is not on this machine");
+        return catalogue::not_here(&shown);
     }
     let started = Instant::now();
     let ended = screen.lend(|| editor::open(place));
     match ended {
-        Ok(status) if status.success() => {
-            format!("back from {shown} after {} s", started.elapsed().as_secs())
-        }
-        Ok(status) => format!("the editor ended with {status}"),
-        Err(error) => format!("cannot start the editor ({error}): set VISUAL or EDITOR"),
+        Ok(status) if status.success() => catalogue::back_from(&shown, started.elapsed().as_secs()),
+        Ok(status) => catalogue::editor_ended(&status),
+        Err(error) => catalogue::no_editor(&error),
     }
 }

@@ -5,6 +5,7 @@ mod mouse;
 mod moves;
 mod typed;
 
+use crate::catalogue;
 use crate::keys::{Command, command};
 use crate::model::{Cursor, Model, Page, Prompt, Purpose};
 use crate::work::{Answer, Place, Request};
@@ -168,7 +169,7 @@ pub(super) fn go(model: &mut Model, page: Page) {
 fn edit(model: &mut Model) -> Option<Effect> {
     let place = model.place().or_else(|| place_of_function(model));
     if place.is_none() {
-        model.notice = Some("the source of this is not known".to_owned());
+        model.notice = Some(catalogue::NO_SOURCE.to_owned());
     }
     place.map(Effect::Edit)
 }

@@ -7,6 +7,7 @@
 
 use super::flame::cells;
 use super::{Theme, put, put_at};
+use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::Changes;
 use ratatui::buffer::Buffer;
@@ -17,12 +18,12 @@ use viewer::text::{Units, escape};
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(changes) = model.changed() else {
-        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
         return;
     };
     let [graph, lines] = layout::flame(body);
     if changes.view.tree.node(Tree::ROOT).total.is_zero() {
-        put(buffer, graph, 0, &format!("Nothing changed {}.", changes.about), theme.detail());
+        put(buffer, graph, 0, &catalogue::nothing_changed(&changes.about), theme.detail());
         return;
     }
     let selected = model.changes.selected();

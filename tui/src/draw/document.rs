@@ -1,6 +1,7 @@
 //! A page of text.
 
 use super::{Theme, put, put_at};
+use crate::catalogue;
 use crate::model::Model;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,7 +9,7 @@ use ratatui::layout::Rect;
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(document) = model.document() else {
-        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
         return;
     };
     let cursor = model.cursor_now();

@@ -2,6 +2,7 @@
 
 use super::tree::{function_numbers, heading, name, pane, places};
 use super::{Theme, put, put_at, tint};
+use crate::catalogue;
 use crate::model::{Focus, Model, layout};
 use crate::work::{View, numbers};
 use ratatui::buffer::Buffer;
@@ -42,7 +43,7 @@ fn functions(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_fo
 fn callers(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focus: bool, theme: &Theme) {
     let (metric, whole) = (view.question.metric, view.question.metric.of(&view.loaded.profile.total));
     let selected = model.functions.selected().map(|label| fit_name(&view.loaded.names, label, 40));
-    let title = format!("callers of {}", selected.unwrap_or_default());
+    let title = catalogue::callers_of(&selected.unwrap_or_default());
     put(buffer, area, 0, &heading(view, area.width, "", &title), theme.detail());
     let rows = layout::below_header(area);
     let (own_at, name_at) = places(area.width);

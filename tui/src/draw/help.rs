@@ -1,6 +1,7 @@
 //! The help: the table of keys.
 
 use super::{Theme, put, put_at};
+use crate::catalogue::MOUSE;
 use crate::keys::BINDINGS;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,11 +14,6 @@ const KEYS: u16 = 25;
 pub(crate) fn lines() -> usize {
     texts().count() + MOUSE.len() + 1
 }
-
-const MOUSE: [&str; 2] = [
-    "The mouse selects, a second click does what Enter does, the wheel scrolls, and a drag over the",
-    "timeline chooses a range. Shift lets the terminal select text.",
-];
 
 fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     BINDINGS.iter().filter(|(_, _, keys, _)| !keys.is_empty()).map(|(_, _, keys, text)| (*keys, *text))

@@ -1,6 +1,7 @@
 //! Rows of stacks or lines, and the details of the selected one.
 
 use super::{Theme, put, put_at, tint};
+use crate::catalogue;
 use crate::model::{Model, Page, layout};
 use crate::work::{StackList, StackRow, steps};
 use ratatui::buffer::Buffer;
@@ -13,7 +14,7 @@ const NARROW: u16 = 100;
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(list) = model.list() else {
-        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
         return;
     };
     let [rows, details] = layout::list(body);
@@ -41,7 +42,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
         }
     }
     if list.rows.is_empty() {
-        put(buffer, rows, row, "nothing", theme.detail());
+        put(buffer, rows, row, catalogue::NOTHING, theme.detail());
         return;
     }
     let Some(selected) = list.rows.get(cursor.selected) else { return };
@@ -81,14 +82,14 @@ fn regions(buffer: &mut Buffer, area: Rect, row: &StackRow, theme: &Theme) {
 /// The source around a line, with what each line costs.
 fn source(buffer: &mut Buffer, area: Rect, model: &Model, list: &StackList, row: &StackRow, theme: &Theme) {
     let Some(place) = &row.place else {
-        put(buffer, area, 0, "the source of this is not known", theme.detail());
+        put(buffer, area, 0, catalogue::NO_SOURCE, theme.detail());
         return;
     };
     let path = escape(&place.path.to_string_lossy()).into_owned();
     put(buffer, area, 0, &format!("── {path}:{}", place.line), theme.heading());
     let Some(source) = model.source() else { return };
     if let Some(reason) = &source.reason {
-        put(buffer, area, 1, &format!("cannot be shown: {reason}"), theme.detail());
+        put(buffer, area, 1, &catalogue::cannot_be_shown(reason), theme.detail());
         return;
     }
     let places = layout::below_header(area);

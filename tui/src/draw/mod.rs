@@ -16,6 +16,7 @@ mod tree;
 pub(crate) use colour::Theme;
 pub(crate) use help::lines as help_lines;
 
+use crate::catalogue;
 use crate::model::{Model, Page};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -40,15 +41,16 @@ pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
 
 fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(view) = model.view() else {
-        let text = if model.is_busy { "reading …" } else { "" };
+        let text = if model.is_busy { catalogue::READING } else { "" };
         put(buffer, body, 0, text, theme.detail());
         return;
     };
     let total = model.total();
     let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
     if is_about_stacks && total.is_zero() {
-        let whole = if view.loaded.seen.is_some() { "what was chosen" } else { "this recording" };
-        let text = format!("Nothing to show: {whole} has no {}.", view.question.metric.what());
+        let whole =
+            if view.loaded.seen.is_some() { catalogue::WHAT_WAS_CHOSEN } else { catalogue::THIS_RECORDING };
+        let text = catalogue::nothing_to_show(whole, view.question.metric.what());
         put(buffer, body, 0, &text, theme.detail());
         return;
     }

@@ -1,6 +1,8 @@
 //! What stands above and below every page.
 
 use super::{Theme, put, put_at, tint};
+use crate::catalogue;
+use crate::keys;
 use crate::model::{Model, Page, layout};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +23,7 @@ pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Them
             column = put_at(buffer, area, column, 0, &format!("  {}", escape(&command)), theme.detail());
         }
         if view.loaded.lost_events() > 0 {
-            put_at(buffer, area, column, 0, "  events were lost: see 1", theme.warning());
+            put_at(buffer, area, column, 0, &format!("  {}", catalogue::EVENTS_WERE_LOST), theme.warning());
         }
     }
     let about = format!(" {} ", about(model));
@@ -46,17 +48,17 @@ pub(crate) fn about(model: &Model) -> String {
         words.push(format!("only {}", escape(&filter.to_string())));
     }
     if !lens.focus.is_empty() {
-        words.push("focused".to_owned());
+        words.push(catalogue::FOCUSED.to_owned());
     }
     if !lens.transparent.is_empty() {
-        words.push(format!("{} taken out", lens.transparent.len()));
+        words.push(catalogue::taken_out(lens.transparent.len()));
     }
     if let Some(group) = lens.group {
         words.push(format!("by {}", group.name()));
     }
     words.push(question.metric.name().to_owned());
     if model.view().is_some_and(|view| view.loaded.profile.sampling.is_some()) {
-        words.push("estimated from samples".to_owned());
+        words.push(catalogue::ESTIMATED.to_owned());
     }
     words.join(" · ")
 }
@@ -64,7 +66,7 @@ pub(crate) fn about(model: &Model) -> String {
 fn moment(when: &When) -> String {
     match when.anchor {
         Anchor::Time(time) => duration(time.saturating_add(when.offset)),
-        _ => "a moment".to_owned(),
+        _ => catalogue::A_MOMENT.to_owned(),
     }
 }
 
@@ -96,33 +98,16 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &The
     }
     if model.is_busy {
         tint(buffer, area, 0, theme.heading());
-        put(buffer, area, 0, "counting …  (what is shown is the last answer)", theme.heading());
+        put(buffer, area, 0, catalogue::COUNTING, theme.heading());
         return;
     }
     match &model.notice {
         Some(notice) => put(buffer, area, 0, &escape(notice), theme.heading()),
-        None => put(buffer, area, 0, keys(model), theme.detail()),
+        None => put(buffer, area, 0, hints(model), theme.detail()),
     };
 }
 
-/// The keys that matter most on a page.
-fn keys(model: &Model) -> &'static str {
-    if model.help.is_some() {
-        return "↑ ↓ scroll  any other key: back";
-    }
-    match model.page {
-        Page::Tree => "→ open  ← close  Enter function  i invert  m metric  / search  f filter  ? help",
-        Page::Flame => "↓ ↑ → ← select  Enter zoom  - out  i invert  m metric  / search  y copy  ? help",
-        Page::Functions => "Tab lists  Enter go there  v its lines  Backspace back  s sort  m metric  ? help",
-        Page::Time => "← → cursor  Space other one  r range  a moment  d diff  + - zoom  , . marks  ? ",
-        Page::Function => "↑ ↓ scroll  m metric  f filter  y copy  Backspace back  ? help  q leave",
-        Page::Changes => {
-            "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
-        }
-        Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
-        Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
-        Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
-        Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",
-        _ => "1 … 0 pages  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",
-    }
+/// The keys that matter most now.
+fn hints(model: &Model) -> &'static str {
+    if model.help.is_some() { keys::IN_HELP } else { keys::hints(model.page) }
 }

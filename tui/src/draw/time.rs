@@ -2,6 +2,7 @@
 
 use super::tracks::{placed, tracks};
 use super::{Theme, put, put_at};
+use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::{History, at};
 use ratatui::buffer::Buffer;
@@ -17,7 +18,7 @@ const BELOW: u16 = 3;
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(history) = model.history() else {
-        put(buffer, body, 0, if model.is_busy { "reading …" } else { "" }, theme.detail());
+        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
         return;
     };
     let plot = layout::plot(body);
@@ -69,13 +70,11 @@ fn about(buffer: &mut Buffer, body: Rect, row: u16, model: &Model, history: &His
     put_at(buffer, body, column, row, &text, theme.value());
     let is_range = model.question.part == Part::Range(at(from), at(to));
     let text = match (&model.question.part, is_range) {
-        (_, true) => "All pages are about this range; w: about everything again".to_owned(),
-        (Part::Whole, _) => {
-            "r: pages about this range   a: about the cursor's moment   d: what changed".to_owned()
-        }
-        _ => "All pages are about another part of the time: see above; w: about everything again".to_owned(),
+        (_, true) => catalogue::ABOUT_THIS_RANGE,
+        (Part::Whole, _) => catalogue::ABOUT_EVERYTHING,
+        _ => catalogue::ABOUT_ANOTHER_PART,
     };
-    put(buffer, body, row + 1, &text, theme.detail());
+    put(buffer, body, row + 1, text, theme.detail());
     let marks =
         if history.marks.is_empty() { String::new() } else { counted(history.marks.len() as i128, "mark") };
     put(buffer, body, row + 2, &marks, theme.detail());

@@ -1,5 +1,7 @@
 //! A line that the user types.
 
+use crate::catalogue;
+
 /// What the line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -15,9 +17,9 @@ impl Purpose {
     /// What stands before the line.
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Purpose::Search => "Search: ",
-            Purpose::Filter => "Only stacks with: ",
-            Purpose::File => "Write into: ",
+            Purpose::Search => catalogue::SEARCH,
+            Purpose::Filter => catalogue::FILTER,
+            Purpose::File => catalogue::FILE,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The clipboard of the terminal, which may be on another machine than we are: by the escape sequence OSC 52.
 
+use crate::catalogue;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ fn sequence(text: &str) -> String {
 /// Copies a text.
 pub(super) fn copy(text: &str) -> io::Result<()> {
     if text.len() > MOST_BYTES {
-        return Err(io::Error::other("it is longer than terminals take"));
+        return Err(io::Error::other(catalogue::TOO_LONG_TO_COPY));
     }
     let mut out = io::stdout().lock();
     out.write_all(sequence(text).as_bytes())?;

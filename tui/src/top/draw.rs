@@ -1,11 +1,11 @@
 //! From the model to the screen.
 
 use super::model::{ABOVE, Line, Model};
-use super::update::KEYS;
+use crate::catalogue;
 use crate::draw::{Theme, put, put_at, tint};
+use crate::keys::OF_TOP;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::format::counted;
 use viewer::live::{Reading, Row};
 use viewer::text::{Style, fit, stack_line, top_columns, top_header, top_is_narrow, top_numbers};
 
@@ -17,10 +17,10 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
         return;
     }
     let last = screen.height.saturating_sub(1);
-    let paused = if model.is_paused { "PAUSED  " } else { "" };
-    put(buffer, screen, last, &format!("{paused}{KEYS}"), theme.detail());
+    let paused = if model.is_paused { catalogue::PAUSED } else { "" };
+    put(buffer, screen, last, &format!("{paused}{OF_TOP}"), theme.detail());
     let Some(reading) = &model.reading else {
-        put(buffer, screen, 0, "waiting for the first numbers …", theme.detail());
+        put(buffer, screen, 0, catalogue::WAITING, theme.detail());
         return;
     };
     let [first, second, third] = top_header(reading);
@@ -29,7 +29,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     put(buffer, screen, 2, &third, if reading.lost > 0 { theme.warning() } else { theme.detail() });
     let is_narrow = top_is_narrow(screen.width.into());
     let columns = top_columns(is_narrow);
-    let sorted = format!("{columns}stack, sorted by {}", model.order.name());
+    let sorted = format!("{columns}stack, {}", catalogue::sorted_by(model.order.name()));
     put(buffer, screen, 3, &sorted, theme.detail());
     let height = u16::try_from(model.height()).unwrap_or(u16::MAX);
     let list = Rect { y: screen.y + ABOVE.min(screen.height), height, ..screen };
@@ -77,9 +77,9 @@ fn put_row(
 /// Says what is not in the list, where there is room below it.
 fn put_rest(buffer: &mut Buffer, list: Rect, reading: &Reading, used: usize, theme: &Theme) {
     let text = match reading.hidden.0 {
-        0 if reading.rows.is_empty() => "nothing was allocated so far".to_owned(),
+        0 if reading.rows.is_empty() => catalogue::NO_STACK_YET.to_owned(),
         0 => return,
-        rows => counted(rows as u64, "more stack"),
+        rows => catalogue::more_stacks(rows),
     };
     let y = u16::try_from(used).unwrap_or(u16::MAX);
     put(buffer, list, y, &text, theme.detail());

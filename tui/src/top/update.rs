@@ -15,9 +15,6 @@ pub enum Wish {
     Leave,
 }
 
-/// The keys, for the screen's last line.
-pub(super) const KEYS: &str = "s sort  r reset growth  space pause  Enter stack  ↑↓ move  q leave";
-
 /// Does what a key is for; what others are to do comes out.
 pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
     let place = model.selected_place();

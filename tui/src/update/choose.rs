@@ -1,5 +1,6 @@
 //! Choosing what all pages are about.
 
+use crate::catalogue;
 use crate::model::{Model, Page};
 use crate::work::at;
 use viewer::analysis::Metric;
@@ -24,7 +25,7 @@ pub(super) fn sort(model: &mut Model) {
         Page::Functions => model.functions.set_order(next),
         _ => model.pane_mut().set_order(next),
     }
-    model.notice = Some(format!("sorted by {}", next.name()));
+    model.notice = Some(catalogue::sorted_by(next.name()));
 }
 
 fn change(model: &mut Model, change: impl FnOnce(&mut Lens)) {
@@ -36,7 +37,7 @@ fn change(model: &mut Model, change: impl FnOnce(&mut Lens)) {
 pub(super) fn focus(model: &mut Model) {
     match model.function_name() {
         Some(name) => change(model, |lens| lens.focus = vec![Pattern::literal(&name)]),
-        None => model.notice = Some("select a function first".to_owned()),
+        None => model.notice = Some(catalogue::SELECT_A_FUNCTION.to_owned()),
     }
 }
 
@@ -44,7 +45,7 @@ pub(super) fn focus(model: &mut Model) {
 pub(super) fn transparent(model: &mut Model) {
     match model.function_name() {
         Some(name) => change(model, |lens| lens.transparent.push(Pattern::literal(&name))),
-        None => model.notice = Some("select a function first".to_owned()),
+        None => model.notice = Some(catalogue::SELECT_A_FUNCTION.to_owned()),
     }
 }
 
@@ -54,7 +55,8 @@ pub(super) fn group(model: &mut Model) {
     let place = model.question.lens.group.and_then(|group| all.iter().position(|other| *other == group));
     let next = all.get(place.map_or(0, |place| place + 1)).copied();
     change(model, |lens| lens.group = next);
-    model.notice = Some(next.map_or("not grouped".to_owned(), |group| format!("by {}", group.name())));
+    model.notice =
+        Some(next.map_or(catalogue::NOT_GROUPED.to_owned(), |group| format!("by {}", group.name())));
 }
 
 /// Shows all stacks as they are.
@@ -81,7 +83,7 @@ pub(super) fn during(model: &mut Model) {
     let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected)?.mark.clone());
     let Some(mark) = selected else { return };
     if mark.regions.is_empty() {
-        model.notice = Some("these marks are moments, during which nothing is allocated".to_owned());
+        model.notice = Some(catalogue::NOTHING_DURING.to_owned());
         return;
     }
     super::go(model, Page::Tree);
@@ -123,6 +125,6 @@ pub(super) fn mark(model: &mut Model, step: isize) {
             model.time.put(mark.time);
             model.notice = Some(mark.name.clone());
         }
-        None => model.notice = Some("there is no mark".to_owned()),
+        None => model.notice = Some(catalogue::NO_MARK.to_owned()),
     }
 }

@@ -1,6 +1,7 @@
 //! Moving about on a page.
 
 use super::go;
+use crate::catalogue;
 use crate::model::{Flame, Focus, Model, Page, layout};
 use crate::work::steps;
 use viewer::analysis::{Metric, meaningful};
@@ -128,7 +129,7 @@ pub(super) fn details(model: &mut Model) {
             model.cursors.remove(&Page::Function);
             model.detail = Some(name);
         }
-        None => model.notice = Some("select a function first".to_owned()),
+        None => model.notice = Some(catalogue::SELECT_A_FUNCTION.to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines that the user types.
 
 use super::Effect;
+use crate::catalogue;
 use crate::model::{Model, Page, Prompt, Purpose};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ fn entered(model: &mut Model) -> Option<Effect> {
                 _ => Some(crate::draw::copy::text(model) + "\n"),
             };
             if text.is_none() {
-                let error = Some("this page has no flame graph: take a name in .md or .txt".to_owned());
+                let error = Some(catalogue::NO_FLAME_GRAPH.to_owned());
                 model.prompt = Some(Prompt { error, ..prompt });
             }
             return text.map(|text| Effect::Write(path, text));
@@ -81,7 +82,7 @@ pub(super) fn search(model: &mut Model) {
         _ => find_row(model, passes),
     };
     if !found {
-        model.notice = Some(format!("nothing has `{sought}` in its name"));
+        model.notice = Some(catalogue::not_found(&sought));
     }
 }
 

@@ -4,6 +4,7 @@ use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, 
 use super::document::Document;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
+use crate::catalogue;
 use crate::shell::Options;
 use capture::{CounterKind, FrameId, NodeId};
 use std::cmp::Reverse;
@@ -204,7 +205,7 @@ impl Asked {
             Some(at) => duration(at.time),
             None => escape(&side.source.file).into_owned(),
         };
-        let about = format!("from {} to {}, by {}", side(&before), side(&after), metric.name());
+        let about = catalogue::compared(&side(&before), &side(&after), metric.name());
         let question = Question { metric, ..Question::default() };
         let (functions, orders) = Default::default();
         let (loaded, tree) = (Arc::new(loaded), Arc::new(either_way));
@@ -227,11 +228,10 @@ impl Asked {
                 let naming = self.options.naming.clone();
                 let rules = Suppressions { of_programs: true, built_in: true, ..Suppressions::default() };
                 let loaded = self.moments()?.leaks(&question.query(), &question.lens, &rules, naming)?;
-                Ok(stacks(Arc::new(loaded), Metric::Leaked, "still allocated at the end"))
+                Ok(stacks(Arc::new(loaded), Metric::Leaked, catalogue::STILL_ALLOCATED))
             }
             ListTopic::Temporary => {
-                let about = "freed by the thread that allocated it, before its next allocation";
-                Ok(stacks(self.loaded(question)?, Metric::Temporary, about))
+                Ok(stacks(self.loaded(question)?, Metric::Temporary, catalogue::FREED_AT_ONCE))
             }
             ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
             ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),
@@ -256,16 +256,19 @@ fn orders(functions: &[FunctionCost], names: &Names, metric: Metric) -> [Vec<u32
 fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     let total = metric.of(&loaded.profile.total);
     let all = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric);
-    let mut about =
-        vec![format!("{} in {} {meaning}", bytes(total.bytes), stacks_and_blocks(all.len(), total))];
+    let mut about = vec![format!(
+        "{} in {} {meaning}",
+        bytes(total.bytes),
+        catalogue::blocks_of_stacks(total.blocks, all.len())
+    )];
     if let Some(suppressed) = &loaded.suppressed {
         let hidden = suppressed.total;
         if !hidden.is_zero() {
-            about.push(format!("{} in {} left out by rules", bytes(hidden.bytes), count(hidden.blocks)));
+            about.push(catalogue::left_out_by_rules(&bytes(hidden.bytes), &count(hidden.blocks)));
         }
     }
     if all.len() > LIST_ROWS {
-        about.push(format!("the first {} stacks are shown", count(LIST_ROWS as i128)));
+        about.push(catalogue::first_stacks(&count(LIST_ROWS as i128)));
     }
     let style = Style { color: false, width: Some(WIDE) };
     let row = |row: &viewer::analysis::Row| {
@@ -284,11 +287,6 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     let rows = all.iter().take(LIST_ROWS).map(row).collect();
     let header = header(&loaded, metric) + "  stack";
     StackList { about, header, numbers: NUMBERS, rows, loaded }
-}
-
-fn stacks_and_blocks(stacks: usize, total: Amount) -> String {
-    let blocks = viewer::format::counted(total.blocks, "block");
-    format!("{blocks} of {}", viewer::format::counted(stacks as i128, "stack"))
 }
 
 /// Rows of source lines.
@@ -317,7 +315,7 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
         }
     });
     let rows = rows.collect();
-    let about = vec!["The innermost line of each stack that is not the standard library's".to_owned()];
+    let about = vec![catalogue::INNERMOST_LINES.to_owned()];
     StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, loaded }
 }
 

@@ -1,6 +1,7 @@
 //! The marks of the programs, by name.
 
 use super::answer::{MarkedRow, StackList, StackRow};
+use crate::catalogue;
 use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::{Lengths, MarkName, Region};
@@ -27,7 +28,7 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
         }
     };
     let rows = names.iter().map(row).collect();
-    let about = vec!["Enter: all pages about what was allocated during the regions of a name".to_owned()];
+    let about = vec![catalogue::MARKS.to_owned()];
     StackList { about, header: HEADER.to_owned(), numbers: [44, 44], rows, loaded: loaded.clone() }
 }
 
@@ -49,7 +50,7 @@ fn said(row: &MarkName, name: &str) -> String {
         said += "  (moments)";
     }
     if row.unfinished() > 0 {
-        said += &format!("  ({} not ended)", count(row.unfinished()));
+        said += &format!("  ({} {})", count(row.unfinished()), catalogue::NOT_ENDED);
     }
     if row.stray_ends > 0 {
         said += &format!("  ({} not begun)", counted(row.stray_ends, "end"));
@@ -61,6 +62,6 @@ fn line(region: &Region) -> String {
     let from = duration(region.from);
     match region.has_ended {
         true => format!("{from:>12}  for {}", duration(region.to - region.from)),
-        false => format!("{from:>12}  not ended"),
+        false => format!("{from:>12}  {}", catalogue::NOT_ENDED),
     }
 }

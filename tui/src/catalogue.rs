@@ -1,0 +1,203 @@
+//! What is said to people: all sentences of the views, but for those of keys, which stand in the table of keys.
+
+use viewer::format::counted;
+
+pub(crate) const READING: &str = "reading …";
+pub(crate) const COUNTING: &str = "counting …  (what is shown is the last answer)";
+pub(crate) const WAITING: &str = "waiting for the first numbers …";
+pub(crate) const PAUSED: &str = "PAUSED  ";
+pub(crate) const NO_STACK_YET: &str = "nothing was allocated so far";
+pub(crate) const NOTHING: &str = "nothing";
+
+pub(crate) const EVENTS_WERE_LOST: &str = "events were lost: see 1";
+pub(crate) const A_MOMENT: &str = "a moment";
+pub(crate) const FOCUSED: &str = "focused";
+pub(crate) const ESTIMATED: &str = "estimated from samples";
+
+pub(crate) const SELECT_A_FUNCTION: &str = "select a function first";
+pub(crate) const NOT_ENDED: &str = "not ended";
+pub(crate) const NO_SOURCE: &str = "the source of this is not known";
+pub(crate) const NO_MARK: &str = "there is no mark";
+pub(crate) const NOTHING_DURING: &str = "these marks are moments, during which nothing is allocated";
+pub(crate) const NOT_GROUPED: &str = "not grouped";
+pub(crate) const NO_FLAME_GRAPH: &str = "this page has no flame graph: take a name in .md or .txt";
+pub(crate) const TOO_LONG_TO_COPY: &str = "it is longer than terminals take";
+
+pub(crate) const WHAT_WAS_CHOSEN: &str = "what was chosen";
+pub(crate) const THIS_RECORDING: &str = "this recording";
+pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";
+pub(crate) const FREED_AT_ONCE: &str = "freed by the thread that allocated it, before its next allocation";
+pub(crate) const INNERMOST_LINES: &str =
+    "The innermost line of each stack that is not the standard library's";
+pub(crate) const MARKS: &str = "Enter: all pages about what was allocated during the regions of a name";
+
+pub(crate) const ABOUT_THIS_RANGE: &str = "All pages are about this range; w: about everything again";
+pub(crate) const ABOUT_ANOTHER_PART: &str =
+    "All pages are about another part of the time: see above; w: about everything again";
+pub(crate) const ABOUT_EVERYTHING: &str =
+    "r: pages about this range   a: about the cursor's moment   d: what changed";
+
+pub(crate) const SEARCH: &str = "Search: ";
+pub(crate) const FILTER: &str = "Only stacks with: ";
+pub(crate) const FILE: &str = "Write into: ";
+
+pub(crate) const MOUSE: [&str; 2] = [
+    "The mouse selects, a second click does what Enter does, the wheel scrolls, and a drag over the",
+    "timeline chooses a range. Shift lets the terminal select text.",
+];
+
+/// Stacks that there is no room for.
+pub(crate) fn more_stacks(rows: usize) -> String {
+    counted(rows as u64, "more stack")
+}
+
+/// A list of callers.
+pub(crate) fn callers_of(function: &str) -> String {
+    format!("callers of {function}")
+}
+
+/// Functions that are not shown in stacks.
+pub(crate) fn taken_out(functions: usize) -> String {
+    format!("{functions} taken out")
+}
+
+/// A page of which there is nothing.
+pub(crate) fn nothing_to_show(of: &str, what: &str) -> String {
+    format!("Nothing to show: {of} has no {what}.")
+}
+
+/// Two moments, or captures, between which nothing changed.
+pub(crate) fn nothing_changed(about: &str) -> String {
+    format!("Nothing changed {about}.")
+}
+
+/// What is compared.
+pub(crate) fn compared(before: &str, after: &str, metric: &str) -> String {
+    format!("from {before} to {after}, by {metric}")
+}
+
+/// A search without an end.
+pub(crate) fn not_found(sought: &str) -> String {
+    format!("nothing has `{sought}` in its name")
+}
+
+/// Rows in another order.
+pub(crate) fn sorted_by(what: &str) -> String {
+    format!("sorted by {what}")
+}
+
+/// A list that is cut.
+pub(crate) fn first_stacks(shown: &str) -> String {
+    format!("the first {shown} stacks are shown")
+}
+
+/// What rules hide.
+pub(crate) fn left_out_by_rules(bytes: &str, blocks: &str) -> String {
+    format!("{bytes} in {blocks} left out by rules")
+}
+
+/// A sum of blocks.
+pub(crate) fn blocks_of_stacks(blocks: i64, stacks: usize) -> String {
+    format!("{} of {}", counted(blocks, "block"), counted(stacks as i128, "stack"))
+}
+
+/// Source that is not to be seen.
+pub(crate) fn cannot_be_shown(reason: &str) -> String {
+    format!("cannot be shown: {reason}")
+}
+
+/// A text that the terminal got.
+pub(crate) fn copied(text: &str) -> String {
+    format!("copied {}, if your terminal allows it", lines(text))
+}
+
+/// One that it did not.
+pub(crate) fn cannot_copy(error: &dyn std::error::Error) -> String {
+    format!("cannot copy: {error}; W writes into a file")
+}
+
+/// A file that is there now.
+pub(crate) fn wrote(text: &str, file: &str) -> String {
+    format!("wrote {} into {file}", lines(text))
+}
+
+/// One that is not.
+pub(crate) fn cannot_write(file: &str, error: &dyn std::error::Error) -> String {
+    format!("cannot write {file}: {error}")
+}
+
+/// Source of another machine.
+pub(crate) fn not_here(file: &str) -> String {
+    format!("{file} is not on this machine")
+}
+
+/// An editor that was left.
+pub(crate) fn back_from(file: &str, seconds: u64) -> String {
+    format!("back from {file} after {seconds} s")
+}
+
+/// One that failed.
+pub(crate) fn editor_ended(status: &dyn std::fmt::Display) -> String {
+    format!("the editor ended with {status}")
+}
+
+/// One that is not there.
+pub(crate) fn no_editor(error: &dyn std::error::Error) -> String {
+    format!("cannot start the editor ({error}): set VISUAL or EDITOR")
+}
+
+fn lines(text: &str) -> String {
+    counted(text.lines().count() as i128, "line")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// Check that no sentence stands anywhere else: two words in a row, in a text of the program.
+    #[test]
+    fn sentences_stand_here() {
+        let mut ahead = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        let mut found = Vec::new();
+        while let Some(path) = ahead.pop() {
+            if path.is_dir() {
+                ahead.extend(
+                    fs::read_dir(&path).expect("it is ours").map(|entry| entry.expect("so is it").path()),
+                );
+            } else if !is_elsewhere(&path) {
+                let text = fs::read_to_string(&path).expect("sources are text");
+                let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+                let lines = own
+                    .lines()
+                    .map(str::trim)
+                    .filter(|line| !line.starts_with("//") && !line.starts_with("#["));
+                found.extend(
+                    lines
+                        .filter(|line| says_something(line))
+                        .map(|line| format!("{}: {line}", path.display())),
+                );
+            }
+        }
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    /// This file, that of keys, and tests.
+    fn is_elsewhere(path: &Path) -> bool {
+        ["catalogue.rs", "keys.rs", "tests.rs"].iter().any(|name| path.ends_with(name))
+            || path.components().any(|part| part.as_os_str() == "tests")
+    }
+
+    fn says_something(line: &str) -> bool {
+        let is_for_programmers =
+            ["expect(", "Err(io::Error", "panic!", "unreachable!"].iter().any(|word| line.contains(word));
+        let texts = line.split('"').skip(1).step_by(2);
+        !is_for_programmers && texts.into_iter().any(has_two_words)
+    }
+
+    fn has_two_words(text: &str) -> bool {
+        let is_word = |word: &str| word.len() > 1 && word.chars().all(|letter| letter.is_ascii_lowercase());
+        let words: Vec<&str> = text.split(' ').collect();
+        words.windows(2).any(|pair| pair.iter().all(|word| is_word(word)))
+    }
+}
