@@ -6,6 +6,7 @@
 //!  recorded by another ──► its capture ─────────────────────┘
 //! ```
 
+mod pace;
 mod screen;
 mod subject;
 

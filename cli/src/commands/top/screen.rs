@@ -1,5 +1,6 @@
 //! `top` on a terminal: this thread reads and counts, another one draws.
 
+use super::pace::Pace;
 use super::subject::Subject;
 use super::{Arguments, SHORTEST, TURN};
 use crate::exit::{FAILED, Failure};
@@ -19,7 +20,7 @@ pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signa
     let (wishes, wished) = channel();
     let (to_screen, readings) = channel();
     let order = arguments.sort.order();
-    let delay = arguments.delay.max(SHORTEST);
+    let pace = Pace::new(arguments.delay.max(SHORTEST));
     let options = Top {
         title: format!("top {}", arguments.pid),
         order,
@@ -29,7 +30,7 @@ pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signa
     };
     thread::scope(|scope| {
         let screen = scope.spawn(|| tui::top(options, || is_interrupted(signals)));
-        let read = read(subject, order, delay, &wished, to_screen);
+        let read = read(subject, order, pace, &wished, to_screen);
         let shown = screen.join().unwrap_or_else(|_| Err(io::Error::other("drawing has crashed")));
         shown.map_err(|error| Failure::new(FAILED, error))?;
         read
@@ -48,12 +49,12 @@ fn is_interrupted(signals: &Signals) -> bool {
 fn read(
     subject: &mut Subject,
     mut order: Order,
-    delay: Duration,
+    pace: Pace,
     wishes: &Receiver<Wish>,
     readings: Sender<Reading>,
 ) -> Result<bool, Failure> {
     // The first numbers come soon, however long the user wants to wait for others.
-    let mut due = Instant::now() + TURN.min(delay);
+    let mut due = Instant::now() + TURN.min(pace.after(Duration::ZERO));
     loop {
         let mut is_wished = true;
         match wishes.recv_timeout(due.saturating_duration_since(Instant::now()).min(TURN)) {
@@ -67,8 +68,10 @@ fn read(
             return Ok(true);
         }
         let reading = if Instant::now() >= due {
-            due = Instant::now() + delay;
-            subject.quick_reading(order, ROWS)
+            let begun = Instant::now();
+            let reading = subject.quick_reading(order, ROWS);
+            due = Instant::now() + pace.after(begun.elapsed());
+            reading
         } else if is_wished || subject.is_naming() {
             subject.same_reading(order, ROWS)
         } else {
