@@ -60,6 +60,14 @@ impl Estimator {
         }
     }
 
+    /// A number of whole blocks as it is while others are added to it.
+    pub(super) fn unrounded(&self, whole: Amount) -> Amount {
+        match self.sampling {
+            None => whole,
+            Some(_) => Amount { blocks: whole.blocks.wrapping_shl(UNIT), ..whole },
+        }
+    }
+
     /// A sum that stands alone, in whole blocks.
     pub(super) fn whole(&self, amount: Amount) -> Amount {
         Rounding::new(*self).amount(amount, &mut 0)

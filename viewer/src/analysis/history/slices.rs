@@ -36,7 +36,8 @@ impl Slices {
     /// For a pass over some of them: from an instant on, when so much was live. Slices are spent on the time between `from`
     /// and `to`, in nanoseconds since the recording began.
     pub(super) fn within(tables: &Tables, begin: Instant, live: Amount, from: u64, to: u64) -> Self {
-        Self::cut_by(tables, Slicer::within(begin.time, live, from, to), begin)
+        let estimator = Estimator::new(Sampling::new(tables.metadata.sample_interval));
+        Self::cut_by(tables, Slicer::within(begin.time, estimator.unrounded(live), from, to), begin)
     }
 
     fn cut_by(tables: &Tables, slicer: Slicer, begin: Instant) -> Self {

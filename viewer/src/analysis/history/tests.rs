@@ -107,6 +107,31 @@ fn heap_is_seen_before_its_end() {
     assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
 }
 
+/// Check that a range of a sampled recording begins with what is held there, and ends as all of it does: blocks are in other units
+/// while they are added up.
+#[test]
+fn a_range_of_samples_begins_with_what_is_held() {
+    let mut tables = tables(1, None);
+    tables.metadata.sample_interval = 4096;
+    let events: Vec<Event> = (1..=10_000).map(|time| alloc(time * 1_000_000, time * 16, 100, 1)).collect();
+    let (_, whole) = told(&tables, &events);
+    let (from, to) = (3_000_000_000, 3_500_000_000);
+    let history = within(&tables, &events, &whole, from, to).expect("the whole is coarse");
+    let live = |history: &History, time: u64| {
+        let last = history.slices.iter().rev().find(|slice| slice.end.time <= time);
+        last.map_or(Amount::ZERO, |slice| slice.live)
+    };
+    let last = |history: &History| live(history, u64::MAX);
+    assert!(last(&whole).blocks > 300_000, "{:?}", last(&whole));
+    assert_eq!(last(&history), last(&whole));
+    for time in [from, to] {
+        // Of blocks that are all alike so many come in each millisecond.
+        let expected = last(&whole).blocks as f64 * time as f64 / 10e9;
+        let found = live(&history, time).blocks as f64;
+        assert!((found / expected - 1.0).abs() < 0.01, "{found} blocks, not {expected}");
+    }
+}
+
 /// Check that of a range the range alone is cut, finely, and that all that holds of a history holds of this one.
 #[test]
 fn a_range_alone_is_cut() {
