@@ -331,6 +331,39 @@ fn neighbours_of_a_group_become_one() {
     assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
 }
 
+/// Check that processes are apart unless somebody wants those of one command line, or of one executable, as one, and that their
+/// sums are one then.
+#[test]
+fn processes_of_one_command_become_one() {
+    let mut made = Made::new();
+    let function = made.stack("main");
+    for (size, arguments) in [(1, "a.c"), (2, "a.c"), (4, "b.c")] {
+        let (process, thread) = made.process("cc");
+        let row = &mut made.tables.processes[process.index()];
+        row.executable = "/usr/bin/cc".to_owned();
+        row.command = ["cc", arguments].map(str::to_owned).to_vec();
+        made.alloc(thread, 0x10, size, function);
+        made.end(process, thread, Ended::Exited(0));
+    }
+    let lines = |group| {
+        let made = Made { tables: made.tables.clone(), events: made.events.clone(), ..Made::default() };
+        let lens = Lens { group: Some(group), ..Lens::default() };
+        tree_of(&lens.apply(made.loaded("app.memprof")), false)
+    };
+    let rows = |text: String| -> Vec<String> {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| line.contains("cc ") && !line.starts_with("cc 7"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut processes = rows(lines(Grouping::Process));
+    processes.sort();
+    assert_eq!(processes, ["cc (1000) 1", "cc (1001) 2", "cc (1002) 4"]);
+    assert_eq!(rows(lines(Grouping::Command)), ["cc b.c 4", "cc a.c 3"]);
+    assert_eq!(rows(lines(Grouping::Executable)), ["/usr/bin/cc 7"]);
+}
+
 /// Check that a view says what it leaves out, and that there may be nothing left.
 #[test]
 fn what_is_left_out_is_said() {
