@@ -17,7 +17,7 @@ const format = await load("format");
 const { inflate } = await load("inflate");
 const { Loader } = await load("loader");
 const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
-const { mapped, sourceAddress } = await load("places");
+const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
 const { squares } = await load("squares");
@@ -384,6 +384,12 @@ test("source lines have addresses, and none that runs anything", () => {
   assert.equal(sourceAddress("https://x/{path}", [], "a/../b?c#d.c", 1), "https://x/a/../b%3Fc%23d.c");
   for (const template of ["javascript:{path}", " JavaScript:{path}", "data:text/html,{path}"]) assert.equal(sourceAddress(template, [], "/a", 1), null);
   assert.equal(sourceAddress(null, [], "/a", 1), null);
+});
+
+test("files of one name are told apart by as much of their paths as is needed", () => {
+  const ends = shortestEnds(new Set(["/src/json/parse.c", "/src/xml/parse.c", "/src/main.c", "main.rs", "/a/main.rs", ""]));
+  assert.deepEqual([...ends.values()].sort(), ["", "a/main.rs", "json/parse.c", "main.c", "main.rs", "xml/parse.c"]);
+  assert.equal(ends.get("/src/xml/parse.c"), "xml/parse.c");
 });
 
 test("a selection has the rows below it, their sums, and their curve", () => {

@@ -67,6 +67,7 @@ mod same_file;
 mod samples;
 mod share;
 mod short_name;
+mod short_path;
 mod shown;
 mod stack_map;
 mod stacks;

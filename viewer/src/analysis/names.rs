@@ -18,6 +18,7 @@ use super::noise::is_noise;
 use super::process_name::process_name;
 use super::same_file::representatives;
 use super::short_name::short_name;
+use super::short_path::ShortPaths;
 use capture::{Frame, FrameId, ModuleId, ProcessId, Pseudo, StringId, Symbolized, Tables};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -115,6 +116,7 @@ pub struct Names {
     /// Place in `steps`, by frame.
     frames: Vec<Range<u32>>,
     processes: Vec<LabelId>,
+    files: ShortPaths,
 }
 
 impl Names {
@@ -132,7 +134,13 @@ impl Names {
             (0..tables.frames.len()).map(|index| builder.frame(FrameId::from_index(index))).collect();
         let Builder { mut labels, steps, .. } = builder;
         super::namesakes::tell_apart(&mut labels, tables);
-        Self { labels, steps, frames, processes }
+        let files = ShortPaths::new(&steps, tables);
+        Self { labels, steps, frames, processes, files }
+    }
+
+    /// The path of a source file, as short as it can be: `parse.c`, or `json/parse.c` where there is another one.
+    pub fn short_path<'t>(&self, file: StringId, tables: &'t Tables) -> &'t str {
+        self.files.of(file, tables)
     }
 
     /// A label.

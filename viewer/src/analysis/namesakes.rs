@@ -1,11 +1,9 @@
 //! Functions of one name in different files get the file's name as a suffix; a unique name gets none.
 
 use super::names::{Kind, Label, place};
+use super::short_path::shortest_ends;
 use capture::{ModuleId, Tables};
 use std::collections::HashMap;
-
-/// Parts of a path that are tried before all of it is shown.
-const MOST_PARTS: usize = 4;
 
 /// Adds suffixes where they are needed.
 pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
@@ -25,27 +23,6 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
         let suffix = format!(" [{suffix}]");
         labels[index].suffix = suffix.len();
         labels[index].name += &suffix;
-    }
-}
-
-/// Of each path the shortest end, in whole parts, that no other one has; all of it where none is short.
-fn shortest_ends<'a>(paths: &[&'a str]) -> Vec<&'a str> {
-    let mut ends = paths.to_vec();
-    for parts in (1..=MOST_PARTS).rev() {
-        let mut times: HashMap<&str, usize> = HashMap::new();
-        paths.iter().for_each(|path| *times.entry(end(path, parts)).or_default() += 1);
-        for (shown, path) in ends.iter_mut().zip(paths).filter(|(_, path)| times[end(path, parts)] == 1) {
-            *shown = end(path, parts);
-        }
-    }
-    ends
-}
-
-/// The last parts of a path, or all of it where it has no more.
-fn end(path: &str, parts: usize) -> &str {
-    match path.rmatch_indices('/').nth(parts - 1) {
-        Some((at, _)) if at + 1 < path.len() => &path[at + 1..],
-        _ => path,
     }
 }
 

@@ -23,10 +23,9 @@ pub fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
     fit(&escape(&label.short()), room).into_owned()
 }
 
-/// `parse.c:12`, as far as it is known; the folder is left out.
+/// `parse.c:12`, as far as it is known; the folder is left out unless another file has that name.
 pub fn place(loaded: &Loaded, step: &Step) -> Option<String> {
-    let path = loaded.tables.string(step.file?);
-    let file = crate::analysis::file_name(path);
+    let file = loaded.names.short_path(step.file?, &loaded.tables);
     if file.is_empty() {
         return None;
     }

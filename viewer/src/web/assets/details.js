@@ -4,7 +4,7 @@ import { copyRows, copyText, rowsBelow } from "./copy.js";
 import { el, fill } from "./dom.js";
 import { amount, counted, percent, signed } from "./format.js";
 import { written } from "./metric.js";
-import { fileName, mapped, sourceAddress } from "./places.js";
+import { mapped, sourceAddress } from "./places.js";
 import { TEXT } from "./text.js";
 
 /** Functions of a stack, and lines, that are shown; a stack may be 10,000 functions deep. */
@@ -36,7 +36,7 @@ export function numbersOf(page, selection) {
 /** A place in the source, as a link where the page knows how to make one. */
 export function placeOf(page, file, line) {
   const { head } = page.data;
-  const text = `${fileName(file)}${line ? `:${line}` : ""}`;
+  const text = `${page.shortPath(file)}${line ? `:${line}` : ""}`;
   const title = `${mapped(file, head.path_map)}${line ? `:${line}` : ""}`;
   const address = sourceAddress(head.source_url, head.path_map, file, line);
   return address ? el("a", { href: address, title, rel: "noreferrer" }, text) : el("span", { class: "quiet", title }, text);

@@ -4,7 +4,7 @@ import { Curves } from "./curves.js";
 import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
 import { amount, natural, percent, signed } from "./format.js";
 import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
-import { fileName } from "./places.js";
+import { fileName, shortestEnds } from "./places.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
@@ -321,6 +321,13 @@ export class Page {
       names.push(times > 1 ? `${this.name(label).short} ×${times}` : this.name(label).short);
     }
     return names.join(" ← ") || this.name(tree.label[node]).short;
+  }
+
+  /** The path of a source file, as short as it can be without being another one's. */
+  shortPath(file) {
+    const files = () => new Set(Array.from(new Set(this.data.columns["place.file"]), (text) => this.data.text(text)));
+    this.shortPaths ??= shortestEnds(files());
+    return this.shortPaths.get(file) ?? fileName(file);
   }
 
   /** Sorts labels by their names. */

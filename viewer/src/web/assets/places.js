@@ -18,6 +18,24 @@ export function sourceAddress(template, map, file, line) {
   return placed.replace("{line}", String(line || 1));
 }
 
+/** Parts of a path that are tried before all of it is shown. */
+const MOST_PARTS = 4;
+
+/** By path its shortest end, in whole parts, that no other one has. */
+export function shortestEnds(paths) {
+  const ends = new Map();
+  for (let parts = MOST_PARTS; parts > 0; parts--) {
+    const times = new Map();
+    for (const path of paths) times.set(end(path, parts), (times.get(end(path, parts)) ?? 0) + 1);
+    for (const path of paths) if (times.get(end(path, parts)) === 1) ends.set(path, end(path, parts));
+  }
+  return ends;
+}
+
+function end(path, parts) {
+  return path.split("/").slice(-parts).join("/");
+}
+
 /** The last part of a path. */
 export function fileName(path) {
   return path.slice(path.lastIndexOf("/") + 1) || path;
