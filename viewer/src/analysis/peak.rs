@@ -73,7 +73,6 @@ impl Peak {
         Self { held, ..Self::default() }
     }
 
-    /// What is held now.
     /// Changes what a row holds, as part of a step of which only the end is known.
     pub(super) fn shift(&mut self, sites: &mut Sites, site: SiteId, by: Counted) {
         self.settle(sites);
@@ -102,6 +101,7 @@ impl Peak {
         }
     }
 
+    /// What is held now.
     pub(super) fn held(&self) -> Amount {
         self.held
     }

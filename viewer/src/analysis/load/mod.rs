@@ -188,13 +188,13 @@ impl<'a, W: Watch> Load<'a, W> {
         (profile, self.watch)
     }
 
-    /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
-    /// is missing runs from the first one there is.
     /// The tables that it counts by.
     pub(crate) fn tables(&self) -> &'a Tables {
         self.tables
     }
 
+    /// The process of a thread, when the capture defines both and it has not ended. A process whose first event
+    /// is missing runs from the first one there is.
     fn running(&mut self, thread: ThreadId) -> Option<ProcessId> {
         let process = self.tables.threads.get(thread.index())?.process;
         let state = self.processes.get_mut(process.index())?;
