@@ -22,8 +22,10 @@ const ANSWER: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 const ANSWER_TO_CALLED: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// Whom the kernel shows in place of users that a user namespace does not have.
 const NOBODY: u32 = 65534;
-/// Descriptors are moved above this, out of the way of programs that expect the next small number.
-const HIGH: i32 = 500;
+/// Tables of descriptors grow by multiples of this.
+const BLOCK: i32 = 64;
+/// Descriptors that we have at once, and a few for other threads.
+const ROOM: i32 = 8;
 
 /// Asks the collector for a session and maps it; `None` leaves the process unrecorded.
 #[cold]
@@ -119,9 +121,16 @@ fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
     SocketAddrUnix::new(path)
 }
 
-/// Moves a descriptor to a high number, or leaves it where it is when that is not allowed.
+/// Moves a descriptor out of the way of programs that expect the next small number, or leaves it where it is when that is not
+/// allowed.
 fn raise(descriptor: OwnedFd) -> OwnedFd {
-    rustix::io::fcntl_dupfd_cloexec(&descriptor, HIGH).unwrap_or(descriptor)
+    rustix::io::fcntl_dupfd_cloexec(&descriptor, aside(descriptor.as_raw_fd())).unwrap_or(descriptor)
+}
+
+/// The last numbers for which the table of descriptors need not grow: of a process with several threads the kernel lets that wait
+/// for a grace period of all processors, 10 to 20 ms.
+fn aside(number: i32) -> i32 {
+    (number | (BLOCK - 1)).wrapping_sub(ROOM - 1)
 }
 
 /// The answer, and the descriptors of the memory when they come with it.
@@ -163,4 +172,19 @@ fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: BorrowedFd<'_>) ->
     // SAFETY: as above.
     let control = unsafe { Control::new(words.cast(), *geometry) };
     Some(Session { segment, control })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that descriptors are moved up, and never to where the table has to grow.
+    #[test]
+    fn descriptors_stay_in_their_block() {
+        for number in 0..2000 {
+            let (first, last) = (aside(number), aside(number) + ROOM - 1);
+            assert!(first / BLOCK == number / BLOCK && last / BLOCK == number / BLOCK, "{number}: {first}");
+            assert_eq!(last % BLOCK, BLOCK - 1);
+        }
+    }
 }
