@@ -63,6 +63,52 @@ fn top_sorts_by_rate() {
     server.stop();
 }
 
+/// The row of a function among functions.
+fn function<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let rows = document["functions"].as_array().expect("there are functions");
+    let found = rows.iter().find(|row| row["function"] == name);
+    found.unwrap_or_else(|| panic!("no row of {name}: {document:#}"))
+}
+
+/// Check that functions have what they allocate themselves, and with all that they call, sorted by either and by the numbers
+/// that were asked for; and that nothing of the recording is lost for it.
+#[test]
+fn top_shows_functions() {
+    let server = Server::that_grows();
+    let top = |more: &[&str]| {
+        let mut arguments = vec!["--batch", "-n", "2", "-d", "0.5", "--on-full", "block"];
+        arguments.extend(more);
+        let ran = wait(&server.world, server.tool("top", &arguments));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran
+    };
+    let ran = top(&["--json", "--functions"]);
+    for document in documents(ran.text()) {
+        assert_eq!((&document["sort_functions_by"], number(&document, "/lost_events")), (&"total".into(), 0));
+        let [hold, churn, main] = ["hold", "churn", "main"].map(|name| function(&document, name));
+        assert_eq!(hold["self"], hold["total"]);
+        assert_eq!(number(main, "/self/allocations"), 0);
+        for field in ["held_bytes", "growth_bytes", "allocations", "step_blocks", "frees", "temporary"] {
+            let sum = |row: &Value| number(row, &format!("/total/{field}"));
+            assert_eq!(sum(main), sum(hold) + sum(churn), "{field}: {document:#}");
+        }
+        assert_eq!(number(main, "/total/allocations"), number(&document, "/total/allocations"));
+    }
+    let ran = top(&["--json", "--functions=self", "--sort", "calls", "--limit", "1"]);
+    for document in documents(ran.text()) {
+        assert_eq!(document["functions"][0]["function"], "churn", "{document:#}");
+        assert!(
+            number(&document, "/hidden_functions") >= 2 && document.get("rows").is_none(),
+            "{document:#}"
+        );
+    }
+    let ran = top(&["--functions=self", "--sort", "growth"]);
+    let lines: Vec<&str> = ran.text().lines().collect();
+    assert!(lines[3].ends_with("     self  function, by self growth"), "{lines:?}");
+    assert!(lines[4].ends_with("  hold"), "{lines:?}");
+    server.stop();
+}
+
 /// Check that `top` of a process that ends says so with a last report of what it held, and keeps the capture that was asked
 /// for.
 #[test]

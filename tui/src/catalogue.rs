@@ -51,6 +51,10 @@ pub(crate) fn more_stacks(rows: usize) -> String {
     counted(rows as u64, "more stack")
 }
 
+pub(crate) fn more_functions(rows: usize) -> String {
+    counted(rows as u64, "more function")
+}
+
 /// A list of callers.
 pub(crate) fn callers_of(function: &str) -> String {
     format!("callers of {function}")

@@ -156,7 +156,7 @@ pub(crate) fn command(event: KeyEvent) -> Option<Command> {
 pub(crate) const IN_HELP: &str = "↑ ↓ scroll  any other key: back";
 
 /// Those of `top`.
-pub(crate) const OF_TOP: &str = "s sort  r reset growth  space pause  Enter stack  ↑↓ move  q leave";
+pub(crate) const OF_TOP: &str = "s sort  f functions  r reset growth  space pause  Enter stack  q leave";
 
 /// Those that matter most on a page.
 pub(crate) fn hints(page: Page) -> &'static str {

@@ -9,7 +9,7 @@ use support::Made;
 use support::golden::check_golden;
 use viewer::Naming;
 use viewer::analysis::Amount;
-use viewer::live::{Intervals, Live, Order, Reading};
+use viewer::live::{By, Change, Intervals, Live, Order, Reading};
 use viewer::text::Style;
 
 const SECOND: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ impl Growing {
         self.writer.flush().unwrap();
         self.live.refresh().unwrap();
         self.live.look(time);
-        self.live.reading(Order::Held, 10, true)
+        self.live.reading((By::Stacks, Order::Held), 10, true)
     }
 }
 
@@ -110,13 +110,42 @@ fn rows_come_in_the_order_that_is_wanted() {
     for (order, expected) in
         [(Order::Held, "hold"), (Order::Growth, "hold"), (Order::Rate, "hold"), (Order::Calls, "churn")]
     {
-        let reading = growing.live.reading(order, 1, true);
+        let reading = growing.live.reading((By::Stacks, order), 1, true);
         assert_eq!(name(&reading), expected, "{order:?}");
         assert_eq!(reading.hidden.0, 1);
         let mut sum = reading.rows[0].change;
         sum += reading.hidden.1;
         assert_eq!(sum, reading.total);
     }
+}
+
+/// Check that functions have what they allocate themselves and with all that they call, of the whole process whatever is
+/// shown of them, sorted by either.
+#[test]
+fn functions_have_self_and_total() {
+    let mut growing = Growing::new(busy(), 1000);
+    growing.look(7, SECOND);
+    growing.live.reset();
+    growing.look(4, 3 * SECOND);
+    let names = |reading: &Reading| {
+        let name =
+            |function: &viewer::live::Function| reading.loaded.names.label(function.label).name.clone();
+        reading.functions.iter().map(name).collect::<Vec<_>>()
+    };
+    let reading = growing.live.reading((By::Total, Order::Held), 10, true);
+    // Of those that have the same the name decides; what nobody holds and nobody allocates is of no function.
+    assert_eq!(names(&reading), ["hold", "main", "run"]);
+    assert!(reading.rows.is_empty() && reading.hidden == (0, Change::default()));
+    for function in &reading.functions {
+        assert_eq!(function.total, reading.total);
+    }
+    assert_eq!(reading.functions[0].own, reading.total);
+    assert_eq!(reading.functions[1].own, Change::default());
+    growing.live.look(4 * SECOND);
+    let reading = growing.live.reading((By::Own, Order::Held), 1, true);
+    assert_eq!((names(&reading), reading.hidden.0), (vec!["hold".to_owned()], 2));
+    assert_eq!(reading.functions[0].total.now.held, Amount { blocks: 2, bytes: 5_000_000 });
+    assert_eq!(reading.functions[0].total.step.held, Amount::ZERO);
 }
 
 /// Check that chunks which were read are not needed again: the file behind them may be emptied.
@@ -155,12 +184,23 @@ fn readings_look_as_expected() {
     let reading = growing.look(6, 4 * SECOND);
     let [wide, narrow, json] = views(&reading);
     assert_eq!(json.lines().count(), 1);
-    check_golden("top.txt", &format!("{wide}{narrow}"));
+    let by_function = growing.live.reading((By::Own, Order::Calls), 1, true);
+    let [wide_functions, narrow_functions, functions] = views(&by_function);
+    check_golden("top.txt", &format!("{wide}{narrow}{wide_functions}{narrow_functions}"));
     let document: Value = serde_json::from_str(&json).unwrap();
-    check_golden("top.json", &serde_json::to_string_pretty(&document).unwrap());
+    let functions: Value = serde_json::from_str(&functions).unwrap();
+    let pretty = |document: &Value| serde_json::to_string_pretty(document).unwrap();
+    check_golden("top.json", &format!("{}\n{}", pretty(&document), pretty(&functions)));
     let described = include_str!("../JSON.md");
     let about = described.split_once("## `top --json`").expect("there is a part about it").1;
-    let objects = [&document, &document["total"], &document["rows"][0], &document["hidden"]];
+    let objects = [
+        &document,
+        &document["total"],
+        &document["rows"][0],
+        &document["hidden"],
+        &functions,
+        &functions["functions"][0],
+    ];
     for field in objects.into_iter().flat_map(|object| object.as_object().unwrap().keys()) {
         assert!(about.contains(&format!("`{field}`")), "{field}");
     }

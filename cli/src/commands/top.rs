@@ -21,7 +21,7 @@ use collector::launch::{Received, Signal, Signals};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use subject::Subject;
-use viewer::live::{Order, Reading};
+use viewer::live::{By, Order, Reading};
 use viewer::{json, text};
 
 /// Between two looks at what was recorded, however long a report takes to come.
@@ -40,6 +40,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 Examples:
   sysprof-memprof top 4711
   sysprof-memprof top 4711 --sort growth         what has grown since
+  sysprof-memprof top 4711 --functions           each with all that it calls
   sysprof-memprof top 4711 -o app.memprof        keep the recording, too
   sysprof-memprof top 4711 --sample 512K         cost a few nanoseconds a call, and estimate
   sysprof-memprof top 4711 --batch -n 3          three reports as text
@@ -63,7 +64,10 @@ pub(crate) struct Arguments {
     /// What rows are sorted by
     #[arg(long, value_name = "BY", default_value = "held")]
     sort: Sort,
-    /// Stacks of a printed report
+    /// Show functions, with what each allocates itself and with all that it calls, sorted by either [default: total]
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "total")]
+    functions: Option<Part>,
+    /// Rows of a printed report
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// How long the process is waited for when it does not answer: it does so at its next allocation or free
@@ -84,6 +88,28 @@ enum Sort {
     Rate,
     /// Allocations in a second
     Calls,
+}
+
+/// What functions are sorted by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    /// What a function allocates with all that it calls
+    Total,
+    /// What it allocates itself
+    #[value(name = "self")]
+    Own,
+}
+
+impl Arguments {
+    /// What rows are of, and sorted by.
+    fn rows(&self) -> (By, Order) {
+        let by = match self.functions {
+            None => By::Stacks,
+            Some(Part::Total) => By::Total,
+            Some(Part::Own) => By::Own,
+        };
+        (by, self.sort.order())
+    }
 }
 
 impl Sort {
@@ -113,7 +139,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let is_over = printed?;
     kept?;
     if is_over {
-        report(arguments, &subject.last_reading(arguments.sort.order(), arguments.limit)?)?;
+        report(arguments, &subject.last_reading(arguments.rows(), arguments.limit)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -137,7 +163,7 @@ fn reports(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> R
             continue;
         }
         due = (due + delay).max(Instant::now());
-        report(arguments, &subject.reading(arguments.sort.order(), arguments.limit))?;
+        report(arguments, &subject.reading(arguments.rows(), arguments.limit))?;
         printed += 1;
         if arguments.count == Some(printed) {
             return Ok(false);

@@ -6,8 +6,11 @@ use crate::draw::{Theme, put, put_at, tint};
 use crate::keys::OF_TOP;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::live::{Reading, Row};
-use viewer::text::{Style, fit, stack_line, top_columns, top_header, top_is_narrow, top_numbers};
+use viewer::live::{By, Reading};
+use viewer::text::{
+    Style, fit, stack_line, top_columns, top_function_name, top_function_numbers, top_header, top_is_narrow,
+    top_numbers, top_sorted,
+};
 
 /// Draws everything.
 pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
@@ -28,8 +31,8 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     put(buffer, screen, 1, &second, theme.value());
     put(buffer, screen, 2, &third, if reading.lost > 0 { theme.warning() } else { theme.detail() });
     let is_narrow = top_is_narrow(screen.width.into());
-    let columns = top_columns(is_narrow);
-    let sorted = format!("{columns}stack, {}", catalogue::sorted_by(model.order.name()));
+    let columns = top_columns(is_narrow, reading.by);
+    let sorted = format!("{columns}{}", top_sorted(model.by, model.order));
     put(buffer, screen, 3, &sorted, theme.detail());
     let height = u16::try_from(model.height()).unwrap_or(u16::MAX);
     let list = Rect { y: screen.y + ABOVE.min(screen.height), height, ..screen };
@@ -37,8 +40,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     for (y, line) in (0..height).zip(lines.iter().skip(model.first)) {
         match line {
             Line::Row(place) => {
-                let Some(row) = reading.rows.get(*place) else { continue };
-                put_row(buffer, list, y, (reading, row), is_narrow, theme);
+                put_row(buffer, list, y, (reading, *place), is_narrow, theme);
                 if *place == model.selected_place() {
                     tint(buffer, list, y, theme.selected(true));
                 }
@@ -58,28 +60,30 @@ fn put_row(
     buffer: &mut Buffer,
     list: Rect,
     y: u16,
-    (reading, row): (&Reading, &Row),
+    (reading, place): (&Reading, usize),
     is_narrow: bool,
     theme: &Theme,
 ) {
-    let column = put(buffer, list, y, &top_numbers(reading, &row.change, is_narrow), theme.value());
     let style = Style { color: false, width: Some(usize::from(list.width)) };
-    put_at(
-        buffer,
-        list,
-        column,
-        y,
-        &stack_line(&reading.loaded, row.node, &style, column.into()),
-        theme.name(),
-    );
+    if let Some(row) = reading.rows.get(place) {
+        let column = put(buffer, list, y, &top_numbers(reading, &row.change, is_narrow), theme.value());
+        let stack = stack_line(&reading.loaded, row.node, &style, column.into());
+        put_at(buffer, list, column, y, &stack, theme.name());
+    } else if let Some(function) = reading.functions.get(place) {
+        let numbers = top_function_numbers(reading, function, is_narrow);
+        let column = put(buffer, list, y, &numbers, theme.value());
+        let name = top_function_name(reading, function, &style, column.into());
+        put_at(buffer, list, column, y, &name, theme.name());
+    }
 }
 
 /// Says what is not in the list, where there is room below it.
 fn put_rest(buffer: &mut Buffer, list: Rect, reading: &Reading, used: usize, theme: &Theme) {
     let text = match reading.hidden.0 {
-        0 if reading.rows.is_empty() => catalogue::NO_STACK_YET.to_owned(),
+        0 if reading.rows.is_empty() && reading.functions.is_empty() => catalogue::NO_STACK_YET.to_owned(),
         0 => return,
-        rows => catalogue::more_stacks(rows),
+        rows if reading.by == By::Stacks => catalogue::more_stacks(rows),
+        rows => catalogue::more_functions(rows),
     };
     let y = u16::try_from(used).unwrap_or(u16::MAX);
     put(buffer, list, y, &text, theme.detail());

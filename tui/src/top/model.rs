@@ -3,7 +3,7 @@
 use capture::NodeId;
 use ratatui::layout::Rect;
 use viewer::analysis::functions_of;
-use viewer::live::{Order, Reading, Row};
+use viewer::live::{By, Order, Reading, Row};
 use viewer::text::{detail, escape};
 
 /// Lines above the rows: three of the header, one of columns.
@@ -16,15 +16,25 @@ pub(super) struct Model {
     pub(super) screen: Rect,
     /// None before the first one.
     pub(super) reading: Option<Reading>,
+    pub(super) by: By,
     pub(super) order: Order,
     /// The screen stands still; the recording goes on.
     pub(super) is_paused: bool,
-    /// The stack that keys are about, and its place when it was last there.
-    pub(super) selected: (Option<NodeId>, usize),
+    /// The row that keys are about, and its place when it was last there.
+    pub(super) selected: (Option<Who>, usize),
     /// The stack of which all functions are shown.
     pub(super) open: Option<NodeId>,
     /// First line of the list that is on the screen.
     pub(super) first: usize,
+}
+
+/// What a row is of, whatever its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Who {
+    /// A stack.
+    Stack(NodeId),
+    /// A function, by its name: its number is another one as soon as more names are known.
+    Function(String),
 }
 
 /// A line of the list.
@@ -37,8 +47,9 @@ pub(super) enum Line {
 }
 
 impl Model {
-    pub(super) fn new(screen: Rect, order: Order) -> Self {
-        Self { screen, reading: None, order, is_paused: false, selected: (None, 0), open: None, first: 0 }
+    pub(super) fn new(screen: Rect, (by, order): (By, Order)) -> Self {
+        let (selected, open) = ((None, 0), None);
+        Self { screen, reading: None, by, order, is_paused: false, selected, open, first: 0 }
     }
 
     /// Takes a reading, unless the screen stands still.
@@ -52,22 +63,49 @@ impl Model {
         self.select(if is_first { 0 } else { self.selected_place() });
     }
 
-    pub(super) fn rows(&self) -> &[Row] {
+    /// The rows, where they are stacks.
+    pub(super) fn stacks(&self) -> &[Row] {
         self.reading.as_ref().map_or(&[], |reading| &reading.rows)
     }
 
-    /// Place of the selected row: where its stack is now or, where that is gone, where it was.
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        self.reading.as_ref().map_or(0, |reading| reading.rows.len().max(reading.functions.len()))
+    }
+
+    /// What the row at a place is of.
+    fn who(&self, place: usize) -> Option<Who> {
+        let reading = self.reading.as_ref()?;
+        let stack = reading.rows.get(place).map(|row| Who::Stack(row.node));
+        stack.or_else(|| {
+            let label = reading.loaded.names.label(reading.functions.get(place)?.label);
+            Some(Who::Function(label.name.clone()))
+        })
+    }
+
+    /// The place of a row.
+    fn place_of(&self, who: &Who) -> Option<usize> {
+        let reading = self.reading.as_ref()?;
+        match who {
+            Who::Stack(node) => reading.rows.iter().position(|row| row.node == *node),
+            Who::Function(name) => {
+                let label = |label| &reading.loaded.names.label(label).name;
+                reading.functions.iter().position(|function| label(function.label) == name)
+            }
+        }
+    }
+
+    /// Place of the selected row: where it is now or, where it is gone, where it was.
     pub(super) fn selected_place(&self) -> usize {
-        let (node, place) = self.selected;
-        let rows = self.rows();
-        let now = rows.iter().position(|row| Some(row.node) == node);
-        now.unwrap_or(place).min(rows.len().saturating_sub(1))
+        let (who, place) = &self.selected;
+        let now = who.as_ref().and_then(|who| self.place_of(who));
+        now.unwrap_or(*place).min(self.count().saturating_sub(1))
     }
 
     /// Selects the row at a place, and has it on the screen.
     pub(super) fn select(&mut self, place: usize) {
-        let place = place.min(self.rows().len().saturating_sub(1));
-        self.selected = (self.rows().get(place).map(|row| row.node), place);
+        let place = place.min(self.count().saturating_sub(1));
+        self.selected = (self.who(place), place);
         let line = self.lines().iter().position(|line| *line == Line::Row(place)).unwrap_or(0);
         let height = self.height().max(1);
         self.first = self.first.clamp(line.saturating_sub(height - 1), line);
@@ -76,10 +114,11 @@ impl Model {
     /// All lines of the list.
     pub(super) fn lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (place, row) in self.rows().iter().enumerate() {
+        for place in 0..self.count() {
             lines.push(Line::Row(place));
-            if self.open == Some(row.node) {
-                lines.extend(self.functions(row.node));
+            let node = self.stacks().get(place).map(|row| row.node);
+            if let Some(node) = node.filter(|node| self.open == Some(*node)) {
+                lines.extend(self.functions(node));
             }
         }
         lines

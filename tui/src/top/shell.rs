@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
-use viewer::live::{Order, Reading};
+use viewer::live::{By, Order, Reading};
 use viewer::text::escape;
 
 /// Longest wait for a key before readings are looked for.
@@ -20,8 +20,8 @@ const TURN: Duration = Duration::from_millis(50);
 pub struct Top {
     /// What the window is called.
     pub title: String,
-    /// Which rows come first.
-    pub order: Order,
+    /// What rows are of, and which come first.
+    pub rows: (By, Order),
     /// Use colours.
     pub color: bool,
     /// Readings to show, each as soon as it comes. No more of them come when the process has ended.
@@ -36,21 +36,21 @@ pub struct Top {
 /// # Errors
 /// Those of the terminal.
 pub fn top(options: Top, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
-    let Top { title, order, color, readings, wishes } = options;
-    let shown = show((&escape(&title), order, Theme { color }), &readings, &wishes, is_interrupted);
+    let Top { title, rows, color, readings, wishes } = options;
+    let shown = show((&escape(&title), rows, Theme { color }), &readings, &wishes, is_interrupted);
     // Whoever reads is gone already if the process is.
     let _ = wishes.send(Wish::Leave);
     shown
 }
 
 fn show(
-    (title, order, theme): (&str, Order, Theme),
+    (title, rows, theme): (&str, (By, Order), Theme),
     readings: &Receiver<Reading>,
     wishes: &Sender<Wish>,
     is_interrupted: impl Fn() -> bool,
 ) -> io::Result<()> {
     let mut screen = Screen::open(title)?;
-    let mut model = Model::new(screen.area()?, order);
+    let mut model = Model::new(screen.area()?, rows);
     let mut has_changed = true;
     while !is_interrupted() {
         match readings.try_recv() {

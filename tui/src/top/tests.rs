@@ -12,8 +12,9 @@ use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
-use viewer::analysis::Amount;
-use viewer::live::{Change, Figures, Order, Reading, Row};
+use std::sync::Arc;
+use viewer::analysis::{Amount, functions_of};
+use viewer::live::{By, Change, Figures, Function, Order, Reading, Row};
 
 /// Stacks `main > run > f0`, `f1` and so on; the first holds most.
 fn reading(stacks: usize, lost: u64) -> Reading {
@@ -40,11 +41,13 @@ fn reading(stacks: usize, lost: u64) -> Reading {
         time_ns: 83_000_000_000,
         step_ns: 2_000_000_000,
         since_ns: 83_000_000_000,
+        by: By::Stacks,
         order: Order::Held,
         total,
         rows,
+        functions: Vec::new(),
         hidden: (12, Change::default()),
-        loaded: made.loaded("app.memprof"),
+        loaded: Arc::new(made.loaded("app.memprof")),
         unknown_frees: 3,
         lost,
         rss: Some(12 << 20),
@@ -54,12 +57,24 @@ fn reading(stacks: usize, lost: u64) -> Reading {
     }
 }
 
+/// The same by functions: those that allocate, each with what its stack has.
+fn functions(stacks: usize) -> Reading {
+    let mut reading = reading(stacks, 0);
+    for row in std::mem::take(&mut reading.rows) {
+        let Reading { loaded, functions, .. } = &mut reading;
+        let (_, step) =
+            functions_of(&loaded.tables, &loaded.names, row.node).next().expect("it has functions");
+        functions.push(Function { label: step.label, own: row.change, total: row.change });
+    }
+    Reading { by: By::Total, ..reading }
+}
+
 /// Somebody in front of a screen.
 struct User(Model);
 
 impl User {
     fn new(width: u16, height: u16) -> Self {
-        User(Model::new(Rect::new(0, 0, width, height), Order::Held))
+        User(Model::new(Rect::new(0, 0, width, height), (By::Stacks, Order::Held)))
     }
 
     fn press(&mut self, keys: &str) -> Vec<Wish> {
@@ -94,6 +109,10 @@ fn screens_look_as_expected() {
         user.0.take(reading(40, 1234));
         user.press("<End> ");
         golden("lost", &user);
+        user.press(" f");
+        user.0.take(functions(5));
+        user.press("<Down>");
+        golden("functions", &user);
     }
 }
 
@@ -109,6 +128,7 @@ fn keys_are_wishes() {
         Wish::Sort(Order::Held),
     ];
     assert_eq!(user.press("ssss"), sorts);
+    assert_eq!(user.press("fff"), [By::Total, By::Own, By::Stacks].map(Wish::By));
     assert_eq!(user.press("r<Down><Enter>xq"), [Wish::Reset, Wish::Leave]);
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!(press(&mut user.0, interrupt), Some(Wish::Leave));
@@ -125,11 +145,11 @@ fn selection_follows_its_stack() {
         reading.rows.swap(0, 3);
         reading
     };
-    let first = user.0.rows()[0].node;
+    let first = user.0.stacks()[0].node;
     user.0.take(swapped());
     assert_eq!(user.0.selected_place(), 0);
     user.press("<Down><Down><Down>");
-    assert_eq!(user.0.rows()[3].node, first);
+    assert_eq!(user.0.stacks()[3].node, first);
     user.0.take(reading(5, 0));
     assert_eq!(user.0.selected_place(), 0);
     user.press("<Down> ");
@@ -138,7 +158,20 @@ fn selection_follows_its_stack() {
     assert_eq!(user.screen(), before);
     user.press(" ");
     user.0.take(reading(2, 0));
-    assert_eq!(user.0.rows().len(), 2);
+    assert_eq!(user.0.count(), 2);
+}
+
+/// Check that a selected function stays selected wherever it comes, and that it does not open.
+#[test]
+fn selection_follows_its_function() {
+    let mut user = User::new(80, 24);
+    user.press("f");
+    user.0.take(functions(5));
+    user.press("<Down><Down><Enter>");
+    let mut swapped = functions(5);
+    swapped.functions.swap(2, 4);
+    user.0.take(swapped);
+    assert_eq!((user.0.selected_place(), user.0.open, user.0.lines().len()), (4, None, 5));
 }
 
 /// Check that a process which has allocated nothing says so, and names of anybody's do nothing to the terminal.
@@ -150,7 +183,7 @@ fn odd_readings_can_be_drawn() {
     user.0.take(nothing);
     assert!(user.screen().contains("nothing was allocated so far"), "{}", user.screen());
     assert!(!user.screen().contains('\u{1b}'));
-    let other = Reading { loaded: small().loaded("x"), rows: Vec::new(), ..reading(1, 0) };
+    let other = Reading { loaded: Arc::new(small().loaded("x")), rows: Vec::new(), ..reading(1, 0) };
     user.0.take(other);
     user.press("<Enter><End>");
     user.screen();
@@ -160,14 +193,14 @@ proptest! {
     /// Check that any keys and readings, on a screen of any size, leave one that can be drawn, with the selected row on it.
     #[test]
     fn anything_can_be_drawn(
-        steps in prop::collection::vec((prop::option::of(0..60_usize), "[sr xjk]|<(Enter|Esc|Up|Down|PgUp|PgDn|Home|End)>"), 1..30),
+        steps in prop::collection::vec((prop::option::of(0..60_usize), "[sfr xjk]|<(Enter|Esc|Up|Down|PgUp|PgDn|Home|End)>"), 1..30),
         width in 0..120_u16,
         height in 0..40_u16,
     ) {
         let mut user = User::new(width, height);
         for (stacks, key) in steps {
             if let Some(stacks) = stacks {
-                user.0.take(reading(stacks, 0));
+                user.0.take(if user.0.by == By::Stacks { reading(stacks, 0) } else { functions(stacks) });
             }
             user.press(&key);
             user.screen();

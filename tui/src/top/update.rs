@@ -2,13 +2,15 @@
 
 use super::model::Model;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use viewer::live::Order;
+use viewer::live::{By, Order};
 
 /// What the user wants of whoever reads the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Rows in this order.
     Sort(Order),
+    /// Rows of this.
+    By(By),
     /// Growth begins now.
     Reset,
     /// An end.
@@ -28,10 +30,15 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
             model.select(0);
             return Some(Wish::Sort(model.order));
         }
+        KeyCode::Char('f') => {
+            model.by = model.by.next();
+            model.select(0);
+            return Some(Wish::By(model.by));
+        }
         KeyCode::Char('r') => return Some(Wish::Reset),
         KeyCode::Char(' ') => model.is_paused = !model.is_paused,
         KeyCode::Enter => {
-            let node = model.rows().get(place).map(|row| row.node);
+            let node = model.stacks().get(place).map(|row| row.node);
             model.open = if model.open == node { None } else { node };
             model.select(place);
         }

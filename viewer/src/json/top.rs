@@ -1,9 +1,9 @@
 //! `top --json`: a recording while it goes on, a document a line.
 
 use super::SCHEMA;
-use super::stack::Stack;
+use super::stack::{Stack, Who, who};
 use crate::analysis::call_of;
-use crate::live::{Change, Reading, Row};
+use crate::live::{By, Change, Function, Reading, Row};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -18,14 +18,31 @@ struct Document<'a> {
     since_ns: u64,
     ended: bool,
     sort: &'static str,
+    sort_functions_by: Option<&'static str>,
     sample_interval: Option<u64>,
     rss_bytes: Option<u64>,
     threads: Option<u64>,
     lost_events: u64,
     unknown_frees: u64,
     total: ChangeFields,
-    rows: Vec<RowFields<'a>>,
-    hidden: HiddenFields,
+    #[serde(flatten)]
+    body: Body<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Body<'a> {
+    Stacks { rows: Vec<RowFields<'a>>, hidden: Box<HiddenFields> },
+    Functions { functions: Vec<FunctionFields<'a>>, hidden_functions: usize },
+}
+
+#[derive(Serialize)]
+struct FunctionFields<'a> {
+    #[serde(flatten)]
+    who: Who<'a>,
+    total: ChangeFields,
+    #[serde(rename = "self")]
+    own: ChangeFields,
 }
 
 #[derive(Serialize)]
@@ -99,7 +116,22 @@ pub fn top(out: &mut dyn Write, reading: &Reading) -> io::Result<()> {
         call: call_of(tables, row.node),
         change: ChangeFields::new(reading, &row.change),
     };
-    let (rows, hidden) = &reading.hidden;
+    let function = |function: &Function| FunctionFields {
+        who: who(tables, names, function.label),
+        total: ChangeFields::new(reading, &function.total),
+        own: ChangeFields::new(reading, &function.own),
+    };
+    let (hidden, change) = &reading.hidden;
+    let body = match reading.by {
+        By::Stacks => Body::Stacks {
+            rows: reading.rows.iter().map(row).collect(),
+            hidden: Box::new(HiddenFields { rows: *hidden, change: ChangeFields::new(reading, change) }),
+        },
+        By::Total | By::Own => Body::Functions {
+            functions: reading.functions.iter().map(function).collect(),
+            hidden_functions: *hidden,
+        },
+    };
     let document = Document {
         schema: SCHEMA,
         document: "top",
@@ -110,14 +142,14 @@ pub fn top(out: &mut dyn Write, reading: &Reading) -> io::Result<()> {
         since_ns: reading.since_ns,
         ended: reading.is_over,
         sort: reading.order.name(),
+        sort_functions_by: reading.by.name(),
         sample_interval: reading.sample_interval,
         rss_bytes: reading.rss,
         threads: reading.threads,
         lost_events: reading.lost,
         unknown_frees: reading.unknown_frees,
         total: ChangeFields::new(reading, &reading.total),
-        rows: reading.rows.iter().map(row).collect(),
-        hidden: HiddenFields { rows: *rows, change: ChangeFields::new(reading, hidden) },
+        body,
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)

@@ -1,6 +1,39 @@
-//! Which rows come first.
+//! What rows are of, and which come first.
 
 use super::figures::Change;
+
+/// What rows are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Stacks.
+    #[default]
+    Stacks,
+    /// Functions, sorted by what they and all that they call have.
+    Total,
+    /// Functions, sorted by what they have themselves.
+    Own,
+}
+
+impl By {
+    /// The word for what functions are sorted by, on the command line and in JSON; none for stacks.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            By::Stacks => None,
+            By::Total => Some("total"),
+            By::Own => Some("self"),
+        }
+    }
+
+    /// The one after it, round and round.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            By::Stacks => By::Total,
+            By::Total => By::Own,
+            By::Own => By::Stacks,
+        }
+    }
+}
 
 /// What rows are sorted by, the highest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,16 +2,18 @@
 
 use super::figures::{Change, Figures};
 use super::follower::Follower;
+use super::functions::{Function, functions};
 use super::ledger::Ledger;
-use super::order::Order;
+use super::order::{By, Order};
 use super::shown::Shown;
-use crate::analysis::{Amount, Profile, process_name};
-use crate::loaded::{Loaded, Source};
+use crate::analysis::{Amount, natural, process_name};
+use crate::loaded::Loaded;
 use crate::symbolize::Naming;
 use capture::{CounterKind, Ended, Error, NodeId, Process, ProcessId, Reader};
 use std::cmp::Reverse;
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 /// A recording that is looked at while it goes on, as far as one process and its children are concerned.
 pub struct Live {
@@ -33,16 +35,20 @@ pub struct Reading {
     pub step_ns: u64,
     /// Nanoseconds since the beginning: what growth is about.
     pub since_ns: u64,
+    /// What rows are of.
+    pub by: By,
     /// What rows are sorted by.
     pub order: Order,
-    /// The sum of all rows.
+    /// The sum of all stacks.
     pub total: Change,
-    /// The first rows.
+    /// The first stacks; none where rows are functions.
     pub rows: Vec<Row>,
-    /// How many rows are left out, and their sum.
+    /// The first functions; none where rows are stacks.
+    pub functions: Vec<Function>,
+    /// How many rows are left out, and of stacks their sum. Functions that call each other overlap, so they have none.
     pub hidden: (usize, Change),
-    /// Tables and names of the rows' stacks.
-    pub loaded: Loaded,
+    /// Tables and names of the rows.
+    pub loaded: Arc<Loaded>,
     /// Frees of blocks that were allocated before the recording began, or by a parent before it forked.
     pub unknown_frees: u64,
     /// Allocations and frees that were lost.
@@ -118,23 +124,23 @@ impl Live {
     }
 
     /// The last look, with the first rows in an order. It waits for their names where that is wanted.
-    pub fn reading(&mut self, order: Order, limit: usize, waits_for_names: bool) -> Reading {
+    pub fn reading(&mut self, (by, order): (By, Order), limit: usize, waits_for_names: bool) -> Reading {
         let wanted = self.wanted();
-        let mut changes = self.changes(&wanted);
-        changes.sort_unstable_by_key(|(node, change)| (Reverse(order.rank(change)), *node));
+        let changes = self.changes(&wanted);
         let mut total = Change::default();
         changes.iter().for_each(|(_, change)| total += *change);
-        let rest = changes.split_off(limit.min(changes.len()));
-        let mut hidden = Change::default();
-        rest.iter().for_each(|(_, change)| hidden += *change);
+        let (rows, functions, (rest, hidden)) = match by {
+            By::Stacks => {
+                let (rows, hidden) = self.stacks(changes, order, limit, waits_for_names);
+                (rows, Vec::new(), hidden)
+            }
+            By::Total | By::Own => {
+                let (functions, rest) = self.functions(changes, (by, order), limit, waits_for_names);
+                (Vec::new(), functions, (rest, Change::default()))
+            }
+        };
         let account = self.follower.account();
         let tables = self.follower.tables();
-        let rows = changes.into_iter().map(|(node, change)| Row {
-            node: self.shown.enter(node, tables),
-            change: change.map(|amount| account.whole(amount)),
-        });
-        let rows = rows.collect();
-        self.shown.name(waits_for_names);
         let processes = || (0..wanted.len()).filter(|&index| wanted[index]).map(ProcessId::from_index);
         let oddities = processes().map(|process| account.oddities(process));
         let (mut unknown_frees, mut lost) = (0, 0);
@@ -155,11 +161,13 @@ impl Live {
             time_ns: self.ledger.time(),
             step_ns: self.ledger.step(),
             since_ns: self.ledger.age(),
+            by,
             order,
             total: total.map(|amount| account.whole(amount)),
             rows,
-            hidden: (rest.len(), hidden.map(|amount| account.whole(amount))),
-            loaded: Loaded::new(self.shown.tables().clone(), Profile::default(), Source::default()),
+            functions,
+            hidden: (rest, hidden),
+            loaded: self.shown.loaded(),
             unknown_frees,
             // What threads could not tell themselves is known at the end.
             lost: lost.max(told),
@@ -168,6 +176,58 @@ impl Live {
             sample_interval: Some(interval).filter(|interval| *interval > 0),
             is_over: self.is_over() || row.is_some_and(|process| process.end.is_some()),
         }
+    }
+
+    /// The first stacks, and how many others there are, with their sum.
+    fn stacks(
+        &mut self,
+        mut changes: Vec<(NodeId, Change)>,
+        order: Order,
+        limit: usize,
+        waits_for_names: bool,
+    ) -> (Vec<Row>, (usize, Change)) {
+        let Self { follower, shown, .. } = self;
+        let (account, tables) = (follower.account(), follower.tables());
+        let whole = |change: Change| change.map(|amount| account.whole(amount));
+        changes.sort_unstable_by_key(|(node, change)| (Reverse(order.rank(change)), *node));
+        let rest = changes.split_off(limit.min(changes.len()));
+        let mut hidden = Change::default();
+        rest.iter().for_each(|(_, change)| hidden += *change);
+        let rows = changes
+            .into_iter()
+            .map(|(node, change)| Row { node: shown.enter(node, tables), change: whole(change) });
+        let rows = rows.collect();
+        shown.name(waits_for_names);
+        (rows, (rest.len(), whole(hidden)))
+    }
+
+    /// The first functions, and how many others there are. Which they are is known of stacks with names alone, so all are named.
+    fn functions(
+        &mut self,
+        mut changes: Vec<(NodeId, Change)>,
+        (by, order): (By, Order),
+        limit: usize,
+        waits_for_names: bool,
+    ) -> (Vec<Function>, usize) {
+        let Self { follower, shown, .. } = self;
+        let (account, tables) = (follower.account(), follower.tables());
+        changes.iter_mut().for_each(|(node, _)| *node = shown.enter(*node, tables));
+        shown.name(waits_for_names);
+        let loaded = shown.loaded();
+        let mut all = functions(&loaded, &changes);
+        let rank = |function: &Function| {
+            let (total, own) = (order.rank(&function.total), order.rank(&function.own));
+            if by == By::Own { (own, total) } else { (total, own) }
+        };
+        let name = |function: &Function| loaded.names.label(function.label).name.as_str();
+        all.sort_unstable_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
+        let rest = all.len() - limit.min(all.len());
+        all.truncate(limit);
+        for function in &mut all {
+            function.own = function.own.map(|amount| account.whole(amount));
+            function.total = function.total.map(|amount| account.whole(amount));
+        }
+        (all, rest)
     }
 
     /// What became of each stack, over the processes that are wanted.

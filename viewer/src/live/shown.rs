@@ -1,12 +1,15 @@
 //! The tables of the rows that were ever shown: a small capture of its own, with names as far as they are found.
 
 use super::namer::{Namer, Wanted};
+use crate::analysis::Profile;
+use crate::loaded::{Loaded, Source};
 use crate::symbolize::{Texts, batch, module_file};
 use capture::{Frame, FrameId, ModuleId, Node, NodeId, SourceFrame, StringId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use symbols::ModuleFile;
 
 /// Stacks that were shown. Their ids are of these tables, not of the capture's.
@@ -19,6 +22,8 @@ pub(super) struct Shown {
     /// Frames that were looked at for names, from the first on.
     asked: usize,
     namer: Option<Namer>,
+    /// The tables with what labels they make, as long as nothing comes to them.
+    loaded: Option<Arc<Loaded>>,
     /// Root folder of the process.
     root: PathBuf,
 }
@@ -35,6 +40,7 @@ impl Shown {
             strings: HashMap::new(),
             asked: 0,
             namer: options.map(Namer::start).transpose()?,
+            loaded: None,
             root: format!("/proc/{pid}/root").into(),
         })
     }
@@ -44,8 +50,19 @@ impl Shown {
         &self.tables
     }
 
+    /// The tables and their names, as a capture without numbers.
+    pub(super) fn loaded(&mut self) -> Arc<Loaded> {
+        let Self { tables, loaded, .. } = self;
+        let made = || Arc::new(Loaded::new(tables.clone(), Profile::default(), Source::default()));
+        Arc::clone(loaded.get_or_insert_with(made))
+    }
+
     /// A stack of the capture.
     pub(super) fn enter(&mut self, stack: NodeId, of: &Tables) -> NodeId {
+        if let Some(known) = self.nodes.get(&stack) {
+            return *known;
+        }
+        self.loaded = None;
         let unknown = of.stack(stack).take_while(|(node, _)| !self.nodes.contains_key(node));
         let unknown: Vec<(NodeId, Node)> = unknown.collect();
         for (node, row) in unknown.into_iter().rev() {
@@ -110,6 +127,7 @@ impl Shown {
         let Some(namer) = &mut self.namer else { return };
         namer.ask(wanted);
         while let Some(found) = namer.answer(waits) {
+            self.loaded = None;
             let mut texts = Texts::new(&mut self.tables);
             for (frame, lookup) in found {
                 texts.enter(frame, lookup);

@@ -62,5 +62,8 @@ pub use summary::{overview, summary};
 pub use temporary::temporary;
 pub use threads::threads;
 pub use timeline::{timeline, timeline_steps};
-pub use top::{top, top_columns, top_header, top_is_narrow, top_numbers};
+pub use top::{
+    top, top_columns, top_function_name, top_function_numbers, top_header, top_is_narrow, top_numbers,
+    top_sorted,
+};
 pub use units::Units;

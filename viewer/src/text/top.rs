@@ -3,10 +3,11 @@
 //! The header's lines and the rows' numbers are made here for the terminal, too, which draws them in its own way.
 
 use super::escape::escape;
+use super::place::fit_name;
 use super::stack_line::{header, stack_line};
 use super::style::{Role, Style};
 use crate::format::{bytes, count, counted, duration};
-use crate::live::{Change, Reading, Row};
+use crate::live::{By, Change, Function, Order, Reading, Row};
 use std::io::{self, Write};
 
 /// Whether rows have fewer numbers in so many columns of a terminal.
@@ -14,11 +15,23 @@ pub fn top_is_narrow(width: usize) -> bool {
     width < 110
 }
 
-/// The line over the rows' numbers. Where it `is_narrow`, there are fewer.
-pub fn top_columns(is_narrow: bool) -> &'static str {
-    match is_narrow {
+/// The line over the rows' numbers. Where it `is_narrow`, there are fewer; functions have one more, their own part of what rows
+/// are sorted by.
+pub fn top_columns(is_narrow: bool, by: By) -> String {
+    let columns = match is_narrow {
         true => "     held    growth   bytes/s  allocs/s  ",
         false => "     held      step    growth   bytes/s  allocs/s   temp  ",
+    };
+    let own = if by == By::Stacks { "" } else { "     self  " };
+    format!("{columns}{own}")
+}
+
+/// What rows are, and what they are sorted by.
+pub fn top_sorted(by: By, order: Order) -> String {
+    match by {
+        By::Stacks => format!("stack, sorted by {}", order.name()),
+        By::Total => format!("function, by total {}", order.name()),
+        By::Own => format!("function, by self {}", order.name()),
     }
 }
 
@@ -83,6 +96,24 @@ pub fn top_numbers(reading: &Reading, change: &Change, is_narrow: bool) -> Strin
     }
 }
 
+/// The numbers of a function, as wide as [`top_columns`].
+pub fn top_function_numbers(reading: &Reading, function: &Function, is_narrow: bool) -> String {
+    let Function { own, total, .. } = function;
+    let rate = reading.rate(own);
+    let own = match reading.order {
+        Order::Held => bytes(own.now.held.bytes),
+        Order::Growth => signed(own.since.held.bytes),
+        Order::Rate => bytes(rate.bytes),
+        Order::Calls => count(rate.blocks),
+    };
+    format!("{}{own:>9}  ", top_numbers(reading, total, is_narrow))
+}
+
+/// The name of a function, cut to what is left of a line of which so many columns are `used`.
+pub fn top_function_name(reading: &Reading, function: &Function, style: &Style, used: usize) -> String {
+    fit_name(&reading.loaded.names, function.label, style.room(used))
+}
+
 /// Writes a reading, for places that keep what was written before.
 ///
 /// # Errors
@@ -94,20 +125,29 @@ pub fn top(out: &mut dyn Write, reading: &Reading, style: &Style) -> io::Result<
     let role = if reading.lost > 0 { Role::Warning } else { Role::Detail };
     writeln!(out, "{}", style.paint(role, third))?;
     let is_narrow = style.width.is_some_and(top_is_narrow);
-    let columns = top_columns(is_narrow);
-    header(out, style, &format!("{columns}sorted by {}", reading.order.name()))?;
+    let columns = top_columns(is_narrow, reading.by);
+    header(out, style, &format!("{columns}{}", top_sorted(reading.by, reading.order)))?;
     for Row { node, change } in &reading.rows {
         let stack = stack_line(&reading.loaded, *node, style, columns.len());
         let numbers = top_numbers(reading, change, is_narrow);
         writeln!(out, "{}{}", style.paint(Role::Value, numbers), style.paint(Role::Function, stack))?;
     }
-    let (rows, hidden) = &reading.hidden;
-    if *rows > 0 {
-        let rest =
-            format!("{}{}", top_numbers(reading, hidden, is_narrow), counted(*rows as u64, "more stack"));
-        writeln!(out, "{}", style.paint(Role::Detail, rest))?;
+    for function in &reading.functions {
+        let name = top_function_name(reading, function, style, columns.len());
+        let numbers = top_function_numbers(reading, function, is_narrow);
+        writeln!(out, "{}{}", style.paint(Role::Value, numbers), style.paint(Role::Function, name))?;
     }
-    writeln!(out)
+    let rest = match (&reading.hidden, reading.by) {
+        ((0, _), _) => return writeln!(out),
+        ((rows, hidden), By::Stacks) => {
+            format!("{}{}", top_numbers(reading, hidden, is_narrow), counted(*rows as u64, "more stack"))
+        }
+        // Their numbers overlap with those above: there is no sum.
+        ((rows, _), By::Total | By::Own) => {
+            format!("{}{}", " ".repeat(columns.len()), counted(*rows as u64, "more function"))
+        }
+    };
+    writeln!(out, "{}\n", style.paint(Role::Detail, rest))
 }
 
 /// A change with its sign; nothing where there is none.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 use tui::{Top, Wish};
-use viewer::live::{Order, Reading};
+use viewer::live::{By, Order, Reading};
 
 /// Rows that are handed over: more than anybody looks through.
 const ROWS: usize = 200;
@@ -19,18 +19,18 @@ const ROWS: usize = 200;
 pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> Result<bool, Failure> {
     let (wishes, wished) = channel();
     let (to_screen, readings) = channel();
-    let order = arguments.sort.order();
+    let rows = arguments.rows();
     let pace = Pace::new(arguments.delay.max(SHORTEST));
     let options = Top {
         title: format!("top {}", arguments.pid),
-        order,
+        rows,
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
         readings,
         wishes,
     };
     thread::scope(|scope| {
         let screen = scope.spawn(|| tui::top(options, || is_interrupted(signals)));
-        let read = read(subject, order, pace, &wished, to_screen);
+        let read = read(subject, rows, pace, &wished, to_screen);
         let shown = screen.join().unwrap_or_else(|_| Err(io::Error::other("drawing has crashed")));
         shown.map_err(|error| Failure::new(FAILED, error))?;
         read
@@ -48,18 +48,22 @@ fn is_interrupted(signals: &Signals) -> bool {
 /// Reads until there is a wish to leave; true when the process has ended. `readings` goes with the end of it.
 fn read(
     subject: &mut Subject,
-    mut order: Order,
+    (mut by, mut order): (By, Order),
     pace: Pace,
     wishes: &Receiver<Wish>,
     readings: Sender<Reading>,
 ) -> Result<bool, Failure> {
     // The first numbers come soon, however long the user wants to wait for others.
     let mut due = Instant::now() + TURN.min(pace.after(Duration::ZERO));
+    // Names that were found meanwhile are shown no oftener than that costs a bounded share of the time, too.
+    let mut names_due = Instant::now();
+    let names_pace = Pace::new(Duration::ZERO);
     loop {
         let mut is_wished = true;
         match wishes.recv_timeout(due.saturating_duration_since(Instant::now()).min(TURN)) {
             Ok(Wish::Leave) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
-            Ok(Wish::Sort(by)) => order = by,
+            Ok(Wish::Sort(wished)) => order = wished,
+            Ok(Wish::By(wished)) => by = wished,
             Ok(Wish::Reset) => subject.reset(),
             Err(RecvTimeoutError::Timeout) => is_wished = false,
         }
@@ -69,11 +73,14 @@ fn read(
         }
         let reading = if Instant::now() >= due {
             let begun = Instant::now();
-            let reading = subject.quick_reading(order, ROWS);
+            let reading = subject.quick_reading((by, order), ROWS);
             due = Instant::now() + pace.after(begun.elapsed());
             reading
-        } else if is_wished || subject.is_naming() {
-            subject.same_reading(order, ROWS)
+        } else if is_wished || subject.is_naming() && Instant::now() >= names_due {
+            let begun = Instant::now();
+            let reading = subject.same_reading((by, order), ROWS);
+            names_due = Instant::now() + names_pace.after(begun.elapsed());
+            reading
         } else {
             continue;
         };

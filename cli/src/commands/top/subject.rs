@@ -20,7 +20,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use viewer::live::{Live, Order, Reading};
+use viewer::live::{By, Live, Order, Reading};
 
 /// What the recording is called where it has no file.
 const IN_MEMORY: &str = "the recording in memory";
@@ -154,20 +154,20 @@ impl Subject {
     }
 
     /// The numbers of now, with all names that there are.
-    pub(super) fn reading(&mut self, order: Order, limit: usize) -> Reading {
+    pub(super) fn reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
         self.look();
-        self.live.reading(order, limit, true)
+        self.live.reading(rows, limit, true)
     }
 
     /// The numbers of now, with the names that were found so far.
-    pub(super) fn quick_reading(&mut self, order: Order, limit: usize) -> Reading {
+    pub(super) fn quick_reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
         self.look();
-        self.live.reading(order, limit, false)
+        self.live.reading(rows, limit, false)
     }
 
     /// Those of the last look once more: perhaps with more names.
-    pub(super) fn same_reading(&mut self, order: Order, limit: usize) -> Reading {
-        self.live.reading(order, limit, false)
+    pub(super) fn same_reading(&mut self, rows: (By, Order), limit: usize) -> Reading {
+        self.live.reading(rows, limit, false)
     }
 
     /// True while names are looked for.
@@ -181,9 +181,9 @@ impl Subject {
     }
 
     /// The numbers of the end.
-    pub(super) fn last_reading(&mut self, order: Order, limit: usize) -> Result<Reading, Failure> {
+    pub(super) fn last_reading(&mut self, rows: (By, Order), limit: usize) -> Result<Reading, Failure> {
         self.refresh()?;
-        let mut reading = self.reading(order, limit);
+        let mut reading = self.reading(rows, limit);
         reading.is_over = true;
         Ok(reading)
     }
