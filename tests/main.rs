@@ -38,6 +38,7 @@ mod streams;
 mod top;
 mod torn;
 mod wake_ups;
+mod ways;
 
 mod scripts;
 mod told;

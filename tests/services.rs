@@ -36,6 +36,18 @@ impl Server {
         Server::of(&c("holds_and_churns").flags(["-O1", "-g"]))
     }
 
+    /// One of one thread, or one process at a time, with a way of its own.
+    pub(crate) fn with_a_way(way: &str) -> Server {
+        let world = World::new();
+        let agent = agent(&world);
+        // Some become other users, who read it.
+        let everybody =
+            |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        everybody(world.folder(), 0o755);
+        everybody(&world.path("agent"), 0o755);
+        Server::start(world, &agent, &c("serves_in_its_way").flags(["-O1", "-fno-builtin"]), &[way], 1)
+    }
+
     /// One of one thread.
     fn of(program: &Fixture) -> Server {
         let world = World::new();
@@ -109,7 +121,7 @@ impl Server {
     }
 
     /// A number of kilobytes of its status.
-    fn kilobytes(&self, name: &str) -> u64 {
+    pub(crate) fn kilobytes(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells");
         line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number")
@@ -118,6 +130,17 @@ impl Server {
     /// Waits until it has no memory of a recording any more.
     pub(crate) fn wait_until_it_has_left(&self) {
         wait_for("the process to leave its recording", || !self.maps().contains("memfd:sysprof"));
+    }
+
+    /// The letter for what it does, as `ps` shows it.
+    pub(crate) fn state(&self) -> char {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).expect("it runs");
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("the kernel tells")
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.running.signal(signal);
     }
 
     /// Has it end, as it would have without us.

@@ -12,10 +12,12 @@
 
 mod bell;
 mod call;
+mod hindrance;
 mod preloaded;
 
 pub use bell::{folders, make_doorbell};
 pub(crate) use call::call;
+pub use hindrance::Hindrance;
 pub use preloaded::{Preloaded, State, preloaded};
 
 use std::io;
@@ -73,13 +75,12 @@ pub enum Refusal {
         why: String,
     },
     /// It has called nothing of the allocator.
-    #[error(
-        "process {pid} did not answer. A process answers at its next allocation or free: it may be idle or stopped, or \
-         have changed its root folder"
-    )]
+    #[error("process {pid} did not answer. {why}")]
     Silent {
         /// Its pid.
         pid: u32,
+        /// What keeps it from that.
+        why: Hindrance,
     },
     /// Threads of it are still in an earlier recording's memory.
     #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]

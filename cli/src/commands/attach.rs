@@ -11,7 +11,7 @@ use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::attach::preloaded;
+use collector::attach::{Refusal, preloaded};
 use collector::commands::ask;
 use collector::launch::{Signal, Signals};
 use collector::{NameSearch, Session};
@@ -21,7 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use viewer::format::counted;
+use viewer::format::{counted, duration};
+
+/// A process that is waited for is called for so long at once.
+const TURN: Duration = Duration::from_secs(1);
 
 /// Record processes that run already
 ///
@@ -70,7 +73,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
-    let mut session = arguments.begin(capture.clone(), &arguments.pids)?;
+    let mut session = arguments.begin(capture.clone(), &arguments.pids, &signals)?;
     if !quiet {
         message::plain(&format!(
             "Recording {} to {} until ^C.",
@@ -89,7 +92,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             break;
         }
         let (processes, next) = series.turn(session);
-        session = match arguments.begin(next, &processes) {
+        session = match arguments.begin(next, &processes, &signals) {
             Ok(session) => session,
             Err(failure) => {
                 series.wait();
@@ -107,7 +110,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 
 impl Arguments {
     /// A recording of those processes that can be recorded.
-    fn begin(&self, capture: PathBuf, pids: &[u32]) -> Result<Session, Failure> {
+    fn begin(&self, capture: PathBuf, pids: &[u32], signals: &Signals) -> Result<Session, Failure> {
         let session = self.recording.start(Kind {
             target: None,
             output: capture.clone(),
@@ -120,7 +123,7 @@ impl Arguments {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        match attach_all(&session, pids, self.patience) {
+        match attach_all(&session, pids, self.patience, signals, self.recording.quiet) {
             Ok(()) => Ok(session),
             Err(failure) => {
                 discard(session, Some(&capture));
@@ -131,14 +134,56 @@ impl Arguments {
 }
 
 /// Attaches to all that can be recorded; a failure when that is none.
-pub(super) fn attach_all(session: &Session, pids: &[u32], patience: Duration) -> Result<(), Failure> {
-    let refusals: Vec<_> = pids.iter().filter_map(|pid| session.attach(*pid, patience).err()).collect();
-    if refusals.len() < pids.len() {
+pub(super) fn attach_all(
+    session: &Session,
+    pids: &[u32],
+    patience: Duration,
+    signals: &Signals,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let (mut refusals, mut is_interrupted) = (Vec::new(), false);
+    for pid in pids {
+        let attached = attach_patiently(session, *pid, patience, quiet, || {
+            is_interrupted = supervise::is_interrupted(signals);
+            is_interrupted
+        });
+        refusals.extend(attached.err());
+        if is_interrupted {
+            break;
+        }
+    }
+    if refusals.len() < pids.len() && !is_interrupted {
         refusals.iter().for_each(|refusal| message::warning(&refusal.to_string()));
         return Ok(());
     }
     let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
     Err(Failure::usage(anyhow!(texts.join("\n"))))
+}
+
+/// Attaches to a process, says what it waits for, and gives up when it is told to.
+fn attach_patiently(
+    session: &Session,
+    pid: u32,
+    patience: Duration,
+    quiet: bool,
+    mut is_interrupted: impl FnMut() -> bool,
+) -> Result<(), Refusal> {
+    let started = Instant::now();
+    let mut has_said = quiet;
+    loop {
+        let rest = patience.saturating_sub(started.elapsed());
+        let refusal = match session.attach(pid, rest.min(TURN)) {
+            Err(refusal @ Refusal::Silent { .. }) if rest > TURN => refusal,
+            result => return result,
+        };
+        if !std::mem::replace(&mut has_said, true) {
+            let most = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+            message::note(&format!("{refusal}. Waiting for it, {} at most", duration(most)));
+        }
+        if is_interrupted() {
+            return Err(refusal);
+        }
+    }
 }
 
 /// A capture named after the first process.

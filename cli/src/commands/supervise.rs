@@ -109,6 +109,14 @@ fn name_left_behind(left: &[Descendant]) {
     ));
 }
 
+/// True when somebody wants us to end. Signals wait for this question.
+pub(crate) fn is_interrupted(signals: &Signals) -> bool {
+    match signals.next(Duration::ZERO) {
+        Ok(Some(Received { signal: Signal::Child | Signal::Snapshot, .. }) | None) => false,
+        Ok(Some(_)) | Err(_) => true,
+    }
+}
+
 /// Waits until the user ends a recording that has no target of its own, or it `is_over`, which is asked twice a
 /// second; whether it was the user.
 pub(crate) fn until_interrupted(

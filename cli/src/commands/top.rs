@@ -127,7 +127,7 @@ impl Sort {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
-    let mut subject = Subject::open(arguments)?;
+    let mut subject = Subject::open(arguments, &signals)?;
     let shows =
         !arguments.batch && !arguments.json && arguments.count.is_none() && interactive::is_possible();
     let printed = match shows {

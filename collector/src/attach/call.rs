@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use super::bell::{Bell, open_folder};
+use super::hindrance::{Hindrance, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded};
 use crate::image::Image;
 use crate::listener::{Host, accept, refuse};
@@ -29,10 +30,15 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// An agent that has connected says hello and takes its memory within milliseconds, or was stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Within so long of its beginning a program has loaded what it is preloaded with.
+const BEGINNING: Duration = Duration::from_millis(500);
+/// A recording takes one part in so many of the address space that it is made for.
+const SHARE: u64 = 16;
+
 /// Has a process recorded by `host`, calling it until it answers or `patience` is at its end.
 pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
-    let process = find(pid)?;
+    let process = find_once_begun(pid, deadline)?;
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, bell) = open(&process, doorbell)?;
@@ -44,7 +50,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     }
     let socket = Beside::listen(&folder, process.uid).map_err(system)?;
     let own_pid = pid_in_its_namespace(pid).unwrap_or(pid);
-    let mut last = Refusal::Silent { pid };
+    let mut is_busy = false;
     while Instant::now() < deadline && is_there(pid) {
         bell.ring(own_pid).map_err(system)?;
         if !is_readable(&socket.socket, AGAIN) {
@@ -53,14 +59,42 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
         match answer(host, &socket.socket, pid) {
             Ok(Some(image)) => return Ok(image),
             Ok(None) => {}
-            Err(Refusal::Busy { pid }) => {
-                last = Refusal::Busy { pid };
+            Err(Refusal::Busy { .. }) => {
+                is_busy = true;
                 std::thread::sleep(AGAIN);
             }
             Err(refusal) => return Err(refusal),
         }
     }
-    Err(if is_there(pid) { last } else { Refusal::NoProcess { pid } })
+    let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
+    Err(match is_there(pid) {
+        true if is_busy => Refusal::Busy { pid },
+        true => Refusal::Silent { pid, why: Hindrance::of(pid, folder) },
+        false => Refusal::NoProcess { pid },
+    })
+}
+
+/// The process, if it can be called. One that has just executed a program, with the agent in its environment, is given time to
+/// load it.
+fn find_once_begun(pid: u32, deadline: Instant) -> Result<Preloaded, Refusal> {
+    let deadline = deadline.min(Instant::now() + BEGINNING);
+    loop {
+        match find(pid) {
+            Err(Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })
+                if Instant::now() < deadline && is_to_have_the_agent(pid) =>
+            {
+                std::thread::sleep(AGAIN);
+            }
+            found => return found,
+        }
+    }
+}
+
+/// True where the environment names the agent, or is not there yet.
+fn is_to_have_the_agent(pid: u32) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let name = b"libsysprof_memprof_preload";
+    environment.is_empty() || environment.windows(name.len()).any(|part| part == name)
 }
 
 /// The process, if it can be called.
@@ -191,6 +225,9 @@ fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>,
     if hello.purpose == Purpose::Busy {
         return Err(Refusal::Busy { pid });
     }
+    // Half of the addresses that it may have yet are for its own use.
+    let room = room(pid).map_or(u64::MAX, |room| room.saturating_mul(SHARE / 2));
+    let hello = Hello { address_space: hello.address_space.min(room), ..hello };
     let info = Info { attached: true, ..Info::read(pid) };
     let (image, descriptors) = host.image(&hello, info).map_err(|source| Refusal::System { pid, source })?;
     // An agent does not wait for long, nor say that it has gone.

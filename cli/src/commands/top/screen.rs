@@ -1,11 +1,12 @@
 //! `top` on a terminal: this thread reads and counts, another one draws.
 
+use super::super::supervise::is_interrupted;
 use super::pace::Pace;
 use super::subject::Subject;
 use super::{Arguments, SHORTEST, TURN};
 use crate::exit::{FAILED, Failure};
 use anstream::{AutoStream, ColorChoice};
-use collector::launch::{Received, Signal, Signals};
+use collector::launch::Signals;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -35,14 +36,6 @@ pub(super) fn show(arguments: &Arguments, subject: &mut Subject, signals: &Signa
         shown.map_err(|error| Failure::new(FAILED, error))?;
         read
     })
-}
-
-/// True when somebody wants us to end. Signals wait for this: keys of the terminal send none.
-fn is_interrupted(signals: &Signals) -> bool {
-    match signals.next(Duration::ZERO) {
-        Ok(Some(Received { signal: Signal::Child | Signal::Snapshot, .. }) | None) => false,
-        Ok(Some(_)) | Err(_) => true,
-    }
 }
 
 /// Reads until there is a wish to leave; true when the process has ended. `readings` goes with the end of it.

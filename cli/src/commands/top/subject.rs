@@ -46,13 +46,13 @@ enum Whose {
 
 impl Subject {
     /// Attaches to the process, or follows who has.
-    pub(super) fn open(arguments: &Arguments) -> Result<Subject, Failure> {
+    pub(super) fn open(arguments: &Arguments, signals: &Signals) -> Result<Subject, Failure> {
         if let Err(error) = make_doorbell() {
             debug!("there is no doorbell: {error}");
         }
         match collector_of(arguments.pid) {
             Ok(collector) => Subject::follow(arguments, collector),
-            Err(_) => Subject::attach(arguments),
+            Err(_) => Subject::attach(arguments, signals),
         }
     }
 
@@ -63,7 +63,7 @@ impl Subject {
     }
 
     /// A recording of our own: in memory, unless the user wants to keep it.
-    fn attach(arguments: &Arguments) -> Result<Subject, Failure> {
+    fn attach(arguments: &Arguments, signals: &Signals) -> Result<Subject, Failure> {
         if arguments.recording.is_aggregated() {
             return Err(Failure::usage(anyhow!(
                 "top shows what happens meanwhile, and --aggregate keeps no events: leave it out. Of an aggregated recording \
@@ -95,7 +95,9 @@ impl Subject {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        if let Err(failure) = attach_all(&session, &[arguments.pid], arguments.patience) {
+        if let Err(failure) =
+            attach_all(&session, &[arguments.pid], arguments.patience, signals, arguments.recording.quiet)
+        {
             discard(session, kept);
             return Err(failure);
         }

@@ -1,0 +1,119 @@
+//! What keeps a process from answering a call, as far as `/proc` tells.
+//!
+//! To answer takes a call of the allocator, a socket and two descriptors more for a moment, a path to the folder of the
+//! doorbell, and a range of addresses.
+
+use procfs::process::{LimitValue, Process};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Descriptors that an agent has open at once while it answers.
+const DESCRIPTORS: u64 = 4;
+/// Address space that the smallest recording takes, with what the agent has beside it for a few threads.
+const ADDRESSES: u64 = 5 << 20;
+
+/// What keeps a process from answering.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// Nothing that could be seen.
+    Unknown,
+    /// A signal, or a debugger, has stopped it.
+    Stopped,
+    /// It may not open what an answer takes.
+    Descriptors {
+        /// How many it has open.
+        open: u64,
+        /// How many it may have.
+        limit: u64,
+    },
+    /// It may not map what a recording takes.
+    Addresses {
+        /// Bytes that it may map yet.
+        room: u64,
+    },
+    /// The folder in which it is called is not in its root folder.
+    Root {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl Hindrance {
+    /// That of a process which is called in this folder.
+    pub(super) fn of(pid: u32, folder: &Path) -> Hindrance {
+        let Ok(process) = Process::new(pid.cast_signed()) else { return Hindrance::Unknown };
+        if process.stat().is_ok_and(|stat| matches!(stat.state, 'T' | 't')) {
+            return Hindrance::Stopped;
+        }
+        let inside = Path::new("/proc").join(pid.to_string()).join("root");
+        if !inside.join(folder.strip_prefix("/").unwrap_or(folder)).exists() {
+            return Hindrance::Root { folder: folder.to_owned() };
+        }
+        if let Some((open, limit)) = descriptors(&process)
+            && open.saturating_add(DESCRIPTORS) > limit
+        {
+            return Hindrance::Descriptors { open, limit };
+        }
+        match room(pid) {
+            Some(room) if room < ADDRESSES => Hindrance::Addresses { room },
+            _ => Hindrance::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Hindrance::Unknown => f.write_str(
+                "A process answers at its next allocation or free: it may be idle, or have forbidden itself to connect",
+            ),
+            Hindrance::Stopped => f.write_str("It is stopped: kill -CONT, or its debugger, lets it go on"),
+            Hindrance::Descriptors { open, limit } => write!(
+                f,
+                "It has {open} descriptors open and may have {limit}, and to answer takes {DESCRIPTORS} more for a \
+                 moment: prlimit --nofile raises the limit of a process that runs"
+            ),
+            Hindrance::Addresses { room } => write!(
+                f,
+                "It may map {} KiB more and a recording takes {} KiB at least: prlimit --as raises the limit of a process \
+                 that runs",
+                room >> 10,
+                ADDRESSES >> 10
+            ),
+            Hindrance::Root { folder } => write!(
+                f,
+                "It has changed its root folder, in which there is no {0}: mount --bind {0} to that place there",
+                folder.display()
+            ),
+        }
+    }
+}
+
+/// Descriptors that are open, and how many may be; none where there is no limit.
+fn descriptors(process: &Process) -> Option<(u64, u64)> {
+    let LimitValue::Value(limit) = process.limits().ok()?.max_open_files.soft_limit else { return None };
+    Some((process.fd_count().ok()? as u64, limit))
+}
+
+/// Bytes that a process may map yet; none where there is no limit.
+pub(super) fn room(pid: u32) -> Option<u64> {
+    let process = Process::new(pid.cast_signed()).ok()?;
+    let LimitValue::Value(limit) = process.limits().ok()?.max_address_space.soft_limit else { return None };
+    Some(limit.saturating_sub(process.stat().ok()?.vsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that nothing is said of a process that could answer, or is gone.
+    #[test]
+    fn nothing_hinders_us() {
+        for pid in [std::process::id(), u32::MAX >> 1] {
+            assert_eq!(Hindrance::of(pid, Path::new("/proc")), Hindrance::Unknown);
+        }
+        let folder = PathBuf::from("/no/such/folder");
+        let hindrance = Hindrance::of(std::process::id(), &folder);
+        assert!(hindrance.to_string().contains("no /no/such/folder"), "{hindrance}");
+    }
+}

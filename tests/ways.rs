@@ -1,0 +1,178 @@
+//! Services that do odd things while they are attached to: each is recorded exactly, or it is said why not and what helps; and
+//! all of them go on as if we had not come.
+
+use crate::harness::{Page, Ran, World, c, installed, skip, start, wait, wait_for};
+use crate::services::{Server, agent, assert_exact, assert_exact_so_far, info, number};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use std::time::{Duration, Instant};
+
+/// Records a server while it works, and has it end.
+fn records(server: &Server, file: &str) {
+    let collector = server.attach(file);
+    server.work();
+    collector.signal(Signal::INT);
+    let ran = collector.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// Check that services are recorded that close what they have not opened, have given up their rights, or have all memory
+/// locked, which then is not all of a recording's.
+#[test]
+fn services_are_recorded_whatever_their_ways() {
+    for way in ["closes", "drops", "locked"] {
+        if way != "closes" && !geteuid().is_root() {
+            skip(way, "only root may");
+            continue;
+        }
+        let server = Server::with_a_way(way);
+        let before = server.kilobytes("VmRSS:");
+        for file in ["one.memprof", "two.memprof"] {
+            records(&server, file);
+            assert_exact(&info(&server.world, file), 1);
+        }
+        let after = server.kilobytes("VmRSS:");
+        assert!(after < before + (32 << 10), "{way}: {after} KiB after {before}");
+        server.stop();
+    }
+}
+
+/// Check that a service whose workers come and go is recorded with all of them, more than there is room for at once.
+#[test]
+fn workers_that_come_and_go_are_recorded() {
+    let server = Server::with_a_way("workers");
+    for file in ["one.memprof", "two.memprof"] {
+        let collector = server.attach(file);
+        // A worker makes some four hundred.
+        (0..12).for_each(|_| server.work());
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let info = info(&server.world, file);
+        assert_exact_so_far(&info, 1);
+        let processes = info["processes"].as_array().expect("a list");
+        assert!(processes.len() > 300, "{} processes", processes.len());
+        let forked = processes.iter().filter(|process| process["forked"] == true).count();
+        // Those who had begun before us are not recorded: we were asked for their master.
+        assert_eq!(forked, processes.len() - 1);
+        let ended = processes.iter().filter(|process| process["ended"] == "exited").count();
+        assert!(ended + 10 > forked, "{ended} of {forked} have ended");
+    }
+    server.stop();
+}
+
+/// Check that a process which executes itself again and again can be attached to at any moment: what was recorded is exact, the
+/// recording ends where the image does, and the process goes on.
+#[test]
+fn process_that_executes_itself_can_be_attached_to() {
+    let server = Server::with_a_way("execs");
+    for _ in 0..8 {
+        let more = ["--duration", "5s", "--quiet", "--no-symbolize", "--on-full", "block", "--force"];
+        let ran = server.run("attach", &[&more[..], &["-o", "it.memprof"]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let info = info(&server.world, "it.memprof");
+        assert_exact_so_far(&info, 1);
+        assert_eq!(info["processes"][0]["ended"], "exec", "{:#}", info["processes"]);
+        server.work();
+    }
+    server.stop();
+}
+
+/// Attaches in vain.
+fn refused(server: &Server) -> String {
+    let ran = server.run("attach", &["--patience", "200ms", "-o", "no.memprof"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("did not answer"), "{}", ran.stderr);
+    assert!(!server.world.path("no.memprof").exists());
+    ran.stderr
+}
+
+/// Check that a stopped process is not waited for longer than wanted, that it is said what it is, and that it can be recorded as soon
+/// as it goes on.
+#[test]
+fn stopped_process_is_told_of() {
+    let server = Server::with_a_way("closes");
+    server.signal(Signal::STOP);
+    wait_for("the stop", || server.state() == 'T');
+    let began = Instant::now();
+    assert!(refused(&server).contains("It is stopped"));
+    assert!(began.elapsed() < Duration::from_secs(60));
+    server.signal(Signal::CONT);
+    server.work();
+    records(&server, "it.memprof");
+    assert_exact(&info(&server.world, "it.memprof"), 1);
+    server.stop();
+}
+
+/// Check that a process which may not open or map what a recording takes goes on unharmed, that it is said what it lacks, and that
+/// it is recorded with a limit that has been raised.
+#[test]
+fn limits_of_a_service_are_told_of() {
+    for (way, why, raised) in [
+        ("full", "descriptors open and may have 64", "--nofile=256:"),
+        ("few", "descriptors open and may have 3", "--nofile=256:"),
+        ("narrow", "and a recording takes", "--as=unlimited:"),
+    ] {
+        let server = Server::with_a_way(way);
+        let said = refused(&server);
+        assert!(said.contains(why), "{way}: {said}");
+        server.work();
+        let Some(prlimit) = installed("prlimit") else {
+            skip(way, "prlimit is not installed");
+            server.stop();
+            continue;
+        };
+        let mut raise = server.world.command(prlimit);
+        raise.args(["--pid", &server.pid(), raised]);
+        assert_eq!(wait(&server.world, raise).code, 0);
+        records(&server, "it.memprof");
+        assert_exact(&info(&server.world, "it.memprof"), 1);
+        server.stop();
+    }
+}
+
+/// Check that while a process that does nothing is waited for, it is said what for, and that the waiting ends when the user wants.
+#[test]
+fn waiting_says_what_for() {
+    let server = Server::with_a_way("sleeps");
+    for command in ["attach", "top"] {
+        let waiting = start(&server.world, server.tool(command, &["--patience", "1h"]));
+        wait_for("a note", || waiting.stderr().contains("Waiting for it, 1 h 00 min at most"));
+        assert!(waiting.stderr().contains("answers at its next allocation or free"), "{}", waiting.stderr());
+        waiting.signal(Signal::INT);
+        assert_eq!(waiting.wait().code, 2, "{command}");
+    }
+    server.stop();
+}
+
+/// Check that a service which has gone into the background is recorded, or, where it has another root folder now, that it is said
+/// why it cannot be.
+#[test]
+fn daemon_is_recorded_or_told_of() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut command = world.command(c("serves_in_its_way").flags(["-O1", "-fno-builtin"]).build());
+    command.arg(&page.path).arg("daemon").env("LD_PRELOAD", agent(&world));
+    assert_eq!(wait(&world, command).code, 5);
+    page.wait_for_calls(1, 1000);
+    let pid = page.pid().to_string();
+    let attach = || -> Ran {
+        let mut tool = world.tool(["attach", &pid, "--patience", "2s", "--duration", "1s", "--no-symbolize"]);
+        tool.args(["--quiet", "--output"]).arg(world.path("it.memprof"));
+        wait(&world, tool)
+    };
+    let ran = attach();
+    if geteuid().is_root() {
+        let folder = world.path("agent");
+        let why = format!("It has changed its root folder, in which there is no {}", folder.display());
+        assert!(ran.code == 2 && ran.stderr.contains(&why), "{}", ran.stderr);
+    } else {
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let info = info(&world, "it.memprof");
+        assert_exact_so_far(&info, 1);
+        assert!(number(&info, "/totals/allocations") > 0);
+    }
+    page.wait_for_calls(1, page.calls(0).mallocs_done + 10_000);
+    page.stop();
+    let daemon = Pid::from_raw(page.pid()).expect("a pid");
+    wait_for("the daemon's end", || kill_process(daemon, Signal::CONT).is_err());
+}
