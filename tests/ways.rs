@@ -66,12 +66,13 @@ fn workers_that_come_and_go_are_recorded() {
 fn process_that_executes_itself_can_be_attached_to() {
     let server = Server::with_a_way("execs");
     for _ in 0..8 {
-        let more = ["--duration", "5s", "--quiet", "--no-symbolize", "--on-full", "block", "--force"];
+        let more = ["--duration", "5s", "--no-symbolize", "--on-full", "block", "--force"];
         let ran = server.run("attach", &[&more[..], &["-o", "it.memprof"]].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let info = info(&server.world, "it.memprof");
         assert_exact_so_far(&info, 1);
         assert_eq!(info["processes"][0]["ended"], "exec", "{:#}", info["processes"]);
+        assert!(ran.stderr.contains("executed another program, which goes on unrecorded"), "{}", ran.stderr);
         server.work();
     }
     server.stop();

@@ -9,6 +9,7 @@ use super::style::{Role, Style};
 use crate::analysis::{Metric, StackState, meaningful, nameless, rows_as_read, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
+use capture::{Ended, Process};
 use std::io::{self, Write};
 
 /// Stacks named.
@@ -79,6 +80,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     let temporary = estimate::counted(total.temporary, spread.temporary, "allocation");
     facts.push(("temporary", format!("{temporary} ({share} of all)")));
     facts.push(("threads", threads(loaded)));
+    facts.extend(executed(loaded).map(|text| ("ended", text)));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
     let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
@@ -110,6 +112,24 @@ fn threads(loaded: &Loaded) -> String {
     let processes = loaded.profile.processes.iter().filter(|process| process.seen).count();
     let threads = counted(loaded.tables.threads.len() as u64, "thread");
     format!("{threads} in {}", counted(processes as u64, "process"))
+}
+
+/// Processes that were attached to and have executed a program: it does not know of the recording.
+fn executed(loaded: &Loaded) -> Option<String> {
+    let processes = &loaded.tables.processes;
+    let is_unrecorded = |(place, process): &(usize, &Process)| {
+        let has_executed = process.end.as_ref().is_some_and(|end| end.ended == Ended::Exec);
+        let mut later = processes.iter().skip(place + 1);
+        process.attached && has_executed && later.all(|later| later.pid != process.pid)
+    };
+    let pids: Vec<String> = processes
+        .iter()
+        .enumerate()
+        .filter(is_unrecorded)
+        .map(|(_, process)| process.pid.to_string())
+        .collect();
+    let text = format!("{} executed another program, which goes on unrecorded", pids.join(", "));
+    (!pids.is_empty()).then_some(text)
 }
 
 fn stacks(loaded: &Loaded) -> String {
