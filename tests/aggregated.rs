@@ -60,6 +60,32 @@ fn totals_are_those_of_all_events() {
     );
 }
 
+/// Check that of heaps of the program's own the totals of all events are told, and that nothing else is known of them.
+#[test]
+fn pools_have_totals_in_words() {
+    let program = c("two_pools").with_api().build();
+    let (_, all) = record(&program).succeed();
+    let (ran, aggregated) = record(&program).options(["--aggregate"]).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let heaps = all.info()["heaps"].as_array().expect("a capture has heaps").clone();
+    let totals = |name: &str| {
+        let heap = heaps.iter().find(|heap| heap["name"] == name).expect("it is there");
+        ["allocations", "allocated_bytes", "frees", "peak_bytes", "leaked_blocks", "leaked_bytes"]
+            .map(|field| heap[field].as_u64().expect("a number"))
+    };
+    assert_eq!(totals("arena"), [13, 1357, 3, 1300, 10, 1057]);
+    assert_eq!(totals("cache"), [1, 4096, 1, 4096, 0, 0]);
+    let remarks = aggregated.info()["remarks"].to_string();
+    for expected in [
+        "Heap arena of the program's own: 13 allocations of 1.33 KiB, 3 frees, at most 1.27 KiB held, 10 blocks of 1.03 KiB left. ",
+        "Heap cache of the program's own: 1 allocation of 4.00 KiB, 1 free, at most 4.00 KiB held, 0 blocks of 0 B left. ",
+    ] {
+        assert!(remarks.contains(expected), "{expected} in {remarks}");
+    }
+    let ran = aggregated.show(&["report", "--heap", "arena"]);
+    assert!(ran.code == 2 && ran.stderr.contains("is aggregated"), "{}", ran.stderr);
+}
+
 /// Check that views of stacks show an aggregated capture, and that those of single blocks say what to record instead.
 #[test]
 fn views_of_blocks_say_what_to_record() {

@@ -1,7 +1,7 @@
 //! From all events to those of an aggregated capture.
 
-use crate::analysis::{Load, Totals};
-use crate::format::counted;
+use crate::analysis::{Load, PoolProfile, Totals};
+use crate::format::{bytes, counted};
 use capture::{Action, Event, ProcessId, Tables};
 
 /// After so many snapshots the distance between them doubles.
@@ -9,6 +9,9 @@ pub const RUN: u32 = 360;
 
 /// Marks that have a snapshot of their own between two others; those beyond stand after the one before them.
 const MARKS: u32 = 16;
+
+/// Heaps of the programs' own that are told of one by one.
+const POOLS: usize = 64;
 
 /// Who is told of what an aggregated capture has.
 pub trait Teller {
@@ -32,8 +35,8 @@ pub struct Condenser {
     taken: u32,
     /// Snapshots for marks since the last one that was due.
     marks: u32,
-    /// Events of pools, which have no totals.
-    of_pools: u64,
+    /// Heaps of the programs' own, at the end.
+    pools: Vec<PoolProfile>,
     /// A process that everything can be told of that is about all of them: the first one that there is.
     first: Option<ProcessId>,
     last: u64,
@@ -43,8 +46,8 @@ impl Condenser {
     /// With so many nanoseconds between the first snapshots.
     pub fn new(every: u64) -> Self {
         let every = every.max(1);
-        let (totals, first) = (Totals::default(), None);
-        Self { totals, every, due: every, taken: 0, marks: 0, of_pools: 0, first, last: 0 }
+        let (totals, pools, first) = (Totals::default(), Vec::new(), None);
+        Self { totals, every, due: every, taken: 0, marks: 0, pools, first, last: 0 }
     }
 
     /// Counts the next event.
@@ -90,10 +93,6 @@ impl Condenser {
                 self.pass_on(load, event, to)
             }
             Action::Pause | Action::Resume => self.pass_on(load, event, to),
-            Action::PoolAlloc { .. } | Action::PoolFree { .. } | Action::PoolRealloc { .. } => {
-                self.of_pools += 1;
-                Ok(())
-            }
             _ => Ok(()),
         }
     }
@@ -103,6 +102,7 @@ impl Condenser {
     /// # Errors
     /// Those of who is told.
     pub fn finish<T: Teller>(&mut self, load: &mut Load<'_>, to: &mut T) -> Result<(), T::Error> {
+        self.pools = load.pools_so_far();
         self.snapshot(load, self.last, to)
     }
 
@@ -111,11 +111,15 @@ impl Condenser {
         self.last
     }
 
-    /// What is left out.
-    pub fn remark(&self) -> Option<String> {
-        let events = counted(self.of_pools, "event");
-        (self.of_pools > 0)
-            .then(|| format!("Heaps of the program's own have no totals: {events} of pools are left out."))
+    /// What snapshots do not have, in words: the heaps of the programs' own, of the whole recording.
+    pub fn remarks(&self, tables: &Tables) -> Vec<String> {
+        let mut remarks: Vec<String> =
+            self.pools.iter().take(POOLS).map(|pool| remark(pool, tables.string(pool.name))).collect();
+        if let rest @ 1.. = self.pools.len().saturating_sub(POOLS) {
+            remarks
+                .push(format!("{} of the program's own had blocks, too.", counted(rest as u64, "more heap")));
+        }
+        remarks
     }
 
     fn pass_on<T: Teller>(&self, load: &Load<'_>, event: &Event, to: &mut T) -> Result<(), T::Error> {
@@ -134,6 +138,19 @@ impl Condenser {
         // Before the first process there is nothing that could be told.
         self.first.map_or(Ok(()), |process| to.tell(time, process, Action::Snapshot))
     }
+}
+
+fn remark(pool: &PoolProfile, name: &str) -> String {
+    let left = pool.leaked + pool.uncertain;
+    format!(
+        "Heap {name} of the program's own: {} of {}, {}, at most {} held, {} of {} left. Of its stacks and moments nothing is kept.",
+        counted(pool.allocated.blocks, "allocation"),
+        bytes(pool.allocated.bytes),
+        counted(pool.freed.blocks, "free"),
+        bytes(pool.peak.held.bytes),
+        counted(left.blocks, "block"),
+        bytes(left.bytes)
+    )
 }
 
 fn process_of(tables: &Tables, event: &Event) -> Option<ProcessId> {

@@ -96,7 +96,7 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
         })?;
         let mut summary =
             summary.unwrap_or_else(|| Summary { duration_ns: condenser.last(), ..Summary::default() });
-        summary.remarks.extend(condenser.remark());
+        summary.remarks.extend(condenser.remarks(reader.tables()));
         writer.finish(&summary)
     }
 }

@@ -38,6 +38,18 @@ impl Pools {
         self.totals.iter().map(|(profile, _)| *profile).collect()
     }
 
+    /// What was counted, as if all processes ended now.
+    pub(super) fn as_if_over(&self, is_uncertain: impl Fn(ProcessId, u32) -> bool) -> Vec<PoolProfile> {
+        let mut profiles = self.profiles();
+        for ((process, pool), heap) in &self.heaps {
+            let Some(profile) = self.by_name.get(pool).and_then(|place| profiles.get_mut(*place)) else {
+                continue;
+            };
+            profile.leave(heap, |born| is_uncertain(*process, born));
+        }
+        profiles
+    }
+
     /// A new block of a pool.
     pub(super) fn add(&mut self, process: ProcessId, pool: StringId, mut block: Block, at: Instant) {
         if self.is_resting {
@@ -75,14 +87,9 @@ impl Pools {
         for pool in pools {
             let Some(heap) = self.heaps.remove(&(process, pool)) else { continue };
             let (profile, held) = self.of(pool);
-            for block in heap.iter() {
-                let size = Amount::block(block.size);
-                *held -= size;
-                match is_uncertain(block.gap_edges) {
-                    true => profile.uncertain += size,
-                    false => profile.leaked += size,
-                }
-            }
+            let before = profile.leaked + profile.uncertain;
+            profile.leave(&heap, &is_uncertain);
+            *held -= profile.leaked + profile.uncertain - before;
         }
     }
 
@@ -92,6 +99,19 @@ impl Pools {
             self.totals.len() - 1
         });
         &mut self.totals[place]
+    }
+}
+
+impl PoolProfile {
+    /// Counts what is in the pool of a process that ends.
+    fn leave(&mut self, heap: &Heap, is_uncertain: impl Fn(u32) -> bool) {
+        for block in heap.iter() {
+            let size = Amount::block(block.size);
+            match is_uncertain(block.gap_edges) {
+                true => self.uncertain += size,
+                false => self.leaked += size,
+            }
+        }
     }
 }
 

@@ -109,6 +109,31 @@ proptest! {
         }
     }
 
+    /// Check that heaps of the programs' own stand at the end of an aggregated capture where all events leave them, whoever still
+    /// runs and whatever was lost.
+    #[test]
+    fn pools_are_those_of_all_events(events in events(), of_pools in prop::collection::vec(0..4_u32, 1..20)) {
+        // Some of the blocks are those of one of two pools, in which the other events of their addresses mean nothing.
+        let to_pool = |(place, mut event): (usize, Event)| {
+            let pool = of_pools[place % of_pools.len()];
+            let name = capture::StringId(pool);
+            event.action = match event.action {
+                Action::Alloc { address, size, stack, .. } if pool > 1 => {
+                    Action::PoolAlloc { pool: name, address, size, stack }
+                }
+                Action::Free { address, .. } if pool > 1 => Action::PoolFree { pool: name, address },
+                other => other,
+            };
+            event
+        };
+        let events: Vec<Event> = events.into_iter().enumerate().map(to_pool).collect();
+        let made = Made { tables: family(), events, ..Made::default() };
+        let mut load = Load::new(&made.tables);
+        made.events.iter().for_each(|event| load.event(event));
+        let found = load.pools_so_far();
+        prop_assert_eq!(found, load.cut().0.pools);
+    }
+
     /// Check that any sums in any order have an answer: of the whole, of a moment, of a range, and for those who look on.
     #[test]
     fn strange_sums_have_an_answer(

@@ -5,6 +5,7 @@ use crate::analysis::estimate::Estimator;
 use crate::analysis::hash::Seed;
 use crate::analysis::heap::Block;
 use crate::analysis::pools::PoolEvents;
+use crate::analysis::profile::PoolProfile;
 use crate::analysis::sites::{SiteId, Sites};
 use crate::analysis::watch::Watch;
 use capture::{Action, Event, ProcessId};
@@ -28,6 +29,14 @@ impl<W: Watch> Load<'_, W> {
             let at = self.instant();
             self.watch.event(at, event);
         }
+    }
+
+    /// Heaps of the programs' own, as if all processes ended now.
+    pub fn pools_so_far(&self) -> Vec<PoolProfile> {
+        self.pools.as_if_over(|process, born| {
+            let state = &self.processes[process.index()];
+            state.open_gaps > 0 || born != state.gap_edges
+        })
     }
 
     /// Follows what a program tells of its pools: beside the heap, in which their blocks lie.
