@@ -63,6 +63,23 @@ const CASES: &[(&str, Answer)] = &[
     ),
     ("daemons", Tests(&["daemon_has_its_inheritance"])),
     (
+        "services that are attached to while they execute themselves, or their workers come and go",
+        Tests(&["process_that_executes_itself_can_be_attached_to", "workers_that_come_and_go_are_recorded"]),
+    ),
+    (
+        "services that close everything, become nobody, or have all memory locked, when they are attached to",
+        Tests(&["services_are_recorded_whatever_their_ways"]),
+    ),
+    (
+        "services that are stopped, idle, without descriptors or addresses, or in another root, when they are attached to",
+        Tests(&[
+            "stopped_process_is_told_of",
+            "waiting_says_what_for",
+            "limits_of_a_service_are_told_of",
+            "daemon_is_recorded_or_told_of",
+        ]),
+    ),
+    (
         "signals that arrive in a hook and allocate",
         Tests(&["handlers_that_allocate_are_recorded_or_counted"]),
     ),
