@@ -28,6 +28,7 @@ mod moments;
 mod sampling;
 
 mod deaths;
+mod injected;
 mod long_recordings;
 mod namespaces;
 mod overload;

@@ -31,6 +31,11 @@ impl Server {
         Server::with(world, &agent, threads)
     }
 
+    /// One that was started without the agent.
+    pub(crate) fn without_agent(threads: usize) -> Server {
+        Server::with(World::new(), "", threads)
+    }
+
     /// One of one thread that holds ever more in one function and churns in another.
     pub(crate) fn that_grows() -> Server {
         Server::of(&c("holds_and_churns").flags(["-O1", "-g"]))
@@ -111,12 +116,12 @@ impl Server {
         rows.into_iter().find(|row| row["pid"] == pid).expect("it has the agent preloaded")
     }
 
-    fn maps(&self) -> String {
+    pub(crate) fn maps(&self) -> String {
         fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("it runs")
     }
 
     /// Its open descriptors.
-    fn descriptors(&self) -> usize {
+    pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
     }
 
@@ -340,7 +345,7 @@ fn second_collector_is_told_of_the_first() {
 fn refusals_say_why() {
     let world = World::new();
     let refused = |pid: &str, why: &str| {
-        let ran = wait(&world, world.tool(["attach", pid, "-o", "no.memprof"]));
+        let ran = wait(&world, world.tool(["attach", pid, "--no-inject", "-o", "no.memprof"]));
         assert_eq!(ran.code, 2);
         assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
         assert!(!world.path("no.memprof").exists());

@@ -174,7 +174,7 @@ fn top_wants_the_agent() {
     command.arg(&page.path);
     let running = start(&world, command);
     page.wait_for_calls(1, 1000);
-    let ran = wait(&world, world.tool(["top", &running.pid().as_raw_nonzero().to_string()]));
+    let ran = wait(&world, world.tool(["top", "--no-inject", &running.pid().as_raw_nonzero().to_string()]));
     assert_eq!((ran.code, ran.text()), (2, ""));
     assert!(ran.stderr.contains("preload-path"), "{}", ran.stderr);
     page.stop();

@@ -2,6 +2,7 @@
 
 mod aggregating;
 pub(crate) mod attach;
+mod attaching;
 mod cache;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -17,6 +18,7 @@ pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod import;
 pub(crate) mod info;
+
 pub(crate) mod install_agent;
 pub(crate) mod interactive;
 pub(crate) mod leaks;

@@ -44,6 +44,7 @@ mod alarm;
 mod aside;
 mod glob;
 mod image;
+pub mod inject;
 #[expect(unsafe_code, reason = "the kernel reads a list in our memory when we die")]
 mod keeper;
 mod listener;

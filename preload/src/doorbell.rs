@@ -8,6 +8,7 @@ use crate::config::{self, LONGEST};
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use rustix::fs::{FileType, Mode, OFlags};
 use shared_ring::doorbell::{BYTES, Doorbell, FILE, SOCKET};
@@ -64,7 +65,9 @@ pub(crate) fn find() {
 /// Maps the page in a folder, given in parts; false when there is none that can be trusted.
 fn look(folder: &[&[u8]], uid: u32) -> bool {
     let mut path = [0; LONGEST];
-    let Some(page) = join(&mut path, folder, FILE).and_then(|path| map(path, uid)) else { return false };
+    let Some(page) = join(&mut path, folder, FILE).and_then(|path| map(path, uid, null_mut())) else {
+        return false;
+    };
     let mut name = [0; LONGEST];
     // A socket whose name is too long cannot be connected to.
     if join(&mut name, folder, SOCKET).is_none() {
@@ -89,8 +92,37 @@ fn join<'b>(buffer: &'b mut [u8; LONGEST], folder: &[&[u8]], name: &str) -> Opti
     CStr::from_bytes_until_nul(buffer).ok()
 }
 
-/// Opens, checks and maps the file; its descriptor is closed again.
-fn map(path: &CStr, uid: u32) -> Option<*mut Doorbell> {
+/// Has this process hear nothing any more: silence takes the place of the page.
+#[cold]
+pub(crate) fn cover() {
+    if let Some(page) = page() {
+        sys::map_zeros_over(core::ptr::from_ref(page).cast_mut().cast(), BYTES);
+    }
+}
+
+/// Has it hear again what it heard before [`cover`]; false when the page is no longer where it was, or there was none.
+#[cold]
+pub(crate) fn uncover() -> bool {
+    let Some(page) = page() else { return false };
+    if page.is_ours() {
+        return true;
+    }
+    // SAFETY: written before the page was published, and never again.
+    let name = unsafe { &*NAME.0.get() };
+    let mut path = [0; LONGEST];
+    let folder = name.rsplitn(2, |byte| *byte == b'/').last();
+    let path = folder.and_then(|folder| join(&mut path, &[folder], FILE));
+    let uid = rustix::process::geteuid().as_raw();
+    let is_mapped = path.is_some_and(|path| map(path, uid, core::ptr::from_ref(page).cast_mut()).is_some());
+    if is_mapped {
+        // Calls of old were for nobody.
+        ANSWERED.store(page.generation(), Ordering::Relaxed);
+    }
+    is_mapped
+}
+
+/// Opens, checks and maps the file, in the place of `page` unless that is null; its descriptor is closed again.
+fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
@@ -102,14 +134,17 @@ fn map(path: &CStr, uid: u32) -> Option<*mut Doorbell> {
     if !is_trusted {
         return None;
     }
-    let page = sys::map_page_of(&file)?.cast::<Doorbell>();
+    let fresh = sys::map_page_of(&file)?.cast::<Doorbell>();
     // SAFETY: mapped just now with the size of a page; any bits are valid for the type.
-    if unsafe { &*page }.is_ours() {
-        return Some(page);
+    if !unsafe { &*fresh }.is_ours() {
+        // SAFETY: nobody has the mapping but us.
+        unsafe { sys::unmap(fresh.cast(), BYTES) };
+        return None;
     }
-    // SAFETY: nobody has the mapping but us.
-    unsafe { sys::unmap(page.cast(), BYTES) };
-    None
+    if page.is_null() {
+        return Some(fresh);
+    }
+    sys::move_over(fresh.cast(), page.cast(), BYTES).then_some(page)
 }
 
 /// The digits of a number.
@@ -160,6 +195,7 @@ pub(crate) fn take_call() -> Option<&'static [u8]> {
 #[cfg(test)]
 mod tests {
     use super::{decimal, join, map};
+    use core::ptr::null_mut;
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -174,7 +210,7 @@ mod tests {
 
     fn is_mapped(path: &Path) -> bool {
         let uid = rustix::process::geteuid().as_raw();
-        map(&CString::new(path.as_os_str().as_bytes()).unwrap(), uid).is_some()
+        map(&CString::new(path.as_os_str().as_bytes()).unwrap(), uid, null_mut()).is_some()
     }
 
     /// A folder of this test, gone after it.

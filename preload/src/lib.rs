@@ -64,6 +64,8 @@ mod foreign;
 #[expect(unsafe_code, reason = "owns the memory of names")]
 mod functions;
 mod guard;
+#[expect(unsafe_code, reason = "exports C symbols, and asks the dynamic loader")]
+mod injected;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod interpose;
 #[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]

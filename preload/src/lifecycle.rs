@@ -139,15 +139,18 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
 /// True when a function lies in the library that the next `malloc` lies in: an allocator with C++ forms of its own.
 #[cold]
 pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
-    let base = |address: *mut c_void| {
-        let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: any address may be asked for, and `info` is large enough.
-        let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
-        // SAFETY: zeroed, which is valid, or filled in.
-        (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
-    };
-    let malloc = base(real::malloc_address());
-    malloc.is_some() && malloc == base(function)
+    let malloc = base_of(real::malloc_address());
+    malloc.is_some() && malloc == base_of(function)
+}
+
+/// Where the module begins that an address lies in.
+#[cold]
+pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and `info` is large enough.
+    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
+    // SAFETY: zeroed, which is valid, or filled in.
+    (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
 }
 
 /// True when a function lies in a library of the C++ run time, and not in a program that was linked with one.

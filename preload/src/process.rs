@@ -310,6 +310,15 @@ pub(crate) fn leave() {
     turn_away();
 }
 
+/// Leaves a recording that is over, without waiting for a hook to notice that. False while threads are still in its memory.
+#[cold]
+pub(crate) fn withdraw() -> bool {
+    if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
+        leave();
+    }
+    STATE.load(Ordering::Acquire) != LEAVING || departure::settle()
+}
+
 /// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be
 /// recorded from here on.
 #[cold]

@@ -6,7 +6,7 @@
 use crate::arch;
 use crate::interpose::Limit;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// One function of the next library.
 #[derive(Debug)]
@@ -39,9 +39,24 @@ impl Next {
     }
 }
 
+/// This library was loaded later and stands before none: functions are looked up where the program would find them.
+static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Looks all functions up anew, for a library that stands before none.
+#[cold]
+pub(crate) fn resolve_from_program() {
+    IS_ASIDE.store(true, Ordering::Relaxed);
+    for next in ALL {
+        next.find();
+    }
+}
+
 /// The next function of a name, null when there is none.
 #[cold]
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
+    if IS_ASIDE.load(Ordering::Relaxed) {
+        return own_call(|| crate::injected::look_up(name));
+    }
     own_call(|| {
         // SAFETY: the name is a string; RTLD_NEXT searches after the library that this code is in.
         unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }

@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
@@ -71,6 +71,24 @@ pub(crate) unsafe fn map_shared_at(
 pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
     unsafe { rustix::mm::mmap(null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, file, 0) }.ok()
+}
+
+/// Zeros to be read in the place of pages that users look at.
+pub(crate) fn map_zeros_over(start: *mut c_void, bytes: usize) {
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    // SAFETY: pages that are ours stay readable; any bits are valid for those who look.
+    let _ = unsafe { rustix::mm::mmap_anonymous(start, bytes, ProtFlags::READ, flags) };
+}
+
+/// Moves pages of ours over others, all at once; false when that failed, and the moved ones are gone then.
+pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> bool {
+    // SAFETY: nobody knows of `from` yet, and pages at `to` stay readable; any bits are valid for those who look.
+    let moved = unsafe { rustix::mm::mremap_fixed(from, bytes, bytes, MremapFlags::MAYMOVE, to) };
+    if moved.is_err() {
+        // SAFETY: as above.
+        unsafe { unmap(from, bytes) };
+    }
+    moved.is_ok()
 }
 
 /// Makes memory of [`map_sparse`] zero again, and gives its pages back.

@@ -1,5 +1,6 @@
 //! `attach`: records processes that run already.
 
+use super::attaching::Attaching;
 use super::parts::{Limits, Series};
 use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
@@ -11,7 +12,7 @@ use crate::stream::Stream;
 use crate::{message, output, values};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::attach::{Refusal, preloaded};
+use collector::attach::preloaded;
 use collector::commands::ask;
 use collector::launch::{Signal, Signals};
 use collector::{NameSearch, Session};
@@ -21,16 +22,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use viewer::format::{counted, duration};
-
-/// A process that is waited for is called for so long at once.
-const TURN: Duration = Duration::from_secs(1);
+use viewer::format::counted;
 
 /// Record processes that run already
 ///
-/// They must have been started with the agent preloaded, see ps. Recording ends with ^C, detach, --duration or their own
-/// end; they go on, and can be recorded again. What they had allocated before is not known: frees of that are
-/// counted apart.
+/// Best they were started with the agent preloaded, see ps. Others get it now, by way of ptrace where the system allows that, and
+/// are led past it again at the end. Recording ends with ^C, detach, --duration or their own end; they go on, and can be
+/// recorded again. What they had allocated before is not known: frees of that are counted apart.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +49,9 @@ pub(crate) struct Arguments {
     /// How long a process is waited for that does not answer: it does so at its next allocation or free
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
+    /// Leave processes alone that do not have the agent preloaded
+    #[arg(long)]
+    no_inject: bool,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
@@ -73,7 +74,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
-    let mut session = arguments.begin(capture.clone(), &arguments.pids, &signals)?;
+    let mut attaching = Attaching {
+        patience: arguments.patience,
+        quiet,
+        signals: &signals,
+        injects: !arguments.no_inject,
+        injected: Vec::new(),
+    };
+    let mut session = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
         message::plain(&format!(
             "Recording {} to {} until ^C.",
@@ -92,7 +100,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             break;
         }
         let (processes, next) = series.turn(session);
-        session = match arguments.begin(next, &processes, &signals) {
+        session = match arguments.begin(next, &processes, &mut attaching) {
             Ok(session) => session,
             Err(failure) => {
                 series.wait();
@@ -101,8 +109,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             }
         };
     }
+    let injected = attaching.injected;
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
+    // Before anything is read: the processes need not wait for that.
+    drop(injected);
     series.wait();
     view::after_recording(&finished, quiet);
     Ok(ExitCode::SUCCESS)
@@ -110,7 +121,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 
 impl Arguments {
     /// A recording of those processes that can be recorded.
-    fn begin(&self, capture: PathBuf, pids: &[u32], signals: &Signals) -> Result<Session, Failure> {
+    fn begin(
+        &self,
+        capture: PathBuf,
+        pids: &[u32],
+        attaching: &mut Attaching<'_>,
+    ) -> Result<Session, Failure> {
         let session = self.recording.start(Kind {
             target: None,
             output: capture.clone(),
@@ -123,65 +139,12 @@ impl Arguments {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        match attach_all(&session, pids, self.patience, signals, self.recording.quiet) {
+        match attaching.all(&session, pids) {
             Ok(()) => Ok(session),
             Err(failure) => {
                 discard(session, Some(&capture));
                 Err(failure)
             }
-        }
-    }
-}
-
-/// Attaches to all that can be recorded; a failure when that is none.
-pub(super) fn attach_all(
-    session: &Session,
-    pids: &[u32],
-    patience: Duration,
-    signals: &Signals,
-    quiet: bool,
-) -> Result<(), Failure> {
-    let (mut refusals, mut is_interrupted) = (Vec::new(), false);
-    for pid in pids {
-        let attached = attach_patiently(session, *pid, patience, quiet, || {
-            is_interrupted = supervise::is_interrupted(signals);
-            is_interrupted
-        });
-        refusals.extend(attached.err());
-        if is_interrupted {
-            break;
-        }
-    }
-    if refusals.len() < pids.len() && !is_interrupted {
-        refusals.iter().for_each(|refusal| message::warning(&refusal.to_string()));
-        return Ok(());
-    }
-    let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    Err(Failure::usage(anyhow!(texts.join("\n"))))
-}
-
-/// Attaches to a process, says what it waits for, and gives up when it is told to.
-fn attach_patiently(
-    session: &Session,
-    pid: u32,
-    patience: Duration,
-    quiet: bool,
-    mut is_interrupted: impl FnMut() -> bool,
-) -> Result<(), Refusal> {
-    let started = Instant::now();
-    let mut has_said = quiet;
-    loop {
-        let rest = patience.saturating_sub(started.elapsed());
-        let refusal = match session.attach(pid, rest.min(TURN)) {
-            Err(refusal @ Refusal::Silent { .. }) if rest > TURN => refusal,
-            result => return result,
-        };
-        if !std::mem::replace(&mut has_said, true) {
-            let most = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-            message::note(&format!("{refusal}. Waiting for it, {} at most", duration(most)));
-        }
-        if is_interrupted() {
-            return Err(refusal);
         }
     }
 }

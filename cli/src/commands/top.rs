@@ -73,6 +73,9 @@ pub(crate) struct Arguments {
     /// How long the process is waited for when it does not answer: it does so at its next allocation or free
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
+    /// Leave the process alone if it does not have the agent preloaded
+    #[arg(long)]
+    no_inject: bool,
     #[command(flatten)]
     recording: Recording,
 }

@@ -1,7 +1,8 @@
 //! The recording that is looked at: one of our own, or one that somebody else makes.
 
 use super::super::aggregating::in_memory;
-use super::super::attach::{attach_all, capture_of, collector_of, discard};
+use super::super::attach::{capture_of, collector_of, discard};
+use super::super::attaching::Attaching;
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::{supervise, view};
@@ -13,6 +14,7 @@ use crate::{message, output};
 use anyhow::{Context, anyhow};
 use capture::Reader;
 use collector::attach::make_doorbell;
+use collector::inject::Injection;
 use collector::launch::Signals;
 use collector::{NameSearch, Session};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -38,8 +40,8 @@ pub(super) struct Subject {
 
 /// Whose recording it is.
 enum Whose {
-    /// Ours, with what is kept of it: a file, or nothing.
-    Own { session: Option<Box<Session>>, passing: Option<Arc<File>> },
+    /// Ours, with what is kept of it: a file, or nothing. The process may have got the agent for it.
+    Own { session: Option<Box<Session>>, passing: Option<Arc<File>>, injected: Vec<Injection> },
     /// That of another process.
     Others { collector: u32 },
 }
@@ -95,9 +97,14 @@ impl Subject {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        if let Err(failure) =
-            attach_all(&session, &[arguments.pid], arguments.patience, signals, arguments.recording.quiet)
-        {
+        let mut attaching = Attaching {
+            patience: arguments.patience,
+            quiet: arguments.recording.quiet,
+            signals,
+            injects: !arguments.no_inject,
+            injected: Vec::new(),
+        };
+        if let Err(failure) = attaching.all(&session, &[arguments.pid]) {
             discard(session, kept);
             return Err(failure);
         }
@@ -105,7 +112,7 @@ impl Subject {
             Some(file) => Reader::from_source(file.try_clone()?),
             None => Reader::open(session.output()),
         };
-        let whose = Whose::Own { session: Some(Box::new(session)), passing };
+        let whose = Whose::Own { session: Some(Box::new(session)), passing, injected: attaching.injected };
         Subject::new(arguments, reader.context("cannot read the recording")?, whose)
     }
 
@@ -201,14 +208,16 @@ impl Subject {
 
     /// Leaves the process as it was found, and finishes the capture that is kept.
     pub(super) fn close(&mut self, signals: Signals, quiet: bool) -> Result<(), Failure> {
-        let Whose::Own { session, passing } = &mut self.whose else { return Ok(()) };
+        let Whose::Own { session, passing, injected } = &mut self.whose else { return Ok(()) };
         let Some(session) = session.take() else { return Ok(()) };
         if passing.is_some() {
             let ended = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
+            injected.clear();
             return ended.map(drop).map_err(|error| Failure::new(FAILED, error));
         }
         let finished = supervise::finish(*session, signals, Vec::new(), 0, quiet)
             .map_err(|error| Failure::new(FAILED, error))?;
+        injected.clear();
         view::after_recording(&finished, quiet);
         Ok(())
     }

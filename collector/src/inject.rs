@@ -1,0 +1,510 @@
+//! Gives the agent to a process that runs without it, so that it can be attached to.
+//!
+//! ```text
+//!  moment ── a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
+//!  linkage ─ the words through which modules call malloc and its kin ─┐
+//!  group ─── all threads stand still ─────────────────────────────────┴─► the words are changed, all go on
+//! ```
+//!
+//! The agent is then as it is where it was preloaded: dormant, until it is called. Its library stays in the process for good, since
+//! somebody may have kept the address of a function in it; the words are put back at the end, and with them goes all that it costs.
+//! Libraries that the process loads later are looked for once a second.
+//!
+//! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
+//! itself, stay what they were, and so does what the dynamic loader allocates.
+
+mod group;
+mod linkage;
+mod memory;
+mod moment;
+mod refusal;
+mod remote;
+#[expect(unsafe_code, reason = "ptrace")]
+mod tracee;
+
+pub use refusal::Refusal;
+
+use crate::log::debug;
+use group::{Group, threads};
+use linkage::{Linkage, Loaded, Module, Slot};
+use memory::Memory;
+use moment::{Bad, Ground, Refused};
+use procfs::process::{MemoryMaps, Process};
+use remote::{Argument, Caller, Failed, look};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Names of files.
+const LIBC: &str = "libc.so.6";
+const LOADER: &str = "ld-linux";
+/// Functions of the agent: what a call of one gives when all is well, see `preload/src/injected.rs`.
+const BEGIN: &[u8] = b"sysprof_memprof_injected";
+const NEXT: &[u8] = b"sysprof_memprof_next";
+const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
+const IS_READY: u64 = 0;
+const HAS_NO_DOORBELL: u64 = 1;
+const IS_PRELOADED: u64 = 3;
+/// Its other functions are not hooks.
+const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
+/// How often new libraries are looked for.
+const PACE: Duration = Duration::from_secs(1);
+/// How long a thread may take to stop, before another one is looked at.
+const STOPS: Duration = Duration::from_millis(50);
+/// Between two rounds over all threads.
+const AGAIN: Duration = Duration::from_millis(3);
+/// How long the process is asked to leave its recording.
+const LEAVES: Duration = Duration::from_secs(2);
+
+/// An agent in a process that was not preloaded, until this is dropped.
+#[derive(Debug)]
+pub struct Injection {
+    pid: u32,
+    /// Dropped first: the thread sees that it is over.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Injection {
+    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. The process stands still for some
+    /// milliseconds, and for no longer one of its threads at a good moment, which is waited for until `patience` is at its end.
+    ///
+    /// # Errors
+    /// Why the process cannot have it.
+    pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
+        let (end, ends) = channel();
+        let (tell, told) = channel();
+        let agent = agent.to_owned();
+        // A thread of its own: tracees belong to threads, and are free when it ends.
+        let work = move || work(pid, &agent, patience, &tell, &ends);
+        let thread =
+            std::thread::Builder::new().name("inject".into()).spawn(work).map_err(Refusal::System)?;
+        let injection = Injection { pid, end: Some(end), thread: Some(thread) };
+        match told.recv() {
+            Ok(Ok(())) => Ok(injection),
+            Ok(Err(refusal)) => Err(refusal),
+            Err(_) => Err(Refusal::System(std::io::Error::other("the thread that injects has crashed"))),
+        }
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+}
+
+impl Drop for Injection {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Refusal>>, ends: &Receiver<()>) {
+    let begun = Host::new(pid, agent).and_then(|mut host| {
+        host.load(Instant::now() + patience)?;
+        if let Err(refusal) = host.hook() {
+            // Some of it may be done.
+            host.restore()?;
+            return Err(refusal);
+        }
+        Ok(host)
+    });
+    let mut host = match begun {
+        Ok(host) => host,
+        Err(refusal) => {
+            let _ = tell.send(Err(refusal));
+            return;
+        }
+    };
+    let _ = tell.send(Ok(()));
+    while ends.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout) {
+        match host.follow() {
+            Ok(()) => {}
+            Err(Refusal::NoProcess { .. }) => return,
+            Err(refusal) => debug!("cannot follow what process {pid} loads: {refusal}"),
+        }
+    }
+    // What it forked meanwhile has copies of the changed words.
+    let children = descendants(pid);
+    if let Err(refusal) = host.restore() {
+        debug!("process {pid} keeps the hooks: {refusal}");
+    }
+    for child in children {
+        if let Err(refusal) = host.in_child(child).and_then(|mut host| host.restore()) {
+            debug!("child {child} of process {pid}: {refusal}");
+        }
+    }
+}
+
+/// The processes that a process has started, and those that they have.
+fn descendants(pid: u32) -> Vec<u32> {
+    let parent = |process: &Process| process.stat().ok().map(|stat| stat.ppid.cast_unsigned());
+    let parents: Vec<(u32, u32)> = procfs::process::all_processes()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|process| Some((process.pid().cast_unsigned(), parent(&process)?)))
+        .collect();
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    family.split_off(1)
+}
+
+/// A function of the agent that stands for one of the program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hook {
+    name: Vec<u8>,
+    /// Address in the agent's file.
+    offset: u64,
+    /// What the agent calls in its turn, once that was asked for.
+    next: Option<u64>,
+}
+
+/// A process that gets the agent.
+struct Host {
+    pid: u32,
+    agent: PathBuf,
+    memory: Memory,
+    maps: MemoryMaps,
+    modules: Vec<Module>,
+    hooks: Vec<Hook>,
+    /// Functions of the agent that we call, by address in its file.
+    begin: u64,
+    next: u64,
+    leave: u64,
+    by_name: HashMap<Vec<u8>, usize>,
+    /// Modules whose words were changed.
+    hooked: HashSet<Loaded>,
+}
+
+impl Host {
+    fn new(pid: u32, agent: &Path) -> Result<Host, Refusal> {
+        refusal::check(pid)?;
+        let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
+        let maps = maps(pid)?;
+        let modules = Module::all(&maps);
+        let functions = exported(agent)?;
+        let own = |name: &[u8]| {
+            let found = functions.iter().find(|(function, _)| function == name);
+            found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
+        };
+        let (begin, next, leave) = (own(BEGIN)?, own(NEXT)?, own(LEAVE)?);
+        let is_hook = |name: &[u8]| !OWN.iter().any(|own| name.starts_with(own));
+        let hooks: Vec<Hook> = functions
+            .into_iter()
+            .filter(|(name, _)| is_hook(name))
+            .map(|(name, offset)| Hook { name, offset, next: None })
+            .collect();
+        let by_name = hooks.iter().enumerate().map(|(at, hook)| (hook.name.clone(), at)).collect();
+        let agent = agent.to_owned();
+        let hooked = HashSet::new();
+        let host = Host { pid, agent, memory, maps, modules, hooks, begin, next, leave, by_name, hooked };
+        host.check()?;
+        Ok(host)
+    }
+
+    /// A process that this one has forked: what was found is where it was.
+    fn in_child(&self, pid: u32) -> Result<Host, Refusal> {
+        refusal::check(pid)?;
+        let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
+        let maps = maps(pid)?;
+        Ok(Host {
+            pid,
+            memory,
+            modules: Module::all(&maps),
+            maps,
+            agent: self.agent.clone(),
+            hooks: self.hooks.clone(),
+            by_name: self.by_name.clone(),
+            hooked: HashSet::new(),
+            ..*self
+        })
+    }
+
+    /// Fails on processes that have no place for the agent.
+    fn check(&self) -> Result<(), Refusal> {
+        let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
+        let functions = executable.ok_or(Refusal::Static)?.functions();
+        if self.module(LOADER).is_none() || self.module(LIBC).is_none() {
+            return Err(Refusal::NotGlibc);
+        }
+        // The agent would lie there and record nothing.
+        self.libc("_dl_find_object")?;
+        // Calls inside an executable go no way that could be changed.
+        if functions.iter().any(|function| function.name == "malloc") {
+            return Err(Refusal::OwnAllocator);
+        }
+        // One of a container may be another file, if it is the same.
+        let is_same = fs::read(self.inside())
+            .is_ok_and(|inside| fs::read(&self.agent).is_ok_and(|ours| ours == inside));
+        if is_same { Ok(()) } else { Err(Refusal::Unreachable { path: self.agent.clone() }) }
+    }
+
+    /// The agent's file as the process sees it.
+    fn inside(&self) -> PathBuf {
+        let agent = self.agent.strip_prefix("/").unwrap_or(&self.agent);
+        Path::new("/proc").join(self.pid.to_string()).join("root").join(agent)
+    }
+
+    fn module(&self, name: &str) -> Option<&Module> {
+        self.modules.iter().find(|module| module.is_named(name))
+    }
+
+    /// Where the agent is.
+    fn base(&self) -> Option<u64> {
+        let inode = fs::metadata(self.inside()).ok()?.ino();
+        let agent = self.modules.iter().find(|module| module.inode == inode && module.path == self.agent);
+        agent.map(|module| module.range.start)
+    }
+
+    fn look_again(&mut self) -> Result<(), Refusal> {
+        self.maps = maps(self.pid)?;
+        self.modules = Module::all(&self.maps);
+        Ok(())
+    }
+
+    /// Functions of libc by name.
+    fn libc(&self, name: &str) -> Result<u64, Refusal> {
+        let linkage = self.module(LIBC).and_then(|libc| Linkage::read(&self.memory, libc));
+        let functions = linkage.map(|linkage| linkage.functions()).unwrap_or_default();
+        let found = functions.iter().find(|function| function.name == name);
+        found.map(|function| function.range.start).ok_or(Refusal::OldGlibc)
+    }
+
+    /// Stops a thread at a good moment.
+    fn caller(&self, deadline: Instant) -> Result<Caller, Refusal> {
+        let pid = self.pid;
+        let failed = |error| Refusal::of(pid, error);
+        let mut ground = Ground::survey(pid, &self.memory, &self.maps, &self.modules);
+        let gate = self.gate()?;
+        let mut last = Bad::Dark;
+        while Instant::now() < deadline {
+            for thread in threads(pid).map_err(failed)? {
+                let Some(stood) =
+                    look(pid, thread, &self.memory, Instant::now() + STOPS).or_else(ended).map_err(failed)?
+                else {
+                    continue;
+                };
+                // First at leisure: to read unwind tables takes longer than a thread should stand still.
+                let checked = ground.check(&stood.registers, &stood.stack);
+                if let Err(Refused { bad, until: None }) = checked {
+                    last = bad;
+                    continue;
+                }
+                let deadline = Instant::now() + STOPS;
+                let stopped = Caller::stop(thread, gate, &mut ground, &self.memory, deadline).map(Some);
+                match stopped.or_else(ended).map_err(failed)? {
+                    Some(Ok(caller)) => return Ok(caller),
+                    Some(Err(bad)) => last = bad,
+                    None => {}
+                }
+            }
+            std::thread::sleep(AGAIN);
+        }
+        Err(Refusal::NoMoment { last: last.to_string() })
+    }
+
+    /// A `syscall` instruction: libc's function of that name has one.
+    fn gate(&self) -> Result<u64, Refusal> {
+        let start = self.libc("syscall")?;
+        let code = self.memory.bytes_up_to(start, 64);
+        let at = code.windows(2).position(|bytes| bytes == [0x0f, 0x05]).ok_or(Refusal::NotGlibc)?;
+        Ok(start + at as u64)
+    }
+
+    /// Has the process load the agent, and finds out what stands behind each hook.
+    fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
+        let (open, error) = (self.libc("dlopen")?, self.libc("dlerror")?);
+        let wanted = self.wanted(&self.modules);
+        let mut caller = self.caller(deadline)?;
+        let path = self.agent.as_os_str().as_bytes();
+        let flags = Argument::Number(u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned()));
+        let handle =
+            caller.call(open, &[Argument::Text(path), flags]).map_err(|failed| self.failed(failed))?;
+        if handle == 0 {
+            let text = caller.call(error, &[]).map_err(|failed| self.failed(failed))?;
+            return Err(Refusal::Load { text: self.memory.text(text) });
+        }
+        let is_new = self.base().is_none();
+        self.look_again()?;
+        let base = self.base().ok_or(Refusal::OtherVersion)?;
+        let arguments = [Argument::Number(is_new.into())];
+        let state = caller.call(base + self.begin, &arguments).map_err(|failed| self.failed(failed))?;
+        match state & u64::from(u32::MAX) {
+            IS_READY => {}
+            HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
+            IS_PRELOADED => return Err(Refusal::Deaf),
+            _ => return Err(Refusal::OldGlibc),
+        }
+        self.find(&mut caller, wanted)
+    }
+
+    /// Asks the agent what stands behind hooks.
+    fn find(&mut self, caller: &mut Caller, wanted: Vec<usize>) -> Result<(), Refusal> {
+        let next = self.base().ok_or(Refusal::OtherVersion)? + self.next;
+        for at in wanted {
+            let Some(hook) = self.hooks.get(at) else { continue };
+            let arguments = [Argument::Text(&hook.name)];
+            let found = caller.call(next, &arguments).map_err(|failed| self.failed(failed))?;
+            if let Some(hook) = self.hooks.get_mut(at).filter(|_| found != 0) {
+                hook.next = Some(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// The hooks that are not known yet and that a word of these modules could hold: a search that finds nothing would leave its message
+    /// in the program's thread.
+    fn wanted(&self, modules: &[Module]) -> Vec<usize> {
+        let mut wanted = HashSet::new();
+        for module in modules {
+            let slots = self.slots(module).into_iter();
+            let is_used = |slot: &Slot| self.memory.word(slot.address).is_some_and(|word| word != 0);
+            wanted.extend(slots.filter(is_used).map(|slot| slot.function));
+        }
+        let mut wanted: Vec<usize> = wanted.into_iter().collect();
+        wanted.retain(|at| self.hooks.get(*at).is_some_and(|hook| hook.next.is_none()));
+        wanted.sort_unstable();
+        wanted
+    }
+
+    fn slots(&self, module: &Module) -> Vec<Slot> {
+        if module.path == self.agent {
+            return Vec::new();
+        }
+        Linkage::read(&self.memory, module).map(|linkage| linkage.slots(&self.by_name)).unwrap_or_default()
+    }
+
+    /// Puts the hooks into the words of modules that do not have them yet.
+    fn hook(&mut self) -> Result<(), Refusal> {
+        let fresh: Vec<Module> =
+            self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())).cloned().collect();
+        let base = self.base().ok_or(Refusal::OtherVersion)?;
+        let slots: Vec<(Slot, &Module)> = fresh
+            .iter()
+            .flat_map(|module| self.slots(module).into_iter().map(move |slot| (slot, module)))
+            .collect();
+        let change = |(slot, module): &(Slot, &Module)| {
+            let hook = self.hooks.get(slot.function)?;
+            let (word, next) = (self.memory.word(slot.address)?, hook.next?);
+            let is_unbound = slot.is_lazy && module.range.contains(&word);
+            (word == next || is_unbound).then_some((slot.address, base + hook.offset))
+        };
+        let changed = self.change(&slots, change)?;
+        debug!(
+            "{changed} of {} words in {} modules of process {} lead to hooks",
+            slots.len(),
+            fresh.len(),
+            self.pid
+        );
+        self.hooked.extend(fresh.iter().map(Module::loaded));
+        Ok(())
+    }
+
+    /// Changes words while all threads stand still.
+    fn change<T>(&self, all: &[T], change: impl Fn(&T) -> Option<(u64, u64)>) -> Result<usize, Refusal> {
+        // Most need not be looked at again.
+        let likely: Vec<&T> = all.iter().filter(|slot| change(slot).is_some()).collect();
+        if likely.is_empty() {
+            return Ok(0);
+        }
+        let failed = |error| Refusal::of(self.pid, error);
+        let begun = Instant::now();
+        let group = Group::stop(self.pid).map_err(failed)?;
+        let mut changed = 0;
+        for (address, word) in likely.into_iter().filter_map(change) {
+            group.poke(address, word).map_err(failed)?;
+            changed += 1;
+        }
+        drop(group);
+        debug!("process {} stood still for {:?}", self.pid, begun.elapsed());
+        Ok(changed)
+    }
+
+    /// Looks for libraries that were loaded since.
+    fn follow(&mut self) -> Result<(), Refusal> {
+        self.look_again()?;
+        let fresh: Vec<Module> =
+            self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())).cloned().collect();
+        let present: HashSet<Loaded> = self.modules.iter().map(Module::loaded).collect();
+        // Another one may be loaded where one was.
+        self.hooked.retain(|module| present.contains(module));
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.wanted(&fresh);
+        if !wanted.is_empty() {
+            let mut caller = self.caller(Instant::now() + LEAVES)?;
+            self.find(&mut caller, wanted)?;
+        }
+        self.hook()
+    }
+
+    /// Puts all words back, and has the process leave a recording that is over.
+    fn restore(&mut self) -> Result<(), Refusal> {
+        self.look_again()?;
+        let base = self.base().ok_or(Refusal::OtherVersion)?;
+        let slots: Vec<Slot> = self.modules.iter().flat_map(|module| self.slots(module)).collect();
+        let change = |slot: &Slot| {
+            let hook = self.hooks.get(slot.function)?;
+            let is_ours = self.memory.word(slot.address)? == base + hook.offset;
+            Some((slot.address, hook.next.filter(|_| is_ours)?))
+        };
+        let changed = self.change(&slots, change)?;
+        debug!("{changed} words of process {} are what they were", self.pid);
+        let deadline = Instant::now() + LEAVES;
+        let mut caller = self.caller(deadline)?;
+        // Threads may still be in hooks, this one is not.
+        while caller.call(base + self.leave, &[]).map_err(|failed| self.failed(failed))? & 0xff == 0 {
+            drop(caller);
+            std::thread::sleep(AGAIN);
+            caller = self.caller(deadline)?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, failed: Failed) -> Refusal {
+        match failed {
+            Failed::System(error) => Refusal::of(self.pid, error),
+            Failed::Waits => Refusal::NoMoment { last: "another thread holds the lock of the loader".into() },
+            Failed::Signal(signal) => Refusal::Crashed { signal },
+        }
+    }
+}
+
+/// A thread that has ended has no moment, good or bad.
+fn ended<T>(error: std::io::Error) -> std::io::Result<Option<T>> {
+    if error.raw_os_error() == Some(libc::ESRCH) { Ok(None) } else { Err(error) }
+}
+
+fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
+    let maps = Process::new(pid.cast_signed()).and_then(|process| process.maps());
+    maps.map_err(|error| match error {
+        procfs::ProcError::PermissionDenied(_) => {
+            Refusal::of(pid, std::io::ErrorKind::PermissionDenied.into())
+        }
+        _ => Refusal::NoProcess { pid },
+    })
+}
+
+/// The functions that the agent's file defines for others, with their addresses in it.
+fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
+    use object::{Object, ObjectSymbol, SymbolKind};
+    let bytes = fs::read(agent).map_err(Refusal::System)?;
+    let file = object::File::parse(&*bytes).map_err(|error| Refusal::System(std::io::Error::other(error)))?;
+    let functions =
+        file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+    Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())
+}

@@ -1,0 +1,79 @@
+//! All threads of a process, standing still.
+
+use super::remote::go_on;
+use super::tracee::Tracee;
+use std::collections::HashSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A thread that has not stopped after so long waits in the kernel, or for a processor of a busy machine.
+const SOON: Duration = Duration::from_millis(5);
+/// How long a thread may wait for a processor.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The threads; they go on when this is dropped.
+#[derive(Debug)]
+pub(super) struct Group {
+    pid: u32,
+    threads: Vec<Tracee>,
+}
+
+impl Group {
+    /// Stops all threads of a process.
+    pub(super) fn stop(pid: u32) -> io::Result<Group> {
+        let mut group = Group { pid, threads: Vec::new() };
+        let mut known = HashSet::new();
+        loop {
+            let fresh: Vec<u32> = threads(pid)?.into_iter().filter(|thread| known.insert(*thread)).collect();
+            if fresh.is_empty() {
+                return Ok(group);
+            }
+            let first = group.threads.len();
+            for thread in fresh {
+                match Tracee::seize(thread).and_then(|tracee| tracee.interrupt().map(|()| tracee)) {
+                    Ok(tracee) => group.threads.push(tracee),
+                    // It has ended meanwhile, or is about to.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let begun = Instant::now();
+            for thread in group.threads.iter_mut().skip(first) {
+                // Of one that has ended there is nothing to wait for. One that the kernel keeps stops before it runs code of the
+                // program again.
+                if let Ok(false) = thread.wait_interrupted(begun + SOON)
+                    && !is_kept(pid, thread.id())
+                {
+                    let _ = thread.wait_interrupted(begun + PATIENCE);
+                }
+            }
+        }
+    }
+
+    /// Writes a word of the process' memory.
+    pub(super) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
+        let mut stopped = self.threads.iter().filter(|thread| thread.is_stopped());
+        stopped.next().ok_or(io::ErrorKind::TimedOut)?.poke(address, word)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for thread in self.threads.iter().filter(|thread| thread.is_stopped()) {
+            let _ = thread.registers().and_then(|registers| go_on(self.pid, thread, registers));
+        }
+    }
+}
+
+/// True of a thread that waits in the kernel without an end that a signal could make.
+fn is_kept(pid: u32, thread: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
+    // The name before it may have anything in it.
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
+}
+
+/// The threads of a process.
+pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}

@@ -1,0 +1,278 @@
+//! How the modules of another process are linked: the functions that they define, and the words through which they call those
+//! of others.
+//!
+//! All of it is read from the process' memory, so that it makes no difference whether its files were replaced since.
+
+use super::memory::Memory;
+use object::elf::{
+    DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB, DT_SYMTAB,
+    EM_X86_64, PT_DYNAMIC, PT_LOAD, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, STT_FUNC,
+    STT_GNU_IFUNC,
+};
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Bytes of a program header, an entry of the dynamic section, a symbol, a relocation.
+const PROGRAM_HEADER: usize = 56;
+const ENTRY: usize = 16;
+const SYMBOL: usize = 24;
+const RELOCATION: usize = 24;
+/// Most entries of a dynamic section, and most symbols, that are believed.
+const MOST_ENTRIES: u64 = 1024;
+const MOST_SYMBOLS: u64 = 1 << 22;
+
+/// A loaded file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Module {
+    pub(super) path: PathBuf,
+    pub(super) inode: u64,
+    /// From its first mapping to its last.
+    pub(super) range: Range<u64>,
+}
+
+/// Where which file was loaded: its mappings may seem to end elsewhere when others come beside them.
+pub(super) type Loaded = (u64, u64);
+
+impl Module {
+    pub(super) fn loaded(&self) -> Loaded {
+        (self.inode, self.range.start)
+    }
+
+    /// The files with code that a process has mapped, by address.
+    pub(super) fn all(maps: &MemoryMaps) -> Vec<Module> {
+        let mut modules: Vec<Module> = Vec::new();
+        let mut has_code = Vec::new();
+        for map in maps {
+            let MMapPath::Path(path) = &map.pathname else { continue };
+            let goes_on = modules.last().is_some_and(|last| last.inode == map.inode && last.path == *path);
+            if map.offset == 0 && !(goes_on && is_next(&modules, map)) {
+                modules.push(Module {
+                    path: path.clone(),
+                    inode: map.inode,
+                    range: map.address.0..map.address.1,
+                });
+                has_code.push(false);
+            } else if !goes_on {
+                continue;
+            }
+            if let (Some(last), Some(has_code)) = (modules.last_mut(), has_code.last_mut()) {
+                last.range.end = map.address.1;
+                *has_code |= map.perms.contains(MMPermissions::EXECUTE);
+            }
+        }
+        let mut code = has_code.into_iter();
+        modules.retain(|_| code.next() == Some(true));
+        modules
+    }
+
+    /// True for a file of this name, or of one that begins so.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
+    }
+}
+
+/// The first page of a file is mapped twice in a row where its first segment was split, by the loader's protection.
+fn is_next(modules: &[Module], map: &MemoryMap) -> bool {
+    modules.last().is_some_and(|last| last.range.end == map.address.0)
+}
+
+/// The tables by which a module is linked.
+#[derive(Debug)]
+pub(super) struct Linkage<'m> {
+    memory: &'m Memory,
+    bias: u64,
+    symbols: u64,
+    texts: Vec<u8>,
+    hash: Option<u64>,
+    /// Address and bytes of each table of relocations.
+    relocations: [(u64, u64); 2],
+}
+
+/// A function of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) range: Range<u64>,
+}
+
+/// A word that holds the address of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) address: u64,
+    /// Which of the functions that were asked for.
+    pub(super) function: usize,
+    /// The loader may fill it at the first call only; until then it leads into the module itself.
+    pub(super) is_lazy: bool,
+}
+
+impl<'m> Linkage<'m> {
+    /// Reads the tables of a module; `None` of what is no module of this processor, or has none.
+    pub(super) fn read(memory: &'m Memory, module: &Module) -> Option<Linkage<'m>> {
+        let start = module.range.start;
+        let header = memory.bytes(start, 64)?;
+        let is_ours = header.starts_with(b"\x7fELF\x02\x01") && half(&header, 18)? == EM_X86_64;
+        if !is_ours {
+            return None;
+        }
+        let count = u64::from(half(&header, 56)?);
+        let headers = memory.bytes(start.wrapping_add(word(&header, 32)?), count * PROGRAM_HEADER as u64)?;
+        let (headers, _) = headers.as_chunks::<PROGRAM_HEADER>();
+        let of_kind = |kind: u32| headers.iter().find(move |header| quarter(*header, 0) == Some(kind));
+        let first = word(of_kind(PT_LOAD)?, 16)?;
+        let bias = start.wrapping_sub(first & !0xfff);
+        let dynamic = bias.wrapping_add(word(of_kind(PT_DYNAMIC)?, 16)?);
+        let length = word(of_kind(PT_DYNAMIC)?, 40)?.min(MOST_ENTRIES * ENTRY as u64);
+        let dynamic = memory.bytes(dynamic, length)?;
+        let mut entries = HashMap::new();
+        for entry in dynamic.as_chunks::<ENTRY>().0 {
+            match (word(entry, 0)?, word(entry, 8)?) {
+                (tag, _) if tag.cast_signed() == DT_NULL => break,
+                (tag, value) => entries.insert(tag.cast_signed(), value),
+            };
+        }
+        let value = |tag: i64| entries.get(&tag).copied();
+        // The loader puts addresses in the place of those of the file.
+        let address = |tag: i64| {
+            value(tag).map(|address| if address < start { address.wrapping_add(bias) } else { address })
+        };
+        let table = |at: i64, length: i64| (address(at).unwrap_or(0), value(length).unwrap_or(0));
+        let (texts, length) = table(DT_STRTAB, DT_STRSZ);
+        Some(Linkage {
+            memory,
+            bias,
+            symbols: address(DT_SYMTAB)?,
+            texts: memory.bytes(texts, length)?,
+            hash: address(DT_GNU_HASH),
+            relocations: [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)],
+        })
+    }
+
+    /// All functions that the module defines for others.
+    pub(super) fn functions(&self) -> Vec<Function> {
+        let read = || {
+            let symbols = self.memory.bytes(self.symbols, self.count()? * SYMBOL as u64)?;
+            let functions = symbols.as_chunks::<SYMBOL>().0.iter().filter_map(|symbol| self.function(symbol));
+            Some(functions.collect())
+        };
+        read().unwrap_or_default()
+    }
+
+    fn function(&self, symbol: &[u8; SYMBOL]) -> Option<Function> {
+        let is_function = matches!(symbol[4] & 15, STT_FUNC | STT_GNU_IFUNC) && half(symbol, 6)? != 0;
+        let start = self.bias.wrapping_add(word(symbol, 8)?);
+        let name = String::from_utf8_lossy(self.name(symbol)?).into_owned();
+        is_function
+            .then(|| Function { name, range: start..start.wrapping_add(word(symbol, 16).unwrap_or(0)) })
+    }
+
+    fn name(&self, symbol: &[u8; SYMBOL]) -> Option<&[u8]> {
+        let text = self.texts.get(quarter(symbol, 0)? as usize..)?;
+        text.split(|byte| *byte == 0).next()
+    }
+
+    /// How many symbols there are: the table of hashes has all that others may find at its end.
+    fn count(&self) -> Option<u64> {
+        let hash = self.hash?;
+        let header = self.memory.bytes(hash, 16)?;
+        let (buckets, first) = (u64::from(quarter(&header, 0)?), u64::from(quarter(&header, 4)?));
+        let filters = u64::from(quarter(&header, 8)?);
+        let start = hash + 16 + filters * 8;
+        let last = self.memory.bytes(start, buckets * 4)?;
+        let mut last = last.as_chunks::<4>().0.iter().map(|bucket| u32::from_le_bytes(*bucket)).max()?.into();
+        if last < first {
+            return Some(first);
+        }
+        let chains = start + buckets * 4;
+        while last < MOST_SYMBOLS {
+            let link = self.memory.bytes(chains + (last - first) * 4, 4)?;
+            last += 1;
+            if quarter(&link, 0)? & 1 != 0 {
+                return Some(last);
+            }
+        }
+        None
+    }
+
+    /// The words that hold addresses of these functions.
+    // Cost: a millisecond for 10,000 relocations with symbols.
+    pub(super) fn slots(&self, functions: &HashMap<Vec<u8>, usize>) -> Vec<Slot> {
+        let tables = self.relocations.iter();
+        let tables = tables.filter_map(|(address, length)| self.memory.bytes(*address, *length));
+        let mut slots = Vec::new();
+        let mut known: HashMap<u32, Option<(usize, bool)>> = HashMap::new();
+        for table in tables {
+            for relocation in table.as_chunks::<RELOCATION>().0 {
+                let Some((offset, kind, symbol)) = symbolic(relocation) else { continue };
+                let found = known.entry(symbol).or_insert_with(|| self.meant(symbol, functions));
+                let Some((function, is_foreign)) = *found else { continue };
+                let is_lazy = kind == R_X86_64_JUMP_SLOT && is_foreign;
+                let address = self.bias.wrapping_add(offset);
+                // One that is not aligned is not written at once.
+                if address.is_multiple_of(8) {
+                    slots.push(Slot { address, function, is_lazy });
+                }
+            }
+        }
+        slots
+    }
+
+    /// The function that a symbol means, and whether another module has it.
+    fn meant(&self, symbol: u32, functions: &HashMap<Vec<u8>, usize>) -> Option<(usize, bool)> {
+        let address = self.symbols.wrapping_add(u64::from(symbol) * SYMBOL as u64);
+        let symbol = self.memory.bytes(address, SYMBOL as u64)?;
+        let symbol = symbol.first_chunk()?;
+        Some((*functions.get(self.name(symbol)?)?, half(symbol, 6)? == 0))
+    }
+}
+
+/// Offset, kind and symbol of a relocation that writes the plain address of a symbol.
+fn symbolic(relocation: &[u8; RELOCATION]) -> Option<(u64, u32, u32)> {
+    let (kind, symbol) = (quarter(relocation, 8)?, quarter(relocation, 12)?);
+    let is_plain = match kind {
+        R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT => true,
+        R_X86_64_64 => word(relocation, 16)? == 0,
+        _ => false,
+    };
+    (is_plain && symbol != 0).then_some((word(relocation, 0)?, kind, symbol))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+fn quarter(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use procfs::process::Process;
+
+    fn own_modules() -> Vec<Module> {
+        Module::all(&Process::myself().unwrap().maps().unwrap())
+    }
+
+    /// Check that functions of our own libraries are where a search by name finds them.
+    #[test]
+    fn functions_are_where_they_are() {
+        let memory = Memory::of(std::process::id()).unwrap();
+        let modules = own_modules();
+        for (library, name, address) in [
+            (super::super::LIBC, "getpid", libc::getpid as *const () as u64),
+            (super::super::LIBC, "dlopen", libc::dlopen as *const () as u64),
+        ] {
+            let module = modules.iter().find(|module| module.is_named(library)).unwrap();
+            let functions = Linkage::read(&memory, module).unwrap().functions();
+            let found = functions.iter().find(|function| function.name == name).unwrap();
+            assert_eq!(found.range.start, address, "{name}");
+            assert!(!found.range.is_empty() && module.range.contains(&address));
+        }
+    }
+}

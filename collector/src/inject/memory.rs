@@ -1,0 +1,55 @@
+//! What another process has in its memory.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Most bytes that are read at once: tables of relocations of the largest programs have some tens of MiB.
+const MOST: u64 = 256 << 20;
+/// Longest text.
+const LONGEST: usize = 1024;
+
+/// The memory of a process that may be traced. What is read from it is the process' word, and may be anything.
+#[derive(Debug)]
+pub(super) struct Memory(File);
+
+impl Memory {
+    pub(super) fn of(pid: u32) -> io::Result<Memory> {
+        File::open(format!("/proc/{pid}/mem")).map(Memory)
+    }
+
+    /// The bytes from an address on; `None` when not all of them are there.
+    pub(super) fn bytes(&self, address: u64, length: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= MOST)?];
+        self.0.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+
+    /// The bytes from an address on, as many of them as there are.
+    pub(super) fn bytes_up_to(&self, address: u64, most: usize) -> Vec<u8> {
+        let mut bytes = vec![0; most];
+        let mut length = 0;
+        while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+            match self.0.read_at(rest, address.wrapping_add(length as u64)) {
+                Ok(0) | Err(_) => break,
+                Ok(more) => length += more,
+            }
+        }
+        bytes.truncate(length);
+        bytes
+    }
+
+    /// A word.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.0.read_exact_at(&mut bytes, address).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    /// A text that ends with a zero.
+    pub(super) fn text(&self, address: u64) -> String {
+        let bytes = self.bytes_up_to(address, LONGEST);
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}

@@ -1,0 +1,346 @@
+//! Whether a thread can be made to load a library where it stands.
+//!
+//! Loading takes the loader's lock, the allocator's and that of the functions which run at exit. All other threads go on meanwhile,
+//! so only what the thread holds itself can stand in its way. A moment is good when none of these is on its stack, which is known
+//! only of a stack that can be followed to its root. What is in the dark, as functions of libc that have no name in a stripped
+//! library, counts as bad: there will be another moment, or another thread.
+
+use super::linkage::{Function, Linkage, Module};
+use super::memory::Memory;
+use crate::modules::VDSO;
+use crate::perf::{Files, Mapping, Space, View};
+use libc::user_regs_struct;
+use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
+use std::fmt;
+use std::ops::Range;
+use unwind::{CodeAddress, End, Registers, Scratch, StackSample, unwind_sample};
+
+/// Most bytes of a stack that are copied.
+pub(super) const STACK: usize = 256 << 10;
+/// Room below the stack pointer that loading may take.
+const ROOM: u64 = 64 << 10;
+const MOST_FRAMES: usize = 1024;
+/// Most frames that are waited for.
+const MOST_IN_THE_WAY: usize = 32;
+/// Functions of libc that hold one of the locks, or make copies of the process.
+const LOCKING: &str = "malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign valloc pvalloc \
+    malloc_trim malloc_info malloc_stats mallinfo mallinfo2 mallopt malloc_usable_size free_sized free_aligned_sized \
+    dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo dlerror exit quick_exit _exit on_exit atexit \
+    at_quick_exit __cxa_atexit __cxa_at_quick_exit __cxa_finalize __cxa_thread_atexit_impl __register_atfork \
+    pthread_atfork fork _Fork vfork posix_spawn posix_spawnp pthread_create pthread_exit __libc_freeres";
+/// Functions of libc that wait for something of the program's by a futex.
+const WAITING: &str = "syscall pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait \
+    sem_clockwait pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_mutex_lock pthread_mutex_timedlock \
+    pthread_mutex_clocklock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_barrier_wait cnd_wait cnd_timedwait thrd_join \
+    mtx_lock";
+/// Calls in which programs wait for what comes from outside, and which no lock is held for.
+const WAITS: [i64; 29] = [
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+    libc::SYS_select,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_io_getevents,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_pause,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_sched_yield,
+];
+
+/// Why a moment is not good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bad {
+    /// The stack does not lead to its root.
+    Dark,
+    /// A handler may have interrupted anything.
+    Handler,
+    /// In the loader, the allocator, or at their locks.
+    Locked,
+    /// In a system call that belongs to them.
+    Call,
+    /// A stack that has no room, as those of coroutines.
+    Narrow,
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(match self {
+            Bad::Dark => "its stack could not be followed to its root",
+            Bad::Handler => "it was in a signal handler",
+            Bad::Locked => "it was in the loader, in the allocator, or beginning or ending",
+            Bad::Call => "it was in a system call that may be the loader's or the allocator's",
+            Bad::Narrow => "its stack is too small",
+        })
+    }
+}
+
+/// A moment that is not good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) bad: Bad,
+    /// Where the thread will stand well, as soon as the functions have returned that are in the way.
+    pub(super) until: Option<u64>,
+}
+
+impl From<Bad> for Refused {
+    fn from(bad: Bad) -> Refused {
+        Refused { bad, until: None }
+    }
+}
+
+/// What stands where in a process.
+pub(super) struct Ground {
+    pid: u32,
+    space: Space,
+    files: Files,
+    scratch: Scratch,
+    /// Mappings that stacks may lie in.
+    writable: Vec<Range<u64>>,
+    /// Of the loader, and of an allocator in a library of its own.
+    barred: Vec<Range<u64>>,
+    libc: Range<u64>,
+    /// By address.
+    functions: Vec<Known>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    range: Range<u64>,
+    is_locking: bool,
+    is_waiting: bool,
+}
+
+/// What is executed in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Elsewhere,
+    Barred,
+    /// A function of libc that others can find, if it is one.
+    Libc {
+        is_known: bool,
+        is_locking: bool,
+        is_waiting: bool,
+    },
+}
+
+impl Ground {
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn survey(pid: u32, memory: &Memory, maps: &MemoryMaps, modules: &[Module]) -> Ground {
+        let (mut space, mut files) = (Space::default(), Files::default());
+        let mut writable = Vec::new();
+        for map in maps {
+            if map.perms.contains(MMPermissions::WRITE) {
+                writable.push(map.address.0..map.address.1);
+            }
+            if !map.perms.contains(MMPermissions::EXECUTE) {
+                continue;
+            }
+            let file = match &map.pathname {
+                MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], map.inode),
+                MMapPath::Vdso => files.id(VDSO.as_bytes(), &[], 0),
+                _ => None,
+            };
+            space.map(map.address.0, Mapping { end: map.address.1, offset: map.offset, file });
+        }
+        let libc = modules.iter().find(|module| module.is_named(super::LIBC));
+        let mut functions: Vec<Known> = libc
+            .and_then(|libc| Linkage::read(memory, libc))
+            .map(|libc| libc.functions().into_iter().map(known).collect())
+            .unwrap_or_default();
+        functions.sort_by_key(|function| function.range.start);
+        // One function has several names.
+        functions.dedup_by(|next, kept| {
+            let is_same = next.range == kept.range;
+            kept.is_locking |= is_same && next.is_locking;
+            kept.is_waiting |= is_same && next.is_waiting;
+            is_same
+        });
+        let is_barred = |module: &&Module| module.is_named(super::LOADER) || is_allocator(memory, module);
+        Ground {
+            pid,
+            space,
+            files,
+            scratch: Scratch::new(),
+            writable,
+            barred: modules.iter().filter(is_barred).map(|module| module.range.clone()).collect(),
+            libc: libc.map_or(0..0, |libc| libc.range.clone()),
+            functions,
+        }
+    }
+
+    /// Fails on a thread that must not load anything now. Of its stack, `stack` is what begins at the stack pointer.
+    pub(super) fn check(&mut self, registers: &user_regs_struct, stack: &[u8]) -> Result<(), Refused> {
+        let call = Some(registers.orig_rax.cast_signed()).filter(|call| *call >= 0);
+        let room = self.writable.iter().find(|range| range.contains(&registers.rsp));
+        if room.is_none_or(|range| registers.rsp - range.start < ROOM && !stack_grows(range, &self.writable))
+        {
+            return Err(Bad::Narrow.into());
+        }
+        let start = Registers { ip: CodeAddress::Exact(registers.rip), sp: registers.rsp, bp: registers.rbp };
+        let sample = StackSample { registers: start, stack, max_depth: MOST_FRAMES };
+        let view = View { space: &self.space, files: &self.files, pid: self.pid };
+        let mut codes = Vec::new();
+        let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));
+        if end != End::Root {
+            return Err(Bad::Dark.into());
+        }
+        if codes.iter().skip(1).any(|code| matches!(code, CodeAddress::Exact(_))) {
+            return Err(Bad::Handler.into());
+        }
+        let places: Vec<Place> = codes.iter().map(|code| self.place(code.lookup())).collect();
+        judge(&places, call).map_err(|bad| {
+            let outer = 1..places.len().min(MOST_IN_THE_WAY);
+            let is_good =
+                |depth: &usize| places.get(*depth..).is_some_and(|outer| judge(outer, None).is_ok());
+            let until = outer.into_iter().find(is_good).and_then(|depth| codes.get(depth));
+            Refused { bad, until: until.map(|code| code.address()) }
+        })
+    }
+
+    fn place(&self, address: u64) -> Place {
+        if self.barred.iter().any(|range| range.contains(&address)) {
+            return Place::Barred;
+        }
+        if !self.libc.contains(&address) {
+            return Place::Elsewhere;
+        }
+        let after = self.functions.partition_point(|function| function.range.start <= address);
+        let found = after.checked_sub(1).and_then(|at| self.functions.get(at));
+        let found = found.filter(|function| function.range.contains(&address));
+        Place::Libc {
+            is_known: found.is_some(),
+            is_locking: found.is_some_and(|function| function.is_locking),
+            is_waiting: found.is_some_and(|function| function.is_waiting),
+        }
+    }
+}
+
+fn known(function: Function) -> Known {
+    let is_in = |list: &str| list.split_ascii_whitespace().any(|name| name == function.name);
+    // The other names of libc's own allocator.
+    let plain = function.name.strip_prefix("__libc_").unwrap_or(&function.name);
+    let is_locking = is_in(LOCKING) || LOCKING.split_ascii_whitespace().any(|name| name == plain);
+    Known { is_locking, is_waiting: is_in(WAITING), range: function.range }
+}
+
+/// True for a library, not libc, that has a `malloc`.
+fn is_allocator(memory: &Memory, module: &Module) -> bool {
+    let is_malloc = |function: &Function| function.name == "malloc";
+    !module.is_named(super::LIBC)
+        && Linkage::read(memory, module).is_some_and(|linkage| linkage.functions().iter().any(is_malloc))
+}
+
+/// True for the first thread's stack, which the kernel lets grow into the gap below it.
+fn stack_grows(stack: &Range<u64>, writable: &[Range<u64>]) -> bool {
+    let below = writable.iter().map(|range| range.end).filter(|end| *end <= stack.start).max();
+    below.is_none_or(|below| stack.start - below > 4 * ROOM)
+}
+
+/// Judges a stack that leads to its root, innermost frame first.
+fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
+    let is_locking = |place: &Place| matches!(place, Place::Barred | Place::Libc { is_locking: true, .. });
+    if places.iter().any(is_locking) {
+        return Err(Bad::Locked);
+    }
+    let is_futex = call == Some(libc::SYS_futex);
+    if call.is_some_and(|call| !is_futex && !WAITS.contains(&call)) {
+        return Err(Bad::Call);
+    }
+    let is_in_libc = !matches!(places.first(), None | Some(Place::Elsewhere));
+    // The nameless helpers of what waits, or the end of a system call. All other nameless functions may hold a lock.
+    let helpers = match call {
+        Some(_) if is_futex && is_in_libc => {
+            let known = places.iter().position(|place| !matches!(place, Place::Libc { is_known: false, .. }));
+            match known.and_then(|at| Some((at, places.get(at)?))) {
+                Some((at, Place::Libc { is_waiting: true, .. })) => at,
+                _ => return Err(Bad::Locked),
+            }
+        }
+        Some(_) => 1,
+        None => 0,
+    };
+    // The first functions of a thread have no names, and neither has what calls main between libc's first function and it; but the
+    // newest frame is none of them.
+    let first = match places.iter().nth_back(1) {
+        Some(Place::Libc { is_known: true, .. }) => 3,
+        _ => 2,
+    };
+    let beginning = places.len().saturating_sub(first).max(1);
+    let is_dark = |(depth, place): (usize, &Place)| {
+        matches!(place, Place::Libc { is_known: false, .. }) && depth >= helpers && depth < beginning
+    };
+    if places.iter().enumerate().any(is_dark) { Err(Bad::Locked) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const APP: Place = Place::Elsewhere;
+    const NAMELESS: Place = Place::Libc { is_known: false, is_locking: false, is_waiting: false };
+    const NAMED: Place = Place::Libc { is_known: true, is_locking: false, is_waiting: false };
+    const MALLOC: Place = Place::Libc { is_known: true, is_locking: true, is_waiting: false };
+    const COND_WAIT: Place = Place::Libc { is_known: true, is_locking: false, is_waiting: true };
+
+    type Case = (&'static str, &'static [Place], Option<i64>, Result<(), Bad>);
+
+    /// Check which stacks are good, in user code, in a call, and at a futex.
+    #[test]
+    fn stacks_are_judged() {
+        let cases: [Case; 17] = [
+            ("computes", &[APP, APP, NAMELESS, NAMED, APP], None, Ok(())),
+            ("computes in a thread", &[APP, NAMELESS, NAMELESS], None, Ok(())),
+            ("copies", &[NAMED, APP, NAMELESS, NAMED, APP], None, Ok(())),
+            ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
+            ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
+            ("loads", &[APP, Place::Barred, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
+            ("begins", &[NAMELESS, NAMELESS], None, Err(Bad::Locked)),
+            ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),
+            ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),
+            ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Bad::Call)),
+            ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Bad::Locked)),
+            (
+                "waits",
+                &[NAMELESS, NAMELESS, COND_WAIT, APP, NAMELESS, NAMELESS],
+                Some(libc::SYS_futex),
+                Ok(()),
+            ),
+            ("waits by itself", &[APP, APP, NAMELESS, NAMELESS], Some(libc::SYS_futex), Ok(())),
+            (
+                "waits in free",
+                &[NAMELESS, NAMELESS, APP, NAMELESS, NAMED, APP],
+                Some(libc::SYS_futex),
+                Err(Bad::Locked),
+            ),
+            ("waits in malloc", &[NAMELESS, MALLOC, APP], Some(libc::SYS_futex), Err(Bad::Locked)),
+            ("waits at its end", &[NAMELESS, NAMELESS], Some(libc::SYS_futex), Err(Bad::Locked)),
+            ("waits in puts", &[NAMELESS, NAMED, APP, NAMED], Some(libc::SYS_futex), Err(Bad::Locked)),
+        ];
+        for (what, places, call, expected) in cases {
+            assert_eq!(judge(places, call), expected, "{what}");
+        }
+    }
+}

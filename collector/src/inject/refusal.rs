@@ -1,0 +1,159 @@
+//! Why a process cannot have the agent.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// Why the agent cannot be loaded into a process now.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is none with this pid, or no longer.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its pid.
+        pid: u32,
+    },
+    /// The kernel does not let us trace it.
+    #[error("the system forbids to trace it{}", why_forbidden())]
+    Forbidden,
+    /// It is traced already.
+    #[error("process {by} traces it, as debuggers do: end that first")]
+    Traced {
+        /// The tracer.
+        by: u32,
+    },
+    /// It does nothing at all.
+    #[error("it is stopped: let it go on first, with kill -CONT")]
+    Stopped,
+    /// It is no program of this processor that was linked dynamically.
+    #[error("it is linked statically, or not for this processor: there is nothing that could load a library")]
+    Static,
+    /// Its C library is another one.
+    #[error("its C library is not glibc")]
+    NotGlibc,
+    /// Its C library is too old.
+    #[error("its C library is older than glibc 2.35")]
+    OldGlibc,
+    /// It has restricted its system calls.
+    #[error("it restricts its system calls (seccomp): to load a library could kill it")]
+    Confined,
+    /// Its returns are checked.
+    #[error("its processor checks return addresses (shadow stack), which calls from outside would break")]
+    ShadowStack,
+    /// `malloc` is the executable's own.
+    #[error("its allocator is part of its executable, whose own calls cannot be redirected")]
+    OwnAllocator,
+    /// It has another root, or may not read the file.
+    #[error(
+        "it does not see the agent {}: in a container, put a copy there and say so with SYSPROF_MEMPROF_DIR; for \
+         services of other users, install it with sysprof-memprof install-agent", path.display()
+    )]
+    Unreachable {
+        /// The agent's file.
+        path: PathBuf,
+    },
+    /// The loader said no.
+    #[error(
+        "its dynamic loader refuses the agent: {text}. Where it may not read the file, sysprof-memprof install-agent puts \
+         one where it may"
+    )]
+    Load {
+        /// What it said.
+        text: String,
+    },
+    /// No thread could be interrupted.
+    #[error(
+        "none of its threads came to a moment at which it could load a library: of the last one, {last}. Try again"
+    )]
+    NoMoment {
+        /// Why the last one could not.
+        last: String,
+    },
+    /// It was preloaded, and found no doorbell.
+    #[error("it has it from its start, and will look for no doorbell again")]
+    Deaf,
+    /// It looks for its doorbell elsewhere.
+    #[error("it finds no doorbell: sysprof-memprof install-agent, run as root, makes one for all users")]
+    NoDoorbell,
+    /// The agent's file does not fit.
+    #[error("the agent is of another version: run sysprof-memprof install-agent again")]
+    OtherVersion,
+    /// Loading failed badly; the process goes on where it was.
+    #[error("loading the agent ended with signal {signal}. The process goes on; please report this")]
+    Crashed {
+        /// Its number.
+        signal: i32,
+    },
+    /// The system refused something.
+    #[error("{0}")]
+    System(io::Error),
+}
+
+impl Refusal {
+    /// What an error of the system means for a process.
+    pub(super) fn of(pid: u32, error: io::Error) -> Refusal {
+        match (error.kind(), error.raw_os_error()) {
+            (_, Some(libc::ESRCH)) | (io::ErrorKind::NotFound, _) => Refusal::NoProcess { pid },
+            (io::ErrorKind::PermissionDenied, _) => Refusal::Forbidden,
+            _ => Refusal::System(error),
+        }
+    }
+}
+
+/// What to change so that it is not forbidden.
+fn why_forbidden() -> &'static str {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    match scope.trim() {
+        "1" if !rustix::process::geteuid().is_root() => {
+            ": kernel.yama.ptrace_scope is 1, so only root may. Run this as root"
+        }
+        "2" => ": kernel.yama.ptrace_scope is 2, so only root may, with CAP_SYS_PTRACE",
+        "3" => ": kernel.yama.ptrace_scope is 3 until the next boot",
+        _ => ": only its user and root may, and nobody in a container without CAP_SYS_PTRACE",
+    }
+}
+
+/// Fails on processes of which it is clear beforehand.
+pub(super) fn check(pid: u32) -> Result<(), Refusal> {
+    let status =
+        fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| Refusal::of(pid, error))?;
+    judge(&status)
+}
+
+fn judge(status: &str) -> Result<(), Refusal> {
+    let value = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.map_or("", str::trim)
+    };
+    match value("TracerPid").parse() {
+        Ok(0) | Err(_) => {}
+        Ok(by) => return Err(Refusal::Traced { by }),
+    }
+    if value("State").starts_with(['T', 't']) {
+        return Err(Refusal::Stopped);
+    }
+    if !matches!(value("Seccomp"), "" | "0") {
+        return Err(Refusal::Confined);
+    }
+    if value("x86_Thread_features").contains("shstk") {
+        return Err(Refusal::ShadowStack);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what a process is about is read from its status.
+    #[test]
+    fn status_tells_who_is_refused() {
+        let sleeping = "Name:\tx\nState:\tS (sleeping)\nTracerPid:\t0\nSeccomp:\t0\nx86_Thread_features:\t\n";
+        assert!(judge(sleeping).is_ok() && judge("").is_ok());
+        let with = |from: &str, to: &str| judge(&sleeping.replace(from, to));
+        assert!(matches!(with("S (sleeping)", "T (stopped)"), Err(Refusal::Stopped)));
+        assert!(matches!(with("TracerPid:\t0", "TracerPid:\t77"), Err(Refusal::Traced { by: 77 })));
+        assert!(matches!(with("Seccomp:\t0", "Seccomp:\t2"), Err(Refusal::Confined)));
+        assert!(matches!(with("features:\t", "features:\tshstk wrss"), Err(Refusal::ShadowStack)));
+    }
+}

@@ -1,0 +1,324 @@
+//! Calls of functions in another process.
+//!
+//! ```text
+//!   stopped thread ── registers, vectors, blocked signals are kept; below its red zone lie a text and a return address
+//!        │ runs the function, all signals blocked
+//!        ▼
+//!   returns to a `syscall` instruction: its number is the function's result, and the call is not made
+//!        │
+//!        ▼
+//!   all is put back, and a system call that we have interrupted is made again
+//! ```
+//!
+//! So the end of a function needs no breakpoint and no signal, which the process could have blocked or would see.
+
+use super::memory::Memory;
+use super::moment::{Bad, Ground, Refused, STACK};
+use super::tracee::{Mask, Stop, Tracee};
+use libc::user_regs_struct;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The red zone of the x86-64 calling convention, and something for luck.
+const RED_ZONE: u64 = 256;
+/// Longest text that is passed.
+const LONGEST: usize = 4096;
+/// A function that waits for a lock for so long will not get it while we look on.
+const PATIENCE: Duration = Duration::from_secs(2);
+const TOTAL: Duration = Duration::from_secs(60);
+/// As a set of signals.
+const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
+/// Flags in which direction and whether by single steps.
+const DIRECTION: u64 = 0x400;
+const STEPS: u64 = 0x100;
+/// Results of system calls that the kernel would make again, in its own numbers: after any handler, or those that want it so.
+const RESTART: [i64; 2] = [-512, -513];
+/// The same, after no handler.
+const RESTART_ALONE: i64 = -514;
+const RESTART_BLOCK: i64 = -516;
+const CUT: i64 = -(libc::EINTR as i64);
+/// Calls that end with `EINTR` when they are interrupted by nothing, and can just be made again.
+const REPEATED: [i64; 12] = [
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_io_getevents,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_read,
+];
+
+/// Why a function has not returned.
+#[derive(Debug)]
+pub(super) enum Failed {
+    System(io::Error),
+    /// It waits for a lock.
+    Waits,
+    /// It was about to be killed by this signal.
+    Signal(i32),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::System(error)
+    }
+}
+
+/// A thread that stands at a good moment, ready to call; it goes on as if nothing had been when this is dropped.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pid: u32,
+    thread: Tracee,
+    registers: user_regs_struct,
+    vectors: Vec<u8>,
+    mask: Mask,
+    /// A `syscall` instruction.
+    gate: u64,
+    is_in_call: bool,
+}
+
+/// Where a thread stands; it runs again.
+pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) -> io::Result<Option<Stood>> {
+    let mut tracee = Tracee::seize(thread)?;
+    tracee.interrupt()?;
+    if !tracee.wait_interrupted(deadline)? {
+        return Ok(None);
+    }
+    let registers = tracee.registers()?;
+    let stack = memory.bytes_up_to(registers.rsp, STACK);
+    go_on(pid, &tracee, registers)?;
+    Ok(Some(Stood { registers, stack }))
+}
+
+/// A copy of where a thread stood.
+#[derive(Debug)]
+pub(super) struct Stood {
+    pub(super) registers: user_regs_struct,
+    pub(super) stack: Vec<u8>,
+}
+
+/// Lets a thread go on that was interrupted in a system call which would otherwise tell of that.
+pub(super) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) -> io::Result<()> {
+    if is_cut(&registers) && !has_signal(pid, thread.id(), thread.mask()?) {
+        let call = registers.orig_rax;
+        again(&mut registers, call);
+        return thread.set_registers(registers);
+    }
+    Ok(())
+}
+
+fn is_cut(registers: &user_regs_struct) -> bool {
+    registers.rax.cast_signed() == CUT && REPEATED.contains(&registers.orig_rax.cast_signed())
+}
+
+/// Has the system call made once more from which a thread just came.
+fn again(registers: &mut user_regs_struct, call: u64) {
+    registers.rax = call;
+    registers.orig_rax = u64::MAX;
+    registers.rip = registers.rip.wrapping_sub(2);
+}
+
+/// True while a signal waits for a thread, or for any of its process, that it does not block.
+fn has_signal(pid: u32, thread: u32, blocked: Mask) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
+    };
+    (mask("SigPnd") | mask("ShdPnd")) & !blocked != 0
+}
+
+impl Caller {
+    /// Stops a thread, if it stands well or soon will; says why not otherwise.
+    pub(super) fn stop(
+        thread: u32,
+        gate: u64,
+        ground: &mut Ground,
+        memory: &Memory,
+        deadline: Instant,
+    ) -> io::Result<Result<Caller, Bad>> {
+        let mut tracee = Tracee::seize(thread)?;
+        tracee.interrupt()?;
+        if !tracee.wait_interrupted(deadline)? {
+            return Ok(Err(Bad::Call));
+        }
+        let mut check = |tracee: &Tracee| {
+            let registers = tracee.registers()?;
+            let stack = memory.bytes_up_to(registers.rsp, STACK);
+            io::Result::Ok((registers, ground.check(&registers, &stack)))
+        };
+        let (mut registers, mut checked) = check(&tracee)?;
+        if let Err(Refused { until: Some(until), .. }) = checked
+            && tracee.mask()? & SIGTRAP == 0
+            && tracee.run_until(until, deadline)?
+        {
+            (registers, checked) = check(&tracee)?;
+        }
+        if let Err(Refused { bad, .. }) = checked {
+            if tracee.is_stopped() {
+                go_on(ground.pid(), &tracee, tracee.registers()?)?;
+            }
+            return Ok(Err(bad));
+        }
+        let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
+        if has_signal(ground.pid(), thread, mask) {
+            return Ok(Err(Bad::Handler));
+        }
+        tracee.set_mask(Mask::MAX)?;
+        let pid = ground.pid();
+        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate, is_in_call: false }))
+    }
+
+    /// Calls a function with up to three numbers, of which one may be the address of a text.
+    pub(super) fn call(&mut self, function: u64, arguments: &[Argument<'_>]) -> Result<u64, Failed> {
+        let mut registers = self.registers;
+        let mut top = registers.rsp.wrapping_sub(RED_ZONE);
+        let mut values = [0; 3];
+        for (value, argument) in values.iter_mut().zip(arguments) {
+            *value = match argument {
+                Argument::Number(number) => *number,
+                Argument::Text(text) => {
+                    top = top.wrapping_sub(LONGEST as u64) & !15;
+                    self.write(top, text)?;
+                    top
+                }
+            };
+        }
+        // As after a call instruction.
+        let stack = (top & !15).wrapping_sub(8);
+        self.thread.poke(stack, self.gate)?;
+        [registers.rdi, registers.rsi, registers.rdx] = values;
+        registers.rip = function;
+        registers.rsp = stack;
+        // No variable argument is in a vector register.
+        registers.rax = 0;
+        registers.orig_rax = u64::MAX;
+        registers.eflags &= !(DIRECTION | STEPS);
+        self.thread.set_registers(registers)?;
+        let result = self.run(stack.wrapping_add(8));
+        if matches!(result, Ok(_) | Err(Failed::Waits | Failed::Signal(_))) {
+            self.thread.set_registers(self.restored())?;
+        }
+        result
+    }
+
+    fn write(&self, address: u64, text: &[u8]) -> io::Result<()> {
+        if text.len() >= LONGEST {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        for (at, part) in (address..).step_by(8).zip(text.chunks(8)) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.thread.poke(at, u64::from_le_bytes(word))?;
+        }
+        // The zero at its end.
+        let rest = text.len() as u64 & !7;
+        if text.len().is_multiple_of(8) { self.thread.poke(address + rest, 0) } else { Ok(()) }
+    }
+
+    /// Lets it run until it comes to the gate with this stack pointer.
+    fn run(&mut self, stack: u64) -> Result<u64, Failed> {
+        let begun = Instant::now();
+        loop {
+            self.thread.run_to_call()?;
+            let stop = loop {
+                if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
+                    break stop;
+                }
+                if begun.elapsed() > TOTAL {
+                    return Err(Failed::System(io::ErrorKind::TimedOut.into()));
+                }
+                if self.waits_for_lock()? {
+                    return Err(Failed::Waits);
+                }
+            };
+            match stop {
+                Stop::Interrupted => {}
+                // It cannot be blocked, and stops the others.
+                Stop::Signal(libc::SIGSTOP) => {}
+                Stop::Signal(signal) => {
+                    self.thread.forget_signal();
+                    return Err(Failed::Signal(signal));
+                }
+                Stop::Call => {
+                    self.is_in_call = !self.is_in_call;
+                    let registers = self.thread.registers()?;
+                    if self.is_in_call && registers.rip == self.gate.wrapping_add(2) && registers.rsp == stack
+                    {
+                        self.leave_gate(registers)?;
+                        return Ok(registers.orig_rax);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the call not made that the gate would be.
+    fn leave_gate(&mut self, mut registers: user_regs_struct) -> Result<(), Failed> {
+        registers.orig_rax = u64::MAX;
+        self.thread.set_registers(registers)?;
+        self.thread.run_to_call()?;
+        self.is_in_call = false;
+        match self.thread.wait(Instant::now() + PATIENCE)? {
+            Some(_) => Ok(()),
+            None => Err(Failed::System(io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Interrupts it, and says whether it was waiting for a lock, which it then has not.
+    fn waits_for_lock(&mut self) -> io::Result<bool> {
+        self.thread.interrupt()?;
+        if !self.thread.wait_interrupted(Instant::now() + PATIENCE)? {
+            return Ok(false);
+        }
+        let call = self.thread.registers()?.orig_rax.cast_signed();
+        if call != libc::SYS_futex {
+            self.thread.run_to_call()?;
+            return Ok(false);
+        }
+        self.is_in_call = false;
+        Ok(true)
+    }
+
+    /// The registers with which it goes on where it stood. The kernel makes interrupted calls again only where it finds them on its
+    /// own way back from them, and this is another one.
+    fn restored(&self) -> user_regs_struct {
+        let mut registers = self.registers;
+        let (call, result) = (registers.orig_rax, registers.rax.cast_signed());
+        registers.orig_rax = u64::MAX;
+        if call.cast_signed() < 0 {
+            return registers;
+        }
+        let ends_at_handlers = matches!(result, RESTART_ALONE | RESTART_BLOCK) || is_cut(&self.registers);
+        if ends_at_handlers && has_signal(self.pid, self.thread.id(), self.mask) {
+            registers.rax = CUT.cast_unsigned();
+        } else if result == RESTART_BLOCK {
+            again(&mut registers, libc::SYS_restart_syscall.cast_unsigned());
+        } else if ends_at_handlers || RESTART.contains(&result) {
+            again(&mut registers, call);
+        }
+        registers
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if self.thread.is_stopped() {
+            let _ = self.thread.set_registers(self.restored());
+            let _ = self.thread.set_vectors(&mut self.vectors);
+            let _ = self.thread.set_mask(self.mask);
+        }
+    }
+}
+
+/// What a function is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Argument<'a> {
+    Number(u64),
+    Text(&'a [u8]),
+}

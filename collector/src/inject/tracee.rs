@@ -1,0 +1,255 @@
+//! One thread of another process under `ptrace`.
+//!
+//! A tracee is seized, which it does not notice, stopped when it is to be looked at, and let go when this is dropped. All of that
+//! happens in one thread of ours, as the kernel wants; when that thread ends, its tracees are free, whatever happened.
+
+use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t, user_regs_struct};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Bytes of the largest vector state: AMX has 11 KiB.
+const VECTOR: usize = 16 << 10;
+/// `NT_X86_XSTATE`
+const XSTATE: usize = 0x202;
+/// Waits are busy ones for so long: a stop takes microseconds, and somebody stands still meanwhile.
+const SOON: Duration = Duration::from_millis(2);
+const NAP: Duration = Duration::from_micros(200);
+/// Threads stop within this time but in the worst places of the kernel.
+const LONG: Duration = Duration::from_millis(200);
+/// Where `struct user` has them.
+const DEBUG_REGISTERS: usize = std::mem::offset_of!(libc::user, u_debugreg);
+
+/// `PTRACE_EVENT_STOP`
+const EVENT_STOP: c_int = 128;
+
+/// Set of signals as the kernel has it.
+pub(super) type Mask = u64;
+
+/// Why a thread does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// We have interrupted it, or its process is being stopped by somebody else.
+    Interrupted,
+    /// It enters or leaves a system call.
+    Call,
+    /// A signal is about to be delivered.
+    Signal(c_int),
+}
+
+/// A seized thread.
+#[derive(Debug)]
+pub(super) struct Tracee {
+    thread: pid_t,
+    stop: Option<Stop>,
+    is_gone: bool,
+}
+
+impl Tracee {
+    /// Makes us the tracer of a thread, which goes on.
+    pub(super) fn seize(thread: u32) -> io::Result<Tracee> {
+        let thread = thread.cast_signed();
+        request(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD as usize)?;
+        Ok(Tracee { thread, stop: None, is_gone: false })
+    }
+
+    /// Asks it to stop.
+    pub(super) fn interrupt(&self) -> io::Result<()> {
+        request(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
+    }
+
+    /// Waits for the stop that was asked for; signals that come first are delivered. False when it has not stopped by the
+    /// deadline: it is in the kernel then, and stops before it gets back from there.
+    pub(super) fn wait_interrupted(&mut self, deadline: Instant) -> io::Result<bool> {
+        loop {
+            match self.wait(deadline)? {
+                None => return Ok(false),
+                Some(Stop::Interrupted) => return Ok(true),
+                Some(Stop::Signal(signal)) => self.go(libc::PTRACE_CONT, signal)?,
+                Some(Stop::Call) => self.go(libc::PTRACE_CONT, 0)?,
+            }
+        }
+    }
+
+    /// Lets it go on, up to its next stop at a system call or for a signal.
+    pub(super) fn run_to_call(&mut self) -> io::Result<()> {
+        let signal = self.signal();
+        self.go(libc::PTRACE_SYSCALL, signal)
+    }
+
+    /// Lets it go on up to an instruction, where it is stopped by the processor, or to the deadline, where it is interrupted; false
+    /// then, and where that cannot be had.
+    pub(super) fn run_until(&mut self, address: u64, deadline: Instant) -> io::Result<bool> {
+        if self.set_breakpoint(Some(address)).is_err() {
+            return Ok(false);
+        }
+        let came = self.run_to_breakpoint(deadline);
+        if !matches!(came, Ok(true)) && self.stop.is_none() {
+            self.interrupt()?;
+            self.wait_interrupted(Instant::now() + LONG)?;
+        }
+        self.set_breakpoint(None)?;
+        came
+    }
+
+    fn run_to_breakpoint(&mut self, deadline: Instant) -> io::Result<bool> {
+        self.go(libc::PTRACE_CONT, 0)?;
+        loop {
+            match self.wait(deadline)? {
+                None => return Ok(false),
+                Some(Stop::Signal(libc::SIGTRAP)) => {
+                    self.forget_signal();
+                    return Ok(true);
+                }
+                Some(Stop::Signal(signal)) => self.go(libc::PTRACE_CONT, signal)?,
+                Some(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// Has the processor stop it before an instruction, or no more.
+    fn set_breakpoint(&self, address: Option<u64>) -> io::Result<()> {
+        let set = |register: usize, value: u64| {
+            let place = DEBUG_REGISTERS + 8 * register;
+            request(libc::PTRACE_POKEUSER, self.thread, place, value as usize).map(drop)
+        };
+        set(7, 0)?;
+        if let Some(address) = address {
+            set(0, address)?;
+            // The first one, for this thread, for execution.
+            set(7, 1)?;
+        }
+        Ok(())
+    }
+
+    /// The signal that it is to have when it goes on.
+    fn signal(&self) -> c_int {
+        if let Some(Stop::Signal(signal)) = self.stop { signal } else { 0 }
+    }
+
+    fn go(&mut self, how: c_uint, signal: c_int) -> io::Result<()> {
+        self.stop = None;
+        request(how, self.thread, 0, signal as usize).map(drop)
+    }
+
+    /// Waits for its next stop; `None` when there was none by the deadline.
+    pub(super) fn wait(&mut self, deadline: Instant) -> io::Result<Option<Stop>> {
+        let begun = Instant::now();
+        loop {
+            let mut status: c_int = 0;
+            // SAFETY: writes the status only.
+            let waited = unsafe { libc::waitpid(self.thread, &raw mut status, libc::__WALL | libc::WNOHANG) };
+            if waited == self.thread {
+                self.is_gone = !libc::WIFSTOPPED(status);
+                self.stop = self.read(status);
+                return self.stop.map(Some).ok_or_else(gone);
+            }
+            if waited < 0 {
+                self.is_gone = true;
+                return Err(gone());
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(None);
+            }
+            if now - begun < SOON { std::thread::yield_now() } else { std::thread::sleep(NAP) }
+        }
+    }
+
+    fn read(&self, status: c_int) -> Option<Stop> {
+        let signal = libc::WSTOPSIG(status);
+        (!self.is_gone).then_some(match status >> 16 {
+            // Of which other events were not asked for.
+            EVENT_STOP => Stop::Interrupted,
+            _ if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+            _ => Stop::Signal(signal),
+        })
+    }
+
+    /// Its registers. Only of a stopped thread, as all that follows.
+    pub(super) fn registers(&self) -> io::Result<user_regs_struct> {
+        let mut registers = std::mem::MaybeUninit::<user_regs_struct>::zeroed();
+        request(libc::PTRACE_GETREGS, self.thread, 0, registers.as_mut_ptr().expose_provenance())?;
+        // SAFETY: all zeros are valid, and so is what the kernel wrote.
+        Ok(unsafe { registers.assume_init() })
+    }
+
+    pub(super) fn set_registers(&self, mut registers: user_regs_struct) -> io::Result<()> {
+        let place = (&raw mut registers).expose_provenance();
+        request(libc::PTRACE_SETREGS, self.thread, 0, place).map(drop)
+    }
+
+    /// Its vector registers and what belongs to them, as the processor saves them.
+    pub(super) fn vectors(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; VECTOR];
+        let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        request(libc::PTRACE_GETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance())?;
+        bytes.truncate(place.iov_len);
+        Ok(bytes)
+    }
+
+    pub(super) fn set_vectors(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        request(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance()).map(drop)
+    }
+
+    /// The signals that it blocks.
+    pub(super) fn mask(&self) -> io::Result<Mask> {
+        let mut mask: Mask = 0;
+        request(
+            libc::PTRACE_GETSIGMASK,
+            self.thread,
+            size_of::<Mask>(),
+            (&raw mut mask).expose_provenance(),
+        )?;
+        Ok(mask)
+    }
+
+    pub(super) fn set_mask(&self, mut mask: Mask) -> io::Result<()> {
+        let place = (&raw mut mask).expose_provenance();
+        request(libc::PTRACE_SETSIGMASK, self.thread, size_of::<Mask>(), place).map(drop)
+    }
+
+    /// Writes a word of its memory, whatever the protection of that is.
+    pub(super) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
+        request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.thread.cast_unsigned()
+    }
+
+    /// It is not to have the signal that it stopped for.
+    pub(super) fn forget_signal(&mut self) {
+        self.stop = Some(Stop::Interrupted);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        if self.is_gone {
+            return;
+        }
+        if self.stop.is_none() && self.interrupt().is_ok() {
+            // One that does not stop stays in the kernel until our thread ends, and is free then.
+            let _ = self.wait_interrupted(Instant::now() + Duration::from_millis(100));
+        }
+        let _ = request(libc::PTRACE_DETACH, self.thread, 0, self.signal() as usize);
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
+fn request(what: c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<c_long> {
+    let pointer = |number: usize| std::ptr::with_exposed_provenance_mut::<c_void>(number);
+    // SAFETY: the kernel checks everything but what it writes to us: registers, vectors and masks go to places that
+    // outlive the call and are as large as said.
+    let result = unsafe { libc::ptrace(what, thread, pointer(address), pointer(data)) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,111 @@
+//! What a collector calls that has loaded this library into a process which runs already.
+//!
+//! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
+//! through which modules call, and puts them back at the end. It calls both functions in a thread that holds no lock.
+
+use crate::lifecycle::base_of;
+use crate::{doorbell, lifecycle, process, real};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Ready to be called through the doorbell.
+const READY: c_int = 0;
+/// There is none.
+const NO_DOORBELL: c_int = 1;
+/// The C library lacks what we need.
+const UNSUPPORTED: c_int = 2;
+/// The library stands before the others, as it was preloaded.
+const PRELOADED: c_int = 3;
+
+/// This library was loaded later.
+static IS_INJECTED: AtomicBool = AtomicBool::new(false);
+
+/// Prepares for calls that do not come by the order of the search: what follows is what the program would have called. Who calls
+/// says with a 1 that the library was not there before.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn sysprof_memprof_injected(is_new: c_int) -> c_int {
+    // Relaxed: one collector at a time calls, and it is told of the end of each call.
+    if is_new == 0 && !IS_INJECTED.load(Ordering::Relaxed) {
+        return PRELOADED;
+    }
+    IS_INJECTED.store(true, Ordering::Relaxed);
+    real::resolve_from_program();
+    #[cfg(not(test))]
+    crate::interpose::find_cxx();
+    if !lifecycle::is_supported() {
+        UNSUPPORTED
+    } else if doorbell::uncover() {
+        READY
+    } else {
+        NO_DOORBELL
+    }
+}
+
+/// What the agent would call in its turn for a function that it stands for; null when there is none.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sysprof_memprof_next(name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller passes a string.
+    real::look_up(unsafe { CStr::from_ptr(name) })
+}
+
+/// Has the process leave a recording that is over, and hear no doorbell any more: 1, or 0 while threads of it are still in the
+/// recording's memory.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
+    let is_done = process::withdraw();
+    if is_done {
+        doorbell::cover();
+    }
+    c_int::from(is_done)
+}
+
+/// The public part of the loader's description of a module, which is its handle, too.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *mut LinkMap,
+}
+
+/// The function of a name that the program's modules have found. In the executable itself that may be a stub, which stands for
+/// the function where its address is wanted, and calls it by a word that may lead to us: then it is the first one behind it.
+#[cold]
+pub(crate) fn look_up(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is a string; the scope needs no handle.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: asks for a number.
+    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
+    let executable = base_of(core::ptr::without_provenance(entry));
+    if found.is_null() || executable.is_none() || base_of(found) != executable {
+        return found;
+    }
+    // SAFETY: no name is the executable, which is loaded.
+    let mut map = unsafe { libc::dlopen(core::ptr::null(), libc::RTLD_LAZY) }.cast::<LinkMap>();
+    // SAFETY: in glibc a handle is such a description. They are the loader's list, of which those that the program began with come
+    // first and are never unloaded.
+    while let Some(module) = unsafe { map.as_ref() } {
+        map = module.next;
+        let behind = find_in(module, name);
+        // A search in a module goes on in those that it needs, of which each has its own turn.
+        if !behind.is_null() && base_of(behind) == Some(module.address) && base_of(behind) != executable {
+            return behind;
+        }
+    }
+    found
+}
+
+/// What a search finds in a module, and in those that it needs.
+#[cold]
+fn find_in(module: &LinkMap, name: &CStr) -> *mut c_void {
+    // SAFETY: the loader's own string. It loads nothing here, but prepares a search from a module that was never searched.
+    let handle = unsafe { libc::dlopen(module.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return handle;
+    }
+    // SAFETY: a handle, and a string.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    // SAFETY: taken above.
+    unsafe { real::dlclose(handle) };
+    found
+}

@@ -1,0 +1,203 @@
+//! Programs that were started without the agent, and get it when they are attached to.
+
+use crate::harness::{Fixture, Page, Running, World, c, library, start, wait, wait_for};
+use crate::services::{Server, assert_exact, info, number};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::Path;
+
+/// A program that shares a page, without the agent.
+struct Program {
+    world: World,
+    page: Page,
+    running: Running,
+}
+
+impl Program {
+    fn start(program: &Fixture, arguments: &[&Path]) -> Program {
+        let world = World::new();
+        let page = Page::new(&world);
+        let mut command = world.command(program.build());
+        command.arg(&page.path).args(arguments);
+        let running = start(&world, command);
+        page.wait_for_calls(1, 1000);
+        Program { world, page, running }
+    }
+
+    fn pid(&self) -> String {
+        self.running.pid().as_raw_nonzero().to_string()
+    }
+
+    /// A collector that records it.
+    fn attach(&self, more: &[&str]) -> Running {
+        let pid = self.pid();
+        let mut tool = self.world.tool([
+            "attach",
+            &pid,
+            "--patience",
+            "100s",
+            "--on-full",
+            "block",
+            "--max-wait",
+            "100s",
+        ]);
+        tool.args(more).arg("--output").arg(self.world.path("it.memprof"));
+        let collector = start(&self.world, tool);
+        wait_for("the collector", || {
+            let said = collector.stderr();
+            assert!(!said.contains("error:"), "{said}");
+            said.contains("until ^C")
+        });
+        collector
+    }
+
+    fn end(self) -> String {
+        self.page.stop();
+        let ran = self.running.wait();
+        assert_eq!(ran.code, 5, "{}", ran.stderr);
+        ran.text().trim().to_string()
+    }
+}
+
+/// Functions that allocate, by what a report of a capture says, be it finished or not.
+fn allocating(world: &World) -> Vec<String> {
+    let mut tool = world.tool(["report", "--json", "--by", "allocations"]);
+    tool.arg(world.path("it.memprof"));
+    let ran = wait(world, tool);
+    // One that was begun just now has nothing that could be read.
+    let document: Value = serde_json::from_str(ran.text()).unwrap_or_default();
+    let rows = document["rows"].as_array().cloned().unwrap_or_default();
+    rows.iter().filter_map(|row| Some(row["stack"][0]["function"].as_str()?.to_string())).collect()
+}
+
+/// Check that a process is recorded exactly that has no agent, again and again, and that nothing but the library is left in it.
+#[test]
+fn process_without_the_agent_is_recorded() {
+    let server = Server::without_agent(3);
+    let (descriptors, files) = (server.descriptors(), server.maps().lines().count());
+    assert!(!server.maps().contains("sysprof_memprof_preload"));
+    let mut settled = None;
+    for cycle in 0..4 {
+        let collector = server.attach("it.memprof");
+        assert_eq!(server.row()["state"], "recorded");
+        server.work();
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_exact(&info(&server.world, "it.memprof"), 3);
+        std::fs::remove_file(server.world.path("it.memprof")).expect("it was made");
+        // It has left by then, without having been waited for.
+        assert!(
+            !server.maps().contains("memfd:sysprof") && !server.maps().contains("doorbell"),
+            "{}",
+            server.maps()
+        );
+        assert_eq!(server.descriptors(), descriptors);
+        assert_eq!(server.row()["state"], "not attachable");
+        server.work();
+        let now = (server.kilobytes("VmSize:"), server.maps().lines().count());
+        let (size, maps) = *settled.get_or_insert(now);
+        assert!(
+            now.0 <= size + 4096 && now.1 <= maps + 8,
+            "cycle {cycle}: {now:?} after {settled:?}, {files}"
+        );
+    }
+    server.stop();
+}
+
+/// Check that `top` looks at such a process, too, and leaves it as it was.
+#[test]
+fn top_looks_at_it() {
+    let server = Server::without_agent(2);
+    let ran = server.run("top", &["--batch", "-n", "2", "--json", "--on-full", "block"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.text().contains("\"work\""), "{}", ran.text());
+    assert!(
+        !server.maps().contains("memfd:sysprof") && !server.maps().contains("doorbell"),
+        "{}",
+        server.maps()
+    );
+    server.stop();
+}
+
+/// Check that children which a process forks while it has the agent are recorded, and are led past it again with it.
+#[test]
+fn children_are_led_past_it() {
+    let program = Program::start(&c("serves_by_children").flags(["-O1"]), &[]);
+    let collector = program.attach(&["--no-symbolize"]);
+    program.page.go();
+    program.page.wait_for_calls(3, 1000);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let info = info(&program.world, "it.memprof");
+    assert_eq!(info["processes"].as_array().map(Vec::len), Some(3), "{info:#}");
+    assert_eq!(number(&info, "/totals/unmatched_frees"), 0, "{info:#}");
+    // Pids of the children, as they tell them.
+    for pid in [program.page.calls(1).frees_begun, program.page.calls(2).frees_begun] {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
+        assert!(!maps.contains("memfd:sysprof") && !maps.contains("doorbell"), "{maps}");
+    }
+    program.end();
+}
+
+/// Check that threads which wait in system calls do not notice that they were stopped.
+#[test]
+fn waits_are_not_cut_short() {
+    let program = Program::start(&c("waits_in_every_way").flags(["-O1"]), &[]);
+    for _ in 0..5 {
+        let collector = program.attach(&["--no-symbolize", "--force"]);
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+    }
+    assert_eq!(program.end(), "0 cut short, 0 too early");
+}
+
+/// Check that a library which is loaded later is recorded, too, and calls by an address of the function, whether an executable
+/// stands for it with a stub of its own or not.
+#[test]
+fn libraries_are_followed() {
+    let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
+    for flags in [&["-O1"][..], &["-O1", "-no-pie", "-fno-pie", "-Wl,-z,lazy"]] {
+        let program = Program::start(&c("loads_a_library_late").flags(flags), &[&lender]);
+        let collector = program.attach(&[]);
+        wait_for("calls of the program", || allocating(&program.world).iter().any(|name| name == "main"));
+        program.page.go();
+        wait_for("calls of the library", || {
+            allocating(&program.world).iter().any(|name| name == "lends_late")
+        });
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        let info = info(&program.world, "it.memprof");
+        for field in ["/totals/unmatched_frees", "/lost/events", "/overhead/agent_allocations"] {
+            assert_eq!(number(&info, field), 0, "{field}: {info:#}");
+        }
+        // One that is lent, and what the loader keeps of the library.
+        assert!(number(&info, "/totals/running_blocks") < 20, "{info:#}");
+        program.end();
+    }
+}
+
+/// Check that who cannot get the agent is told why, and goes on.
+#[test]
+fn refusals_say_why() {
+    let cases: [(&str, Fixture, &str); 2] = [
+        ("static", c("loads_a_library_late").flags(["-O1", "-static"]), "linked statically"),
+        ("its own", c("loads_a_library_late").flags(["-O1", "-DOWN_MALLOC"]), "part of its executable"),
+    ];
+    for (what, fixture, why) in cases {
+        let program = Program::start(&fixture, &[Path::new("/nonexistent")]);
+        let pid = program.pid();
+        let ran = wait(&program.world, program.world.tool(["attach", &pid, "-o", "no.memprof"]));
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{what}: {}", ran.stderr);
+        assert!(!program.world.path("no.memprof").exists());
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+        program.end();
+    }
+    let server = Server::without_agent(1);
+    let ran = server.run("attach", &["--no-inject", "-o", "no.memprof"]);
+    assert!(ran.code == 2 && ran.stderr.contains("does not have the agent preloaded"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("now"), "{}", ran.stderr);
+    assert!(!server.maps().contains("sysprof_memprof_preload"));
+    server.stop();
+}

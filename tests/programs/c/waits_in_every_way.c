@@ -1,0 +1,115 @@
+/* Threads that wait in system calls, each in its own, over and over until they are told to stop. They count what they wait for, and
+   each call that was cut short although there was nothing that could have done it. Another thread allocates meanwhile.
+
+     waits_in_every_way PAGE
+
+   Prints how many calls were cut short, and how many sleeps were shorter than they should have been. */
+#define _GNU_SOURCE
+#include "page.h"
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAYS = 10, NAP_MS = 20 };
+
+static uint64_t cut, early;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static sem_t empty;
+
+static struct timespec in_a_while(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  time.tv_nsec += NAP_MS * 1000000;
+  if (time.tv_nsec >= 1000000000) time.tv_nsec -= 1000000000, time.tv_sec++;
+  return time;
+}
+
+static int wait_by(uintptr_t way, int ends[2], int epoll, int semaphore) {
+  struct timespec nap = {0, NAP_MS * 1000000}, then;
+  struct timeval span = {0, NAP_MS * 1000};
+  struct epoll_event event;
+  struct sembuf take = {0, -1, 0};
+  struct pollfd readable = {ends[0], POLLIN, 0};
+  fd_set set;
+  sigset_t signals;
+  char byte;
+  switch (way) {
+    case 0: return epoll_wait(epoll, &event, 1, NAP_MS);
+    case 1: return poll(&readable, 1, NAP_MS);
+    case 2: return nanosleep(&nap, NULL);
+    case 3:
+      sigemptyset(&signals);
+      sigaddset(&signals, SIGUSR2);
+      return sigtimedwait(&signals, NULL, &nap);
+    case 4: return semtimedop(semaphore, &take, 1, &nap);
+    case 5: return (int)recv(ends[0], &byte, 1, 0);
+    case 6:
+      FD_ZERO(&set);
+      FD_SET(ends[0], &set);
+      return select(ends[0] + 1, &set, NULL, NULL, &span);
+    case 7:
+      pthread_mutex_lock(&lock);
+      then = in_a_while(CLOCK_REALTIME);
+      errno = pthread_cond_timedwait(&never, &lock, &then);
+      pthread_mutex_unlock(&lock);
+      return -1;
+    case 8:
+      then = in_a_while(CLOCK_REALTIME);
+      return sem_timedwait(&empty, &then);
+    default:
+      then = in_a_while(CLOCK_MONOTONIC);
+      errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+      return -1;
+  }
+}
+
+static void *wait_again(void *number) {
+  uintptr_t way = (uintptr_t)number;
+  int ends[2], epoll = epoll_create1(EPOLL_CLOEXEC);
+  int semaphore = semget(IPC_PRIVATE, 1, 0600);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) || epoll < 0 || semaphore < 0) exit(3);
+  struct timeval patience = {0, NAP_MS * 1000};
+  if (setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience)) exit(3);
+  while (!get(&page->stop)) {
+    uint64_t before = now_ns();
+    errno = 0;
+    int result = wait_by(way, ends, epoll, semaphore);
+    if (result < 0 && errno == EINTR) __atomic_fetch_add(&cut, 1, __ATOMIC_SEQ_CST);
+    else if (now_ns() - before < (NAP_MS - 1) * 1000000) __atomic_fetch_add(&early, 1, __ATOMIC_SEQ_CST);
+  }
+  semctl(semaphore, 0, IPC_RMID);
+  return NULL;
+}
+
+static void *allocate(void *unused) {
+  for (uint64_t calls = 0; !get(&page->stop); calls++) {
+    set(&page->threads[0].mallocs_begun, calls + 1);
+    void *block = malloc(1100 + calls % 7);
+    set(&page->threads[0].mallocs_done, calls + 1);
+    free(block);
+    if (calls % 1000 == 0) usleep(2000);
+  }
+  return unused;
+}
+
+int main(int count, char **arguments) {
+  if (count < 2) return 1;
+  map_page(arguments[1]);
+  sem_init(&empty, 0, 0);
+  pthread_t threads[WAYS + 1];
+  for (uintptr_t way = 0; way < WAYS; way++) pthread_create(&threads[way], NULL, wait_again, (void *)way);
+  pthread_create(&threads[WAYS], NULL, allocate, NULL);
+  for (int i = 0; i <= WAYS; i++) pthread_join(threads[i], NULL);
+  printf("%d cut short, %d too early\n", (int)cut, (int)early);
+  set(&page->done, 1);
+  return 5;
+}
