@@ -31,7 +31,10 @@ impl Server {
     }
 
     fn start(world: &World, files: &[&str]) -> Server {
-        let running = start(world, world.tool([&["serve", "--no-browser"], files].concat()));
+        Server::started(start(world, world.tool([&["serve", "--no-browser"], files].concat())))
+    }
+
+    fn started(running: Running) -> Server {
         wait_for("the server's address", || running.stderr().contains("Ctrl-C"));
         let text = running.stderr();
         let address = text.split_whitespace().find(|word| word.starts_with("http://"));
@@ -122,6 +125,77 @@ fn browser_goes_into_a_range() {
     command.arg(browser).arg(&server.address).arg(expected);
     let ran = wait(world, command);
     assert_eq!(ran.code, 0, "{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+    server.stop();
+}
+
+/// Check that the call graph is drawn as the page asks for it, with the numbers of the report, and that whoever asks for what
+/// is not there is told so.
+#[test]
+fn call_graph_is_drawn_for_the_page() {
+    if installed("dot").is_none() {
+        return skip("the server's drawings", "Graphviz is not installed");
+    }
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let server = Server::of(&capture);
+    let drawing = server.get(&server.path("graph.svg"));
+    assert!(drawing.status == "200" && drawing.head.contains("image/svg+xml"), "{}", drawing.head);
+    assert!(drawing.head.contains("default-src 'none'"), "{}", drawing.head);
+    assert!(String::from_utf8_lossy(&drawing.body).contains(">main<"));
+    assert!(server.get(&server.path("graph.svg")).body == drawing.body, "it is the same each time");
+    for (question, status) in [
+        ("metric=leaked&unit=blocks&least=5&most=3", "200"),
+        ("metric=nothing", "409"),
+        ("metric=during&mark=7", "409"),
+        ("metric=live&b=100000", "409"),
+        ("slices=100000", "409"),
+        ("least=1000", "400"),
+    ] {
+        let answer = server.get(&server.path(&format!("graph.svg?{question}")));
+        assert_eq!(answer.status, status, "{question}: {}", String::from_utf8_lossy(&answer.body));
+    }
+    web::browse_drawing(&capture, &server.address, true, false);
+    server.stop();
+}
+
+/// Check that a server without Graphviz says how to get it, and does everything else.
+#[test]
+fn call_graph_is_missed_where_graphviz_is() {
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let world: &World = capture.world();
+    let file = capture.file().to_str().expect("temporary folders have plain names");
+    let mut without = world.tool(["serve", "--no-browser", file]);
+    without.env("PATH", world.folder());
+    let server = Server::started(start(world, without));
+    let answer = server.get(&server.path("graph.svg"));
+    let said = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(answer.status == "501" && said.contains("Graphviz"), "{}: {said}", answer.status);
+    assert_eq!(server.get(&server.path("data")).status, "200");
+    web::browse_drawing(&capture, &server.address, false, false);
+    server.stop();
+}
+
+/// Check that a drawing nobody waits for any more is given up, and that data is answered while one is drawn.
+#[test]
+fn drawing_keeps_nobody_waiting() {
+    let (_, capture) = record(c("known_allocations").build()).succeed();
+    let world: &World = capture.world();
+    // One that draws until it is killed, and says which process it is.
+    let slow = world.write("dot", "#!/bin/sh\necho $$ > \"${0%/*}/drawing.pid\"\nexec sleep 600\n");
+    std::fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let file = capture.file().to_str().expect("temporary folders have plain names");
+    let mut with_it = world.tool(["serve", "--no-browser", file]);
+    with_it.env("PATH", format!("{}:/usr/bin:/bin", world.folder().display()));
+    let server = Server::started(start(world, with_it));
+    let mut waits = TcpStream::connect(server.host()).expect("the server listens");
+    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", server.path("graph.svg"), server.host());
+    waits.write_all(request.as_bytes()).expect("it reads");
+    let drawing = || std::fs::read_to_string(world.path("drawing.pid")).ok()?.trim().parse::<u32>().ok();
+    wait_for("a drawing", || drawing().is_some());
+    let process = format!("/proc/{}", drawing().expect("it has begun"));
+    assert_eq!(server.get(&server.path("data")).status, "200");
+    assert!(Path::new(&process).exists(), "it goes on while somebody waits");
+    drop(waits);
+    wait_for("its end", || !Path::new(&process).exists());
     server.stop();
 }
 

@@ -234,6 +234,53 @@ fn page_shows_what_the_kernel_says_of_memory() {
     run(capture.world(), "tracks.mjs", &[&browser, &page]);
 }
 
+/// Has a browser look at the call graph in a page, or at a server's address; with Graphviz or without.
+pub(crate) fn browse_drawing(capture: &Capture, page: &str, has_dot: bool, is_hostile: bool) {
+    let Some(browser) = browser() else { return skip("drawings in a browser", "no Chromium is installed") };
+    let reports = ["peak", "leaked", "bytes", "temporary"].map(|by| {
+        let mut report = capture.report(&["--functions", "--by", by, "--min", "0"]);
+        // The total of the metric by the names that rows have.
+        let [blocks, bytes] = match by {
+            "bytes" => ["allocations", "bytes"],
+            "temporary" => ["temporary", "temporary_bytes"],
+            "peak" => ["peak_blocks", "peak_bytes"],
+            _ => ["leaked_blocks", "leaked_bytes"],
+        };
+        report["total"] = json!({ "blocks": report["total"][blocks], "bytes": report["total"][bytes] });
+        (by.to_owned(), report)
+    });
+    let reports: serde_json::Map<_, _> = reports.into_iter().collect();
+    let expected = json!({ "has_dot": has_dot, "is_hostile": is_hostile, "reports": reports });
+    let expected = capture.world().write("drawn.json", expected.to_string());
+    let pictures = capture.world().path("pictures");
+    std::fs::create_dir_all(&pictures).expect("the folder is ours");
+    run(capture.world(), "drawn.mjs", &[&browser, Path::new(page), &expected, &pictures]);
+}
+
+/// Check that a page has the drawing of who held the peak, with the numbers of the report, and where Graphviz is missing says how to
+/// get it; either way it is the same each time.
+#[test]
+fn page_has_a_drawing_of_the_call_graph() {
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let world = capture.world();
+    let file = capture.file().to_str().expect("temporary folders have plain names");
+    let without = || {
+        let mut without = world.tool(["html", "-o", "without.html", "--force", file]);
+        without.current_dir(world.folder()).env("PATH", world.folder());
+        let ran = wait(world, without);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        std::fs::read(world.path("without.html")).expect("it was written")
+    };
+    assert!(without() == without(), "it says the same each time");
+    let page = world.path("without.html");
+    browse_drawing(&capture, page.to_str().expect("and so have these"), false, false);
+    if installed("dot").is_none() {
+        return skip("dot", "not installed, so no graph was drawn");
+    }
+    let page = page_of(&capture);
+    browse_drawing(&capture, page.to_str().expect("and so have these"), true, false);
+}
+
 /// Check that nothing in a capture is taken for markup or code, whatever its names are.
 #[test]
 fn hostile_names_are_only_text() {
@@ -247,6 +294,9 @@ fn hostile_names_are_only_text() {
     let expected = expectation(&capture);
     run(capture.world(), "numbers.mjs", &[&page, &expected]);
     browse(capture.world(), &page, &expected);
+    if installed("dot").is_some() {
+        browse_drawing(&capture, page.to_str().expect("temporary folders have plain names"), true, true);
+    }
 }
 
 /// Check that a capture in which nothing happened has a page.

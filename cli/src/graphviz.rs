@@ -1,9 +1,12 @@
 //! Drawings of graphs by Graphviz, where it is installed.
 
-use anyhow::{Context, bail};
-use std::io::{self, Write};
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Its program that draws.
 const PROGRAM: &str = "dot";
@@ -11,44 +14,122 @@ const PROGRAM: &str = "dot";
 /// Formats of drawings, which are extensions of files as well.
 const DRAWINGS: [&str; 3] = ["svg", "png", "pdf"];
 
+/// Between two looks at whether it is done, or not wanted any more.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Bytes of what it says of itself that are looked at.
+const MOST_SAID: u64 = 4096;
+
+/// Why there is no drawing.
+#[derive(Debug)]
+pub(crate) enum Undrawn {
+    /// Graphviz is not there.
+    NotInstalled,
+    /// Whoever wanted it does not wait any more.
+    GivenUp,
+    /// It does not take the graph.
+    Refused(ExitStatus, String),
+    /// It could not be run.
+    NotRun(io::Error),
+}
+
+impl Display for Undrawn {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Undrawn::NotInstalled => write!(
+                out,
+                "a drawing needs Graphviz, and its program `{PROGRAM}` is not installed. Install it, or write the graph itself \
+                 to a file that ends in .dot"
+            ),
+            Undrawn::GivenUp => write!(out, "the drawing was given up"),
+            Undrawn::Refused(status, said) => {
+                write!(out, "{PROGRAM} did not draw the graph ({status}): {said}")
+            }
+            Undrawn::NotRun(error) => write!(out, "cannot run {PROGRAM}: {error}"),
+        }
+    }
+}
+
+impl Error for Undrawn {}
+
+impl From<io::Error> for Undrawn {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Undrawn::NotInstalled,
+            _ => Undrawn::NotRun(error),
+        }
+    }
+}
+
 /// The format of the drawing that a file is to hold, by its extension; none for the graph itself.
 pub(crate) fn drawing(output: &Path) -> Option<&'static str> {
     let extension = output.extension()?;
     DRAWINGS.into_iter().find(|drawing| extension.eq_ignore_ascii_case(drawing))
 }
 
-/// Writes the drawing of a graph in one of these formats.
+/// The drawing of a graph in one of these formats, unless it is given up before: that is asked every few milliseconds.
 ///
 /// # Errors
-/// When Graphviz is not installed or does not take the graph, and those of the writer.
-pub(crate) fn draw(graph: &[u8], format: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut command = Command::new(PROGRAM);
-    command.arg(format!("-T{format}")).env_remove("LD_PRELOAD");
+/// When Graphviz is not installed, does not take the graph, or was stopped.
+pub(crate) fn draw(graph: &[u8], format: &str, is_given_up: &dyn Fn() -> bool) -> Result<Vec<u8>, Undrawn> {
+    run(Command::new(PROGRAM).arg(format!("-T{format}")), graph, is_given_up)
+}
+
+fn run(command: &mut Command, graph: &[u8], is_given_up: &dyn Fn() -> bool) -> Result<Vec<u8>, Undrawn> {
+    command.env_remove("LD_PRELOAD");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match command.spawn() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "a drawing needs Graphviz, and its program `{PROGRAM}` is not installed. Install it, or write the graph itself to \
-             a file that ends in .dot"
-        ),
-        child => child.with_context(|| format!("cannot run {PROGRAM}"))?,
-    };
-    let stdin = child.stdin.take();
-    // It may write before it has read all.
-    let output = std::thread::scope(|scope| {
-        scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(graph)));
-        child.wait_with_output()
-    });
-    let output = output.with_context(|| format!("cannot read from {PROGRAM}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{PROGRAM} did not draw the graph ({}): {}", output.status, said.trim().escape_debug());
+    let mut child = command.spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    // It may write before it has read all, and must find somebody who reads both.
+    thread::scope(|scope| {
+        // One that reads no more than it wants says itself what is wrong.
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(graph)));
+        let drawn = scope.spawn(move || read(stdout, u64::MAX));
+        let said = scope.spawn(move || read(stderr, MOST_SAID));
+        let status = end_of(&mut child, is_given_up)?;
+        let drawn = drawn.join().unwrap_or_default();
+        let said = said.join().unwrap_or_default();
+        match status {
+            None => Err(Undrawn::GivenUp),
+            Some(status) if !status.success() => {
+                let said = String::from_utf8_lossy(&said).trim().escape_debug().to_string();
+                Err(Undrawn::Refused(status, said))
+            }
+            Some(_) => Ok(drawn),
+        }
+    })
+}
+
+/// How it ended by itself; none where it was stopped. Either way nothing of it is left.
+fn end_of(child: &mut Child, is_given_up: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if is_given_up() {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
     }
-    Ok(out.write_all(&output.stdout)?)
+}
+
+/// The beginning of what comes; the rest is read, too, so that whoever writes does not wait.
+fn read(from: Option<impl Read>, most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        // What was read before an error is all that there is.
+        let _ = from.by_ref().take(most).read_to_end(&mut bytes);
+        let _ = io::copy(&mut from, &mut io::sink());
+    }
+    bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     /// Check which files hold drawings.
     #[test]
@@ -63,5 +144,33 @@ mod tests {
         ] {
             assert_eq!(drawing(Path::new(output)), expected, "{output}");
         }
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    /// Check that what is drawn comes whole, larger than pipes are in both directions, and that what went wrong is told.
+    #[test]
+    fn drawings_come_whole() {
+        let graph = vec![b'x'; 1 << 20];
+        let drawn = run(&mut shell("cat; echo warning >&2"), &graph, &|| false).expect("it can be run");
+        assert!(drawn == graph);
+        let refused = run(&mut shell("printf 'a\\033b' >&2; exit 3"), &graph, &|| false).unwrap_err();
+        assert!(refused.to_string().ends_with("(exit status: 3): a\\u{1b}b"), "{refused}");
+        let missing = run(&mut Command::new("/nowhere/dot"), b"", &|| false).unwrap_err();
+        assert!(matches!(missing, Undrawn::NotInstalled), "{missing}");
+    }
+
+    /// Check that one who does not wait any more is not kept, and that the program does not go on.
+    #[test]
+    fn drawings_are_given_up() {
+        let begun = Instant::now();
+        let is_late = || begun.elapsed() > Duration::from_millis(50);
+        let given_up = run(&mut shell("exec sleep 100"), b"", &is_late).unwrap_err();
+        assert!(matches!(given_up, Undrawn::GivenUp), "{given_up}");
+        assert!(begun.elapsed() < Duration::from_secs(50));
     }
 }

@@ -11,7 +11,7 @@ const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "map", "function"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "function"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** Source lines that were compared with their files. */

@@ -20,6 +20,8 @@ const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await lo
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
+const { LEAST, MOST } = await load("state");
+const { heatOf, numberOf, sizeOf } = await load("drawing");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
 const { Selection } = await load("selection");
@@ -113,7 +115,7 @@ test("what was deflated in any way is inflated, and damage is told", () => {
 
 test("numbers are written as the other views write them", () => {
   const cases = [
-    [format.bytes, [[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [10235, "10.0 KiB"], [102300, "99.9 KiB"], [1048575, "1.00 MiB"], [-2048, "-2.00 KiB"], [2 ** 30, "1.00 GiB"]]],
+    [format.bytes, [[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [10235, "10.0 KiB"], [102300, "99.9 KiB"], [1048575, "1.00 MiB"], [-2048, "-2.00 KiB"], [2 ** 30, "1.00 GiB"], [31.25 * 2 ** 20, "31.2 MiB"], [31.75 * 2 ** 20, "31.8 MiB"], [2.125 * 1024, "2.12 KiB"]]],
     [format.count, [[0, "0"], [-1, "-1"], [999, "999"], [-1000, "-1,000"], [1234567, "1,234,567"]]],
     [format.duration, [[0, "0 ns"], [999, "999 ns"], [999_499, "999 µs"], [999_500, "1.00 ms"], [999_500_000, "1.00 s"], [60e9, "1 min 00 s"], [3600e9, "1 h 00 min"], [125e9, "2 min 05 s"]]],
   ];
@@ -290,6 +292,24 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
   assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
 });
 
+test("what a drawing says in its own words is understood, and nothing else is", () => {
+  // The colours that Graphviz makes of those in dot.rs: from grey to red, or to blue.
+  const near = (fill, share, isLess) => {
+    const heat = heatOf(fill);
+    assert.ok(Math.abs(heat.share - share) < 0.02, `${fill}: ${heat.share}`);
+    assert.equal(heat.isLess, isLess);
+  };
+  near("#f7edea", 0, false);
+  near("#f7917c", 1, false);
+  near("#7cbcf7", 1, true);
+  for (const strange of ["", "white", "url(#a)", "#zzzzzz"]) near(strange, 0, false);
+  assert.deepEqual(["f0", "f12", "a1", "f", "f1\n", "f-1", "f9999999999"].map(numberOf), [0, 12, -1, -1, -1, -1, -1]);
+  assert.deepEqual(sizeOf("0.00 0.00 4523.50 1476.00"), { width: 4523.5, height: 1476 });
+  for (const strange of [null, "", "0 0 1", "0 0 0 5", "0 0 a b", "0 0 Infinity 1"]) assert.equal(sizeOf(strange), null);
+  // What is usual can be chosen.
+  assert.ok(LEAST.includes("0.5") && MOST.includes("80"));
+});
+
 test("all that a reader reads stands in one catalogue, and all that stands there is used", () => {
   const modules = readdirSync(assets).filter((name) => name.endsWith(".js") && name !== "text.js").map((name) => [name, readFileSync(`${assets}/${name}`, "utf8")]);
   assert.ok(modules.length > 20);
@@ -363,11 +383,11 @@ test("what changed since another capture has both sides, and comes together wher
 });
 
 test("a fragment says what is looked at, and a wrong one does no harm", () => {
-  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, inverted: false, against: true, query: "", theme: "" };
-  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, inverted: true, against: false, query: "a&b=<c>", theme: "dark" };
+  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, least: "0.5", most: "80", inverted: false, against: true, query: "", theme: "" };
+  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, least: "5", most: "320", inverted: true, against: false, query: "a&b=<c>", theme: "dark" };
   assert.deepEqual(fromFragment(toFragment(state, first), first, 9), state);
   assert.equal(toFragment(first, first), "");
-  for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {
+  for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__&least=7&most=-1", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {
     const read = fromFragment(fragment, first, 9);
     assert.deepEqual({ ...read, a: 0, query: "" }, first);
     assert.ok(read.a <= 9);

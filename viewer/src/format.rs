@@ -137,6 +137,9 @@ mod tests {
             (1000 * 1024, "1000 KiB"),
             ((1 << 20) - 1, "1.00 MiB"),
             (1 << 30, "1.00 GiB"),
+            // Between two goes to the even one, in the web report as well.
+            ((125 << 20) / 4, "31.2 MiB"),
+            ((127 << 20) / 4, "31.8 MiB"),
             (i64::MAX, "8.00 EiB"),
             (i64::MIN, "-8.00 EiB"),
         ] {

@@ -133,7 +133,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         };
         let mut graph = Vec::new();
         viewer::export(&mut graph, &loaded, &events, &options)?;
-        graphviz::draw(&graph, drawing, out)
+        Ok(out.write_all(&graphviz::draw(&graph, drawing, &|| false)?)?)
     })
 }
 

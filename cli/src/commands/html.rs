@@ -3,13 +3,20 @@
 use super::newer::{Newer, beside};
 use super::view::{self, Capture};
 use crate::exit::Outcome;
+use crate::graphviz::{self, Undrawn};
 use crate::log::debug;
-use crate::output;
+use crate::{message, output};
 use anyhow::Context;
 use clap::Args;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use viewer::web::{self, PageOptions};
+use std::time::{Duration, Instant};
+use viewer::Loaded;
+use viewer::analysis::History;
+use viewer::web::{self, Drawing, GraphQuery, Lack, PageOptions};
+
+/// How long a page waits for the drawing of its call graph.
+const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// Write a page for a browser: timeline, flame graph, call tree, treemap, leaks
 #[derive(Args, Debug)]
@@ -19,6 +26,8 @@ of the capture in it; it can be read by its owner only, until you change that.
 
 Of two captures it is the page of the newer one, in which flame graph, trees and lists show what has changed since the
 older one, as `diff` does, or the newer one alone.
+
+Where Graphviz is installed, its program `dot` draws the call graph of the peak for the page.
 
 Examples:
   sysprof-memprof html app.memprof                                         into app.html
@@ -63,6 +72,7 @@ impl Links {
             source_url: self.source_url.clone(),
             path_map: self.path_map.clone(),
             with_source: false,
+            drawing: None,
         }
     }
 }
@@ -81,12 +91,30 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (loaded, history, map) = viewer::open_with_history(file, capture.naming()).map_err(view::failure)?;
     let (loaded, beside) = beside(older.as_ref(), loaded, capture.naming())?;
     let loaded = capture.told(loaded);
-    let options = PageOptions { with_source: arguments.with_source, ..arguments.links.options() };
+    let drawing = Some(drawing(&loaded, &history)?);
+    let options = PageOptions { with_source: arguments.with_source, drawing, ..arguments.links.options() };
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, beside, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
     output::write(&path, |out| write(out).with_context(|| format!("cannot write {}", path.display())))
+}
+
+/// The call graph of the capture, drawn where that can be done.
+fn drawing(loaded: &Loaded, history: &History) -> io::Result<Drawing> {
+    let mut graph = Vec::new();
+    web::graph(&mut graph, loaded, [history; 2], &GraphQuery::usual())?;
+    let begun = Instant::now();
+    Ok(match graphviz::draw(&graph, "svg", &|| begun.elapsed() > MOST_OF_DRAWING) {
+        Ok(svg) if svg.len() > web::MOST_OF_A_DRAWING => Drawing::Lacks(Lack::Room),
+        Ok(svg) => String::from_utf8(svg).map_or(Drawing::Lacks(Lack::Reason), Drawing::Svg),
+        Err(Undrawn::NotInstalled) => Drawing::Lacks(Lack::Graphviz),
+        Err(Undrawn::GivenUp) => Drawing::Lacks(Lack::Time),
+        Err(error) => {
+            message::warning(&error.to_string());
+            Drawing::Lacks(Lack::Reason)
+        }
+    })
 }
 
 /// An address for source lines.

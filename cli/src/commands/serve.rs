@@ -2,6 +2,7 @@
 
 mod browser;
 mod connection;
+mod question;
 mod report;
 mod request;
 mod site;
@@ -26,7 +27,8 @@ use viewer::web::PageOptions;
 /// It is the page of `html`, from this machine for this machine: the server listens on the loopback interface alone, and
 /// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
 /// shows what is there, and has a button for what has come since. In place of a capture the id of a process that is being
-/// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one.
+/// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one. Where
+/// Graphviz is installed, it draws the call graph of what is looked at.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

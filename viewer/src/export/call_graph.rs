@@ -10,88 +10,95 @@
 //!
 //! Memory is bounded by the different calls on all stacks.
 
-use super::places::{Place, places};
-use crate::analysis::{Cost, LabelId, Site};
+use super::places::{Place, places_of};
+use crate::analysis::{Cost, LabelId};
 use crate::loaded::Loaded;
+use capture::{NodeId, ProcessId};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
+use std::ops::AddAssign;
 
-/// The sums over all stacks of a capture. Processes are functions in it, which call the outermost ones.
-#[derive(Debug, Default)]
-pub(super) struct CallGraph {
-    own: Sums<Place>,
-    total: Sums<LabelId>,
-    calls: Sums<(Place, LabelId)>,
+/// The sums over all stacks of a capture, of whatever they have. Processes are functions in it, which call the outermost ones.
+#[derive(Debug)]
+pub(super) struct CallGraph<T> {
+    own: Sums<Place, T>,
+    total: Sums<LabelId, T>,
+    calls: Sums<(Place, LabelId), T>,
 }
 
-impl CallGraph {
+impl CallGraph<Cost> {
+    /// Of what the stacks cost.
     pub(super) fn new(loaded: &Loaded) -> Self {
-        let mut graph = Self::default();
-        for (number, site) in loaded.profile.sites.iter().enumerate() {
-            graph.add(loaded, site, number);
+        let sites = loaded.profile.sites.iter();
+        Self::of(loaded, sites.map(|site| (site.process, site.node, site.cost)))
+    }
+}
+
+impl<T: Copy + AddAssign> CallGraph<T> {
+    /// Of what these stacks of processes have.
+    pub(super) fn of(loaded: &Loaded, stacks: impl IntoIterator<Item = (ProcessId, NodeId, T)>) -> Self {
+        let mut graph = Self { own: Sums::default(), total: Sums::default(), calls: Sums::default() };
+        for (number, (process, node, value)) in stacks.into_iter().enumerate() {
+            let mut callee: Option<Place> = None;
+            for place in places_of(loaded, process, node) {
+                match callee {
+                    None => graph.own.add(place, value, number),
+                    Some(callee) => graph.calls.add((place, callee.label), value, number),
+                }
+                graph.total.add(place.label, value, number);
+                callee = Some(place);
+            }
         }
         graph
     }
 
-    fn add(&mut self, loaded: &Loaded, site: &Site, number: usize) {
-        let mut callee: Option<Place> = None;
-        for place in places(loaded, site) {
-            match callee {
-                None => self.own.add(place, &site.cost, number),
-                Some(callee) => self.calls.add((place, callee.label), &site.cost, number),
-            }
-            self.total.add(place.label, &site.cost, number);
-            callee = Some(place);
-        }
-    }
-
     /// What each place allocates itself, in order.
-    pub(super) fn own(&self) -> Vec<(Place, Cost)> {
+    pub(super) fn own(&self) -> Vec<(Place, T)> {
         self.own.sorted()
     }
 
     /// What each function allocates with all that it calls, in order.
-    pub(super) fn total(&self) -> Vec<(LabelId, Cost)> {
+    pub(super) fn total(&self) -> Vec<(LabelId, T)> {
         self.total.sorted()
     }
 
     /// What is allocated by calls of a function from a place, in order.
-    pub(super) fn calls(&self) -> Vec<((Place, LabelId), Cost)> {
+    pub(super) fn calls(&self) -> Vec<((Place, LabelId), T)> {
         self.calls.sorted()
     }
 }
 
 /// Sums by key, to which each stack adds once, however often the key stands on it.
 #[derive(Debug)]
-struct Sums<K> {
+struct Sums<K, T> {
     /// With the number of the stack that added last.
-    by_key: HashMap<K, (Cost, usize)>,
+    by_key: HashMap<K, (T, usize)>,
 }
 
-impl<K> Default for Sums<K> {
+impl<K, T> Default for Sums<K, T> {
     fn default() -> Self {
         Self { by_key: HashMap::new() }
     }
 }
 
-impl<K: Copy + Eq + Hash + Ord> Sums<K> {
-    fn add(&mut self, key: K, cost: &Cost, stack: usize) {
+impl<K: Copy + Eq + Hash + Ord, T: Copy + AddAssign> Sums<K, T> {
+    fn add(&mut self, key: K, value: T, stack: usize) {
         match self.by_key.entry(key) {
             Entry::Vacant(entry) => {
-                entry.insert((*cost, stack));
+                entry.insert((value, stack));
             }
             Entry::Occupied(mut entry) if entry.get().1 != stack => {
                 let (sum, last) = entry.get_mut();
-                *sum += *cost;
+                *sum += value;
                 *last = stack;
             }
             Entry::Occupied(_) => {}
         }
     }
 
-    fn sorted(&self) -> Vec<(K, Cost)> {
-        let mut sums: Vec<(K, Cost)> = self.by_key.iter().map(|(key, (cost, _))| (*key, *cost)).collect();
+    fn sorted(&self) -> Vec<(K, T)> {
+        let mut sums: Vec<(K, T)> = self.by_key.iter().map(|(key, (sum, _))| (*key, *sum)).collect();
         sums.sort_unstable_by_key(|(key, _)| *key);
         sums
     }

@@ -4,9 +4,10 @@
 use super::ExportOptions;
 use super::call_graph::CallGraph;
 use crate::analysis::{Amount, LabelId, Metric, Share};
-use crate::format::{bytes, count, percent};
+use crate::format::{count, percent};
 use crate::loaded::Loaded;
-use crate::text::escape;
+use crate::text::{Units, escape};
+use capture::{NodeId, ProcessId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -18,36 +19,80 @@ const LEAST_FUNCTION: f64 = 0.5;
 /// Letters of a name in a box.
 const NAME: usize = 80;
 
+/// What of each stack is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// How it is called over the drawing.
+    pub(crate) name: String,
+    /// Whose units its numbers have.
+    pub(crate) metric: Metric,
+    /// Whether blocks are counted, else their sizes.
+    pub(crate) counts_blocks: bool,
+    /// Whether it is a change, which has a sign.
+    pub(crate) is_change: bool,
+}
+
+/// How much is drawn; what is not said is as it is usually.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Cuts {
+    /// Functions and calls below this share of the total are left out.
+    pub min: Option<Share>,
+    /// At most so many functions are drawn.
+    pub limit: Option<usize>,
+}
+
 /// Writes the functions and calls that matter in the metric of the options.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, options: &ExportOptions) -> io::Result<()> {
     let metric = options.metric;
-    let drawing = Drawing { loaded, metric, total: metric.rank(metric.of(&loaded.profile.total)) };
-    let graph = CallGraph::new(loaded);
+    let (name, counts_blocks) = (metric.name().to_owned(), metric.counts_blocks());
+    let measure = Measure { name, metric, counts_blocks, is_change: false };
+    let stacks: Vec<_> = of_each(loaded, metric).collect();
+    draw(out, loaded, &measure, &stacks, Cuts { min: options.min, limit: options.limit })
+}
+
+/// What each stack has of a metric.
+pub(crate) fn of_each(
+    loaded: &Loaded,
+    metric: Metric,
+) -> impl Iterator<Item = (ProcessId, NodeId, Amount)> + '_ {
+    loaded.profile.sites.iter().map(move |site| (site.process, site.node, metric.of(&site.cost)))
+}
+
+/// Writes the functions and calls that matter by what stacks of processes have of a measure.
+pub(crate) fn draw(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    measure: &Measure,
+    stacks: &[(ProcessId, NodeId, Amount)],
+    cuts: Cuts,
+) -> io::Result<()> {
+    let drawing = Drawing::new(loaded, measure, stacks);
+    let graph = CallGraph::of(loaded, stacks.iter().copied());
     let mut own: HashMap<LabelId, Amount> = HashMap::new();
-    for (place, cost) in graph.own() {
-        *own.entry(place.label).or_default() += metric.of(&cost);
+    for (place, amount) in graph.own() {
+        *own.entry(place.label).or_default() += amount;
     }
-    let least = options.min.unwrap_or(Share::percent(LEAST_FUNCTION)).least(drawing.total).max(1);
-    let mut functions: Vec<(LabelId, i64)> =
-        graph.total().iter().map(|(label, cost)| (*label, metric.rank(metric.of(cost)))).collect();
-    let all = functions.iter().filter(|(_, rank)| *rank != 0).count();
-    functions.retain(|(_, rank)| *rank >= least);
-    functions.sort_unstable_by_key(|&(label, rank)| (Reverse(rank), label));
-    functions.truncate(options.limit.unwrap_or(FUNCTIONS));
+    let least = cuts.min.unwrap_or(Share::percent(LEAST_FUNCTION)).least(drawing.whole).max(1);
+    let weight = |amount: Amount| drawing.rank(amount).saturating_abs();
+    let mut functions = graph.total();
+    let all = functions.iter().filter(|(_, total)| weight(*total) != 0).count();
+    functions.retain(|(_, total)| weight(*total) >= least);
+    functions.sort_unstable_by_key(|&(label, total)| (Reverse(weight(total)), label));
+    functions.truncate(cuts.limit.unwrap_or(FUNCTIONS));
 
     drawing.head(out, functions.len(), all)?;
     for &(label, total) in &functions {
         drawing.function(out, label, total, own.get(&label).copied().unwrap_or_default())?;
     }
     // Calls from several lines are one arrow.
-    let mut calls: BTreeMap<(LabelId, LabelId), i64> = BTreeMap::new();
-    for ((place, callee), cost) in graph.calls() {
-        *calls.entry((place.label, callee)).or_default() += metric.rank(metric.of(&cost));
+    let mut calls: BTreeMap<(LabelId, LabelId), Amount> = BTreeMap::new();
+    for ((place, callee), amount) in graph.calls() {
+        *calls.entry((place.label, callee)).or_default() += amount;
     }
-    let drawn: HashMap<LabelId, i64> = functions.into_iter().collect();
-    for ((caller, callee), rank) in calls {
-        if rank >= least && drawn.contains_key(&caller) && drawn.contains_key(&callee) {
-            drawing.call(out, caller, callee, rank)?;
+    let drawn: HashMap<LabelId, Amount> = functions.into_iter().collect();
+    for ((caller, callee), amount) in calls {
+        if weight(amount) >= least && drawn.contains_key(&caller) && drawn.contains_key(&callee) {
+            drawing.call(out, caller, callee, amount)?;
         }
     }
     writeln!(out, "}}")
@@ -55,67 +100,96 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, options: &ExportOption
 
 struct Drawing<'a> {
     loaded: &'a Loaded,
-    metric: Metric,
-    total: i64,
+    measure: &'a Measure,
+    units: Units,
+    total: Amount,
+    /// What shares are taken of: the total, or, of a change, all that changed in either direction.
+    whole: i64,
 }
 
-impl Drawing<'_> {
+impl<'a> Drawing<'a> {
+    fn new(loaded: &'a Loaded, measure: &'a Measure, stacks: &[(ProcessId, NodeId, Amount)]) -> Self {
+        let units = Units::of(loaded, measure.metric);
+        let mut drawing = Self { loaded, measure, units, total: Amount::ZERO, whole: 0 };
+        for (_, _, amount) in stacks {
+            drawing.total += *amount;
+            let rank = drawing.rank(*amount);
+            let weight = if measure.is_change { rank.saturating_abs() } else { rank };
+            drawing.whole = drawing.whole.saturating_add(weight);
+        }
+        drawing
+    }
+
     fn head(&self, out: &mut dyn Write, shown: usize, all: usize) -> io::Result<()> {
-        let what = format!("{}: {}", self.metric.name(), self.number(self.total));
+        let what = format!("{}: {}", escape(&self.measure.name), self.number(self.total));
         let hidden = match all - shown {
             0 => String::new(),
             hidden => format!("\n{} of {} functions are not shown", count(hidden as u64), count(all as u64)),
         };
         let title = quoted(&format!("{}\n{what}{hidden}", escape(&self.loaded.source.file)));
         // Exactly, for those who check.
-        writeln!(out, "// total {}", self.total)?;
+        writeln!(out, "// total {}", self.rank(self.total))?;
         writeln!(out, "digraph memory {{\n  label={title} labelloc=t labeljust=l fontname=\"sans-serif\"")?;
         writeln!(out, "  node [shape=box style=filled fillcolor=\"#f8f8f8\" fontname=\"sans-serif\"]")?;
         writeln!(out, "  edge [fontname=\"sans-serif\" fontsize=10]")
     }
 
-    fn function(&self, out: &mut dyn Write, label: LabelId, total: i64, own: Amount) -> io::Result<()> {
-        let own = self.metric.rank(own);
+    fn function(&self, out: &mut dyn Write, label: LabelId, total: Amount, own: Amount) -> io::Result<()> {
         let share = self.share(own);
         let names = self.loaded.names.label(label);
         let short: String = escape(&names.short()).chars().take(NAME).collect();
-        let of = |rank: i64| format!("{} ({})", self.number(rank), percent(rank, self.total));
-        let text = match own {
-            0 => format!("{short}\n0 of {}", of(total)),
-            own if own == total => format!("{short}\n{}", of(own)),
-            own => format!("{short}\n{} of {}", of(own), of(total)),
+        let text = match self.rank(own) {
+            0 => format!("{short}\n0 of {}", self.part(total)),
+            rank if rank == self.rank(total) => format!("{short}\n{}", self.part(own)),
+            _ => format!("{short}\n{} of {}", self.part(own), self.part(total)),
         };
         let size = 9.0 + 18.0 * share.sqrt();
-        // From grey to red with what it has itself.
+        // From grey to red with what it has itself, or to blue with what it has less.
+        let hue = if self.rank(own) < 0 { 0.58 } else { 0.03 };
         let saturation = 0.05 + 0.45 * share.sqrt();
         writeln!(
             out,
-            "  f{} [label={} tooltip={} fontsize={size:.0} fillcolor=\"0.03 {saturation:.3} 0.97\"]",
+            "  f{} [label={} tooltip={} fontsize={size:.0} fillcolor=\"{hue} {saturation:.3} 0.97\"]",
             label.0,
             quoted(&text),
             quoted(&escape(&names.name)),
         )
     }
 
-    fn call(&self, out: &mut dyn Write, caller: LabelId, callee: LabelId, rank: i64) -> io::Result<()> {
-        let share = self.share(rank);
+    fn call(&self, out: &mut dyn Write, caller: LabelId, callee: LabelId, amount: Amount) -> io::Result<()> {
+        let share = self.share(amount);
         writeln!(
             out,
             "  f{} -> f{} [label={} penwidth={:.2} weight={}]",
             caller.0,
             callee.0,
-            quoted(&format!(" {}", self.number(rank))),
+            quoted(&format!(" {}", self.number(amount))),
             1.0 + 4.0 * share,
             1 + (share * 100.0) as u32,
         )
     }
 
-    fn number(&self, rank: i64) -> String {
-        if self.metric.counts_blocks() { count(rank) } else { bytes(rank) }
+    fn rank(&self, amount: Amount) -> i64 {
+        if self.measure.counts_blocks { amount.blocks } else { amount.bytes }
     }
 
-    fn share(&self, rank: i64) -> f64 {
-        if self.total <= 0 { 0.0 } else { (rank as f64 / self.total as f64).clamp(0.0, 1.0) }
+    fn number(&self, amount: Amount) -> String {
+        let pair = if self.measure.is_change { self.units.signed(amount) } else { self.units.pair(amount) };
+        if self.measure.counts_blocks == self.measure.metric.counts_blocks() { pair.0 } else { pair.1 }
+    }
+
+    /// A number with its share; a change has none.
+    fn part(&self, amount: Amount) -> String {
+        let number = self.number(amount);
+        match self.measure.is_change {
+            true => number,
+            false => format!("{number} ({})", percent(self.rank(amount), self.whole)),
+        }
+    }
+
+    fn share(&self, amount: Amount) -> f64 {
+        let weight = self.rank(amount).saturating_abs();
+        if self.whole <= 0 { 0.0 } else { (weight as f64 / self.whole as f64).clamp(0.0, 1.0) }
     }
 }
 

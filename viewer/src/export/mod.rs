@@ -21,7 +21,7 @@
 mod call_graph;
 mod callgrind;
 mod csv;
-mod dot;
+pub(crate) mod dot;
 mod events;
 mod firefox;
 mod flamegraph;

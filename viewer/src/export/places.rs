@@ -2,7 +2,7 @@
 
 use crate::analysis::{Kind, LabelId, Site, functions_of};
 use crate::loaded::Loaded;
-use capture::{Frame, FrameId};
+use capture::{Frame, FrameId, NodeId, ProcessId};
 
 /// A line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,8 +15,17 @@ pub(super) struct Place {
 
 /// The places of a stack, innermost first; the last one is its process.
 pub(super) fn places<'a>(loaded: &'a Loaded, site: &Site) -> impl Iterator<Item = Place> + 'a {
-    let process = Place { label: loaded.names.process(site.process), line: 0 };
-    functions_of(&loaded.tables, &loaded.names, site.node)
+    places_of(loaded, site.process, site.node)
+}
+
+/// The same of a stack of a process.
+pub(super) fn places_of(
+    loaded: &Loaded,
+    process: ProcessId,
+    node: NodeId,
+) -> impl Iterator<Item = Place> + '_ {
+    let process = Place { label: loaded.names.process(process), line: 0 };
+    functions_of(&loaded.tables, &loaded.names, node)
         .map(|(_, step)| Place { label: step.label, line: step.line.unwrap_or(0) })
         .chain([process])
 }

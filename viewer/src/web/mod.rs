@@ -27,6 +27,7 @@ mod columns;
 mod data;
 mod fold;
 mod forest;
+mod graph;
 mod overview;
 mod page;
 mod pieces;
@@ -34,11 +35,13 @@ mod script;
 mod texts;
 
 pub use beside::Beside;
+pub use graph::{GraphQuery, graph};
 pub use page::{MOST_BYTES, MOST_CELLS, Packer};
 
 use crate::analysis::History;
 use crate::lives::MapTable;
 use crate::loaded::Loaded;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// What the user wants of a page.
@@ -50,7 +53,36 @@ pub struct PageOptions {
     pub path_map: Vec<(String, String)>,
     /// Put the text of the lines on stacks into it, as far as this machine has them.
     pub with_source: bool,
+    /// The drawing of the call graph, or why the page has none; nothing where a server is asked for drawings.
+    pub drawing: Option<Drawing>,
 }
+
+/// A drawing that lies in a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawing {
+    /// As Graphviz wrote it, of [`GraphQuery::usual`]. The scripts take shapes and texts from it, nothing else.
+    Svg(String),
+    /// Why there is none.
+    Lacks(Lack),
+}
+
+/// What a drawing could not be made without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lack {
+    /// Graphviz is not installed.
+    Graphviz,
+    /// It took too long.
+    Time,
+    /// The drawing would be larger than [`MOST_OF_A_DRAWING`].
+    Room,
+    /// Graphviz did not draw it.
+    Reason,
+}
+
+/// The most bytes that a drawing in a page has, before it is deflated with everything else.
+pub const MOST_OF_A_DRAWING: usize = 1 << 20;
 
 /// The page of a server, without data, and its policy, which the server says, too: the page asks for `data` beside it.
 pub fn served_page() -> (Vec<u8>, String) {

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 36] = [
+const MODULES: [(&str, &str); 38] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -38,6 +38,8 @@ const MODULES: [(&str, &str); 36] = [
     ("flame_view", include_str!("assets/flame_view.js")),
     ("tree_view", include_str!("assets/tree_view.js")),
     ("treemap_view", include_str!("assets/treemap_view.js")),
+    ("drawing", include_str!("assets/drawing.js")),
+    ("graph_view", include_str!("assets/graph_view.js")),
     ("stacks_view", include_str!("assets/stacks_view.js")),
     ("spectrum_view", include_str!("assets/spectrum_view.js")),
     ("threads_view", include_str!("assets/threads_view.js")),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use viewer::analysis::History;
-use viewer::web::{self, Packer, PageOptions};
+use viewer::web::{self, GraphQuery, Packer, PageOptions};
 use viewer::{Loaded, Moments, Naming};
 
 /// A range of time in nanoseconds since the recording began.
@@ -31,8 +31,17 @@ pub(super) struct Report {
     /// Length and time of the file that `known` is about: one that is still written grows.
     of: Option<(u64, SystemTime)>,
     known: Option<Known>,
-    /// What was asked for last; none: all of the time.
-    last: Option<(Option<Range>, Arc<Vec<u8>>)>,
+    /// What was asked for last.
+    last: Option<Last>,
+}
+
+/// An answer.
+struct Last {
+    /// None: all of the time.
+    range: Option<Range>,
+    /// Of the range, where it has one of its own.
+    fine: Option<History>,
+    data: Arc<Vec<u8>>,
 }
 
 struct Known {
@@ -68,8 +77,8 @@ impl Report {
         if self.of != now {
             (self.of, self.known, self.last) = (now, None, None);
         }
-        if let Some((_, data)) = self.last.as_ref().filter(|(of, _)| *of == range) {
-            return Ok(data.clone());
+        if let Some(last) = self.last.as_ref().filter(|last| last.range == range) {
+            return Ok(last.data.clone());
         }
         let known = match &mut self.known {
             Some(known) => known,
@@ -93,8 +102,30 @@ impl Report {
         };
         let history = fine.as_ref().unwrap_or(&known.history);
         let data = Arc::new(known.packer.served(&known.whole, &known.history, history, &self.options)?);
-        self.last = Some((range, data.clone()));
+        self.last = Some(Last { range, fine, data: data.clone() });
         Ok(data)
+    }
+
+    /// The call graph of what a page shows that has the data of this range, for Graphviz; none where the question names what is not
+    /// there, as when the recording has gone on since.
+    pub(super) fn graph(
+        &mut self,
+        range: Option<Range>,
+        slices: Option<usize>,
+        query: &GraphQuery,
+        gone: &Arc<AtomicBool>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        // What the page has is what was found last, even if the file has grown.
+        if self.known.is_none() || self.last.as_ref().is_none_or(|last| last.range != range) {
+            self.data(range, gone)?;
+        }
+        let fine = self.last.as_ref().and_then(|last| last.fine.as_ref());
+        let Some(known) = &self.known else { return Ok(None) };
+        let shown = fine.unwrap_or(&known.history);
+        let mut graph = Vec::new();
+        let is_there = slices.is_none_or(|slices| slices == shown.slices.len())
+            && web::graph(&mut graph, &known.whole, [&known.history, shown], query)?;
+        Ok(is_there.then_some(graph))
     }
 
     /// Makes the index that ranges are answered from, once all of the time was looked at. The one of a capture that is still

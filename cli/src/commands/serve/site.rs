@@ -1,15 +1,20 @@
 //! What there is to be read, and for whom.
 
-use super::report::{Range, Report};
+use super::question::{DataQuestion, GraphQuestion};
+use super::report::Report;
 use super::request::{Refusal, Request};
+use crate::graphviz::{self, Undrawn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use viewer::web;
 
 /// Between two looks at whether it is one's turn, or nobody waits any more.
 const TURN: Duration = Duration::from_millis(5);
-use viewer::web;
+
+/// How long Graphviz may take for a drawing: of more than that nobody could read anything.
+const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
 
 /// The page of one capture.
 pub(super) struct Site {
@@ -19,7 +24,12 @@ pub(super) struct Site {
     page: (Vec<u8>, String),
     /// The lock makes passes over the capture follow each other: of two at once, neither would be sooner done.
     report: Mutex<Report>,
+    /// Held while Graphviz draws: one drawing takes a processor and some memory, and nobody looks at two.
+    drawing: Mutex<()>,
 }
+
+/// The policy of what is data only: a drawing that somebody opens by itself runs nothing and asks nobody, either.
+const NOTHING_RUNS: &str = "default-src 'none'";
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,9 +45,17 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    fn found(kind: &'static str, policy: &str, body: Arc<Vec<u8>>) -> Self {
+        Self { status: "200 OK", kind, policy: policy.to_owned(), body }
+    }
+
     fn error(status: &'static str, text: &str) -> Self {
         let body = Arc::new(text.as_bytes().to_vec());
-        Self { status, kind: "text/plain; charset=utf-8", policy: "default-src 'none'".to_owned(), body }
+        Self { status, kind: "text/plain; charset=utf-8", policy: NOTHING_RUNS.to_owned(), body }
+    }
+
+    fn to_nobody() -> Self {
+        Self::error("503 Service Unavailable", "nobody waits for it any more")
     }
 
     /// To what is no request.
@@ -54,7 +72,7 @@ impl Site {
     /// Of a capture, behind a token, on a port.
     pub(super) fn new(report: Report, token: String, port: u16) -> Self {
         let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
-        Self { token, hosts, page: web::served_page(), report: Mutex::new(report) }
+        Self { token, hosts, page: web::served_page(), report: Mutex::new(report), drawing: Mutex::new(()) }
     }
 
     /// Answers a request. What takes long is given up when `gone` is set.
@@ -73,26 +91,12 @@ impl Site {
         }
         match name {
             "" => {
-                let (page, policy) = self.page.clone();
-                let kind = "text/html; charset=utf-8";
-                Answer { status: "200 OK", kind, policy, body: Arc::new(page) }
+                let (page, policy) = &self.page;
+                Answer::found("text/html; charset=utf-8", policy, Arc::new(page.clone()))
             }
             "data" => self.data_of(words, gone),
+            "graph.svg" => self.drawing_of(words, gone),
             _ => nothing(),
-        }
-    }
-
-    /// Waits until nobody else has something counted; none when whoever asks has gone before, so that connections of those
-    /// who have changed their mind take nobody's place.
-    fn turn(&self, gone: &AtomicBool) -> Option<MutexGuard<'_, Report>> {
-        loop {
-            match self.report.try_lock() {
-                Ok(report) => return Some(report),
-                Err(TryLockError::Poisoned(report)) => return Some(report.into_inner()),
-                // Relaxed: a hint; nothing is read because of it.
-                Err(TryLockError::WouldBlock) if gone.load(Ordering::Relaxed) => return None,
-                Err(TryLockError::WouldBlock) => thread::sleep(TURN),
-            }
         }
     }
 
@@ -104,28 +108,60 @@ impl Site {
     }
 
     fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
-        let (mut from, mut to) = (0, 0);
-        for (name, value) in words {
-            let place = match name {
-                "from" => &mut from,
-                "to" => &mut to,
-                _ => continue,
-            };
-            let Ok(time) = value.parse::<u64>() else {
-                return Answer::error("400 Bad Request", "from and to are numbers of nanoseconds");
-            };
-            *place = time;
-        }
-        let range = (to > from).then_some(Range { from, to });
-        let Some(mut report) = self.turn(gone) else {
-            return Answer::error("503 Service Unavailable", "nobody waits for it any more");
+        let Some(DataQuestion { range }) = DataQuestion::of(words) else {
+            return Answer::error("400 Bad Request", "from and to are numbers of nanoseconds");
         };
+        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
         match report.data(range, gone) {
-            Ok(body) => {
-                let policy = "default-src 'none'".to_owned();
-                Answer { status: "200 OK", kind: "application/octet-stream", policy, body }
-            }
+            Ok(body) => Answer::found("application/octet-stream", NOTHING_RUNS, body),
             Err(error) => Answer::error("500 Internal Server Error", &error.to_text()),
+        }
+    }
+
+    fn drawing_of<'a>(
+        &self,
+        words: impl Iterator<Item = (&'a str, &'a str)>,
+        gone: &Arc<AtomicBool>,
+    ) -> Answer {
+        let Some(GraphQuestion { range, slices, query }) = GraphQuestion::of(words) else {
+            return Answer::error("400 Bad Request", "this asks for no drawing");
+        };
+        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
+        let graph = match report.graph(range, slices, &query, gone) {
+            Ok(Some(graph)) => graph,
+            Ok(None) => {
+                return Answer::error(
+                    "409 Conflict",
+                    "the recording has gone on since, or has no such thing",
+                );
+            }
+            Err(error) => return Answer::error("500 Internal Server Error", &error.to_text()),
+        };
+        // Data is for others while this one is drawn.
+        drop(report);
+        let Some(_drawing) = turn(&self.drawing, gone) else { return Answer::to_nobody() };
+        let begun = Instant::now();
+        // Relaxed: a hint; nothing is read because of it.
+        let is_given_up = || gone.load(Ordering::Relaxed) || begun.elapsed() > MOST_OF_DRAWING;
+        match graphviz::draw(&graph, "svg", &is_given_up) {
+            Ok(svg) => Answer::found("image/svg+xml", NOTHING_RUNS, Arc::new(svg)),
+            Err(error @ Undrawn::NotInstalled) => Answer::error("501 Not Implemented", &error.to_string()),
+            Err(error @ Undrawn::GivenUp) => Answer::error("504 Gateway Timeout", &error.to_string()),
+            Err(error) => Answer::error("500 Internal Server Error", &error.to_string()),
+        }
+    }
+}
+
+/// Waits until nobody else has it; none when whoever asks has gone before, so that connections of those who have changed
+/// their mind take nobody's place.
+fn turn<'m, T>(taken: &'m Mutex<T>, gone: &AtomicBool) -> Option<MutexGuard<'m, T>> {
+    loop {
+        match taken.try_lock() {
+            Ok(mine) => return Some(mine),
+            Err(TryLockError::Poisoned(mine)) => return Some(mine.into_inner()),
+            // Relaxed: a hint; nothing is read because of it.
+            Err(TryLockError::WouldBlock) if gone.load(Ordering::Relaxed) => return None,
+            Err(TryLockError::WouldBlock) => thread::sleep(TURN),
         }
     }
 }

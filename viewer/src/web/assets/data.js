@@ -91,6 +91,12 @@ export class Data {
     };
   }
 
+  /** The label of a number that drawings have for it; −1 where the page does not have it. */
+  labelOf(id) {
+    this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));
+    return this.labelsById.get(id) ?? -1;
+  }
+
   /** Source file, line, its text where the page has it, and whether it was inlined, of a node. */
   place(node) {
     const place = this.columns["node.place"][node] - 1;

@@ -2,8 +2,21 @@
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+/** Digits of a fraction that a number can have here: of a tie all of them are known. */
+const ALL_DIGITS = 60;
+
+/** A number with so many digits of its fraction. One just between two goes to the even one, as it does in the other views. */
+export function fixed(value, digits) {
+  const text = value.toFixed(digits);
+  const isTie = /\.\d*$/.exec(value.toFixed(ALL_DIGITS))[0].slice(digits + 1).replace(/0+$/, "") === "5";
+  const isOdd = Number(text.at(-1)) % 2 === 1;
+  if (!isTie || !isOdd) return text;
+  const unit = 10 ** digits;
+  return ((Math.round(Number(text) * unit) - Math.sign(value)) / unit).toFixed(digits);
+}
+
 function threeDigits(value) {
-  return value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : value.toFixed(0);
+  return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
 /** A number of bytes: exact below 1 KiB, else three digits and a binary unit. */
@@ -39,7 +52,7 @@ export function percent(part, whole) {
   const share = (part * 100) / whole;
   if (share > 0 && share < 0.1) return "<0.1 %";
   if (share > 99.9 && share < 100) return ">99.9 %";
-  return `${share.toFixed(1)} %`;
+  return `${fixed(share, 1)} %`;
 }
 
 /** A duration in nanoseconds, with the unit that fits it. */

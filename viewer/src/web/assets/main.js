@@ -9,6 +9,7 @@ import { FlameView } from "./flame_view.js";
 import { amount, duration, signed } from "./format.js";
 import { boundaryOfPeak, isComparable } from "./metric.js";
 import { FunctionView } from "./function_view.js";
+import { GraphView } from "./graph_view.js";
 import { MapView } from "./map_view.js";
 import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
@@ -29,6 +30,7 @@ const VIEW_CLASSES = {
   flame: FlameView,
   tree: TreeView,
   treemap: TreemapView,
+  graph: GraphView,
   stacks: StacksView,
   spectrum: SpectrumView,
   threads: ThreadsView,
@@ -38,7 +40,7 @@ const VIEW_CLASSES = {
 };
 
 /** Views that show the measure, and those that can show it inverted. */
-const MEASURED = new Set(["flame", "tree", "treemap", "stacks", "function"]);
+const MEASURED = new Set(["flame", "tree", "treemap", "graph", "stacks", "function"]);
 const INVERTIBLE = new Set(["flame", "tree", "treemap"]);
 
 /** Milliseconds for which what is said in passing stays. */
@@ -60,11 +62,12 @@ class Frame {
       page.metrics.map((metric) => el("option", { value: metric, title: TEXT.metrics[metric].help }, TEXT.metrics[metric].name)),
     );
     this.units = ["bytes", "blocks"].map((unit) => el("button", { "data-unit": unit, onclick: () => page.update({ unit }) }, TEXT.units[unit]));
+    this.unitTools = el("span", { class: "joined", role: "group", "aria-label": TEXT.unit }, this.units);
     this.inverted = el("button", { id: "inverted", title: TEXT.inverted.help, onclick: () => page.update({ inverted: !page.state.inverted }) }, TEXT.inverted.name);
     this.against = el("button", { id: "against", title: TEXT.against.help, onclick: () => page.update({ against: !page.state.against }) });
     this.search = el("input", { type: "search", id: "search", placeholder: TEXT.search.placeholder, "aria-label": TEXT.search.name, oninput: (event) => page.update({ query: event.target.value.slice(0, 200) }) });
     this.cursors = el("div", { class: "cursors", "aria-live": "polite" });
-    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, TEXT.measure), this.metric, el("span", { class: "joined", role: "group", "aria-label": TEXT.unit }, this.units), this.inverted, this.against);
+    this.measureTools = el("div", { class: "measure" }, el("label", { for: "metric", class: "visually-hidden" }, TEXT.measure), this.metric, this.unitTools, this.inverted, this.against);
     this.holder = el("main", { id: "view", role: "tabpanel", tabindex: -1 });
     this.help = helpDialog(page.metrics);
     this.said = el("p", { class: "said", role: "status" });
@@ -138,8 +141,11 @@ class Frame {
     }
     this.inverted.setAttribute("aria-pressed", String(state.inverted));
     this.against.setAttribute("aria-pressed", String(state.against));
-    this.against.hidden = !MEASURED.has(state.view) || !isComparable(page.data, state.metric);
-    this.metric.hidden = !MEASURED.has(state.view);
+    this.against.hidden = state.view === "graph" || !MEASURED.has(state.view) || !isComparable(page.data, state.metric);
+    // The one drawing of a file is of what it was made of.
+    const isFixed = state.view === "graph" && !page.canAsk;
+    this.metric.hidden = !MEASURED.has(state.view) || isFixed;
+    this.unitTools.hidden = isFixed;
     this.inverted.hidden = !INVERTIBLE.has(state.view);
     if (this.search.value !== state.query) this.search.value = state.query;
     this.drawCursors();

@@ -43,7 +43,7 @@ export class Page {
     // In detail the cursors are around it.
     const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
     this.metrics = metricsOf(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, least: "0.5", most: "80", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;

@@ -24,6 +24,14 @@ async function served({ from, to }, signal) {
   return inflated(new Uint8Array(await answer.arrayBuffer()));
 }
 
+/** The server's drawing of a call graph, as a text; an error has the status of what it says instead. */
+export async function drawing(question, signal) {
+  const answer = await fetch(`graph.svg?${question}`, { signal });
+  const text = await answer.text();
+  if (!answer.ok) throw Object.assign(new Error(text), { status: answer.status });
+  return text;
+}
+
 /** True when the page came from a server, which can be asked for more. */
 export function isServed() {
   return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";

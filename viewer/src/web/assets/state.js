@@ -1,7 +1,11 @@
 // What the reader looks at, as the fragment of the page's address: it can be kept and sent.
 
-const VIEWS = ["overview", "flame", "tree", "treemap", "stacks", "spectrum", "threads", "marks", "map", "function"];
-const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"] };
+const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "function"];
+/** What can be left out of a drawing: functions and calls below a share in percent, and all but so many functions. */
+export const LEAST = ["0.1", "0.5", "1", "2", "5", "10"];
+export const MOST = ["20", "40", "80", "160", "320"];
+
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"], least: LEAST, most: MOST };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
 export function fromFragment(fragment, first, slices) {
@@ -35,7 +39,7 @@ export function rangeOf(fragment) {
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "query", "theme", "from", "to"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "least", "most", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

@@ -9,12 +9,12 @@
 mod lists;
 mod over_time;
 
-use super::PageOptions;
 use super::columns::{Column, Columns};
 use super::fold::Folded;
 use super::forest::{Forest, Place, Row};
 use super::overview::Overview;
 use super::texts::Texts;
+use super::{Drawing, PageOptions};
 use crate::analysis::{Amount, Flow, History, Kind, LabelId, Metric};
 use crate::lives::{Age, MapTable, SizeClass};
 use crate::loaded::Loaded;
@@ -60,6 +60,7 @@ struct Head<'a> {
     marks: &'a [MarkFields],
     regions: &'a [RegionFields],
     cell_bytes: Option<u64>,
+    drawing: Option<&'a Drawing>,
     sizes: Vec<String>,
     ages: Vec<String>,
     columns: Vec<&'a Column>,
@@ -147,6 +148,7 @@ impl Fixed {
             marks: &self.marks,
             regions: &self.regions,
             cell_bytes: parts.map.map(|map| map.cell_bytes),
+            drawing: parts.options.drawing.as_ref(),
             sizes: parts.forest.sizes.iter().map(SizeClass::to_string).collect(),
             ages: parts.forest.ages.iter().map(Age::to_string).collect(),
             columns: self.columns.table.iter().chain(&over_time.table).collect(),
@@ -226,6 +228,8 @@ impl Writer<'_> {
         let texts = &mut self.texts;
         let name = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).name)));
         self.columns.numbers("label.name", name);
+        // By which drawings know them.
+        self.columns.numbers("label.id", labels.iter().map(|id| i64::from(id.0)));
         let short = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).short())));
         self.columns.numbers("label.short", short);
         let modules = &self.parts.loaded.tables.modules;

@@ -1,0 +1,109 @@
+//! What the page asks for behind the question mark.
+
+use super::report::Range;
+use viewer::web::GraphQuery;
+
+/// The most functions of a drawing that somebody else may have asked for: more would take long, and show nothing.
+const MOST_FUNCTIONS: usize = 500;
+
+/// For the data of a range of time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DataQuestion {
+    /// None: all of the time.
+    pub(super) range: Option<Range>,
+}
+
+/// For the drawing of a call graph.
+#[derive(Debug, PartialEq)]
+pub(super) struct GraphQuestion {
+    /// That of the data that the page has.
+    pub(super) range: Option<Range>,
+    /// How many slices that has, by which the cursors count, where the page says so.
+    pub(super) slices: Option<usize>,
+    pub(super) query: GraphQuery,
+}
+
+impl DataQuestion {
+    /// None when the words say something else.
+    pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let (mut from, mut to) = (0, 0);
+        for (name, value) in words {
+            match name {
+                "from" => from = value.parse().ok()?,
+                "to" => to = value.parse().ok()?,
+                _ => {}
+            }
+        }
+        Some(Self { range: range(from, to) })
+    }
+}
+
+impl GraphQuestion {
+    /// None when the words say something else. What they do not say is as in a new page.
+    pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let (mut from, mut to, mut slices) = (0, 0, None);
+        let mut query = GraphQuery::usual();
+        for (name, value) in words {
+            match name {
+                "from" => from = value.parse().ok()?,
+                "to" => to = value.parse().ok()?,
+                "slices" => slices = Some(value.parse().ok()?),
+                "metric" => query.measure = value.to_owned(),
+                "unit" => query.counts_blocks = value == "blocks",
+                "a" => query.cursors.0 = value.parse().ok()?,
+                "b" => query.cursors.1 = value.parse().ok()?,
+                "mark" => query.mark = value.parse().ok()?,
+                "least" => query.min = Some(value.parse().ok()?),
+                "most" => query.limit = Some(value.parse::<usize>().ok()?.min(MOST_FUNCTIONS)),
+                _ => {}
+            }
+        }
+        Some(Self { range: range(from, to), slices, query })
+    }
+}
+
+fn range(from: u64, to: u64) -> Option<Range> {
+    (to > from).then_some(Range { from, to })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
+        text.split('&').filter_map(|pair| pair.split_once('='))
+    }
+
+    /// Check what is taken for a question about the data.
+    #[test]
+    fn ranges_are_read() {
+        let of = |text| DataQuestion::of(words(text)).map(|question| question.range);
+        assert_eq!(of("from=1&to=20&more=x"), Some(Some(Range { from: 1, to: 20 })));
+        assert_eq!(of(""), Some(None));
+        assert_eq!(of("from=20&to=1"), Some(None));
+        assert_eq!(of("from=x"), None);
+    }
+
+    /// Check what is taken for a question about a drawing, and that nobody asks for one without end.
+    #[test]
+    fn drawings_are_asked_for() {
+        let of = |text| GraphQuestion::of(words(text));
+        let found =
+            of("from=1&to=2&slices=9&metric=growth&unit=blocks&a=3&b=7&mark=1&least=2&most=9999").unwrap();
+        assert_eq!((found.range, found.slices), (Some(Range { from: 1, to: 2 }), Some(9)));
+        let query = GraphQuery {
+            measure: "growth".to_owned(),
+            counts_blocks: true,
+            cursors: (3, 7),
+            mark: 1,
+            min: Some("2%".parse().unwrap()),
+            limit: Some(MOST_FUNCTIONS),
+        };
+        assert_eq!(found.query, query);
+        let plain = GraphQuestion { range: None, slices: None, query: GraphQuery::usual() };
+        assert_eq!(of(""), Some(plain));
+        for wrong in ["a=-1", "b=x", "least=101", "most=x", "slices=", "to=1e9"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The call graph of what a page shows, for Graphviz to draw: by the same sums over the same slices as the page's own.
+
+use crate::analysis::{Amount, Flow, History, Metric, Share};
+use crate::export::dot::{self, Cuts, Measure};
+use crate::loaded::Loaded;
+use capture::{NodeId, ProcessId};
+use std::io::{self, Write};
+use std::ops::Range;
+
+/// What a graph is drawn of, as the page asks for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphQuery {
+    /// The page's word for its measure: `live`, `growth`, `peak`, `leaked`, `allocated`, `during`, `temporary`, `cpu`, `traced`.
+    pub measure: String,
+    /// Whether blocks are counted, else their sizes.
+    pub counts_blocks: bool,
+    /// Cursors A and B: boundaries between the slices of the history that is shown.
+    pub cursors: (usize, usize),
+    /// The mark whose regions are meant, by its place in the list of marks.
+    pub mark: usize,
+    /// Functions and calls below this share of the total are left out.
+    pub min: Option<Share>,
+    /// At most so many functions are drawn.
+    pub limit: Option<usize>,
+}
+
+impl GraphQuery {
+    /// What a page shows first, as much of it as can be read.
+    pub fn usual() -> Self {
+        let measure = "peak".to_owned();
+        Self { measure, counts_blocks: false, cursors: (0, 0), mark: 0, min: None, limit: None }
+    }
+}
+
+/// Writes the graph for Graphviz. Histories are that of all of the time, and the one that the page shows. Returns false, and has written
+/// nothing, where the question names a measure, a boundary or a mark that is not there.
+///
+/// # Errors
+/// Those of the writer.
+pub fn graph(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    [whole, shown]: [&History; 2],
+    query: &GraphQuery,
+) -> io::Result<bool> {
+    let (a, b) = query.cursors;
+    let slices = a.min(b)..a.max(b);
+    if slices.end > shown.slices.len() {
+        return Ok(false);
+    }
+    let in_all = |metric| dot::of_each(loaded, metric).collect::<Vec<_>>();
+    let within = |range, of| sums(shown, range, of);
+    let is_whole = is_whole(shown, &slices);
+    let (name, metric, stacks) = match query.measure.as_str() {
+        "live" => ("live".to_owned(), Metric::Live, within(0..b, |flow| flow.live)),
+        "growth" => {
+            let mut changes = within(slices, |flow| flow.live);
+            if a > b {
+                changes.iter_mut().for_each(|(_, _, change)| *change = Amount::ZERO - *change);
+            }
+            ("growth".to_owned(), Metric::Live, changes)
+        }
+        "allocated" if is_whole => ("allocated".to_owned(), Metric::Bytes, in_all(Metric::Bytes)),
+        "allocated" => ("allocated".to_owned(), Metric::Bytes, within(slices, |flow| flow.allocated)),
+        "temporary" if !is_whole => {
+            ("temporary".to_owned(), Metric::Temporary, within(slices, |flow| flow.temporary))
+        }
+        "during" => {
+            let Some(mark) = loaded.marks_by_name().get(query.mark).map(|mark| mark.name) else {
+                return Ok(false);
+            };
+            let during = whole.during.iter().filter(|during| during.name == mark);
+            let stacks = during.map(|during| (during.process, during.node, during.allocated)).collect();
+            (format!("allocated during {}", loaded.tables.string(mark)), Metric::Bytes, stacks)
+        }
+        name @ ("peak" | "leaked" | "temporary" | "cpu" | "traced") => match name.parse::<Metric>() {
+            Ok(metric) => (name.to_owned(), metric, in_all(metric)),
+            Err(_) => return Ok(false),
+        },
+        _ => return Ok(false),
+    };
+    let is_change = query.measure == "growth";
+    let measure = Measure { name, metric, counts_blocks: query.counts_blocks, is_change };
+    dot::draw(out, loaded, &measure, &stacks, Cuts { min: query.min, limit: query.limit })?;
+    Ok(true)
+}
+
+/// What each stack had of something in some slices.
+fn sums(
+    history: &History,
+    slices: Range<usize>,
+    of: fn(&Flow) -> Amount,
+) -> Vec<(ProcessId, NodeId, Amount)> {
+    let sum = |site| {
+        let changes = history.changes(site).iter();
+        let within = changes.filter(|(slice, _)| slices.contains(&(*slice as usize)));
+        within.fold(Amount::ZERO, |sum, (_, change)| sum + of(change))
+    };
+    history.sites.iter().map(|site| (site.process, site.node, sum(site))).collect()
+}
+
+/// True when all that was allocated, or temporary, is in these slices: the page has it as a total then, which of samples is rounded
+/// once and not in each slice.
+fn is_whole(history: &History, slices: &Range<usize>) -> bool {
+    let happened = |flow: &Flow| flow.allocated.blocks != 0 || flow.temporary.blocks != 0;
+    slices.start == 0 && !history.slices[slices.end..].iter().any(|slice| happened(&slice.change))
+}
