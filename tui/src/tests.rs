@@ -1,5 +1,6 @@
 //! The whole without a terminal: keys in, screens out, on captures made by hand.
 
+mod opening;
 mod pages;
 mod random;
 mod stories;

@@ -49,6 +49,7 @@ impl Opening {
 mod tests {
     use super::*;
     use crate::analysis::{Amount, LabelId};
+    use proptest::prelude::*;
 
     /// `[Everything] { app { parse { x y z } load } sh }`, numbered in this order from 0 but children before grandchildren.
     fn tree() -> Tree {
@@ -86,5 +87,38 @@ mod tests {
     fn one_level_is_the_root_alone() {
         assert_eq!(Opening::OneLevel.choose(&tree(), Metric::Peak), [Tree::ROOT]);
         assert_eq!(Opening::Rows(50).choose(&Tree::new(), Metric::Peak), [Tree::ROOT]);
+    }
+
+    /// What the rule says, word by word: of the closed nodes that are seen and whose children fit, the largest is opened.
+    fn by_the_rule(tree: &Tree, room: usize) -> Vec<u32> {
+        let mut opened = vec![Tree::ROOT];
+        loop {
+            let seen: Vec<u32> = opened.iter().flat_map(|&id| tree.children(id)).collect();
+            let fits = |id: &u32| {
+                let children = tree.children(*id).count();
+                !opened.contains(id) && children > 0 && 1 + seen.len() + children <= room
+            };
+            let next =
+                seen.iter().copied().filter(fits).max_by_key(|&id| (tree.node(id).total.bytes, Reverse(id)));
+            match next {
+                Some(next) => opened.push(next),
+                None => return opened,
+            }
+        }
+    }
+
+    proptest! {
+        /// Check the same of any tree in any room.
+        #[test]
+        fn any_tree_is_opened_by_the_rule(
+            nodes in prop::collection::vec((any::<u32>(), 0_i64..50), 0..60),
+            room in 0_usize..70,
+        ) {
+            let mut tree = Tree::new();
+            for (number, (parent, bytes)) in (1..).zip(nodes) {
+                tree.push(LabelId(number), parent % number, Amount { blocks: 0, bytes });
+            }
+            prop_assert_eq!(Opening::Rows(room).choose(&tree, Metric::Peak), by_the_rule(&tree, room));
+        }
     }
 }

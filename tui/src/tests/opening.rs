@@ -1,0 +1,89 @@
+//! What is open at first: the largest, as far as there is room.
+
+use super::User;
+use crate::model::Pane;
+use crate::support::Made;
+use capture::Ended;
+
+/// Rows of a screen that are no rows of its tree.
+const AROUND: u16 = 4;
+
+/// A program that holds this much below each of these stacks.
+fn holding(stacks: &[(&str, u64)]) -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    for (number, (stack, bytes)) in (1..).zip(stacks) {
+        let stack = made.stack(stack);
+        made.alloc(thread, 0x1000 * number, *bytes, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made
+}
+
+fn shape() -> Made {
+    holding(&[
+        ("main > parse > list", 30),
+        ("main > parse > term", 20),
+        ("main > parse > name", 10),
+        ("main > load > read", 25),
+        ("main > load > map", 5),
+        ("main > start", 10),
+    ])
+}
+
+/// What is to be seen of a tree, with an indent for each level.
+fn rows(pane: &Pane) -> Vec<String> {
+    let Some((view, tree)) = pane.shown() else { return Vec::new() };
+    let name = |id| view.loaded.names.label(tree.node(id).label).name.clone();
+    let depth = |id| std::iter::successors(tree.parent(id), |&id| tree.parent(id)).count();
+    pane.all_rows(1000).iter().map(|row| "  ".repeat(depth(row.id)) + &name(row.id)).collect()
+}
+
+/// The golden tree, and with how much room each of its rows is seen.
+const GOLDEN: [(u16, &str); 11] = [
+    (0, "[Everything]"),
+    (0, "  app"),
+    (3, "    main"),
+    (6, "      parse"),
+    (9, "        list"),
+    (9, "        term"),
+    (9, "        name"),
+    (6, "      load"),
+    (11, "        read"),
+    (11, "        map"),
+    (6, "      start"),
+];
+
+/// Check that the tree of a screen with so many rows is open as far as they go, the largest first, at least one level; where the
+/// largest does not fit, a smaller one does.
+#[test]
+fn the_largest_are_open_as_far_as_there_is_room() {
+    for height in 1..=30 {
+        let mut user = User::new(&shape(), 100, height + AROUND);
+        user.press("3");
+        // Eight rows are too few for what parse calls, and enough for what load does.
+        let is_seen = |least| least <= height || (height, least) == (8, 11);
+        let seen = GOLDEN.into_iter().filter(|(least, _)| is_seen(*least));
+        let expected: Vec<&str> = seen.map(|(_, row)| row).collect();
+        assert_eq!(rows(user.model.pane()), expected, "{height} rows");
+        // The rest of the screen is for what the user opens.
+        assert!(expected.len() <= usize::from(height).max(2), "{height} rows");
+    }
+}
+
+/// Check that what is below everything is open by exactly one level, however much room there is, and what is below a function
+/// by at least one, however little.
+#[test]
+fn everything_is_one_level_and_every_tree_at_least_one() {
+    for height in [6, 12, 50, 200] {
+        let mut user = User::new(&shape(), 100, height);
+        user.press("2<Home>");
+        assert_eq!(rows(&user.model.functions.below), ["[Everything]", "  app"], "{height} rows");
+        user.press("/parse<Enter>");
+        let below = rows(&user.model.functions.below);
+        assert_eq!(below, ["parse", "  list", "  term", "  name"], "{height} rows");
+    }
+    let mut user = User::new(&shape(), 100, 200);
+    user.press("2/main<Enter>");
+    assert_eq!(rows(&user.model.functions.below).len(), 9, "where there is room, as far as that goes");
+}
