@@ -14,6 +14,9 @@ pub(crate) const A_MOMENT: &str = "a moment";
 pub(crate) const FOCUSED: &str = "focused";
 pub(crate) const ESTIMATED: &str = "estimated from samples";
 
+pub(crate) const BEGUN_ANEW: &str =
+    "another recording has taken the place of this one: it is shown from now on";
+
 pub(crate) const SELECT_A_FUNCTION: &str = "select a function first";
 pub(crate) const NOT_ENDED: &str = "not ended";
 pub(crate) const NO_SOURCE: &str = "the source of this is not known";

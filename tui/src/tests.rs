@@ -1,5 +1,6 @@
 //! The whole without a terminal: keys in, screens out, on captures made by hand.
 
+mod anew;
 mod opening;
 mod pages;
 mod random;
@@ -59,6 +60,14 @@ impl User {
         }
         user.wait();
         user
+    }
+
+    /// Another recording takes the place of the one that is shown.
+    pub(super) fn replace(&self, made: &Made) {
+        let file = self.folder.path().join("app.memprof");
+        let other = self.folder.path().join("other.memprof");
+        made.write(&other);
+        std::fs::rename(other, file).unwrap();
     }
 
     /// Answers all that the model wants to know.

@@ -10,6 +10,7 @@ use super::pane::Pane;
 use super::prompt::Prompt;
 use super::time::Time;
 use super::trail::Trail;
+use crate::catalogue;
 use crate::work::{
     Answer, Changes, Compare, Document, History, Place, Question, Request, SourceText, StackList, View,
 };
@@ -128,6 +129,9 @@ impl Model {
 
     /// Takes an answer.
     pub(crate) fn take(&mut self, request: Request, answer: Answer) {
+        if matches!(answer, Answer::Replaced) {
+            return self.begin_anew();
+        }
         if let Answer::Failed(reason) = &answer {
             self.notice = Some(reason.clone());
         }
@@ -137,6 +141,13 @@ impl Model {
         }
         self.answers.keep(request, answer);
         self.settle();
+    }
+
+    /// Forgets all that was said of one recording, since another one has taken its place: no page has numbers of both.
+    fn begin_anew(&mut self) {
+        let Self { file, older, page, screen, .. } = std::mem::take(self);
+        let notice = Some(catalogue::BEGUN_ANEW.to_owned());
+        *self = Self { file, older, page, screen, notice, ..Self::default() };
     }
 
     /// Brings the parts of the page up to what is known, and what is selected into the window.

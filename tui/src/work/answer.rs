@@ -128,4 +128,6 @@ pub(crate) enum Answer {
     Source(Arc<SourceText>),
     /// Why there is no answer.
     Failed(String),
+    /// Another recording lies where the capture was.
+    Replaced,
 }

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
 use super::document::Document;
+use super::identity::Identity;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::catalogue;
@@ -46,17 +47,39 @@ pub(crate) struct Asked {
     stop: Arc<AtomicBool>,
     counted: Option<(Question, Arc<Loaded>)>,
     view: Option<Arc<View>>,
+    /// The files that were counted, the older one behind.
+    files: [Option<Identity>; 2],
 }
 
 impl Asked {
     /// Of a file. Passes over its events end soon after `stop` was set.
     pub(crate) fn new(options: Options, stop: Arc<AtomicBool>) -> Self {
-        Self { options, stop, counted: None, view: None }
+        let mut asked = Self { options, stop, counted: None, view: None, files: [None; 2] };
+        asked.has_been_replaced();
+        asked
     }
 
-    /// The answer, whatever it takes.
+    /// The answer, whatever it takes; that another recording has taken the place of the one that was counted, where it has:
+    /// nothing that is known is true of it.
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
-        self.try_answer(request).unwrap_or_else(|error| Answer::Failed(error.to_string()))
+        let found = self.try_answer(request);
+        if self.has_been_replaced() {
+            (self.counted, self.view) = (None, None);
+            return Answer::Replaced;
+        }
+        found.unwrap_or_else(|error| Answer::Failed(error.to_string()))
+    }
+
+    /// Looks at what the files are now. One that is gone for a moment is not another one yet.
+    fn has_been_replaced(&mut self) -> bool {
+        let Options { file, older, .. } = &self.options;
+        let now = [Some(file.as_path()), older.as_deref()].map(|path| path.and_then(Identity::of));
+        let known = self.files;
+        for (known, now) in self.files.iter_mut().zip(now) {
+            *known = now.or(*known);
+        }
+        let pairs = known.iter().zip(&now);
+        pairs.flat_map(|(known, now)| known.zip(*now)).any(|(known, now)| known.is_left_by(&now))
     }
 
     fn try_answer(&mut self, request: &Request) -> Result<Answer, Error> {

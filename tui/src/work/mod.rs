@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod document;
+mod identity;
 mod marks;
 mod request;
 mod source;

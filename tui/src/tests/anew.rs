@@ -1,0 +1,87 @@
+//! What is true of the capture as soon as it is there, and what stays when another one takes its place.
+
+use super::User;
+use super::pages::program;
+use crate::model::{Model, Page};
+use crate::support::Made;
+use capture::Ended;
+use viewer::Naming;
+use viewer::format::{bytes, count};
+
+/// Another program than that of the pages.
+fn other() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("other");
+    let stack = made.stack("main > fetch > keep");
+    for block in 0..7 {
+        made.alloc(thread, 0x1000 * (block + 1), 7777, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made
+}
+
+/// Check that the first screen has the numbers of `info`, as soon as there is anything on it.
+#[test]
+fn first_numbers_are_those_of_the_capture() {
+    let made = program();
+    let user = User::new(&made, 100, 40);
+    assert_eq!(user.model.page, Page::Overview);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    made.write(&file);
+    let total = viewer::open(&file, Naming::Stored).unwrap().profile.total;
+    let screen = user.screen();
+    for number in [
+        bytes(total.peak.bytes),
+        count(total.peak.blocks),
+        bytes(total.leaked.bytes),
+        count(total.leaked.blocks),
+        count(total.allocated.blocks),
+        count(total.temporary.blocks),
+    ] {
+        assert!(screen.contains(&number), "{number} is not in\n{screen}");
+    }
+    // Before the first answer there is no number, neither of this capture nor of any.
+    let waiting = Model::new("app.memprof".to_owned(), user.model.screen);
+    assert!(waiting.view().is_none());
+}
+
+/// Check that no page keeps anything of a recording whose place another one has taken, whatever the user looked at.
+#[test]
+fn another_recording_empties_all_pages() {
+    for keys in [
+        "1",
+        "2<Down><Down><Tab>",
+        "3o",
+        "3i<Down>",
+        "4<Down><Enter>",
+        "5..r",
+        "6<Down>",
+        "8",
+        "l",
+        "3fload<Enter>",
+    ] {
+        let mut user = User::new(&program(), 100, 40);
+        // Each page was there, and is known.
+        user.press("123456789");
+        user.press(keys);
+        user.replace(&other());
+        // What was known may be drawn until something is asked; the first question finds the other one.
+        user.press("m");
+        assert!(
+            user.model.notice.as_deref().is_some_and(|notice| notice.contains("another recording")),
+            "{keys}"
+        );
+        for page in ["1", "2", "3", "3i", "4", "5", "6", "7", "8", "9", "0", "l"] {
+            user.press(page);
+            let screen = user.screen();
+            for name in ["map_insert", "expression", "read_file", "token"] {
+                assert!(!screen.contains(name), "{keys}, then {page}: {name} is in\n{screen}");
+            }
+        }
+        user.press("1");
+        assert!(user.screen().contains(&bytes(7 * 7777)), "{keys}\n{}", user.screen());
+        user.press("3o");
+        assert!(user.screen().contains("keep"), "{keys}\n{}", user.screen());
+    }
+}
