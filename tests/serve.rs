@@ -228,6 +228,51 @@ fn recording_is_served_while_it_goes_on() {
     server.stop();
 }
 
+/// The head of the page's data, as it was before it was deflated.
+fn head_of(data: &[u8]) -> serde_json::Value {
+    let mut plain = Vec::new();
+    flate2::read::DeflateDecoder::new(data).read_to_end(&mut plain).expect("it was deflated");
+    let length = u32::from_le_bytes(plain[..4].try_into().expect("it has a length")) as usize;
+    serde_json::from_slice(&plain[4..4 + length]).expect("it is JSON")
+}
+
+/// Check that the next recording of a process takes the place of the one before, with nothing of that, for new pages and for one
+/// that is open; and that a capture that is written anew does.
+#[test]
+fn next_recording_takes_the_place_of_the_one_before() {
+    let server = services::Server::new(1);
+    let first = server.attach("first.memprof");
+    let pid = server.pid();
+    let served = Server::start(&server.world, &[&pid]);
+    let file = |served: &Server| {
+        let info = head_of(&served.get(&served.path("data")).body)["info"].take();
+        let name = info["file"].as_str().and_then(|file| file.rsplit('/').next()).map(str::to_owned);
+        (name.unwrap_or_default(), info["events"].as_u64().unwrap_or_default())
+    };
+    wait_for("some events", || file(&served).1 > 0);
+    let known = served.get(&served.path("graph.svg?slices=1000000"));
+    assert_eq!(known.status, "409", "a page of other data gets no drawing");
+    assert_eq!(wait(&server.world, server.tool("detach", &[])).code, 0);
+    assert_eq!(first.wait().code, 0);
+    assert_eq!(file(&served).0, "first.memprof", "the last one stays as long as there is no other");
+    let all_of_first = file(&served).1;
+    let second = server.attach("second.memprof");
+    let (name, events) = file(&served);
+    assert_eq!(name, "second.memprof");
+    assert!(events < all_of_first, "{events} of the second, {all_of_first} of the first");
+    served.stop();
+    assert_eq!(wait(&server.world, server.tool("detach", &[])).code, 0);
+    assert_eq!(second.wait().code, 0);
+    let shown =
+        Server::start(&server.world, &[server.world.path("first.memprof").to_str().expect("a plain name")]);
+    assert_eq!(file(&shown), ("first.memprof".to_owned(), all_of_first));
+    std::fs::rename(server.world.path("second.memprof"), server.world.path("first.memprof"))
+        .expect("they are ours");
+    assert!(file(&shown).1 != all_of_first);
+    shown.stop();
+    server.stop();
+}
+
 /// Check that what cannot be served is said before anything listens.
 #[test]
 fn what_cannot_be_served_is_said() {

@@ -20,7 +20,7 @@ const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await lo
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
-const { LEAST, MOST } = await load("state");
+const { LEAST, MOST, carried } = await load("state");
 const { heatOf, numberOf, sizeOf } = await load("drawing");
 const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
@@ -290,6 +290,13 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
   }
   assert.deepEqual(squares([], { x: 0, y: 0, width: 9, height: 9 }), []);
   assert.deepEqual(squares([1], { x: 0, y: 0, width: 0, height: 9 }), []);
+});
+
+test("what means something else in other data is not carried there", () => {
+  const all = "#view=tree&metric=growth&a=3&b=9&mark=1&function=7&focus=12&from=5&to=9&query=f&theme=dark";
+  assert.equal(carried(all, false), "#view=tree&metric=growth&mark=1&from=5&to=9&query=f&theme=dark");
+  assert.equal(carried(all, true), "#view=tree&metric=growth&query=f&theme=dark");
+  assert.equal(carried("#view=function&function=7", false), "#");
 });
 
 test("what a drawing says in its own words is understood, and nothing else is", () => {

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
 
 const [assets, program, address, expectedFile] = process.argv.slice(2);
-const { bytes } = await import(pathToFileURL(`${assets}/format.js`).href);
+const { bytes, count } = await import(pathToFileURL(`${assets}/format.js`).href);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 
 const browser = new Browser(program);
@@ -16,7 +16,12 @@ const cursors = () => browser.evaluate("[...document.querySelectorAll('.cursor')
 
 try {
   await browser.open(address);
-  assert.ok((await peak()).includes(bytes(expected.info.totals.peak_bytes)));
+  // As soon as it is there it has the numbers of `info`.
+  const { totals } = expected.info;
+  const facts = await browser.evaluate("Object.fromEntries([...document.querySelectorAll('.fact')].map((fact) => [fact.dataset.fact, fact.textContent]))");
+  for (const [fact, size, blocks] of [["peak", totals.peak_bytes, totals.peak_blocks], ["leaked", totals.leaked_bytes, totals.leaked_blocks], ["allocated", totals.allocated_bytes, totals.allocations]]) {
+    assert.ok(facts[fact].includes(bytes(size)) && facts[fact].includes(count(blocks)), facts[fact]);
+  }
   const coarse = await slices();
   // From the third slice to the sixth: the cursors are moved with keys.
   for (const key of ["0", "]", "]", "]"]) await browser.key(key);

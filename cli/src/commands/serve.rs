@@ -55,7 +55,8 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
     let (shown, older) = arguments.newer.sides(&capture.file);
-    let file = recording_of(shown)?.unwrap_or_else(|| shown.to_owned());
+    let pid = process_of(shown);
+    let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // What is no capture is said before anything listens.
     view::moments(&file, capture.no_cache())?;
     older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
@@ -68,7 +69,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     // They go to whoever has the address, on this machine, where the sources are.
     let options = PageOptions { with_source: true, ..arguments.links.options() };
-    let report = Report::new(file, older, capture.naming(), options, capture.no_cache());
+    let report = Report::new(file, pid, older, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address) {
         message::note("no browser could be started; open the address yourself");
@@ -77,11 +78,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     Err(anyhow!("the listening socket is gone").into())
 }
 
-/// The capture into which a process is recorded, where a file is none but the id of a process.
-fn recording_of(file: &Path) -> Result<Option<PathBuf>, Failure> {
-    let pid = file.to_str().and_then(|text| text.parse::<u32>().ok());
-    let Some(pid) = pid.filter(|_| !file.exists()) else { return Ok(None) };
-    capture_of(collector_of(pid)?, pid).map(Some)
+/// The process that is meant, where a file is none but the id of a process.
+fn process_of(file: &Path) -> Option<u32> {
+    file.to_str().and_then(|text| text.parse().ok()).filter(|_| !file.exists())
+}
+
+/// The capture into which a process is recorded.
+fn recording_of(pid: u32) -> Result<PathBuf, Failure> {
+    capture_of(collector_of(pid)?, pid)
 }
 
 /// 128 random bits: nobody who does not know the address finds it.

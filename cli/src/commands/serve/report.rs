@@ -24,6 +24,8 @@ pub(super) struct Range {
 /// has found and the events in them.
 pub(super) struct Report {
     file: PathBuf,
+    /// Whose recording it is, where a process was asked for: its next one may be another file.
+    pid: Option<u32>,
     older: Option<Older>,
     naming: Naming,
     options: PageOptions,
@@ -55,12 +57,13 @@ impl Report {
     /// Of a file that nobody has looked at, compared with an older one where there is one.
     pub(super) fn new(
         file: PathBuf,
+        pid: Option<u32>,
         older: Option<Older>,
         naming: Naming,
         options: PageOptions,
         no_cache: bool,
     ) -> Self {
-        Self { file, older, naming, options, no_cache, of: None, known: None, last: None }
+        Self { file, pid, older, naming, options, no_cache, of: None, known: None, last: None }
     }
 
     /// The data of a range, or of all of the time, unless whoever asks has gone before it is found.
@@ -72,6 +75,9 @@ impl Report {
         // Relaxed: a hint; who waited for others may not wait any more.
         if gone.load(Ordering::Relaxed) {
             return Err(Failure::usage(anyhow!("nobody waits for it any more")));
+        }
+        if range.is_none() {
+            self.follow();
         }
         let now = fs::metadata(&self.file).ok().and_then(|file| Some((file.len(), file.modified().ok()?)));
         if self.of != now {
@@ -104,6 +110,15 @@ impl Report {
         let data = Arc::new(known.packer.served(&known.whole, &known.history, history, &self.options)?);
         self.last = Some(Last { range, fine, data: data.clone() });
         Ok(data)
+    }
+
+    /// Turns to the recording that goes on, if another one than that which is known does.
+    fn follow(&mut self) {
+        // Of a process that is not recorded any more its last recording is shown.
+        let going_on = self.pid.and_then(|pid| super::recording_of(pid).ok());
+        if let Some(file) = going_on.filter(|file| *file != self.file) {
+            (self.file, self.of, self.known, self.last) = (file, None, None, None);
+        }
     }
 
     /// The call graph of what a page shows that has the data of this range, for Graphviz; none where the question names what is not

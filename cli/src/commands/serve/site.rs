@@ -180,7 +180,7 @@ mod tests {
 
     fn ask(target: &str, host: &str) -> Answer {
         let site = Site::new(
-            Report::new("none.memprof".into(), None, Naming::Stored, PageOptions::default(), true),
+            Report::new("none.memprof".into(), None, None, Naming::Stored, PageOptions::default(), true),
             "s3cret".to_owned(),
             80,
         );

@@ -17,7 +17,7 @@ import { Page } from "./page.js";
 import { Loader } from "./loader.js";
 import { isServed, source } from "./source.js";
 import { SpectrumView } from "./spectrum_view.js";
-import { rangeOf } from "./state.js";
+import { carried, rangeOf } from "./state.js";
 import { StacksView } from "./stacks_view.js";
 import { TEXT } from "./text.js";
 import { ThreadsView } from "./threads_view.js";
@@ -301,11 +301,26 @@ class Report {
 
   show(data, range) {
     this.page?.leave();
+    this.carry(data);
     Object.assign(this, { data, range, page: new Page(data) });
     this.page.canAsk = this.canAsk;
     new Frame(this.page, this).build();
     this.settle();
     whenIdle(this.page.preparations(), this.page.left.signal);
+  }
+
+  /** Numbers of slices, nodes and functions mean those of the data that they were chosen in: of other data nothing of them stays. */
+  carry(data) {
+    const before = this.data;
+    if (!before || before === data) return;
+    const isOtherRecording = before.info.file !== data.info.file || before.info.started_unix_ns !== data.info.started_unix_ns;
+    const isGrown = before.info.events !== data.info.events || before.nodes !== data.nodes || before.foldedLabel !== data.foldedLabel;
+    if (!isOtherRecording && !isGrown) return;
+    try {
+      history.replaceState(null, "", carried(location.hash, isOtherRecording));
+    } catch {
+      // Where the address cannot be changed, no server can be asked for other data, either.
+    }
   }
 
   fail(error) {

@@ -36,6 +36,15 @@ export function rangeOf(fragment) {
   return to > from ? { from, to } : { from: 0, to: 0 };
 }
 
+/** What of a fragment means the same in data with other slices and nodes: in that of another recording, not even its times. */
+export function carried(fragment, isOtherRecording) {
+  const said = new URLSearchParams(fragment.replace(/^#/, ""));
+  for (const field of ["a", "b", "focus", "function"]) said.delete(field);
+  if (isOtherRecording) for (const field of ["mark", "from", "to"]) said.delete(field);
+  if (said.get("view") === "function") said.delete("view");
+  return `#${said}`;
+}
+
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
