@@ -9,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use viewer::format::bytes;
 
 /// Size of the memory that is tried: any will do.
 const TRIED: u64 = 1 << 16;
@@ -205,8 +206,8 @@ fn captures() -> Check {
     }
     match statvfs(".") {
         Ok(system) => {
-            let free = system.f_bavail.saturating_mul(system.f_frsize) >> 20;
-            Check::good(name, format!("captures can be written here, {free} MiB free"))
+            let free = system.f_bavail.saturating_mul(system.f_frsize);
+            Check::good(name, format!("captures can be written here, {} free", bytes(free.cast_signed())))
         }
         Err(error) => Check::note(name, format!("free space is not known: {error}")),
     }
