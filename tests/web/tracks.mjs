@@ -10,7 +10,7 @@ const { count } = await load("format");
 const { HEIGHTS, RULER } = await load("tracks");
 const MIB = 1 << 20;
 /** Of the capture that the test has written: what each reading says more. */
-const EACH = { resident: 4 * MIB, "in parts": 3 * MIB, swapped: MIB };
+const EACH = { resident: 4 * MIB, proportional: 3 * MIB, swapped: MIB };
 
 const browser = new Browser(program);
 /** Different colours in strips of the timeline, each from its beginning to its end. */

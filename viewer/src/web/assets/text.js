@@ -217,7 +217,7 @@ export const TEXT = {
     live: "live",
     allocations: "allocations",
     resident: "resident",
-    proportional: "in parts",
+    proportional: "proportional",
     swapped: "swapped",
     depth: "stack depth",
     processors: "processors",
