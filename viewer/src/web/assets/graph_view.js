@@ -104,7 +104,9 @@ export class GraphView {
     this.holder.removeAttribute("aria-busy");
     const isEmpty = !this.svg.querySelector(".node");
     const remark = page.canAsk ? page.isCompared() && TEXT.graph.alone : TEXT.graph.whole;
-    fill(this.said, isEmpty ? TEXT.graph.nothing : TEXT.graph.open, remark && ` ${remark}`);
+    // The first line has the name of the file, the others what is drawn, and how much of it.
+    const [, ...head] = Array.from(this.svg.querySelectorAll(".graph > text"), (line) => line.textContent);
+    fill(this.said, `${head.join(", ")}. `, isEmpty ? TEXT.graph.nothing : TEXT.graph.open, remark && ` ${remark}`);
     fill(this.holder, this.svg);
     this.begin();
   }

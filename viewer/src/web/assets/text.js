@@ -68,7 +68,7 @@ export const TEXT = {
     fitHelp: "As wide as the page",
     open: "Click a function for its lines, sizes and lifetimes; drag to move.",
     alone: "Of the newer capture alone.",
-    whole: "Held at the peak, as it was when the page was made. serve draws every measure, at any cut-off.",
+    whole: "As the page was made: sysprof-memprof serve draws every measure, at any cut-off.",
     drawing: "Graphviz draws …",
     nothing: "Nothing of this measure.",
     lacks: {
