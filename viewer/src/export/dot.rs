@@ -193,18 +193,23 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// A string of the language: within quotes a backslash begins one of the letters that place lines.
+/// A string of the language: within quotes a backslash begins one of the letters that place lines, and an ampersand the name of
+/// a letter.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    format!(
+        "\"{}\"",
+        text.replace('&', "&amp;").replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that no text ends its quotes, and that backslashes stay what they are.
+    /// Check that no text ends its quotes, and that backslashes and ampersands stay what they are.
     #[test]
     fn texts_stay_within_their_quotes() {
         assert_eq!(quoted("a\\l\"b\nc"), r#""a\\l\"b\nc""#);
+        assert_eq!(quoted("f&lt;&&g"), r#""f&amp;lt;&amp;&amp;g""#);
     }
 }
