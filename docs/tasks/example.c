@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef CACHE
 #define CACHE 1
@@ -14,6 +15,7 @@ enum { REQUESTS = 1000, ENTRIES = 100 };
 static char *history[REQUESTS];
 static char *cache[ENTRIES];
 static volatile sig_atomic_t is_over;
+static volatile char answered;
 
 /* Keeps what was asked: nobody ever frees it. */
 static void remember(int request) {
@@ -25,6 +27,7 @@ static void remember(int request) {
 static void answer(int request) {
   char *text = malloc(4096);
   memset(text, request, 4096);
+  answered = text[request];
   free(text);
   if (request % 10 == 0)
     remember(request);
@@ -50,8 +53,11 @@ static void end(int signal) {
 int main(int count, char **words) {
   if (count > 1 && !strcmp(words[1], "serve")) {
     signal(SIGTERM, end);
-    for (int request = 0; !is_over; request++)
+    for (int request = 0; !is_over; request++) {
       answer(request % REQUESTS);
+      if (request % 100 == 0)
+        usleep(1000);
+    }
     return 0;
   }
   for (int request = 0; request < REQUESTS; request++) {

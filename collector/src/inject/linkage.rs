@@ -178,15 +178,15 @@ impl<'m> Linkage<'m> {
         let header = self.memory.bytes(hash, 16)?;
         let (buckets, first) = (u64::from(quarter(&header, 0)?), u64::from(quarter(&header, 4)?));
         let filters = u64::from(quarter(&header, 8)?);
-        let start = hash + 16 + filters * 8;
+        let start = hash.wrapping_add(16 + filters * 8);
         let last = self.memory.bytes(start, buckets * 4)?;
         let mut last = last.as_chunks::<4>().0.iter().map(|bucket| u32::from_le_bytes(*bucket)).max()?.into();
         if last < first {
             return Some(first);
         }
-        let chains = start + buckets * 4;
+        let chains = start.wrapping_add(buckets * 4);
         while last < MOST_SYMBOLS {
-            let link = self.memory.bytes(chains + (last - first) * 4, 4)?;
+            let link = self.memory.bytes(chains.wrapping_add((last - first) * 4), 4)?;
             last += 1;
             if quarter(&link, 0)? & 1 != 0 {
                 return Some(last);
@@ -254,6 +254,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 mod tests {
     use super::*;
     use procfs::process::Process;
+    use proptest::prelude::*;
+    use std::io::Write;
 
     fn own_modules() -> Vec<Module> {
         Module::all(&Process::myself().unwrap().maps().unwrap())
@@ -273,6 +275,67 @@ mod tests {
             let found = functions.iter().find(|function| function.name == name).unwrap();
             assert_eq!(found.range.start, address, "{name}");
             assert!(!found.range.is_empty() && module.range.contains(&address));
+        }
+    }
+
+    /// A file in the place of a process' memory, and the module that is all of it.
+    fn memory(bytes: &[u8]) -> (Memory, Module) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        (Memory::in_file(file), Module { path: "it".into(), inode: 1, range: 0..bytes.len() as u64 })
+    }
+
+    /// The loader's file as it would lie in memory from 0 on, before any word is filled.
+    fn image() -> Vec<u8> {
+        use object::{Object, ObjectSegment};
+        let modules = own_modules();
+        let loader = modules.iter().find(|module| module.is_named(super::super::LOADER)).unwrap();
+        let file = std::fs::read(&loader.path).unwrap();
+        let mut image = Vec::new();
+        for segment in object::File::parse(&*file).unwrap().segments() {
+            image.resize(segment.address() as usize, 0);
+            image.extend(segment.data().unwrap());
+        }
+        image
+    }
+
+    /// Check that tables are read in which nothing was changed.
+    #[test]
+    fn tables_of_a_file_are_read() {
+        let (memory, module) = memory(&image());
+        let linkage = Linkage::read(&memory, &module).unwrap();
+        assert!(linkage.functions().iter().any(|function| function.name == "__tls_get_addr"));
+        let wanted = HashMap::from([(b"_dl_catch_exception".to_vec(), 7)]);
+        let slots = linkage.slots(&wanted);
+        assert!(
+            slots.iter().all(|slot| slot.function == 7 && module.range.contains(&slot.address)),
+            "{slots:?}"
+        );
+        assert_eq!(slots.len(), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Check that whatever stands in a process' memory is read to an end, without more than can be there.
+        #[test]
+        fn strange_tables_are_read(
+            changes in prop::collection::vec((0usize..1 << 12, any::<u64>()), 0..40),
+            near in any::<bool>(),
+        ) {
+            let mut bytes = image();
+            for (place, value) in changes {
+                // The header and what follows it, or anywhere.
+                let place = if near { place } else { place * 251 } % (bytes.len() - 8);
+                bytes[place..place + 8].copy_from_slice(&value.to_le_bytes());
+            }
+            bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+            let (memory, module) = memory(&bytes);
+            if let Some(linkage) = Linkage::read(&memory, &module) {
+                let functions = linkage.functions();
+                prop_assert!(functions.len() * SYMBOL <= bytes.len() * 8);
+                linkage.slots(&HashMap::from([(b"malloc".to_vec(), 0)]));
+            }
         }
     }
 }

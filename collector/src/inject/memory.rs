@@ -18,6 +18,12 @@ impl Memory {
         File::open(format!("/proc/{pid}/mem")).map(Memory)
     }
 
+    /// That of a process of which only this is known.
+    #[cfg(test)]
+    pub(super) fn in_file(file: File) -> Memory {
+        Memory(file)
+    }
+
     /// The bytes from an address on; `None` when not all of them are there.
     pub(super) fn bytes(&self, address: u64, length: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= MOST)?];
