@@ -25,7 +25,7 @@ mod tracee;
 pub use refusal::Refusal;
 
 use crate::log::debug;
-use group::{Group, threads};
+use group::{Group, idlest};
 use linkage::{Linkage, Loaded, Module, Slot};
 use memory::Memory;
 use moment::{Bad, Ground, Refused};
@@ -291,7 +291,7 @@ impl Host {
         let gate = self.gate()?;
         let mut last = Bad::Dark;
         while Instant::now() < deadline {
-            for thread in threads(pid).map_err(failed)? {
+            for thread in idlest(pid).map_err(failed)? {
                 let Some(stood) =
                     look(pid, thread, &self.memory, Instant::now() + STOPS).or_else(ended).map_err(failed)?
                 else {

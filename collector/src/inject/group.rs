@@ -72,8 +72,23 @@ fn is_kept(pid: u32, thread: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
 }
 
+/// The threads of a process, those first that have done least so far: they are missed least.
+pub(super) fn idlest(pid: u32) -> io::Result<Vec<u32>> {
+    let mut threads = threads(pid)?;
+    let work = |thread: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
+        let after_name = stat.rsplit(')').next().unwrap_or("");
+        // In user mode, and in the kernel.
+        let ticks = after_name.split_ascii_whitespace().skip(11).take(2);
+        ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+    };
+    // The first thread has the smallest number, and is most often waited for.
+    threads.sort_by_cached_key(|thread| (work(thread), std::cmp::Reverse(*thread)));
+    Ok(threads)
+}
+
 /// The threads of a process.
-pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
