@@ -178,6 +178,19 @@ fn libraries_are_followed() {
     }
 }
 
+/// Check that a process which sleeps gets it and is waited for, and has nothing of it left when it does not answer.
+#[test]
+fn sleeper_is_waited_for() {
+    let program = Program::start(&c("serves_in_its_way").flags(["-O1"]), &[Path::new("sleeps")]);
+    let pid = program.pid();
+    let tool = program.world.tool(["attach", &pid, "--patience", "2s", "--quiet", "-o", "no.memprof"]);
+    let ran = wait(&program.world, tool);
+    assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
+    assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
+    program.end();
+}
+
 /// Check that who cannot get the agent is told why, and goes on.
 #[test]
 fn refusals_say_why() {

@@ -28,8 +28,8 @@ const LOCKING: &str = "malloc calloc realloc reallocarray free cfree memalign al
     dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo dlerror exit quick_exit _exit on_exit atexit \
     at_quick_exit __cxa_atexit __cxa_at_quick_exit __cxa_finalize __cxa_thread_atexit_impl __register_atfork \
     pthread_atfork fork _Fork vfork posix_spawn posix_spawnp pthread_create pthread_exit __libc_freeres";
-/// Functions of libc that wait for something of the program's by a futex.
-const WAITING: &str = "syscall pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait \
+/// Functions of libc that wait for something of the program's, by a futex or in a call that goes on when it was interrupted.
+const WAITING: &str = "nanosleep clock_nanosleep usleep sleep thrd_sleep poll ppoll syscall pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait \
     sem_clockwait pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_mutex_lock pthread_mutex_timedlock \
     pthread_mutex_clocklock pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_barrier_wait cnd_wait cnd_timedwait thrd_join \
     mtx_lock";
@@ -265,7 +265,8 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
     if places.iter().any(is_locking) {
         return Err(Bad::Locked);
     }
-    let is_futex = call == Some(libc::SYS_futex);
+    // A wait that was interrupted and goes on does not say of what kind it is.
+    let is_futex = matches!(call, Some(libc::SYS_futex | libc::SYS_restart_syscall));
     if call.is_some_and(|call| !is_futex && !WAITS.contains(&call)) {
         return Err(Bad::Call);
     }
@@ -310,7 +311,7 @@ mod tests {
     /// Check which stacks are good, in user code, in a call, and at a futex.
     #[test]
     fn stacks_are_judged() {
-        let cases: [Case; 17] = [
+        let cases: [Case; 19] = [
             ("computes", &[APP, APP, NAMELESS, NAMED, APP], None, Ok(())),
             ("computes in a thread", &[APP, NAMELESS, NAMELESS], None, Ok(())),
             ("copies", &[NAMED, APP, NAMELESS, NAMED, APP], None, Ok(())),
@@ -327,6 +328,13 @@ mod tests {
                 &[NAMELESS, NAMELESS, COND_WAIT, APP, NAMELESS, NAMELESS],
                 Some(libc::SYS_futex),
                 Ok(()),
+            ),
+            ("sleeps on", &[COND_WAIT, APP, NAMELESS, NAMED, APP], Some(libc::SYS_restart_syscall), Ok(())),
+            (
+                "waits on in malloc",
+                &[NAMELESS, NAMELESS, APP],
+                Some(libc::SYS_restart_syscall),
+                Err(Bad::Locked),
             ),
             ("waits by itself", &[APP, APP, NAMELESS, NAMELESS], Some(libc::SYS_futex), Ok(())),
             (
