@@ -33,8 +33,9 @@ use procfs::process::{MemoryMaps, Process};
 use remote::{Argument, Caller, Failed, look};
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -246,10 +247,11 @@ impl Host {
         if functions.iter().any(|function| function.name == "malloc") {
             return Err(Refusal::OwnAllocator);
         }
-        // One of a container may be another file, if it is the same.
-        let is_same = fs::read(self.inside())
-            .is_ok_and(|inside| fs::read(&self.agent).is_ok_and(|ours| ours == inside));
-        if is_same { Ok(()) } else { Err(Refusal::Unreachable { path: self.agent.clone() }) }
+        if is_same_file(&self.agent, &self.inside()).unwrap_or(false) {
+            Ok(())
+        } else {
+            Err(Refusal::Unreachable { path: self.agent.clone() })
+        }
     }
 
     /// The agent's file as the process sees it.
@@ -482,6 +484,20 @@ impl Host {
             Failed::Signal(signal) => Refusal::Crashed { signal },
         }
     }
+}
+
+/// True when another process' file is just like one of ours, as that of a container may be. It can be anything, and is not waited for.
+fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
+    let ours = fs::read(ours)?;
+    let theirs =
+        fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(theirs)?;
+    let metadata = theirs.metadata()?;
+    if !metadata.is_file() || metadata.len() != ours.len() as u64 {
+        return Ok(false);
+    }
+    let mut bytes = Vec::new();
+    theirs.take(metadata.len()).read_to_end(&mut bytes)?;
+    Ok(bytes == ours)
 }
 
 /// A thread that has ended has no moment, good or bad.

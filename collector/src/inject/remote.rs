@@ -25,7 +25,6 @@ const RED_ZONE: u64 = 256;
 const LONGEST: usize = 4096;
 /// A function that waits for a lock for so long will not get it while we look on.
 const PATIENCE: Duration = Duration::from_secs(2);
-const TOTAL: Duration = Duration::from_secs(60);
 /// As a set of signals.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
 /// Flags in which direction and whether by single steps.
@@ -79,7 +78,6 @@ pub(super) struct Caller {
     mask: Mask,
     /// A `syscall` instruction.
     gate: u64,
-    is_in_call: bool,
 }
 
 /// Where a thread stands; it runs again.
@@ -171,7 +169,7 @@ impl Caller {
         }
         tracee.set_mask(Mask::MAX)?;
         let pid = ground.pid();
-        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate, is_in_call: false }))
+        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate }))
     }
 
     /// Calls a function with up to three numbers, of which one may be the address of a text.
@@ -223,37 +221,49 @@ impl Caller {
 
     /// Lets it run until it comes to the gate with this stack pointer.
     fn run(&mut self, stack: u64) -> Result<u64, Failed> {
-        let begun = Instant::now();
         loop {
             self.thread.run_to_call()?;
-            let stop = loop {
-                if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
-                    break stop;
-                }
-                if begun.elapsed() > TOTAL {
-                    return Err(Failed::System(io::ErrorKind::TimedOut.into()));
-                }
-                if self.waits_for_lock()? {
-                    return Err(Failed::Waits);
-                }
-            };
+            let stop = self.next_stop(stack)?;
             match stop {
-                Stop::Interrupted => {}
                 // It cannot be blocked, and stops the others.
                 Stop::Signal(libc::SIGSTOP) => {}
                 Stop::Signal(signal) => {
                     self.thread.forget_signal();
                     return Err(Failed::Signal(signal));
                 }
-                Stop::Call => {
-                    self.is_in_call = !self.is_in_call;
+                Stop::Interrupted | Stop::Call => {
                     let registers = self.thread.registers()?;
-                    if self.is_in_call && registers.rip == self.gate.wrapping_add(2) && registers.rsp == stack
-                    {
-                        self.leave_gate(registers)?;
+                    if self.is_at_gate(&registers, stack) {
+                        if stop == Stop::Call {
+                            self.leave_gate(registers)?;
+                        }
                         return Ok(registers.orig_rax);
                     }
                 }
+            }
+        }
+    }
+
+    fn is_at_gate(&self, registers: &user_regs_struct, stack: u64) -> bool {
+        registers.rip == self.gate.wrapping_add(2) && registers.rsp == stack
+    }
+
+    /// Waits for its next stop. What waits for a disk is waited for, because it has locks; what waits for a lock has not got it, and
+    /// can be ended.
+    fn next_stop(&mut self, stack: u64) -> Result<Stop, Failed> {
+        loop {
+            if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
+                return Ok(stop);
+            }
+            self.thread.interrupt()?;
+            if self.thread.wait_interrupted(Instant::now() + PATIENCE)? {
+                let registers = self.thread.registers()?;
+                let waits = registers.orig_rax.cast_signed() == libc::SYS_futex;
+                return if waits && !self.is_at_gate(&registers, stack) {
+                    Err(Failed::Waits)
+                } else {
+                    Ok(Stop::Interrupted)
+                };
             }
         }
     }
@@ -263,26 +273,10 @@ impl Caller {
         registers.orig_rax = u64::MAX;
         self.thread.set_registers(registers)?;
         self.thread.run_to_call()?;
-        self.is_in_call = false;
         match self.thread.wait(Instant::now() + PATIENCE)? {
             Some(_) => Ok(()),
             None => Err(Failed::System(io::ErrorKind::TimedOut.into())),
         }
-    }
-
-    /// Interrupts it, and says whether it was waiting for a lock, which it then has not.
-    fn waits_for_lock(&mut self) -> io::Result<bool> {
-        self.thread.interrupt()?;
-        if !self.thread.wait_interrupted(Instant::now() + PATIENCE)? {
-            return Ok(false);
-        }
-        let call = self.thread.registers()?.orig_rax.cast_signed();
-        if call != libc::SYS_futex {
-            self.thread.run_to_call()?;
-            return Ok(false);
-        }
-        self.is_in_call = false;
-        Ok(true)
     }
 
     /// The registers with which it goes on where it stood. The kernel makes interrupted calls again only where it finds them on its
