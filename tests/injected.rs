@@ -191,6 +191,28 @@ fn sleeper_is_waited_for() {
     program.end();
 }
 
+/// Check that nothing is loaded into a process of which a thread stays in the loader, and that it is once that has left.
+#[test]
+fn loader_is_not_waited_for_in_a_thread_of_others() {
+    let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
+    let program = Program::start(
+        &c("loads_a_library_late").flags(["-O1", "-D_GNU_SOURCE", "-DHOLDS_LOCK"]),
+        &[&lender],
+    );
+    let pid = program.pid();
+    let tool = program.world.tool(["attach", &pid, "--patience", "500ms", "--quiet", "-o", "no.memprof"]);
+    let ran = wait(&program.world, tool);
+    assert!(ran.code == 2 && ran.stderr.contains("none of its threads came to a moment"), "{}", ran.stderr);
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
+    assert!(!maps.contains("sysprof_memprof_preload"), "{maps}");
+    program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+    program.page.go();
+    let collector = program.attach(&["--no-symbolize"]);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    program.end();
+}
+
 /// Check that who cannot get the agent is told why, and goes on.
 #[test]
 fn refusals_say_why() {

@@ -293,18 +293,25 @@ impl Host {
         let gate = self.gate()?;
         let mut last = Bad::Dark;
         while Instant::now() < deadline {
+            let mut good = Vec::new();
+            let mut is_loading = false;
             for thread in idlest(pid).map_err(failed)? {
-                let Some(stood) =
-                    look(pid, thread, &self.memory, Instant::now() + STOPS).or_else(ended).map_err(failed)?
-                else {
-                    continue;
-                };
-                // First at leisure: to read unwind tables takes longer than a thread should stand still.
-                let checked = ground.check(&stood.registers, &stood.stack);
-                if let Err(Refused { bad, until: None }) = checked {
-                    last = bad;
-                    continue;
+                let stood =
+                    look(pid, thread, &self.memory, Instant::now() + STOPS).or_else(ended).map_err(failed)?;
+                // At leisure: to read unwind tables takes longer than a thread should stand still.
+                match stood.map(|stood| ground.check(&stood.registers, &stood.stack)) {
+                    Some(Ok(()) | Err(Refused { until: Some(_), is_loading: false, .. })) => {
+                        good.push(thread)
+                    }
+                    Some(Err(refused)) => {
+                        last = refused.bad;
+                        is_loading |= refused.is_loading;
+                    }
+                    None => {}
                 }
+            }
+            // One that stays in the loader has its lock.
+            for thread in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, gate, &mut ground, &self.memory, deadline).map(Some);
                 match stopped.or_else(ended).map_err(failed)? {
@@ -480,7 +487,6 @@ impl Host {
     fn failed(&self, failed: Failed) -> Refusal {
         match failed {
             Failed::System(error) => Refusal::of(self.pid, error),
-            Failed::Waits => Refusal::NoMoment { last: "another thread holds the lock of the loader".into() },
             Failed::Signal(signal) => Refusal::Crashed { signal },
         }
     }

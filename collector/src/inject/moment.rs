@@ -28,6 +28,8 @@ const LOCKING: &str = "malloc calloc realloc reallocarray free cfree memalign al
     dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo dlerror exit quick_exit _exit on_exit atexit \
     at_quick_exit __cxa_atexit __cxa_at_quick_exit __cxa_finalize __cxa_thread_atexit_impl __register_atfork \
     pthread_atfork fork _Fork vfork posix_spawn posix_spawnp pthread_create pthread_exit __libc_freeres";
+/// Those of them that hold the loader's.
+const LOADING: &str = "dl_iterate_phdr dlopen dlmopen dlclose dlsym dlvsym dladdr dladdr1 dlinfo";
 /// Functions of libc that wait for something of the program's, by a futex or in a call that goes on when it was interrupted.
 const WAITING: &str = "nanosleep clock_nanosleep usleep sleep thrd_sleep poll ppoll syscall pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait \
     sem_clockwait pthread_join pthread_timedjoin_np pthread_clockjoin_np pthread_mutex_lock pthread_mutex_timedlock \
@@ -99,11 +101,13 @@ pub(super) struct Refused {
     pub(super) bad: Bad,
     /// Where the thread will stand well, as soon as the functions have returned that are in the way.
     pub(super) until: Option<u64>,
+    /// It is in the loader, and may have its locks.
+    pub(super) is_loading: bool,
 }
 
 impl From<Bad> for Refused {
     fn from(bad: Bad) -> Refused {
-        Refused { bad, until: None }
+        Refused { bad, until: None, is_loading: false }
     }
 }
 
@@ -115,8 +119,9 @@ pub(super) struct Ground {
     scratch: Scratch,
     /// Mappings that stacks may lie in.
     writable: Vec<Range<u64>>,
-    /// Of the loader, and of an allocator in a library of its own.
+    /// Of allocators in libraries of their own.
     barred: Vec<Range<u64>>,
+    loader: Range<u64>,
     libc: Range<u64>,
     /// By address.
     functions: Vec<Known>,
@@ -126,6 +131,7 @@ pub(super) struct Ground {
 struct Known {
     range: Range<u64>,
     is_locking: bool,
+    is_loading: bool,
     is_waiting: bool,
 }
 
@@ -133,11 +139,14 @@ struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Elsewhere,
+    /// In an allocator of its own.
     Barred,
+    Loader,
     /// A function of libc that others can find, if it is one.
     Libc {
         is_known: bool,
         is_locking: bool,
+        is_loading: bool,
         is_waiting: bool,
     },
 }
@@ -175,10 +184,12 @@ impl Ground {
         functions.dedup_by(|next, kept| {
             let is_same = next.range == kept.range;
             kept.is_locking |= is_same && next.is_locking;
+            kept.is_loading |= is_same && next.is_loading;
             kept.is_waiting |= is_same && next.is_waiting;
             is_same
         });
-        let is_barred = |module: &&Module| module.is_named(super::LOADER) || is_allocator(memory, module);
+        let is_barred = |module: &&Module| is_allocator(memory, module);
+        let loader = modules.iter().find(|module| module.is_named(super::LOADER));
         Ground {
             pid,
             space,
@@ -186,6 +197,7 @@ impl Ground {
             scratch: Scratch::new(),
             writable,
             barred: modules.iter().filter(is_barred).map(|module| module.range.clone()).collect(),
+            loader: loader.map_or(0..0, |loader| loader.range.clone()),
             libc: libc.map_or(0..0, |libc| libc.range.clone()),
             functions,
         }
@@ -216,11 +228,17 @@ impl Ground {
             let is_good =
                 |depth: &usize| places.get(*depth..).is_some_and(|outer| judge(outer, None).is_ok());
             let until = outer.into_iter().find(is_good).and_then(|depth| codes.get(depth));
-            Refused { bad, until: until.map(|code| code.address()) }
+            let is_loading = places.iter().any(|place| {
+                matches!(place, Place::Loader | Place::Libc { is_locking: true, is_loading: true, .. })
+            });
+            Refused { bad, until: until.map(|code| code.address()), is_loading }
         })
     }
 
     fn place(&self, address: u64) -> Place {
+        if self.loader.contains(&address) {
+            return Place::Loader;
+        }
         if self.barred.iter().any(|range| range.contains(&address)) {
             return Place::Barred;
         }
@@ -233,6 +251,7 @@ impl Ground {
         Place::Libc {
             is_known: found.is_some(),
             is_locking: found.is_some_and(|function| function.is_locking),
+            is_loading: found.is_some_and(|function| function.is_loading),
             is_waiting: found.is_some_and(|function| function.is_waiting),
         }
     }
@@ -243,7 +262,7 @@ fn known(function: Function) -> Known {
     // The other names of libc's own allocator.
     let plain = function.name.strip_prefix("__libc_").unwrap_or(&function.name);
     let is_locking = is_in(LOCKING) || LOCKING.split_ascii_whitespace().any(|name| name == plain);
-    Known { is_locking, is_waiting: is_in(WAITING), range: function.range }
+    Known { is_locking, is_loading: is_in(LOADING), is_waiting: is_in(WAITING), range: function.range }
 }
 
 /// True for a library, not libc, that has a `malloc`.
@@ -261,7 +280,8 @@ fn stack_grows(stack: &Range<u64>, writable: &[Range<u64>]) -> bool {
 
 /// Judges a stack that leads to its root, innermost frame first.
 fn judge(places: &[Place], call: Option<i64>) -> Result<(), Bad> {
-    let is_locking = |place: &Place| matches!(place, Place::Barred | Place::Libc { is_locking: true, .. });
+    let is_locking =
+        |place: &Place| matches!(place, Place::Barred | Place::Loader | Place::Libc { is_locking: true, .. });
     if places.iter().any(is_locking) {
         return Err(Bad::Locked);
     }
@@ -301,10 +321,14 @@ mod tests {
     use super::*;
 
     const APP: Place = Place::Elsewhere;
-    const NAMELESS: Place = Place::Libc { is_known: false, is_locking: false, is_waiting: false };
-    const NAMED: Place = Place::Libc { is_known: true, is_locking: false, is_waiting: false };
-    const MALLOC: Place = Place::Libc { is_known: true, is_locking: true, is_waiting: false };
-    const COND_WAIT: Place = Place::Libc { is_known: true, is_locking: false, is_waiting: true };
+    const NAMELESS: Place =
+        Place::Libc { is_known: false, is_locking: false, is_loading: false, is_waiting: false };
+    const NAMED: Place =
+        Place::Libc { is_known: true, is_locking: false, is_loading: false, is_waiting: false };
+    const MALLOC: Place =
+        Place::Libc { is_known: true, is_locking: true, is_loading: false, is_waiting: false };
+    const COND_WAIT: Place =
+        Place::Libc { is_known: true, is_locking: false, is_loading: false, is_waiting: true };
 
     type Case = (&'static str, &'static [Place], Option<i64>, Result<(), Bad>);
 
@@ -317,7 +341,7 @@ mod tests {
             ("copies", &[NAMED, APP, NAMELESS, NAMED, APP], None, Ok(())),
             ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
             ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
-            ("loads", &[APP, Place::Barred, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
+            ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Bad::Locked)),
             ("begins", &[NAMELESS, NAMELESS], None, Err(Bad::Locked)),
             ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),
             ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_poll), Ok(())),

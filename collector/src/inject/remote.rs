@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const RED_ZONE: u64 = 256;
 /// Longest text that is passed.
 const LONGEST: usize = 4096;
-/// A function that waits for a lock for so long will not get it while we look on.
+/// Between two looks at whether it has come to something.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// As a set of signals.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
@@ -56,8 +56,6 @@ const REPEATED: [i64; 12] = [
 #[derive(Debug)]
 pub(super) enum Failed {
     System(io::Error),
-    /// It waits for a lock.
-    Waits,
     /// It was about to be killed by this signal.
     Signal(i32),
 }
@@ -199,7 +197,7 @@ impl Caller {
         registers.eflags &= !(DIRECTION | STEPS);
         self.thread.set_registers(registers)?;
         let result = self.run(stack.wrapping_add(8));
-        if matches!(result, Ok(_) | Err(Failed::Waits | Failed::Signal(_))) {
+        if matches!(result, Ok(_) | Err(Failed::Signal(_))) {
             self.thread.set_registers(self.restored())?;
         }
         result
@@ -223,7 +221,12 @@ impl Caller {
     fn run(&mut self, stack: u64) -> Result<u64, Failed> {
         loop {
             self.thread.run_to_call()?;
-            let stop = self.next_stop(stack)?;
+            // However long that takes: it may have taken locks.
+            let stop = loop {
+                if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
+                    break stop;
+                }
+            };
             match stop {
                 // It cannot be blocked, and stops the others.
                 Stop::Signal(libc::SIGSTOP) => {}
@@ -246,26 +249,6 @@ impl Caller {
 
     fn is_at_gate(&self, registers: &user_regs_struct, stack: u64) -> bool {
         registers.rip == self.gate.wrapping_add(2) && registers.rsp == stack
-    }
-
-    /// Waits for its next stop. What waits for a disk is waited for, because it has locks; what waits for a lock has not got it, and
-    /// can be ended.
-    fn next_stop(&mut self, stack: u64) -> Result<Stop, Failed> {
-        loop {
-            if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
-                return Ok(stop);
-            }
-            self.thread.interrupt()?;
-            if self.thread.wait_interrupted(Instant::now() + PATIENCE)? {
-                let registers = self.thread.registers()?;
-                let waits = registers.orig_rax.cast_signed() == libc::SYS_futex;
-                return if waits && !self.is_at_gate(&registers, stack) {
-                    Err(Failed::Waits)
-                } else {
-                    Ok(Stop::Interrupted)
-                };
-            }
-        }
     }
 
     /// Has the call not made that the gate would be.

@@ -18,12 +18,33 @@ void *malloc(size_t size) {
 void free(void *block) { (void)block; }
 #endif
 
+#ifdef HOLDS_LOCK
+/* A thread that stays in the loader until the program is told to go on. */
+#include <link.h>
+#include <pthread.h>
+
+static int hold(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)info, (void)size, (void)data;
+  await(&page->go);
+  return 1;
+}
+
+static void *stay(void *unused) {
+  dl_iterate_phdr(hold, NULL);
+  return unused;
+}
+#endif
+
 static void *(*volatile take)(size_t);
 
 int main(int count, char **arguments) {
   if (count < 3) return 1;
   map_page(arguments[1]);
   take = malloc;
+#ifdef HOLDS_LOCK
+  pthread_t thread;
+  pthread_create(&thread, NULL, stay, NULL);
+#endif
   void *(*lend)(void) = NULL;
   for (uint64_t calls = 0; !get(&page->stop); calls++) {
     set(&page->threads[0].mallocs_begun, calls + 1);
