@@ -57,7 +57,7 @@ int main(int count, char **arguments) {
       if (library == NULL) return 2;
       lend = (void *(*)(void))dlsym(library, "lend");
     }
-    if (calls % 1000 == 0) usleep(2000);
+    if (calls % 100 == 0) usleep(2000);
   }
   set(&page->done, 1);
   return 5;
