@@ -74,13 +74,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
-    let mut attaching = Attaching {
-        patience: arguments.patience,
-        quiet,
-        signals: &signals,
-        injects: !arguments.no_inject,
-        injected: Vec::new(),
-    };
+    let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals);
     let mut session = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
         message::plain(&format!(

@@ -18,18 +18,23 @@ const TURN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Attaching<'s> {
     /// How long a process is waited for that does not answer.
-    pub(super) patience: Duration,
+    patience: Duration,
     /// Says nothing of what is waited for.
-    pub(super) quiet: bool,
+    quiet: bool,
     /// Those that end the waiting.
-    pub(super) signals: &'s Signals,
+    signals: &'s Signals,
     /// Processes without the agent get it.
-    pub(super) injects: bool,
+    injects: bool,
     /// Those that got it: they have it for as long as these are there.
     pub(super) injected: Vec<Injection>,
 }
 
-impl Attaching<'_> {
+impl<'s> Attaching<'s> {
+    /// Waits for each process for so long, and says so unless `quiet`.
+    pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {
+        Attaching { patience, quiet, signals, injects, injected: Vec::new() }
+    }
+
     /// Attaches to all that can be recorded; a failure when that is none.
     pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<(), Failure> {
         let (mut texts, mut is_interrupted) = (Vec::new(), false);

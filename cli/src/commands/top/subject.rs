@@ -97,13 +97,8 @@ impl Subject {
             hears_commands: true,
             on_full: ON_FULL,
         })?;
-        let mut attaching = Attaching {
-            patience: arguments.patience,
-            quiet: arguments.recording.quiet,
-            signals,
-            injects: !arguments.no_inject,
-            injected: Vec::new(),
-        };
+        let mut attaching =
+            Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
         if let Err(failure) = attaching.all(&session, &[arguments.pid]) {
             discard(session, kept);
             return Err(failure);
