@@ -24,16 +24,18 @@ mod tracee;
 
 pub use refusal::Refusal;
 
+use crate::launch::descendants;
 use crate::log::debug;
 use group::{Group, idlest};
-use linkage::{Linkage, Loaded, Module, Slot};
+use linkage::{Function, Linkage, Loaded, Module, Slot};
 use memory::Memory;
 use moment::{Bad, Ground, Refused};
 use procfs::process::{MemoryMaps, Process};
 use remote::{Argument, Caller, Failed, look};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -65,7 +67,6 @@ const LEAVES: Duration = Duration::from_secs(2);
 /// An agent in a process that was not preloaded, until this is dropped.
 #[derive(Debug)]
 pub struct Injection {
-    pid: u32,
     /// Dropped first: the thread sees that it is over.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -85,17 +86,12 @@ impl Injection {
         let work = move || work(pid, &agent, patience, &tell, &ends);
         let thread =
             std::thread::Builder::new().name("inject".into()).spawn(work).map_err(Refusal::System)?;
-        let injection = Injection { pid, end: Some(end), thread: Some(thread) };
+        let injection = Injection { end: Some(end), thread: Some(thread) };
         match told.recv() {
             Ok(Ok(())) => Ok(injection),
             Ok(Err(refusal)) => Err(refusal),
             Err(_) => Err(Refusal::System(std::io::Error::other("the thread that injects has crashed"))),
         }
-    }
-
-    /// The process.
-    pub fn pid(&self) -> u32 {
-        self.pid
     }
 }
 
@@ -110,8 +106,8 @@ impl Drop for Injection {
 
 fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Refusal>>, ends: &Receiver<()>) {
     let begun = Host::new(pid, agent).and_then(|mut host| {
-        host.load(Instant::now() + patience)?;
-        if let Err(refusal) = host.hook() {
+        let fresh = host.load(Instant::now() + patience)?;
+        if let Err(refusal) = host.hook(&fresh) {
             // Some of it may be done.
             host.restore()?;
             return Err(refusal);
@@ -139,28 +135,10 @@ fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Ref
         debug!("process {pid} keeps the hooks: {refusal}");
     }
     for child in children {
-        if let Err(refusal) = host.in_child(child).and_then(|mut host| host.restore()) {
-            debug!("child {child} of process {pid}: {refusal}");
+        if let Err(refusal) = host.in_child(child.pid).and_then(|mut host| host.restore()) {
+            debug!("child {} of process {pid}: {refusal}", child.pid);
         }
     }
-}
-
-/// The processes that a process has started, and those that they have.
-fn descendants(pid: u32) -> Vec<u32> {
-    let parent = |process: &Process| process.stat().ok().map(|stat| stat.ppid.cast_unsigned());
-    let parents: Vec<(u32, u32)> = procfs::process::all_processes()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|process| Some((process.pid().cast_unsigned(), parent(&process)?)))
-        .collect();
-    let mut family = vec![pid];
-    let mut next = 0;
-    while let Some(parent) = family.get(next).copied() {
-        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
-        next += 1;
-    }
-    family.split_off(1)
 }
 
 /// A function of the agent that stands for one of the program's.
@@ -173,6 +151,18 @@ struct Hook {
     next: Option<u64>,
 }
 
+/// A word that calls go through, and where its module lies.
+struct Word {
+    slot: Slot,
+    module: Range<u64>,
+}
+
+/// Modules that were not there before, and their words.
+struct Fresh {
+    modules: Vec<Loaded>,
+    words: Vec<Word>,
+}
+
 /// A process that gets the agent.
 struct Host {
     pid: u32,
@@ -180,6 +170,8 @@ struct Host {
     memory: Memory,
     maps: MemoryMaps,
     modules: Vec<Module>,
+    /// What libc defines for others.
+    libc: Vec<Function>,
     hooks: Vec<Hook>,
     /// Functions of the agent that we call, by address in its file.
     begin: u64,
@@ -209,9 +201,21 @@ impl Host {
             .map(|(name, offset)| Hook { name, offset, next: None })
             .collect();
         let by_name = hooks.iter().enumerate().map(|(at, hook)| (hook.name.clone(), at)).collect();
-        let agent = agent.to_owned();
-        let hooked = HashSet::new();
-        let host = Host { pid, agent, memory, maps, modules, hooks, begin, next, leave, by_name, hooked };
+        let mut host = Host {
+            pid,
+            agent: agent.to_owned(),
+            memory,
+            maps,
+            modules,
+            libc: Vec::new(),
+            hooks,
+            begin,
+            next,
+            leave,
+            by_name,
+            hooked: HashSet::new(),
+        };
+        host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
         host.check()?;
         Ok(host)
     }
@@ -227,6 +231,7 @@ impl Host {
             modules: Module::all(&maps),
             maps,
             agent: self.agent.clone(),
+            libc: self.libc.clone(),
             hooks: self.hooks.clone(),
             by_name: self.by_name.clone(),
             hooked: HashSet::new(),
@@ -242,7 +247,7 @@ impl Host {
             return Err(Refusal::NotGlibc);
         }
         // The agent would lie there and record nothing.
-        self.libc("_dl_find_object")?;
+        self.in_libc("_dl_find_object")?;
         // Calls inside an executable go no way that could be changed.
         if functions.iter().any(|function| function.name == "malloc") {
             return Err(Refusal::OwnAllocator);
@@ -277,19 +282,25 @@ impl Host {
         Ok(())
     }
 
-    /// Functions of libc by name.
-    fn libc(&self, name: &str) -> Result<u64, Refusal> {
-        let linkage = self.module(LIBC).and_then(|libc| Linkage::read(&self.memory, libc));
-        let functions = linkage.map(|linkage| linkage.functions()).unwrap_or_default();
-        let found = functions.iter().find(|function| function.name == name);
+    /// What a module defines for others.
+    fn functions(&self, module: &Module) -> Vec<Function> {
+        Linkage::read(&self.memory, module).map(|linkage| linkage.functions()).unwrap_or_default()
+    }
+
+    /// Where libc has a function.
+    fn in_libc(&self, name: &str) -> Result<u64, Refusal> {
+        let found = self.libc.iter().find(|function| function.name == name);
         found.map(|function| function.range.start).ok_or(Refusal::OldGlibc)
     }
 
+    fn survey(&self) -> Ground {
+        Ground::survey(self.pid, &self.memory, &self.maps, &self.modules, &self.libc)
+    }
+
     /// Stops a thread at a good moment.
-    fn caller(&self, deadline: Instant) -> Result<Caller, Refusal> {
+    fn caller(&self, ground: &mut Ground, deadline: Instant) -> Result<Caller, Refusal> {
         let pid = self.pid;
         let failed = |error| Refusal::of(pid, error);
-        let mut ground = Ground::survey(pid, &self.memory, &self.maps, &self.modules);
         let gate = self.gate()?;
         let mut last = Bad::Dark;
         while Instant::now() < deadline {
@@ -313,7 +324,7 @@ impl Host {
             // One that stays in the loader has its lock.
             for thread in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
-                let stopped = Caller::stop(thread, gate, &mut ground, &self.memory, deadline).map(Some);
+                let stopped = Caller::stop(thread, gate, ground, &self.memory, deadline).map(Some);
                 match stopped.or_else(ended).map_err(failed)? {
                     Some(Ok(caller)) => return Ok(caller),
                     Some(Err(bad)) => last = bad,
@@ -327,37 +338,44 @@ impl Host {
 
     /// A `syscall` instruction: libc's function of that name has one.
     fn gate(&self) -> Result<u64, Refusal> {
-        let start = self.libc("syscall")?;
+        let start = self.in_libc("syscall")?;
         let code = self.memory.bytes_up_to(start, 64);
         let at = code.windows(2).position(|bytes| bytes == [0x0f, 0x05]).ok_or(Refusal::NotGlibc)?;
         Ok(start + at as u64)
     }
 
+    /// Calls a function of the process.
+    fn call(&self, caller: &mut Caller, function: u64, arguments: &[Argument<'_>]) -> Result<u64, Refusal> {
+        caller.call(function, arguments).map_err(|failed| match failed {
+            Failed::System(error) => Refusal::of(self.pid, error),
+            Failed::Signal(signal) => Refusal::Crashed { signal },
+        })
+    }
+
     /// Has the process load the agent, and finds out what stands behind each hook.
-    fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
-        let (open, error) = (self.libc("dlopen")?, self.libc("dlerror")?);
-        let wanted = self.wanted(&self.modules);
-        let mut caller = self.caller(deadline)?;
+    fn load(&mut self, deadline: Instant) -> Result<Fresh, Refusal> {
+        let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
+        let fresh = self.fresh();
+        let mut caller = self.caller(&mut self.survey(), deadline)?;
         let path = self.agent.as_os_str().as_bytes();
         let flags = Argument::Number(u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned()));
-        let handle =
-            caller.call(open, &[Argument::Text(path), flags]).map_err(|failed| self.failed(failed))?;
+        let handle = self.call(&mut caller, open, &[Argument::Text(path), flags])?;
         if handle == 0 {
-            let text = caller.call(error, &[]).map_err(|failed| self.failed(failed))?;
+            let text = self.call(&mut caller, error, &[])?;
             return Err(Refusal::Load { text: self.memory.text(text) });
         }
         let is_new = self.base().is_none();
         self.look_again()?;
         let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let arguments = [Argument::Number(is_new.into())];
-        let state = caller.call(base + self.begin, &arguments).map_err(|failed| self.failed(failed))?;
+        let state = self.call(&mut caller, base + self.begin, &[Argument::Number(is_new.into())])?;
         match state & u64::from(u32::MAX) {
             IS_READY => {}
             HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
             IS_PRELOADED => return Err(Refusal::Deaf),
             _ => return Err(Refusal::OldGlibc),
         }
-        self.find(&mut caller, wanted)
+        self.find(&mut caller, self.wanted(&fresh))?;
+        Ok(fresh)
     }
 
     /// Asks the agent what stands behind hooks.
@@ -365,8 +383,7 @@ impl Host {
         let next = self.base().ok_or(Refusal::OtherVersion)? + self.next;
         for at in wanted {
             let Some(hook) = self.hooks.get(at) else { continue };
-            let arguments = [Argument::Text(&hook.name)];
-            let found = caller.call(next, &arguments).map_err(|failed| self.failed(failed))?;
+            let found = self.call(caller, next, &[Argument::Text(&hook.name)])?;
             if let Some(hook) = self.hooks.get_mut(at).filter(|_| found != 0) {
                 hook.next = Some(found);
             }
@@ -374,58 +391,59 @@ impl Host {
         Ok(())
     }
 
-    /// The hooks that are not known yet and that a word of these modules could hold: a search that finds nothing would leave its message
-    /// in the program's thread.
-    fn wanted(&self, modules: &[Module]) -> Vec<usize> {
-        let mut wanted = HashSet::new();
-        for module in modules {
-            let slots = self.slots(module).into_iter();
-            let is_used = |slot: &Slot| self.memory.word(slot.address).is_some_and(|word| word != 0);
-            wanted.extend(slots.filter(is_used).map(|slot| slot.function));
-        }
-        let mut wanted: Vec<usize> = wanted.into_iter().collect();
-        wanted.retain(|at| self.hooks.get(*at).is_some_and(|hook| hook.next.is_none()));
-        wanted.sort_unstable();
-        wanted
+    /// The hooks that are not known yet and that one of these words could hold: a search that finds nothing would leave its message in
+    /// the program's thread.
+    fn wanted(&self, fresh: &Fresh) -> Vec<usize> {
+        let is_used = |word: &&Word| self.memory.word(word.slot.address).is_some_and(|value| value != 0);
+        let functions: BTreeSet<usize> =
+            fresh.words.iter().filter(is_used).map(|word| word.slot.function).collect();
+        let is_unknown = |at: &usize| self.hooks.get(*at).is_some_and(|hook| hook.next.is_none());
+        functions.into_iter().filter(is_unknown).collect()
     }
 
-    fn slots(&self, module: &Module) -> Vec<Slot> {
+    /// The modules that have no hooks yet.
+    fn fresh(&self) -> Fresh {
+        let modules = || self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded()));
+        Fresh {
+            modules: modules().map(Module::loaded).collect(),
+            words: modules().flat_map(|module| self.words(module)).collect(),
+        }
+    }
+
+    /// The words through which a module calls what there are hooks for.
+    fn words(&self, module: &Module) -> Vec<Word> {
         if module.path == self.agent {
             return Vec::new();
         }
-        Linkage::read(&self.memory, module).map(|linkage| linkage.slots(&self.by_name)).unwrap_or_default()
+        let slots = Linkage::read(&self.memory, module).map(|linkage| linkage.slots(&self.by_name));
+        let word = |slot| Word { slot, module: module.range.clone() };
+        slots.unwrap_or_default().into_iter().map(word).collect()
     }
 
-    /// Puts the hooks into the words of modules that do not have them yet.
-    fn hook(&mut self) -> Result<(), Refusal> {
-        let fresh: Vec<Module> =
-            self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())).cloned().collect();
+    /// Puts the hooks into words of modules that do not have them yet.
+    fn hook(&mut self, fresh: &Fresh) -> Result<(), Refusal> {
         let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let slots: Vec<(Slot, &Module)> = fresh
-            .iter()
-            .flat_map(|module| self.slots(module).into_iter().map(move |slot| (slot, module)))
-            .collect();
-        let change = |(slot, module): &(Slot, &Module)| {
+        let change = |Word { slot, module }: &Word| {
             let hook = self.hooks.get(slot.function)?;
             let (word, next) = (self.memory.word(slot.address)?, hook.next?);
-            let is_unbound = slot.is_lazy && module.range.contains(&word);
+            let is_unbound = slot.is_lazy && module.contains(&word);
             (word == next || is_unbound).then_some((slot.address, base + hook.offset))
         };
-        let changed = self.change(&slots, change)?;
+        let changed = self.change(&fresh.words, change)?;
         debug!(
             "{changed} of {} words in {} modules of process {} lead to hooks",
-            slots.len(),
-            fresh.len(),
+            fresh.words.len(),
+            fresh.modules.len(),
             self.pid
         );
-        self.hooked.extend(fresh.iter().map(Module::loaded));
+        self.hooked.extend(&fresh.modules);
         Ok(())
     }
 
     /// Changes words while all threads stand still.
-    fn change<T>(&self, all: &[T], change: impl Fn(&T) -> Option<(u64, u64)>) -> Result<usize, Refusal> {
+    fn change(&self, words: &[Word], change: impl Fn(&Word) -> Option<(u64, u64)>) -> Result<usize, Refusal> {
         // Most need not be looked at again.
-        let likely: Vec<&T> = all.iter().filter(|slot| change(slot).is_some()).collect();
+        let likely: Vec<&Word> = words.iter().filter(|word| change(word).is_some()).collect();
         if likely.is_empty() {
             return Ok(0);
         }
@@ -445,50 +463,43 @@ impl Host {
     /// Looks for libraries that were loaded since.
     fn follow(&mut self) -> Result<(), Refusal> {
         self.look_again()?;
-        let fresh: Vec<Module> =
-            self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())).cloned().collect();
         let present: HashSet<Loaded> = self.modules.iter().map(Module::loaded).collect();
         // Another one may be loaded where one was.
         self.hooked.retain(|module| present.contains(module));
-        if fresh.is_empty() {
+        let fresh = self.fresh();
+        if fresh.modules.is_empty() {
             return Ok(());
         }
         let wanted = self.wanted(&fresh);
         if !wanted.is_empty() {
-            let mut caller = self.caller(Instant::now() + LEAVES)?;
+            let mut caller = self.caller(&mut self.survey(), Instant::now() + LEAVES)?;
             self.find(&mut caller, wanted)?;
         }
-        self.hook()
+        self.hook(&fresh)
     }
 
     /// Puts all words back, and has the process leave a recording that is over.
     fn restore(&mut self) -> Result<(), Refusal> {
         self.look_again()?;
         let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let slots: Vec<Slot> = self.modules.iter().flat_map(|module| self.slots(module)).collect();
-        let change = |slot: &Slot| {
+        let words: Vec<Word> = self.modules.iter().flat_map(|module| self.words(module)).collect();
+        let change = |Word { slot, .. }: &Word| {
             let hook = self.hooks.get(slot.function)?;
             let is_ours = self.memory.word(slot.address)? == base + hook.offset;
             Some((slot.address, hook.next.filter(|_| is_ours)?))
         };
-        let changed = self.change(&slots, change)?;
+        let changed = self.change(&words, change)?;
         debug!("{changed} words of process {} are what they were", self.pid);
         let deadline = Instant::now() + LEAVES;
-        let mut caller = self.caller(deadline)?;
+        let mut ground = self.survey();
+        let mut caller = self.caller(&mut ground, deadline)?;
         // Threads may still be in hooks, this one is not.
-        while caller.call(base + self.leave, &[]).map_err(|failed| self.failed(failed))? & 0xff == 0 {
+        while self.call(&mut caller, base + self.leave, &[])? & 0xff == 0 {
             drop(caller);
             std::thread::sleep(AGAIN);
-            caller = self.caller(deadline)?;
+            caller = self.caller(&mut ground, deadline)?;
         }
         Ok(())
-    }
-
-    fn failed(&self, failed: Failed) -> Refusal {
-        match failed {
-            Failed::System(error) => Refusal::of(self.pid, error),
-            Failed::Signal(signal) => Refusal::Crashed { signal },
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a collector calls that has loaded this library into a process which runs already.
 //!
 //! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
-//! through which modules call, and puts them back at the end. It calls both functions in a thread that holds no lock.
+//! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
 
 use crate::lifecycle::base_of;
 use crate::{doorbell, lifecycle, process, real};

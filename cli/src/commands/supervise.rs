@@ -87,7 +87,7 @@ pub(crate) fn until_end(
     }
     progress.clear();
     let status = status.ok_or_else(|| io::Error::other("the target was lost from sight"))?;
-    let left = if options.follow { descendants() } else { Vec::new() };
+    let left = if options.follow { descendants(std::process::id()) } else { Vec::new() };
     name_left_behind(&left);
     let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
     Ok(Supervised { status, unrecorded })

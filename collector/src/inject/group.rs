@@ -2,6 +2,8 @@
 
 use super::remote::go_on;
 use super::tracee::Tracee;
+use procfs::ProcResult;
+use procfs::process::{Process, Task};
 use std::collections::HashSet;
 use std::io;
 use std::time::{Duration, Instant};
@@ -67,24 +69,24 @@ impl Drop for Group {
 
 /// True of a thread that waits in the kernel without an end that a signal could make.
 fn is_kept(pid: u32, thread: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
-    // The name before it may have anything in it.
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
+    task(pid, thread).and_then(|task| task.stat()).is_ok_and(|stat| stat.state == 'D')
 }
 
 /// The threads of a process, those first that have done least so far: they are missed least.
 pub(super) fn idlest(pid: u32) -> io::Result<Vec<u32>> {
     let mut threads = threads(pid)?;
     let work = |thread: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
-        let after_name = stat.rsplit(')').next().unwrap_or("");
-        // In user mode, and in the kernel.
-        let ticks = after_name.split_ascii_whitespace().skip(11).take(2);
-        ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+        let stat = task(pid, *thread).and_then(|task| task.stat());
+        stat.map_or(0, |stat| stat.utime.wrapping_add(stat.stime))
     };
     // The first thread has the smallest number, and is most often waited for.
     threads.sort_by_cached_key(|thread| (work(thread), std::cmp::Reverse(*thread)));
     Ok(threads)
+}
+
+/// What the kernel tells of a thread.
+pub(super) fn task(pid: u32, thread: u32) -> ProcResult<Task> {
+    Process::new(pid.cast_signed())?.task_from_tid(thread.cast_signed())
 }
 
 /// The threads of a process.

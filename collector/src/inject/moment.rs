@@ -157,7 +157,13 @@ impl Ground {
         self.pid
     }
 
-    pub(super) fn survey(pid: u32, memory: &Memory, maps: &MemoryMaps, modules: &[Module]) -> Ground {
+    pub(super) fn survey(
+        pid: u32,
+        memory: &Memory,
+        maps: &MemoryMaps,
+        modules: &[Module],
+        libc_functions: &[Function],
+    ) -> Ground {
         let (mut space, mut files) = (Space::default(), Files::default());
         let mut writable = Vec::new();
         for map in maps {
@@ -175,10 +181,7 @@ impl Ground {
             space.map(map.address.0, Mapping { end: map.address.1, offset: map.offset, file });
         }
         let libc = modules.iter().find(|module| module.is_named(super::LIBC));
-        let mut functions: Vec<Known> = libc
-            .and_then(|libc| Linkage::read(memory, libc))
-            .map(|libc| libc.functions().into_iter().map(known).collect())
-            .unwrap_or_default();
+        let mut functions: Vec<Known> = libc_functions.iter().map(known).collect();
         functions.sort_by_key(|function| function.range.start);
         // One function has several names.
         functions.dedup_by(|next, kept| {
@@ -257,12 +260,17 @@ impl Ground {
     }
 }
 
-fn known(function: Function) -> Known {
+fn known(function: &Function) -> Known {
     let is_in = |list: &str| list.split_ascii_whitespace().any(|name| name == function.name);
     // The other names of libc's own allocator.
     let plain = function.name.strip_prefix("__libc_").unwrap_or(&function.name);
     let is_locking = is_in(LOCKING) || LOCKING.split_ascii_whitespace().any(|name| name == plain);
-    Known { is_locking, is_loading: is_in(LOADING), is_waiting: is_in(WAITING), range: function.range }
+    Known {
+        is_locking,
+        is_loading: is_in(LOADING),
+        is_waiting: is_in(WAITING),
+        range: function.range.clone(),
+    }
 }
 
 /// True for a library, not libc, that has a `malloc`.

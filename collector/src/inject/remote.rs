@@ -12,6 +12,7 @@
 //!
 //! So the end of a function needs no breakpoint and no signal, which the process could have blocked or would see.
 
+use super::group::task;
 use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
 use super::tracee::{Mask, Stop, Tracee};
@@ -121,12 +122,9 @@ fn again(registers: &mut user_regs_struct, call: u64) {
 
 /// True while a signal waits for a thread, or for any of its process, that it does not block.
 fn has_signal(pid: u32, thread: u32, blocked: Mask) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).unwrap_or_default();
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
-    };
-    (mask("SigPnd") | mask("ShdPnd")) & !blocked != 0
+    let pending =
+        task(pid, thread).and_then(|task| task.status()).map(|status| status.sigpnd | status.shdpnd);
+    pending.is_ok_and(|pending| pending & !blocked != 0)
 }
 
 impl Caller {
