@@ -7,6 +7,7 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// A server of a capture.
 struct Server {
@@ -105,6 +106,15 @@ fn server_answers_those_who_know_the_address() {
     let silent: Vec<TcpStream> = (0..4).filter_map(|_| TcpStream::connect(host).ok()).collect();
     assert_eq!(server.get(&server.path("")).status, "200");
     drop(silent);
+    // More than are served at once keep it waiting, until some go.
+    let crowd: Vec<TcpStream> = (0..32).filter_map(|_| TcpStream::connect(host).ok()).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(crowd);
+        });
+        assert_eq!(server.get(&server.path("")).status, "200");
+    });
     server.stop();
 }
 

@@ -7,12 +7,12 @@ use super::request::Request;
 use super::site::{Answer, Site};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that are served at once: a browser opens six.
+/// Connections that are served at once: a browser opens six. Others wait, and none of these for long.
 const MOST: usize = 16;
 
 /// How long a browser may take in all to say what it wants, and to take what it asked for.
@@ -21,24 +21,49 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves whoever connects, for ever.
 pub(super) fn serve(listener: &TcpListener, site: &Arc<Site>) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let places = Arc::new(Places::default());
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
             // Out of descriptors, as a rule: some come back when connections end.
             thread::sleep(Duration::from_millis(20));
             continue;
         };
-        // Relaxed: a count alone; nothing is read because of it.
-        if open.fetch_add(1, Ordering::Relaxed) >= MOST {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (site, open) = (site.clone(), open.clone());
+        let (site, place) = (site.clone(), Place::new(&places));
         thread::spawn(move || {
             // A browser that has gone does not need to be told.
-            let _ = talk(stream, &site);
-            open.fetch_sub(1, Ordering::Relaxed);
+            if talk(stream, &site).is_ok() {
+                drop(place);
+                site.prepare();
+            }
         });
+    }
+}
+
+/// Those that are served at this moment.
+#[derive(Debug, Default)]
+struct Places {
+    taken: Mutex<usize>,
+    one_left: Condvar,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Place(Arc<Places>);
+
+impl Place {
+    /// Waits until one is free.
+    fn new(places: &Arc<Places>) -> Place {
+        let taken = places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = places.one_left.wait_while(taken, |taken| *taken >= MOST);
+        *taken.unwrap_or_else(PoisonError::into_inner) += 1;
+        Place(places.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.one_left.notify_one();
     }
 }
 
@@ -49,9 +74,7 @@ fn talk(stream: TcpStream, site: &Site) -> io::Result<()> {
     };
     write(Impatient::new(&stream, LONG_PATIENCE), &answer)?;
     // Reading ends, too, and with it the look-out for the departure.
-    stream.shutdown(Shutdown::Both)?;
-    site.prepare();
-    Ok(())
+    stream.shutdown(Shutdown::Both)
 }
 
 /// Becomes true when the other side closes the connection: a browser whose user wants something else does not wait.
