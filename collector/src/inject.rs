@@ -307,8 +307,8 @@ impl Host {
             let mut good = Vec::new();
             let mut is_loading = false;
             for thread in idlest(pid).map_err(failed)? {
-                let stood =
-                    look(pid, thread, &self.memory, Instant::now() + STOPS).or_else(ended).map_err(failed)?;
+                let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
+                let Some(stood) = stood.map(Some).or_else(ended).map_err(failed)? else { continue };
                 // At leisure: to read unwind tables takes longer than a thread should stand still.
                 match stood.map(|stood| ground.check(&stood.registers, &stood.stack)) {
                     Some(Ok(()) | Err(Refused { until: Some(_), is_loading: false, .. })) => {
@@ -318,10 +318,11 @@ impl Host {
                         last = refused.bad;
                         is_loading |= refused.is_loading;
                     }
-                    None => {}
+                    // It has not stopped, so nobody knows what it does.
+                    None => (last, is_loading) = (Bad::Call, true),
                 }
             }
-            // One that stays in the loader has its lock.
+            // One that stays in the loader, or may, has its lock.
             for thread in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, gate, ground, &self.memory, deadline).map(Some);
