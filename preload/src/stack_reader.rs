@@ -34,13 +34,23 @@ const RANGES: usize = 5;
 struct Range {
     start: u64,
     end: u64,
+    /// Where no whole word begins any more, 0 in the range of no pages.
+    words_end: u64,
 }
 
 impl Range {
+    fn new(start: u64, end: u64) -> Range {
+        Range { start, end, words_end: end.saturating_sub(7) }
+    }
+
+    fn end_at(&mut self, end: u64) {
+        *self = Range::new(self.start, end);
+    }
+
     /// True when the word at `address` lies in the range.
     #[inline(always)]
     fn contains(self, address: u64) -> bool {
-        address >= self.start && address < self.end.saturating_sub(7)
+        address >= self.start && address < self.words_end
     }
 
     /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read. What
@@ -52,9 +62,9 @@ impl Range {
         }
         while self.end <= last {
             if let Some(other) = others.iter().find(|other| other.start <= self.end && self.end < other.end) {
-                self.end = other.end;
+                self.end_at(other.end);
             } else if self.is_readable_behind() {
-                self.end = self.end.wrapping_add(PAGE);
+                self.end_at(self.end.wrapping_add(PAGE));
             } else {
                 return false;
             }
@@ -105,13 +115,13 @@ impl StackReader {
     #[cold]
     pub(crate) fn learn(&mut self, sp: u64) {
         let page = sp & !(PAGE - 1);
-        let mut range = Range { start: page, end: page.wrapping_add(PAGE) };
+        let mut range = Range::new(page, page.wrapping_add(PAGE));
         let is_near = |address: u64| address.abs_diff(page) < LEARNED;
         while is_near(range.start) && arch::is_readable(range.start.wrapping_sub(PAGE)) {
             range.start = range.start.wrapping_sub(PAGE);
         }
         while is_near(range.end) && arch::is_readable(range.end) {
-            range.end = range.end.wrapping_add(PAGE);
+            range.end_at(range.end.wrapping_add(PAGE));
         }
         self.learned = range;
     }
@@ -121,7 +131,7 @@ impl StackReader {
     #[inline(never)]
     fn change(&mut self, sp: u64) {
         let start = sp & !(PAGE - 1);
-        let mut next = Range { start, end: start.wrapping_add(PAGE) };
+        let mut next = Range::new(start, start.wrapping_add(PAGE));
         let mut before = self.here;
         for other in &mut self.others {
             core::mem::swap(other, &mut before);
@@ -163,7 +173,7 @@ impl StackReader {
         if !arch::is_readable(start) {
             return false;
         }
-        let mut other = Range { start, end: start.wrapping_add(PAGE) };
+        let mut other = Range::new(start, start.wrapping_add(PAGE));
         let is_whole = other.grow(address, &others);
         self.others.rotate_right(1);
         if let Some(first) = self.others.first_mut() {
@@ -204,7 +214,7 @@ impl Memory for StackReader {
         // lies between `lowest` and the highest, in pages that the kernel said are readable.
         let change =
             |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } ^ word.value;
-        // By fours, with one branch for each: this loop is what a hook in a deep stack does most.
+        // By fours, with one look at where they lie.
         let mut count = 0;
         while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
             && d.address >= lowest
@@ -219,5 +229,36 @@ impl Memory for StackReader {
             count = count.wrapping_add(1);
         }
         count
+    }
+
+    // By eights, with one branch for each word: this is what a hook in a deep stack does most.
+    #[inline(always)]
+    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+        #[cfg(feature = "forgetful")]
+        return self.unchanged(words, 0) == words.as_slice().len();
+        let words = words.as_slice();
+        let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
+        if !self.here.contains(highest.address) || lowest.address < self.here.start {
+            return self.unchanged_anywhere(words, 0) == words.len();
+        }
+        // SAFETY: the addresses are aligned and fall from the first on, so the word lies between the lowest and the highest, in
+        // pages that the kernel said are readable.
+        let has_changed =
+            |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } != word.value;
+        let (eights, rest) = words.as_chunks::<8>();
+        for [a, b, c, d, e, f, g, h] in eights {
+            if has_changed(a) || has_changed(b) || has_changed(c) || has_changed(d) {
+                return false;
+            }
+            if has_changed(e) || has_changed(f) || has_changed(g) || has_changed(h) {
+                return false;
+            }
+        }
+        for word in rest {
+            if has_changed(word) {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -332,7 +332,8 @@ impl ThreadState {
         // the order of the ring is the order.
         // Relaxed: see `process::count_thread`.
         let time = clock::now(self.uses_tsc, self.threads.load(Ordering::Relaxed) > 1);
-        let delta = time.saturating_sub(self.last);
+        // Of a clock that went backwards it is far too long.
+        let delta = time.wrapping_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT && alignment == 0;
         if is_short
             && let Some([first, second]) = record::short_alloc(address, size, stack, delta)
@@ -341,7 +342,7 @@ impl ThreadState {
             room.push(first);
             room.push(second);
             drop(room);
-            self.last += delta;
+            self.last = time;
         } else {
             self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
         }
@@ -353,7 +354,8 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn free(&mut self, address: u64) -> bool {
         let time = clock::now(self.uses_tsc, false);
-        let delta = time.saturating_sub(self.last);
+        // Of a clock that went backwards it is far too long.
+        let delta = time.wrapping_sub(self.last);
         let is_short = !self.in_gap && delta < DELTA_LIMIT;
         if is_short
             && let Some(word) = record::short_free(address, delta)
@@ -361,7 +363,7 @@ impl ThreadState {
         {
             room.push(word);
             drop(room);
-            self.last += delta;
+            self.last = time;
         } else {
             self.emit(Record::Free { address }, time, 0, 1);
         }

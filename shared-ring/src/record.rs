@@ -306,24 +306,25 @@ pub enum Record {
 }
 
 /// A malloc in the short form, or `None` when it does not fit.
-// Cost: two shifts, three tests.
+// Cost: three shifts, two tests.
 #[inline(always)]
 pub fn short_alloc(address: u64, size: u64, stack: u32, delta: u64) -> Option<[u64; 2]> {
-    let field = address >> 4;
-    if address & 15 != 0 || !(OPCODES..1 << 44).contains(&field) || size >> 32 != 0 {
-        return None;
-    }
+    let field = short_field(address).filter(|_| size >> 32 == 0)?;
     Some([field << FIELD_SHIFT | KIND | delta, u64::from(stack) << 32 | size])
 }
 
 /// A free in the short form, or `None` when it does not fit.
 #[inline(always)]
 pub fn short_free(address: u64, delta: u64) -> Option<u64> {
-    let field = address >> 4;
-    if address & 15 != 0 || !(OPCODES..1 << 44).contains(&field) {
-        return None;
-    }
-    Some(field << FIELD_SHIFT | delta)
+    Some(short_field(address)? << FIELD_SHIFT | delta)
+}
+
+/// An address in a short form.
+#[inline(always)]
+fn short_field(address: u64) -> Option<u64> {
+    // The bits of one that is not aligned come out on top, where they are as wrong as those of one that is too high.
+    let field = address.rotate_right(4);
+    (field.wrapping_sub(OPCODES) < (1 << 44) - OPCODES).then_some(field)
 }
 
 /// The words of any record, and how many of them count; those with a name get an empty one. `delta` is below [`DELTA_LIMIT`].

@@ -19,6 +19,12 @@ pub trait Memory {
             |word: &SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
         words.as_slice().iter().copied().take_while(is_unchanged).count()
     }
+
+    /// Whether all `words` can be read and hold their value.
+    #[inline(always)]
+    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+        self.unchanged(words, 0) == words.as_slice().len()
+    }
 }
 
 /// The word at `address`, or how a walk ends that needs it: no stack word lies at an odd address.

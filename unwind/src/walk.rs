@@ -104,12 +104,15 @@ pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -
     let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());
     let return_slot = cfa.wrapping_sub(8);
     let bp_slot = select_unpredictable(saves_bp, cfa.wrapping_add_signed(rule.bp_offset()), return_slot);
-    if cfa <= sp {
+    // No stack word lies at an odd address.
+    if cfa <= sp || (return_slot | bp_slot) & 7 != 0 {
         return Some(Err(End::Broken));
     }
-    Some(match (word(memory, return_slot), word(memory, bp_slot)) {
-        (Ok(returns), Ok(saved)) => Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp)),
-        (Err(end), _) | (_, Err(end)) => Err(end),
+    Some(match (memory.read(return_slot), memory.read(bp_slot)) {
+        (Some(returns), Some(saved)) => {
+            Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp))
+        }
+        _ => Err(End::Unreadable),
     })
 }
 

@@ -50,7 +50,7 @@ impl<'a> Producer<'a> {
         if self.limit.wrapping_sub(self.position) < need && !self.refresh(need) {
             return None;
         }
-        Some(Reservation { next: self.position, producer: self })
+        Some(Reservation { next: self.position, words: self.words, producer: self })
     }
 
     #[cold]
@@ -91,6 +91,7 @@ impl<'a> Producer<'a> {
 #[derive(Debug)]
 pub struct Reservation<'r, 'a> {
     producer: &'r mut Producer<'a>,
+    words: &'a [AtomicU64],
     next: u64,
 }
 
@@ -98,8 +99,8 @@ impl Reservation<'_, '_> {
     /// Writes the next word in place.
     #[inline(always)]
     pub fn push(&mut self, word: u64) {
-        let slot = (self.next as usize) & (self.producer.words.len() - 1);
-        if let Some(place) = self.producer.words.get(slot) {
+        let slot = (self.next as usize) & (self.words.len() - 1);
+        if let Some(place) = self.words.get(slot) {
             place.store(word, Ordering::Relaxed);
         }
         self.next += 1;

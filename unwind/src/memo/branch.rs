@@ -1,13 +1,13 @@
 //! A chain of frames that has hung on an older frame.
 
 use super::past::{Past, Stack};
-use super::saved::{SavedWord, SavedWords};
+use super::saved::SavedWord;
 use crate::{Memory, Registers};
 
 /// Most frames of a chain.
 pub(super) const LONGEST: usize = 8;
-/// Most further words of a chain.
-const WORDS: usize = 4;
+/// Most words that lead through a chain.
+const WORDS: usize = 12;
 
 /// A chain of frames, the oldest first, and the words that led through them to the frame that they hang on.
 ///
@@ -20,21 +20,18 @@ pub(super) struct Branch {
     root: Past,
     /// How many frames of the stack are older than the chain.
     known: u32,
-    /// How many frames and further words.
+    /// How many frames and words.
     count: u16,
     words: u16,
-    returns: [SavedWord; LONGEST],
-    others: [SavedWord; WORDS],
+    saved: [SavedWord; WORDS],
     frames: [Past; LONGEST],
 }
 
 impl Branch {
-    /// The return addresses and the further words.
+    /// The words.
     #[inline(always)]
-    fn saved(&self) -> Option<(SavedWords<'_>, SavedWords<'_>)> {
-        let returns = self.returns.get(..self.count as usize)?;
-        let others = self.others.get(..self.words as usize)?;
-        Some((SavedWords::of_chain(returns), SavedWords::of_chain(others)))
+    fn saved(&self) -> &[SavedWord] {
+        self.saved.get(..self.words as usize).unwrap_or(&[])
     }
 
     /// The label of the stack with these registers, if it is this chain on one of the oldest `candidates` frames of `stack`.
@@ -50,18 +47,14 @@ impl Branch {
         memory: &mut impl Memory,
     ) -> Result<u64, u64> {
         let newest = self.frames.get((self.count as usize).wrapping_sub(1)).ok_or(0_u64)?;
-        let (returns, others) = self.saved().ok_or(0_u64)?;
         if !newest.is_at(start) {
             return Err(start.bp);
         }
-        for returns in returns.as_slice().iter().rev() {
-            match memory.read(returns.address) {
-                Some(value) if value == returns.value && returns.address >= start.sp => {}
+        for saved in self.saved().iter().rev() {
+            match memory.read(saved.address) {
+                Some(value) if value == saved.value && saved.address >= start.sp => {}
                 value => return Err(value.unwrap_or(0)),
             }
-        }
-        if self.words != 0 && memory.unchanged(others, start.sp) != others.as_slice().len() {
-            return Err(1);
         }
         let known = self.known as usize;
         if known > candidates || !stack.has(known, &self.root) {
@@ -74,21 +67,20 @@ impl Branch {
     #[cold]
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
-        if let (Some(frames), Some(words)) = (self.frames.get(..self.count as usize), self.saved()) {
+        if let Some(frames) = self.frames.get(..self.count as usize) {
             stack.truncate(self.known as usize);
-            stack.append(frames, words);
+            stack.append(frames, self.saved());
         }
     }
 
     /// Takes the frames of `stack` after the first `known`, if there is room.
     pub(super) fn fill(&mut self, stack: &Stack<'_>, known: usize) -> Option<()> {
         let root = stack.frame(known)?;
-        let (frames, returns, others) = stack.newer_than(known, root);
+        let (frames, words) = stack.newer_than(known, root);
         self.frames.get_mut(..frames.len())?.copy_from_slice(frames);
-        self.returns.get_mut(..returns.len())?.copy_from_slice(returns);
-        self.others.get_mut(..others.len())?.copy_from_slice(others);
+        self.saved.get_mut(..words.len())?.copy_from_slice(words);
         self.root = root;
-        (self.known, self.count, self.words) = (known as u32, frames.len() as u16, others.len() as u16);
+        (self.known, self.count, self.words) = (known as u32, frames.len() as u16, words.len() as u16);
         Some(())
     }
 }

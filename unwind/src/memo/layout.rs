@@ -3,7 +3,7 @@
 use super::branch::Branch;
 use super::branches::Branches;
 use super::past::{Fresh, Past, Stack};
-use super::saved::SavedWord;
+use super::saved::{SavedWord, WordStack};
 use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;
@@ -15,7 +15,7 @@ pub(super) const REGIONS: usize = 4;
 ///
 /// ```text
 ///  ┌─ for each region ─────────────────────────────┐
-///  │ depth frames │ depth returns │ depth others   │ … │ depth fresh frames │ tags │ branches │
+///  │ depth frames │ 2 depth words │ their frames   │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -27,12 +27,21 @@ impl Layout {
         self.depth.saturating_mul(size_of::<Past>())
     }
 
+    /// How many: a return address for each frame, and something beside it for each at most, in the mean.
+    const fn count_of_words(self) -> usize {
+        self.depth.saturating_mul(2)
+    }
+
     const fn words(self) -> usize {
-        self.depth.saturating_mul(size_of::<SavedWord>())
+        self.count_of_words().saturating_mul(size_of::<SavedWord>())
+    }
+
+    const fn frames_of_words(self) -> usize {
+        self.count_of_words().saturating_mul(size_of::<u32>())
     }
 
     const fn region(self) -> usize {
-        self.frames().saturating_add(self.words().saturating_mul(2))
+        self.frames().saturating_add(self.words()).saturating_add(self.frames_of_words())
     }
 
     /// Bytes of all.
@@ -59,15 +68,16 @@ impl Layout {
     ) -> ([Stack<'a>; REGIONS], &'a mut [Fresh], Branches<'a>) {
         let stacks = array::from_fn(|region| {
             let frames = memory.wrapping_add(self.region().wrapping_mul(region));
-            let returns = frames.wrapping_add(self.frames());
-            let others = returns.wrapping_add(self.words());
+            let words = frames.wrapping_add(self.frames());
+            let frames_of_words = words.wrapping_add(self.words());
             // SAFETY: the caller vouches for the memory, no other part overlaps this one, and any bytes are such frames.
             let frames = unsafe { from_raw_parts_mut(frames.cast::<Past>(), self.depth) };
             // SAFETY: as above, with words.
-            let returns = unsafe { from_raw_parts_mut(returns.cast::<SavedWord>(), self.depth) };
-            // SAFETY: as above, with words.
-            let others = unsafe { from_raw_parts_mut(others.cast::<SavedWord>(), self.depth) };
-            Stack::new(frames, returns, others)
+            let words = unsafe { from_raw_parts_mut(words.cast::<SavedWord>(), self.count_of_words()) };
+            // SAFETY: as above, with numbers.
+            let frames_of_words =
+                unsafe { from_raw_parts_mut(frames_of_words.cast::<u32>(), self.count_of_words()) };
+            Stack::new(frames, WordStack::new(words, frames_of_words))
         });
         let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
         // SAFETY: as above, with fresh frames.

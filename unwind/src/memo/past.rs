@@ -1,22 +1,25 @@
 //! The last stack of one region, frame by frame.
 
 use super::Labels;
-use super::saved::{SavedWord, SavedWords, WordStack};
+use super::saved::{SavedWord, WordStack};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
 
 /// A frame that a walk has met, before it is known what its caller's caller … is.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// Soon after it was written it is read for a [`Past`]. What lies side by side there does not here: two words would be read as one, and
+/// the processor would wait until both have left its store buffer.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Fresh {
     /// Compact form of its address.
     pub(super) code: u64,
-    pub(super) sp: u64,
-    pub(super) bp: u64,
-    /// How it is left.
-    pub(super) rule: u64,
     /// See [`Labels::number`](super::Labels::number).
     pub(super) number: u32,
+    pub(super) sp: u64,
+    /// How it is left.
+    pub(super) rule: Rule,
+    pub(super) bp: u64,
 }
 
 /// A frame of the last stack.
@@ -28,8 +31,8 @@ pub(super) struct Past {
     bp: u64,
     /// What the caller of the walk keeps for the stack that ends here.
     label: u64,
-    /// How many of the further words belong to this frame and older ones.
-    others: u32,
+    /// How many of the words belong to this frame and older ones.
+    words: u32,
     /// Whether an older frame is left by way of the value that rbp has in this one.
     is_bp_live: bool,
 }
@@ -69,37 +72,27 @@ impl Older {
 /// The last stack that was walked in one region of addresses, oldest frame first.
 ///
 /// ```text
-///  stack                        frames             returns                      others
+///  stack                        frames             words
 ///  ┌───────────────┐ high       oldest: _start     (its caller: none)
 ///  │ … _start      │            main               where main returns: _start
-///  │ … main        │            parse              where parse returns: main    rbp that parse saved, if it is live
-///  │ … parse       │            …                  …                            …
+///  │ … main        │            parse              where parse returns: main; rbp that parse saved, if it is live
+///  │ … parse       │            …                  …
 ///  └───────────────┘ low ◄─ sp  newest
 /// ```
 ///
 /// From a frame with the same address, the same sp and, where it matters, the same rbp, a walk leads to the same older
-/// frames as last time if all words that it reads on the way hold what they held then. `returns` and `others` are those
-/// words. Nothing here is ever trusted: an old stack is a guess that is checked whole.
+/// frames as last time if all `words` that it reads on the way hold what they held then. Nothing here is ever trusted: an old
+/// stack is a guess that is checked whole.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     frames: &'a mut [Past],
     len: usize,
-    returns: WordStack<'a>,
-    others: WordStack<'a>,
-    /// Number of the first of `returns` that is read: the outermost frame may end without reading one.
-    first: usize,
+    words: WordStack<'a>,
 }
 
-/// Stands for the return address of a frame that has none.
-const NOWHERE: SavedWord = SavedWord { address: !7, value: 0 };
-
 impl<'a> Stack<'a> {
-    pub(super) fn new(
-        frames: &'a mut [Past],
-        returns: &'a mut [SavedWord],
-        others: &'a mut [SavedWord],
-    ) -> Self {
-        Self { frames, len: 0, returns: WordStack::new(returns), others: WordStack::new(others), first: 0 }
+    pub(super) fn new(frames: &'a mut [Past], words: WordStack<'a>) -> Self {
+        Self { frames, len: 0, words }
     }
 
     pub(super) fn clear(&mut self) {
@@ -121,17 +114,10 @@ impl<'a> Stack<'a> {
     /// or above and holds what it held.
     #[inline(always)]
     pub(super) fn unchanged(&self, sp: u64, memory: &mut impl Memory) -> usize {
-        let returns = memory.unchanged(self.returns.range(self.first, self.len), sp);
-        let count = returns.wrapping_add(self.first).min(self.len);
-        let Some(newest) = count.checked_sub(1).and_then(|newest| self.frames.get(newest)) else { return 0 };
-        if newest.others == 0 {
-            return count;
-        }
-        match memory.unchanged(self.others.range(0, newest.others as usize), sp) {
-            others if others == newest.others as usize => count,
-            others => {
-                self.frames.iter().take(count).position(|frame| frame.others as usize > others).unwrap_or(0)
-            }
+        let words = self.words.range(0, usize::MAX);
+        match memory.unchanged(words, sp) {
+            count if count == words.as_slice().len() => self.len,
+            changed => self.words.frame(changed),
         }
     }
 
@@ -139,7 +125,7 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        (newest.is_at(start) && self.unchanged(start.sp, memory) == self.len).then_some(newest.label)
+        (newest.is_at(start) && memory.holds(self.words.range(0, usize::MAX))).then_some(newest.label)
     }
 
     /// Number of frames.
@@ -160,27 +146,30 @@ impl<'a> Stack<'a> {
         past.code == frame.code
             && past.sp == frame.sp
             && past.label == frame.label
-            && past.others == frame.others
+            && past.words == frame.words
             && past.is_bp_live == frame.is_bp_live
             && (past.bp == frame.bp || !past.is_bp_live)
     }
 
     /// The frames after the first `known`, of which `root` is the last, and their words.
-    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], &[SavedWord], &[SavedWord]) {
+    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], &[SavedWord]) {
         let frames = self.frames.get(known..self.len).unwrap_or(&[]);
-        let others = frames.last().map_or(0, |last| last.others as usize);
-        let returns = self.returns.range(known, self.len).as_slice();
-        (frames, returns, self.others.range(root.others as usize, others).as_slice())
+        (frames, self.words.range(root.words as usize, usize::MAX).as_slice())
     }
 
     /// Adds frames, the oldest first, that have been here before, and the words that led through them.
-    pub(super) fn append(&mut self, frames: &[Past], (returns, others): (SavedWords<'_>, SavedWords<'_>)) {
-        let end = self.len.wrapping_add(frames.len());
-        if let Some(room) = self.frames.get_mut(self.len..end) {
-            room.copy_from_slice(frames);
-            self.len = end;
-            self.returns.append(returns);
-            self.others.append(others);
+    pub(super) fn append(&mut self, frames: &[Past], words: &[SavedWord]) {
+        let mut words = words.iter();
+        for frame in frames {
+            let count = (frame.words as usize).saturating_sub(self.words.len());
+            let is_whole = words
+                .by_ref()
+                .take(count)
+                .all(|word| self.words.push(self.len as u32, word.address, word.value));
+            let place = self.frames.get_mut(self.len).filter(|_| is_whole);
+            let Some(place) = place else { return self.truncate(self.len) };
+            *place = *frame;
+            self.len = self.len.wrapping_add(1);
         }
     }
 
@@ -206,9 +195,8 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
-        self.returns.truncate(len);
-        let others = len.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(0, |last| last.others);
-        self.others.truncate(others as usize);
+        let newest = self.len.checked_sub(1).and_then(|newest| self.frames.get(newest));
+        self.words.truncate(newest.map_or(0, |newest| newest.words as usize));
     }
 
     /// Forgets all frames but the oldest `known`, whose label is `label`, and adds those that they have called, oldest first,
@@ -232,7 +220,10 @@ impl<'a> Stack<'a> {
                     Some(is_bp_live) => {
                         older = Some(Older { code: fresh.code, sp: fresh.sp, bp: fresh.bp, is_bp_live });
                     }
-                    None => is_whole = false,
+                    None => {
+                        self.truncate(self.len);
+                        is_whole = false;
+                    }
                 }
             }
         }
@@ -243,65 +234,67 @@ impl<'a> Stack<'a> {
     /// then no newer one can.
     #[inline(always)]
     fn push(&mut self, fresh: &Fresh, label: u64, older: Option<Older>) -> Option<bool> {
-        let rule = Rule::from_bits(fresh.rule)?;
         let is_bp_live = match older {
-            Some(older) => self.push_words(fresh, rule, &older),
-            None => self.push_outermost(fresh, rule),
+            Some(older) => self.push_words(fresh, older),
+            None => self.push_outermost(fresh),
         }?;
         let place = self.frames.get_mut(self.len)?;
-        let Fresh { code, sp, bp, .. } = *fresh;
-        *place = Past { code, sp, bp, label, others: self.others.len() as u32, is_bp_live };
+        (place.code, place.sp, place.bp) = (fresh.code, fresh.sp, fresh.bp);
+        (place.label, place.words, place.is_bp_live) = (label, self.words.len() as u32, is_bp_live);
         self.len = self.len.wrapping_add(1);
         Some(is_bp_live)
     }
 
     /// Adds the words by which `fresh` led to `older`; whether its rbp mattered, or `None` if not all is known.
     #[inline(always)]
-    fn push_words(&mut self, fresh: &Fresh, rule: Rule, older: &Older) -> Option<bool> {
+    fn push_words(&mut self, fresh: &Fresh, older: Older) -> Option<bool> {
         // An interrupted frame was found by a signal frame, which may lie on another stack.
         if older.code >> 63 != 0 || fresh.sp >= older.sp {
             return None;
         }
-        let Some(Ordinary { uses_bp, saves_bp }) = rule.ordinary() else {
-            return self.push_unusual(fresh, rule, older);
+        // The return address lies just below the caller's frame.
+        if !self.push_word(older.sp.wrapping_sub(8), older.code) {
+            return None;
+        }
+        let Some(Ordinary { uses_bp, saves_bp }) = fresh.rule.ordinary() else {
+            return self.push_unusual(fresh, older.sp, older.bp);
         };
-        let is_saved = !(saves_bp && older.is_bp_live)
-            || self.others.push(older.sp.wrapping_add_signed(rule.bp_offset()), older.bp);
-        let is_bp_live = uses_bp | (!saves_bp & older.is_bp_live);
-        (is_saved && self.push_return(older)).then_some(is_bp_live)
+        let is_saved = !(saves_bp & older.is_bp_live)
+            || self.push_word(older.sp.wrapping_add_signed(fresh.rule.bp_offset()), older.bp);
+        is_saved.then_some(uses_bp | (!saves_bp & older.is_bp_live))
     }
 
-    /// The return address lies just below the caller's frame.
+    /// Adds a word that leads from the frame which is added.
     #[inline(always)]
-    fn push_return(&mut self, older: &Older) -> bool {
-        self.returns.push(older.sp.wrapping_sub(8), older.code)
+    fn push_word(&mut self, address: u64, value: u64) -> bool {
+        self.words.push(self.len as u32, address, value)
     }
 
-    /// As `push_words`, for the kinds that are rare.
+    /// The further words of the kinds that are rare, which lead to a caller with these registers.
     #[cold]
     #[inline(never)]
-    fn push_unusual(&mut self, fresh: &Fresh, rule: Rule, older: &Older) -> Option<bool> {
+    fn push_unusual(&mut self, fresh: &Fresh, sp: u64, bp: u64) -> Option<bool> {
         let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
-        let is_saved = match rule.kind()? {
+        let is_saved = match fresh.rule.kind()? {
             // Along the chain of frame pointers, which has to rise, whoever uses its values.
-            Kind::NoInformation => self.others.push(older.sp.wrapping_sub(16), older.bp),
+            Kind::NoInformation => self.push_word(sp.wrapping_sub(16), bp),
             Kind::Deref => {
-                let cfa = SavedWord { address: at_bp(rule.cfa_offset()), value: older.sp };
-                let bp = SavedWord { address: at_bp(rule.bp_offset()), value: older.bp };
+                let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
+                let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value: bp };
                 let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
-                self.others.push(first.address, first.value) && self.others.push(second.address, second.value)
+                self.push_word(first.address, first.value) && self.push_word(second.address, second.value)
             }
             _ => return None,
         };
-        (is_saved && self.push_return(older)).then_some(true)
+        is_saved.then_some(true)
     }
 
     /// Adds what ends a stack: that the outermost frame is marked so, or returns to 0.
     #[cold]
     #[inline(never)]
-    fn push_outermost(&mut self, fresh: &Fresh, rule: Rule) -> Option<bool> {
-        let above = |base: u64| Some(base.wrapping_add_signed(rule.cfa_offset()).wrapping_sub(8));
-        let (is_bp_live, returns_at) = match rule.kind()? {
+    fn push_outermost(&mut self, fresh: &Fresh) -> Option<bool> {
+        let above = |base: u64| Some(base.wrapping_add_signed(fresh.rule.cfa_offset()).wrapping_sub(8));
+        let (is_bp_live, returns_at) = match fresh.rule.kind()? {
             Kind::End => (false, None),
             Kind::Sp | Kind::SpSavesBp => (false, above(fresh.sp)),
             Kind::Bp | Kind::BpSavesBp => (true, above(fresh.bp)),
@@ -309,8 +302,6 @@ impl<'a> Stack<'a> {
             Kind::NoInformation => (true, Some(fresh.bp.wrapping_add(8))),
             Kind::Deref | Kind::Signal | Kind::Slow => return None,
         };
-        self.first = usize::from(returns_at.is_none());
-        let returns = returns_at.map_or(NOWHERE, |address| SavedWord { address, value: 0 });
-        self.returns.push(returns.address, returns.value).then_some(is_bp_live)
+        returns_at.is_none_or(|address| self.push_word(address, 0)).then_some(is_bp_live)
     }
 }

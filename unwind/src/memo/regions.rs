@@ -16,18 +16,20 @@ const REST: u32 = 256;
 /// Stacks up to this depth do not count there.
 const SHALLOW: usize = 8;
 
+/// Stacks beside the current one.
+const OTHERS: usize = REGIONS - 1;
+
 /// Most innermost frames that are left out. A stack that somebody has written over may have any number of them.
 const LEFT_OUT: usize = 64;
 
 /// The last stacks of a thread.
 #[derive(Debug)]
 pub struct Memos<'a> {
+    /// The first is the one that was used last. Stack pointers above `floor` and up to `top` are its own.
     stacks: [Stack<'a>; REGIONS],
-    /// The one that was used last. Stack pointers above `floor` and up to `top` are its own.
-    current: usize,
     floor: u64,
     top: u64,
-    /// The one that makes room for the next region.
+    /// Less one: the one that made room for a region last.
     next: usize,
     /// Frames of the walk that is going on, the newest first.
     fresh: &'a mut [Fresh],
@@ -97,7 +99,7 @@ impl<'a> Memos<'a> {
     pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
         // SAFETY: the caller vouches for the memory.
         let (stacks, fresh, branches) = unsafe { Layout { depth }.divide(memory) };
-        Self { stacks, current: 0, floor: 0, top: 0, next: 0, fresh, branches, strangers: 0, rest: 0 }
+        Self { stacks, floor: 0, top: 0, next: 0, fresh, branches, strangers: 0, rest: 0 }
     }
 
     /// Forgets all stacks. Due when modules were unloaded or pages unmapped, and when labels have lost their meaning.
@@ -161,7 +163,7 @@ impl<'a> Memos<'a> {
             Met::Past(_) => true,
             Met::End(end) => matches && end == End::Root && self.settle(count),
         };
-        let stack = self.stacks.get_mut(self.current)?;
+        let [stack, ..] = &mut self.stacks;
         let mut fresh = self.fresh.get(..count)?.iter().rev();
         if is_remembered {
             let label = stack.extend(known, label, fresh, labels);
@@ -224,10 +226,8 @@ impl<'a> Memos<'a> {
         if candidates == 0 || !self.branches.are_due() {
             return Err(None);
         }
-        let (Some(tag), Some(stack)) = (Tag::of(start, memory, rules), self.stacks.get_mut(self.current))
-        else {
-            return Err(None);
-        };
+        let Some(tag) = Tag::of(start, memory, rules) else { return Err(None) };
+        let [stack, ..] = &mut self.stacks;
         let label = self.branches.recall(tag, start, stack, candidates, memory).map_err(Some)?;
         self.strangers = self.strangers.saturating_sub(1);
         Ok(label)
@@ -261,7 +261,7 @@ impl<'a> Memos<'a> {
         if start.ip == CodeAddress::Return(0) {
             return (Met::End(End::Broken), 0);
         }
-        let Some(past) = self.stacks.get(self.current) else { return (Met::End(End::Broken), 0) };
+        let [past, ..] = &self.stacks;
         let (mut count, mut left_out) = (0, 0);
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
         loop {
@@ -276,7 +276,7 @@ impl<'a> Memos<'a> {
             let number = labels.number(address, tag);
             if number != 0 || count != 0 {
                 if let Some(place) = self.fresh.get_mut(count) {
-                    *place = Fresh { code, sp, bp, rule: rule.to_bits(), number };
+                    *place = Fresh { code, sp, bp, rule, number };
                 }
                 count = count.wrapping_add(1);
             } else if left_out == LEFT_OUT {
@@ -293,8 +293,8 @@ impl<'a> Memos<'a> {
 
     #[inline(always)]
     fn current(&self) -> &Stack<'a> {
-        // The index is always one of the array's; the first serves to say so without a panic.
-        self.stacks.get(self.current).unwrap_or(&self.stacks[0])
+        let [current, ..] = &self.stacks;
+        current
     }
 
     /// Notes how much of a stack was new.
@@ -334,8 +334,8 @@ impl<'a> Memos<'a> {
         let same = self.stacks.iter().position(|stack| stack.base() == base);
         let index =
             same.or_else(|| self.stacks.iter().position(|stack| stack.base() == 0)).unwrap_or_else(|| {
-                self.next = self.next.wrapping_add(1) % REGIONS;
-                self.next
+                self.next = self.next.wrapping_add(1) % OTHERS;
+                self.next.wrapping_add(1)
             });
         if let Some(stack) = self.stacks.get_mut(index) {
             stack.clear();
@@ -346,7 +346,8 @@ impl<'a> Memos<'a> {
 
     /// Makes a stack the current one, whose base is this. Its region reaches down to the next base.
     fn take(&mut self, index: usize, base: u64) {
-        (self.current, self.top) = (index, base);
+        self.stacks.swap(0, index);
+        self.top = base;
         self.floor = self.stacks.iter().map(Stack::base).filter(|below| *below < base).max().unwrap_or(0);
     }
 }

@@ -21,26 +21,23 @@ impl<'a> SavedWords<'a> {
     pub fn as_slice(self) -> &'a [SavedWord] {
         self.0
     }
-
-    /// Those that were taken from a [`WordStack`] in one piece.
-    #[inline(always)]
-    pub(super) fn of_chain(words: &'a [SavedWord]) -> Self {
-        Self(words)
-    }
 }
 
-/// A stack of saved words over memory of the caller's; only what falls can be pushed.
+/// A stack of saved words over memory of the caller's, each with the number of the frame that it leads from; only what falls can be
+/// pushed.
 #[derive(Debug)]
 pub(super) struct WordStack<'a> {
     words: &'a mut [SavedWord],
+    frames: &'a mut [u32],
     len: usize,
 }
 
 impl<'a> WordStack<'a> {
-    pub(super) fn new(words: &'a mut [SavedWord]) -> Self {
-        Self { words, len: 0 }
+    pub(super) fn new(words: &'a mut [SavedWord], frames: &'a mut [u32]) -> Self {
+        Self { words, frames, len: 0 }
     }
 
+    #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -53,7 +50,7 @@ impl<'a> WordStack<'a> {
 
     /// Adds a word below the others; false if it does not lie below, is no word, or there is no room.
     #[inline(always)]
-    pub(super) fn push(&mut self, address: u64, value: u64) -> bool {
+    pub(super) fn push(&mut self, frame: u32, address: u64, value: u64) -> bool {
         let is_below = match self.len.checked_sub(1).and_then(|last| self.words.get(last)) {
             Some(last) => address < last.address,
             None => true,
@@ -61,26 +58,26 @@ impl<'a> WordStack<'a> {
         if !is_below || !address.is_multiple_of(8) {
             return false;
         }
-        let Some(place) = self.words.get_mut(self.len) else { return false };
-        *place = SavedWord { address, value };
+        let (Some(word), Some(of)) = (self.words.get_mut(self.len), self.frames.get_mut(self.len)) else {
+            return false;
+        };
+        // Word by word: no reader waits for a copy of both.
+        (word.address, word.value) = (address, value);
+        *of = frame;
         self.len = self.len.wrapping_add(1);
         true
-    }
-
-    /// Adds words that were taken from here when it was as it is now, as far as there is room.
-    #[inline(always)]
-    pub(super) fn append(&mut self, words: SavedWords<'_>) {
-        let end = self.len.wrapping_add(words.0.len());
-        if let Some(room) = self.words.get_mut(self.len..end) {
-            room.copy_from_slice(words.0);
-            self.len = end;
-        }
     }
 
     /// The words from the one numbered `first` to before `end`.
     #[inline(always)]
     pub(super) fn range(&self, first: usize, end: usize) -> SavedWords<'_> {
         SavedWords(self.words.get(first..end.min(self.len)).unwrap_or(&[]))
+    }
+
+    /// The number of the frame that a word leads from.
+    #[inline(always)]
+    pub(super) fn frame(&self, word: usize) -> usize {
+        self.frames.get(word).map_or(0, |frame| *frame as usize)
     }
 }
 
@@ -91,9 +88,9 @@ mod tests {
     /// Check that only words that fall, are aligned and fit are taken, and that those stay in order.
     #[test]
     fn only_falling_words_are_taken() {
-        let mut memory = [SavedWord::default(); 3];
-        let mut words = WordStack::new(&mut memory);
-        for (address, taken) in [
+        let (mut memory, mut frames) = ([SavedWord::default(); 3], [0; 3]);
+        let mut words = WordStack::new(&mut memory, &mut frames);
+        for (frame, (address, taken)) in (1..).zip([
             (0x1000, true),
             (0x1000, false),
             (0x1008, false),
@@ -101,13 +98,14 @@ mod tests {
             (0xff8, true),
             (8, true),
             (0, false),
-        ] {
-            assert_eq!(words.push(address, address + 1), taken, "{address:#x}");
+        ]) {
+            assert_eq!(words.push(frame, address, address + 1), taken, "{address:#x}");
         }
+        assert_eq!((0..3).map(|word| words.frame(word)).collect::<std::vec::Vec<_>>(), [1, 5, 6]);
         let all: std::vec::Vec<_> = words.range(0, 9).as_slice().iter().map(|word| word.address).collect();
         assert_eq!(all, [0x1000, 0xff8, 8]);
         words.truncate(1);
         assert_eq!((words.len(), words.range(1, 3).as_slice().len()), (1, 0));
-        assert!(words.push(0x10, 1));
+        assert!(words.push(7, 0x10, 1));
     }
 }
