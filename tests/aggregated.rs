@@ -1,6 +1,6 @@
 //! Recordings that keep totals of stacks at snapshots, and no single events.
 
-use crate::harness::{Capture, c, record, start, wait, wait_for};
+use crate::harness::{Capture, c, record, wait};
 use crate::services::{Server, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -136,11 +136,7 @@ fn views_of_blocks_say_what_to_record() {
 #[test]
 fn services_have_snapshots_by_name() {
     let server = Server::new(2);
-    let mut tool =
-        server.tool("attach", &["--no-symbolize", "--aggregate", "--every", "1h", "-o", "it.memprof"]);
-    tool.args(["--on-full", "block", "--max-wait", "100s"]);
-    let collector = start(&server.world, tool);
-    wait_for("the collector", || collector.stderr().contains("until ^C"));
+    let collector = server.attach_with(&["--aggregate", "--every", "1h", "--output", "it.memprof"]);
     for name in ["a", "b", "c"] {
         server.work();
         let ran = server.run("snapshot", &[name]);

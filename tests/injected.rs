@@ -1,6 +1,6 @@
 //! Programs that were started without the agent, and get it when they are attached to.
 
-use crate::harness::{Fixture, Page, Running, World, c, library, start, wait, wait_for};
+use crate::harness::{Fixture, Page, Running, World, attach, c, library, start, wait, wait_for};
 use crate::services::{Server, assert_exact, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,25 +30,8 @@ impl Program {
 
     /// A collector that records it.
     fn attach(&self, more: &[&str]) -> Running {
-        let pid = self.pid();
-        let mut tool = self.world.tool([
-            "attach",
-            &pid,
-            "--patience",
-            "100s",
-            "--on-full",
-            "block",
-            "--max-wait",
-            "100s",
-        ]);
-        tool.args(more).arg("--output").arg(self.world.path("it.memprof"));
-        let collector = start(&self.world, tool);
-        wait_for("the collector", || {
-            let said = collector.stderr();
-            assert!(!said.contains("error:"), "{said}");
-            said.contains("until ^C")
-        });
-        collector
+        let options = ["--patience", "100s", "--output", "it.memprof"];
+        attach(&self.world, &self.pid(), &[&options, more].concat())
     }
 
     fn end(self) -> String {

@@ -1,6 +1,6 @@
 //! Recordings of services that go on for days: moments are marked, captures are followed by others.
 
-use crate::harness::{start, wait, wait_for};
+use crate::harness::{start, start_collector, wait, wait_for};
 use crate::services::{Server, assert_exact, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -53,11 +53,8 @@ fn snapshots_are_marked_without_asking() {
     let server = Server::new(1);
     for (occasion, value, least) in [("--snapshot-every", "20ms", 3), ("--snapshot-over", "1", 1)] {
         let file = format!("it{occasion}.memprof");
-        let mut tool = server.tool("attach", &["--no-symbolize", occasion, value, "-o", &file]);
-        tool.args(["--on-full", "block", "--max-wait", "100s"]);
-        let collector = start(&server.world, tool);
-        // Before that there may be no capture, or one without a beginning.
-        wait_for("the collector", || collector.stderr().contains("until ^C"));
+        // Before it has attached there may be no capture, or one without a beginning.
+        let collector = server.attach_with(&[occasion, value, "--output", &file]);
         wait_for("marks", || marks(&info(&server.world, &file)).len() >= least);
         server.work();
         collector.signal(Signal::INT);
@@ -108,8 +105,7 @@ fn daemon_marks_and_goes_on() {
     let mut daemon =
         server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
     daemon.args(["--max-size", "64K"]).arg("--folder").arg(&folder);
-    let daemon = start(&server.world, daemon);
-    wait_for("the daemon", || daemon.stderr().contains("until ^C"));
+    let daemon = start_collector(&server.world, daemon);
     let ran = server.run("start", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     // Between two captures there is nobody who could set it.

@@ -1,7 +1,8 @@
 //! Which names there are, and what is shown where there is none.
 
 use crate::harness::{
-    Capture, Page, World, c, copy_program, cpp, library, product, record, skip, start, wait, wait_for,
+    Capture, Page, World, c, copy_program, cpp, library, product, record, skip, start, start_collector, wait,
+    wait_for,
 };
 use crate::services::agent;
 use rustix::process::Signal;
@@ -60,8 +61,7 @@ fn daemon_forgets_names_of_stripped_programs() {
     std::fs::create_dir(&captures).expect("the folder is ours");
     let mut daemon = world.tool(["daemon", "--on-full", "block", "--max-wait", "100s"]);
     daemon.arg("--folder").arg(&captures);
-    let daemon = start(&world, daemon);
-    wait_for("the daemon", || daemon.stderr().contains("until ^C"));
+    let daemon = start_collector(&world, daemon);
     let folder = format!("/proc/{}/fd", daemon.pid().as_raw_nonzero());
     let descriptors = || std::fs::read_dir(&folder).expect("it runs").count();
     let idle = descriptors();

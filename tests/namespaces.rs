@@ -1,7 +1,7 @@
 //! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids are not
 //! those of whoever records it.
 
-use crate::harness::{Page, World, c, copy_program, installed, product, skip, start, wait, wait_for};
+use crate::harness::{Page, World, attach, c, copy_program, installed, product, skip, start, wait};
 use crate::services::{info, number};
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
@@ -114,14 +114,7 @@ fn service_in_its_own_namespaces_is_recorded() {
     let last: Value = serde_json::from_str(ran.text().lines().last().unwrap_or("")).expect("top prints JSON");
     assert!(number(row(&last["rows"], "hold"), "/held_bytes") > 0);
 
-    let mut attach = world.tool(["attach", &pid, "--output", "it.memprof", "--on-full", "block"]);
-    attach.args(["--max-wait", "100s"]);
-    let collector = start(&world, attach);
-    wait_for("the collector", || {
-        let said = collector.stderr();
-        assert!(!said.contains("error:"), "{said}");
-        said.contains("until ^C")
-    });
+    let collector = attach(&world, &pid, &["--output", "it.memprof"]);
     let work = || page.wait_for_calls(1, page.calls(0).mallocs_done + 20_000);
     work();
     run(&["snapshot", &pid, "before"]);

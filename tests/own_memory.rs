@@ -1,6 +1,6 @@
 //! Collector and viewer, recorded by themselves: they keep nothing of what they have done.
 
-use crate::harness::{Capture, World, c, product, record, start, wait, wait_for};
+use crate::harness::{Capture, World, c, product, record, start_collector, wait, wait_for};
 use crate::services::Server;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -26,8 +26,7 @@ fn ten_recordings_leave_nothing_in_the_collector() {
     recorder.arg(&capture).arg("--").arg(product());
     recorder.args(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s", "--folder"]);
     recorder.arg(&captures);
-    let recorder = start(&server.world, recorder);
-    wait_for("the daemon", || recorder.stderr().contains("until ^C"));
+    let recorder = start_collector(&server.world, recorder);
     let children = format!("/proc/{0}/task/{0}/children", recorder.pid().as_raw_nonzero());
     let daemon = fs::read_to_string(children).expect("the recorder runs").trim().to_owned();
     let asked = |command: &[&str]| {

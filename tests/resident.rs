@@ -1,6 +1,6 @@
 //! Page faults beside the allocations: what of the memory is really there.
 
-use crate::harness::{Capture, World, c, product, record, skip, start, wait, wait_for};
+use crate::harness::{Capture, World, c, product, record, skip, wait};
 use crate::services::Server;
 use serde_json::Value;
 
@@ -128,11 +128,7 @@ fn pages_of_attached_processes_are_theirs() {
     }
     let server = Server::that_grows();
     let file = server.world.path("it.memprof");
-    let more = ["--faults", "--no-symbolize", "--on-full", "block", "--max-wait", "100s", "-o"];
-    let mut tool = server.tool("attach", &more);
-    tool.arg(&file);
-    let collector = start(&server.world, tool);
-    wait_for("the collector", || collector.stderr().contains("until ^C"));
+    let collector = server.attach_with(&["--faults", "--output", "it.memprof"]);
     server.work();
     assert_eq!(server.run("detach", &[]).code, 0);
     assert_eq!(collector.wait().code, 0);

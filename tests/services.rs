@@ -1,7 +1,8 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Fixture, Page, Ran, Running, World, c, copy_program, installed, product, skip, start, wait, wait_for,
+    Fixture, Page, Ran, Running, World, attach, c, copy_program, installed, product, skip, start,
+    start_collector, wait, wait_for,
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
@@ -91,15 +92,12 @@ impl Server {
 
     /// A collector that has attached and loses nothing, however slow it is.
     pub(crate) fn attach(&self, file: &str) -> Running {
-        let mut tool = self.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
-        tool.arg("--output").arg(self.world.path(file));
-        let collector = start(&self.world, tool);
-        wait_for("the collector", || {
-            let said = collector.stderr();
-            assert!(!said.contains("error:"), "{said}");
-            said.contains("until ^C")
-        });
-        collector
+        self.attach_with(&["--output", file])
+    }
+
+    /// One with options of its own, where it writes to among them.
+    pub(crate) fn attach_with(&self, options: &[&str]) -> Running {
+        attach(&self.world, &self.pid(), &[&["--no-symbolize"], options].concat())
     }
 
     /// Lets every thread go on for a while.
@@ -477,8 +475,7 @@ fn daemon_records_when_asked() {
     let mut daemon =
         server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
     daemon.arg("--folder").arg(&captures);
-    let daemon = start(&server.world, daemon);
-    wait_for("the daemon", || daemon.stderr().contains("until ^C"));
+    let daemon = start_collector(&server.world, daemon);
     let descriptors = || fs::read_dir(format!("/proc/{}/fd", daemon.pid().as_raw_nonzero())).unwrap().count();
     let idle = descriptors();
     let asked = |command: &str, code: i32, why: &str| {
@@ -529,11 +526,8 @@ fn redis_is_recorded_at_work() {
     };
     wait_for("redis", || load("1").code == 0);
     let pid = server.pid().as_raw_nonzero().to_string();
-    let mut collector = world.tool(["attach", &pid, "--on-full", "block", "--max-wait", "100s", "-o"]);
-    collector.arg(world.path("redis.memprof"));
-    let collector = start(&world, collector);
     // It is called at its next allocation: its clock ticks ten times a second.
-    wait_for("the collector", || collector.stderr().contains("until ^C"));
+    let collector = attach(&world, &pid, &["--output", "redis.memprof"]);
     assert_eq!(load("20000").code, 0);
     let detached = wait(&world, world.tool(["detach", &pid]));
     assert_eq!(detached.code, 0, "{}", detached.stderr);

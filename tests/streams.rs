@@ -1,6 +1,6 @@
 //! Captures that are sent while they are made.
 
-use crate::harness::{World, c, product, start, wait, wait_for};
+use crate::harness::{World, c, product, start, wait};
 use crate::services::{Server, assert_exact, info, number};
 use rustix::process::Signal;
 use std::io::Read;
@@ -55,10 +55,7 @@ fn a_listener_gets_the_capture() {
     let server = Server::new(2);
     for (file, options) in [("all.memprof", &[][..]), ("totals.memprof", &["--aggregate"][..])] {
         let (address, received) = receiver();
-        let mut tool = server.tool("attach", &["--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
-        tool.args(options).args(["--output", &address]);
-        let collector = start(&server.world, tool);
-        wait_for("the collector", || collector.stderr().contains("until ^C"));
+        let collector = server.attach_with(&[options, &["--output", &address]].concat());
         server.work();
         collector.signal(Signal::INT);
         let ran = collector.wait();

@@ -10,6 +10,7 @@ mod fixture;
 mod run;
 
 mod capture;
+mod collector;
 mod event;
 mod recording;
 
@@ -22,6 +23,7 @@ mod repeat;
 
 pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
+pub(crate) use collector::{attach, start_collector};
 pub(crate) use event::{Event, address};
 pub(crate) use fixture::{Fixture, bench, c, cpp, cpp_library, library, rust};
 pub(crate) use page::Page;
