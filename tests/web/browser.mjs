@@ -1,5 +1,6 @@
 // A browser without a window, driven over two pipes (Chrome DevTools Protocol). Nothing but node is needed.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -149,6 +150,19 @@ export class Browser {
   async screenshot(file) {
     const { data } = await this.send("Page.captureScreenshot", { format: "png" });
     writeFileSync(file, Buffer.from(data, "base64"));
+  }
+
+  /** Does something during which nothing may go wrong in the page, and closes the browser. When it fails, it is said what went wrong there. */
+  async withoutFaults(act) {
+    try {
+      await act();
+      assert.deepEqual(this.faults, []);
+    } catch (error) {
+      console.error(this.faults.join("\n"));
+      throw error;
+    } finally {
+      await this.close();
+    }
   }
 
   async close() {

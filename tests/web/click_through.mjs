@@ -263,7 +263,7 @@ async function moveTheCursors() {
   assert.doesNotMatch(await fragment(), /[#&]a=/);
 }
 
-try {
+await browser.withoutFaults(async () => {
   await browser.open(page);
   await lookAtOverview();
   await lookAtEveryView();
@@ -295,10 +295,4 @@ try {
   assert.equal(await browser.evaluate("document.querySelectorAll('img, iframe, link, object, embed, style:not(head style)').length"), 0);
   assert.notEqual(await browser.evaluate("document.title"), "broken in");
   if (expected.function?.name === "main") assert.ok(withSource > 0, "the source of our own programs is here");
-  assert.deepEqual(browser.faults, []);
-} catch (error) {
-  console.error(browser.faults.join("\n"));
-  throw error;
-} finally {
-  await browser.close();
-}
+});

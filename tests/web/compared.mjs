@@ -79,7 +79,7 @@ const colours = () =>
     return found;
   })()`);
 
-try {
+await browser.withoutFaults(async () => {
   await browser.open(address ?? page);
   assert.match(await browser.evaluate("document.title"), /^newer\.memprof since older\.memprof/);
   // At a glance: both totals, and which functions changed most.
@@ -115,10 +115,4 @@ try {
   await browser.evaluate("(() => { const select = document.querySelector('#metric'); select.value = 'live'; select.dispatchEvent(new Event('change')); })()");
   await browser.settled();
   assert.equal(await browser.evaluate("document.querySelector('#against').hidden"), true);
-  assert.deepEqual(browser.faults, []);
-} catch (error) {
-  console.error(browser.faults.join("\n"));
-  throw error;
-} finally {
-  await browser.close();
-}
+});

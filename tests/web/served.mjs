@@ -14,7 +14,7 @@ const peak = () => browser.evaluate("document.querySelector('[data-fact=peak]').
 const slices = () => browser.evaluate("Number(document.querySelector('input[type=range]').max)");
 const cursors = () => browser.evaluate("[...document.querySelectorAll('.cursor')].map((cursor) => cursor.textContent).join(' ')");
 
-try {
+await browser.withoutFaults(async () => {
   await browser.open(address);
   // As soon as it is there it has the numbers of `info`.
   const { totals } = expected.info;
@@ -55,7 +55,4 @@ try {
   const fragment = await browser.evaluate("location.hash");
   await browser.open(address, fragment);
   assert.equal(await picture(), found, "the same as when it is opened afresh");
-  assert.deepEqual(browser.faults, []);
-} finally {
-  await browser.close();
-}
+});

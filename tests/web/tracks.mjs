@@ -23,7 +23,7 @@ const coloursIn = (...strips) =>
     return ${JSON.stringify(strips)}.map(([top, height]) => new Set(pixels.subarray(top * width, (top + height) * width)).size);
   })()`);
 
-try {
+await browser.withoutFaults(async () => {
   await browser.open(page);
   const tracks = (await browser.evaluate("document.querySelector('canvas.timeline').dataset.tracks")).split(", ");
   for (const name of Object.keys(EACH)) assert.ok(tracks.includes(name), `${name} in ${tracks}`);
@@ -47,7 +47,4 @@ try {
   assert.equal(tracks.at(-1), RULER);
   assert.ok(inRuler > 3, "the ruler has times");
   assert.equal(await browser.evaluate("document.querySelector('canvas.timeline').getBoundingClientRect().height"), topOf(RULER) + heightOf(RULER));
-  assert.deepEqual(browser.faults, []);
-} finally {
-  await browser.close();
-}
+});
