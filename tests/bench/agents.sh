@@ -1,10 +1,9 @@
 # shellcheck shell=bash
 # The table of two agents, for whoever tunes one: both record the same programs by turns, one round after the other.
 
-# Runs a program with this agent and a collector of its own, and passes on what it measured.
-with_agent() {
-    local library=$1 tries collector
-    shift
+# Starts a collector for a program that finds it by the file "socket", and ends it again.
+start_collector() {
+    local tries
     rm -f socket
     # Not by `pinned`, whose shell would be the one to get the signal.
     taskset -c "$cores" "$memprof" record --quiet --force --no-symbolize --on-full block --max-wait 10s \
@@ -14,9 +13,20 @@ with_agent() {
         [[ ! -S socket ]] || break
         sleep 0.01
     done
-    self_measured pinned env LD_PRELOAD="$library" SYSPROF_MEMPROF_SOCKET="$PWD/socket" "$@"
+}
+
+stop_collector() {
     kill -INT "$collector"
     wait "$collector"
+}
+
+# Runs a program with this agent and a collector of its own, and passes on what it measured.
+with_agent() {
+    local library=$1 collector
+    shift
+    start_collector
+    self_measured pinned env LD_PRELOAD="$library" SYSPROF_MEMPROF_SOCKET="$PWD/socket" "$@"
+    stop_collector
 }
 
 table_of_agents() {
