@@ -38,8 +38,10 @@ fn work_and_allocations_are_in_one_capture() {
     let lost = capture.info()["cpu"]["lost"].as_i64().expect("losses are counted");
     assert!(all + lost > 700 && all < 1100, "{all} samples, {lost} lost");
     for function in ["burn", "churn", "asks_the_kernel"] {
-        let share = samples_in(&rows, function) * 100 / all;
-        assert!((25..=42).contains(&share), "{share} % in {function}: {rows:#?}");
+        // Nobody knows where those were that are lost.
+        let least = samples_in(&rows, function);
+        let (least, most) = (least * 100 / (all + lost), (least + lost) * 100 / (all + lost));
+        assert!(least <= 42 && most >= 25, "{least} to {most} % in {function}, {lost} lost: {rows:#?}");
     }
     assert!(samples_in(&rows, "main") * 100 / all >= 95, "stacks reach main: {rows:#?}");
     let costs = capture.report(&["--functions", "--by", "bytes"]);

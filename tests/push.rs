@@ -2,7 +2,10 @@
 
 use crate::harness::{Burst, Capture, Request, Server, World, c, record, start, wait};
 use flate2::read::GzDecoder;
-use std::io::Read;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::thread;
+use std::time::Duration;
 
 /// The parts of a form by their names.
 fn parts(request: &Request) -> Vec<(String, Vec<u8>)> {
@@ -202,6 +205,23 @@ fn intervals_add_up_to_the_recording() {
     let duration: u64 = sent.iter().map(|profile| profile.duration).sum();
     assert_eq!(duration, capture.number("/duration_ns"));
     assert!(all.iter().any(|request| request.code != 200), "the server refused some");
+}
+
+/// Check that a recording which has only just begun, and says nothing of itself yet, is waited for.
+#[test]
+fn capture_without_a_time_is_waited_for() {
+    let (capture, server) = (recorded(), Server::start(&[200]));
+    let whole = fs::read(capture.file()).expect("it was recorded");
+    let (header, rest) = whole.split_at(64);
+    let begun = capture.world().path("begun.memprof");
+    fs::write(&begun, header).expect("it is ours");
+    let pushing = start(capture.world(), push(capture.world(), &server, &begun, &["--every", "50ms"]));
+    thread::sleep(Duration::from_millis(500));
+    let mut file = OpenOptions::new().append(true).open(&begun).expect("it is there");
+    file.write_all(rest).expect("there is room");
+    let ran = pushing.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!server.requests().is_empty());
 }
 
 /// Check that a server which refuses for good, or does not exist, is told as what it is.

@@ -18,6 +18,7 @@ use crate::values;
 use anyhow::{Context, anyhow};
 use capture::Reader;
 use clap::Args;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,7 +85,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Name::new(&arguments.name, &arguments.label).map_err(|reason| Failure::usage(anyhow!(reason)))?;
     let file = || arguments.file.display().to_string();
     wait_for(&arguments.file);
-    let reader = Reader::open(&arguments.file).with_context(file).map_err(Failure::usage)?;
+    let mut reader = Reader::open(&arguments.file).with_context(file).map_err(Failure::usage)?;
+    wait_for_time(&mut reader).with_context(file)?;
     if reader.tables().metadata.started_unix_ns == 0 {
         return Err(Failure::usage(anyhow!(
             "{} does not say when it was recorded, so a server has no place for it",
@@ -144,6 +146,18 @@ fn wait_for(file: &Path) {
     while !is_there() && started.elapsed() < BEGINNING {
         std::thread::sleep(LOOK);
     }
+}
+
+/// Waits for the time in a capture that has just begun: what it says of itself comes behind its header.
+fn wait_for_time(reader: &mut Reader<File>) -> Result<(), capture::Error> {
+    let started = Instant::now();
+    let is_missing =
+        |reader: &Reader<File>| reader.cut().is_some() && reader.tables().metadata.started_unix_ns == 0;
+    while is_missing(reader) && started.elapsed() < BEGINNING {
+        std::thread::sleep(LOOK);
+        reader.refresh()?;
+    }
+    Ok(())
 }
 
 /// How far a capture has grown, and when it last did.
