@@ -75,9 +75,10 @@ fn is_kept(pid: u32, thread: u32) -> bool {
 /// The threads of a process, those first that have done least so far: they are missed least.
 pub(super) fn idlest(pid: u32) -> io::Result<Vec<u32>> {
     let mut threads = threads(pid)?;
+    let process = Process::new(pid.cast_signed()).ok();
     let work = |thread: &u32| {
-        let stat = task(pid, *thread).and_then(|task| task.stat());
-        stat.map_or(0, |stat| stat.utime.wrapping_add(stat.stime))
+        let task = process.as_ref().and_then(|process| process.task_from_tid(thread.cast_signed()).ok());
+        task.and_then(|task| task.stat().ok()).map_or(0, |stat| stat.utime.wrapping_add(stat.stime))
     };
     // The first thread has the smallest number, and is most often waited for.
     threads.sort_by_cached_key(|thread| (work(thread), std::cmp::Reverse(*thread)));
