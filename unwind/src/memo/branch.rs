@@ -7,7 +7,7 @@ use crate::{Memory, Registers};
 /// Most frames of a chain.
 pub(super) const LONGEST: usize = 8;
 /// Most words that lead through a chain.
-const WORDS: usize = 12;
+const WORDS: usize = LONGEST + 4;
 
 /// A chain of frames, the oldest first, and the words that led through them to the frame that they hang on.
 ///

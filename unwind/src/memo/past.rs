@@ -114,7 +114,7 @@ impl<'a> Stack<'a> {
     /// or above and holds what it held.
     #[inline(always)]
     pub(super) fn unchanged(&self, sp: u64, memory: &mut impl Memory) -> usize {
-        let words = self.words.range(0, usize::MAX);
+        let words = self.words.after(0);
         match memory.unchanged(words, sp) {
             count if count == words.as_slice().len() => self.len,
             changed => self.words.frame(changed),
@@ -125,7 +125,7 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        (newest.is_at(start) && memory.holds(self.words.range(0, usize::MAX))).then_some(newest.label)
+        (newest.is_at(start) && memory.holds(self.words.after(0))).then_some(newest.label)
     }
 
     /// Number of frames.
@@ -154,7 +154,7 @@ impl<'a> Stack<'a> {
     /// The frames after the first `known`, of which `root` is the last, and their words.
     pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], &[SavedWord]) {
         let frames = self.frames.get(known..self.len).unwrap_or(&[]);
-        (frames, self.words.range(root.words as usize, usize::MAX).as_slice())
+        (frames, self.words.after(root.words as usize).as_slice())
     }
 
     /// Adds frames, the oldest first, that have been here before, and the words that led through them.

@@ -68,10 +68,10 @@ impl<'a> WordStack<'a> {
         true
     }
 
-    /// The words from the one numbered `first` to before `end`.
+    /// The words after the first `count`.
     #[inline(always)]
-    pub(super) fn range(&self, first: usize, end: usize) -> SavedWords<'_> {
-        SavedWords(self.words.get(first..end.min(self.len)).unwrap_or(&[]))
+    pub(super) fn after(&self, count: usize) -> SavedWords<'_> {
+        SavedWords(self.words.get(count..self.len).unwrap_or(&[]))
     }
 
     /// The number of the frame that a word leads from.
@@ -102,10 +102,10 @@ mod tests {
             assert_eq!(words.push(frame, address, address + 1), taken, "{address:#x}");
         }
         assert_eq!((0..3).map(|word| words.frame(word)).collect::<std::vec::Vec<_>>(), [1, 5, 6]);
-        let all: std::vec::Vec<_> = words.range(0, 9).as_slice().iter().map(|word| word.address).collect();
+        let all: std::vec::Vec<_> = words.after(0).as_slice().iter().map(|word| word.address).collect();
         assert_eq!(all, [0x1000, 0xff8, 8]);
         words.truncate(1);
-        assert_eq!((words.len(), words.range(1, 3).as_slice().len()), (1, 0));
+        assert_eq!((words.len(), words.after(1).as_slice().len()), (1, 0));
         assert!(words.push(7, 0x10, 1));
     }
 }
