@@ -223,6 +223,27 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!(number(&info, "/threads"), 3);
 }
 
+/// Check that a recording is left soon after the last hook has ended which was at work in it when it was over, however little
+/// the process allocates.
+#[test]
+fn a_hook_that_outlives_its_recording_is_waited_for() {
+    let world = World::new();
+    let program = c("waits_in_a_hook").with_api().flags(["-O1", "-fno-builtin", "-pthread"]);
+    let waits = world.path("waits");
+    let mut command = world.command(program.build());
+    command.arg(&waits).env("LD_PRELOAD", agent(&world));
+    let running = start(&world, command);
+    let pid = running.pid().as_raw_nonzero().to_string();
+    let output = world.path("it.memprof");
+    let collector = attach(&world, &pid, &["--no-symbolize", "--output", output.to_str().expect("UTF-8")]);
+    wait_for("the thread to be in its hook", || waits.exists());
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    fs::remove_file(waits).expect("it was made");
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.text()), (0, "gone\n"), "{}", ran.stderr);
+}
+
 /// Check that cycles of attach and detach under load leave no memory, descriptor or file behind, and that each capture is
 /// as exact as the first.
 #[test]

@@ -336,8 +336,8 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
     match STATE.load(Ordering::Acquire) {
         LEAVING | DORMANT => {
             if !answer() {
-                departure::settle();
-                sampler::pass(local);
+                let is_settled = departure::settle();
+                sampler::pass(local, if is_settled { sampler::UNRECORDED } else { sampler::UNSETTLED });
                 local.heard.set(epoch);
                 return false;
             }

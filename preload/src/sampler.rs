@@ -101,12 +101,14 @@ pub(crate) fn begin_child() {
 }
 
 /// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
-const UNRECORDED: i64 = 1 << 20;
+pub(crate) const UNRECORDED: i64 = 1 << 20;
+/// The same in a process that has memory of a recording left, because another thread was still in a hook.
+pub(crate) const UNSETTLED: i64 = 1 << 12;
 
-/// Lets the thread's next allocations pass: the process is not recorded.
+/// Lets the thread's next allocations pass, up to so many bytes: the process is not recorded.
 #[cold]
-pub(crate) fn pass(local: &ThreadLocal) {
-    local.countdown.set(UNRECORDED);
+pub(crate) fn pass(local: &ThreadLocal, bytes: i64) {
+    local.countdown.set(bytes);
 }
 
 /// What a block takes off the countdown.

@@ -4,17 +4,16 @@
 //! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
 
 use crate::functions;
-use crate::modules::{self, Loaded};
+use crate::modules;
 use crate::process::{self, Session};
 use crate::provider::{self, Said, ScriptFrame};
-use crate::stack_reader::StackReader;
 use crate::thread::ThreadState;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stash::Path;
-use unwind::{CachedRules, CodeAddress, End, Labels, Memos, Registers};
+use unwind::{CodeAddress, End, Labels, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +95,8 @@ impl ThreadState {
     /// A stack with what a provider said. It is walked whole: the machine's frames may be the last ones while those of the
     /// script are not.
     fn scripted_stack(&mut self, caller: Caller, kind: u32, said: Said) -> Option<u32> {
-        let (memos, frames, Walk { reader, mut rules, mut paths }) = self.walk();
-        let (end, natives) = memos.frames(caller.registers, reader, &mut rules, &mut paths);
+        let Self { memos, reader, rules, paths, script_frames: frames, .. } = self;
+        let (end, natives) = memos.frames(caller.registers, reader, rules, paths);
         let end = if said.is_cut && end == End::Root { End::Truncated } else { end };
         let mut path = paths.empty(end)?;
         let mut scripts = frames.get(..said.count)?.iter().rev().peekable();
@@ -115,23 +114,10 @@ impl ThreadState {
         Some(Path::from_bits(path).id())
     }
 
-    /// What walks need, beside what they leave behind: the last stacks, and the frames of scripts.
-    #[inline(always)]
-    fn walk(&mut self) -> (&mut Memos<'static>, &[ScriptFrame], Walk<'_>) {
-        let paths = Paths {
-            session: &self.session,
-            finder: &mut self.finder,
-            pcs: &mut self.pcs,
-            nodes: &mut self.nodes,
-        };
-        let rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
-        (&mut self.memos, self.script_frames, Walk { reader: &mut self.reader, rules, paths })
-    }
-
     #[inline(never)]
     fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
-        let (memos, _, Walk { reader, mut rules, mut paths }) = self.walk();
-        let path = memos.stack(caller.registers, reader, &mut rules, &mut paths);
+        let Self { memos, reader, rules, paths, .. } = self;
+        let path = memos.stack(caller.registers, reader, rules, paths);
         let with_kind = |path| if kind == 0 { Some(path) } else { paths.extend(path, kind) };
         let stack = path.map(Path::from_bits).and_then(with_kind);
         #[cfg(feature = "verify")]
@@ -145,8 +131,8 @@ impl ThreadState {
     /// Ends the program if `path` is not what a walk without the memo gives.
     #[cfg(feature = "verify")]
     fn verify(&mut self, caller: Caller, path: Option<u64>) {
-        let (memos, _, Walk { reader, mut rules, mut paths }) = self.walk();
-        if path != memos.stack_afresh(caller.registers, reader, &mut rules, &mut paths) {
+        let Self { memos, reader, rules, paths, .. } = self;
+        if path != memos.stack_afresh(caller.registers, reader, rules, paths) {
             crate::arch::trap();
         }
     }
@@ -178,8 +164,7 @@ impl ThreadState {
         if let Some(slot) = process::slot() {
             slot.stash_full.fetch_add(1, Ordering::Relaxed);
         }
-        let stack = self.session.stash().extend(Path::ROOT, pseudo::STASH_FULL, &mut self.nodes);
-        stack.unwrap_or(Path::ROOT).id()
+        self.paths.pseudo(pseudo::STASH_FULL)
     }
 
     /// On whose behalf `caller` calls, while the next allocator is said to be at work.
@@ -190,9 +175,8 @@ impl ThreadState {
             return Beyond::Allocator;
         }
         self.begin(caller);
-        let mut rules = CachedRules::new(self.rules, self.shared_rules, &Loaded, self.scratch);
         let (mut is_over, mut is_interrupted) = (false, false);
-        let end = unwind::walk(caller.registers, &mut self.reader, &mut rules, NESTED, |address, _| {
+        let end = unwind::walk(caller.registers, &mut self.reader, &mut self.rules, NESTED, |address, _| {
             is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
             is_over |= modules::is_own(address.lookup());
         });
@@ -212,29 +196,21 @@ impl ThreadState {
     }
 }
 
-/// What a walk works with.
-struct Walk<'a> {
-    reader: &'a mut StackReader,
-    rules: CachedRules<'a, Loaded>,
-    paths: Paths<'a>,
-}
-
 /// The stash, as a walk fills it: labels are paths.
-struct Paths<'a> {
-    session: &'a Session,
-    finder: &'a mut Finder<'static, 1>,
-    pcs: &'a mut Batch,
-    nodes: &'a mut Batch,
+pub(crate) struct Paths {
+    session: Session,
+    /// Finds known nodes.
+    finder: Finder<'static, 1>,
+    /// Ids taken from the pc table.
+    pcs: Batch,
+    /// Ids taken from the stash.
+    nodes: Batch,
 }
 
-impl Labels for Paths<'_> {
+impl Labels for Paths {
     #[inline(always)]
     fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
-        if *tag == 0 {
-            *tag = pc_id(self.session, self.pcs, address);
-        }
-        // The agent's own frames, which only hooks without a shim have, do not count.
-        if *tag == OWN { 0 } else { *tag }
+        if *tag > OWN { *tag } else { self.unusual_number(address, tag) }
     }
 
     #[cold]
@@ -259,13 +235,34 @@ impl Labels for Paths<'_> {
     }
 }
 
-impl Paths<'_> {
+impl Paths {
+    /// Of a session that the thread has just joined.
+    pub(crate) fn new(session: Session) -> Self {
+        Self { session, finder: Finder::default(), pcs: Batch::default(), nodes: Batch::default() }
+    }
+
+    /// The id of the stack that is but a frame which stands for something.
+    pub(crate) fn pseudo(&mut self, pc: u32) -> u32 {
+        self.session.stash().extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id()
+    }
+
+    /// The number of an address that has none yet, or is the agent's own: its frames, which only hooks without a shim have, do
+    /// not count.
+    #[cold]
+    #[inline(never)]
+    fn unusual_number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
+        if *tag == 0 {
+            *tag = pc_id(&self.session, &mut self.pcs, address);
+        }
+        if *tag == OWN { 0 } else { *tag }
+    }
+
     /// The stack with a frame of a script, unless its function is none.
     fn script(&mut self, label: u64, frame: &ScriptFrame) -> Option<u64> {
-        match functions::serial(frame.function, self.session) {
+        match functions::serial(frame.function, &self.session) {
             0 => Some(label),
             serial => {
-                let pc = self.session.pcs().id(Pc::of_line(frame.line, serial), self.pcs)?;
+                let pc = self.session.pcs().id(Pc::of_line(frame.line, serial), &mut self.pcs)?;
                 self.longer(label, pc)
             }
         }
@@ -273,7 +270,7 @@ impl Paths<'_> {
 
     #[inline(always)]
     fn extend(&mut self, path: Path, pc: u32) -> Option<Path> {
-        match path.find(pc, self.finder) {
+        match path.find(pc, &self.finder) {
             Some(path) => Some(path),
             None => self.enter(path, pc),
         }
@@ -283,8 +280,8 @@ impl Paths<'_> {
     #[inline(never)]
     fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
         let stash = self.session.stash();
-        let path = stash.extend(path, pc, self.nodes);
-        *self.finder = stash.finder();
+        let path = stash.extend(path, pc, &mut self.nodes);
+        self.finder = stash.finder();
         path
     }
 }

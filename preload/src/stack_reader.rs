@@ -155,6 +155,13 @@ impl StackReader {
         words.iter().take_while(is_unchanged).count()
     }
 
+    /// As `read_both`, where they may lie in pages that nobody has asked for yet.
+    #[cold]
+    #[inline(never)]
+    fn read_apart(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
+        Some((self.read(first)?, self.read(second)?))
+    }
+
     #[cold]
     #[inline(never)]
     fn is_readable(&mut self, address: u64) -> bool {
@@ -183,6 +190,33 @@ impl StackReader {
     }
 }
 
+/// How many of `words`, from the first on, lie at `lowest` or above and hold their value.
+///
+/// # Safety
+/// Their addresses are multiples of 8 and fall, and those at `lowest` or above can be read.
+// A function of its own, which has all registers for itself.
+#[inline(never)]
+unsafe fn unchanged_here(words: &[SavedWord], lowest: u64) -> usize {
+    // SAFETY: called for words at `lowest` or above.
+    let change =
+        |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } ^ word.value;
+    // By fours, with one look at where they lie.
+    let mut count = 0;
+    while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
+        && d.address >= lowest
+        && change(a) | change(b) | change(c) | change(d) == 0
+    {
+        count = count.wrapping_add(4);
+    }
+    while let Some(word) = words.get(count)
+        && word.address >= lowest
+        && change(word) == 0
+    {
+        count = count.wrapping_add(1);
+    }
+    count
+}
+
 impl Memory for StackReader {
     #[inline(always)]
     fn read(&mut self, address: u64) -> Option<u64> {
@@ -191,6 +225,18 @@ impl Memory for StackReader {
         }
         // SAFETY: the word lies in pages that the kernel said are readable, on stacks of this very thread.
         Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+    }
+
+    #[inline(always)]
+    fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
+        if !self.here.contains(first) || !self.here.contains(second) {
+            return self.read_apart(first, second);
+        }
+        // SAFETY: the word lies in pages that the kernel said are readable, on the stack of this very thread.
+        let first = unsafe { core::ptr::read_volatile(first as *const u64) };
+        // SAFETY: as above.
+        let second = unsafe { core::ptr::read_volatile(second as *const u64) };
+        Some((first, second))
     }
 
     #[inline(always)]
@@ -210,25 +256,9 @@ impl Memory for StackReader {
         if !self.here.contains(highest.address) || lowest < self.here.start {
             return self.unchanged_anywhere(words, lowest);
         }
-        // SAFETY: called for words at `lowest` or above. The addresses are aligned and fall from the first on, so such a word
-        // lies between `lowest` and the highest, in pages that the kernel said are readable.
-        let change =
-            |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } ^ word.value;
-        // By fours, with one look at where they lie.
-        let mut count = 0;
-        while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
-            && d.address >= lowest
-            && change(a) | change(b) | change(c) | change(d) == 0
-        {
-            count = count.wrapping_add(4);
-        }
-        while let Some(word) = words.get(count)
-            && word.address >= lowest
-            && change(word) == 0
-        {
-            count = count.wrapping_add(1);
-        }
-        count
+        // SAFETY: the addresses are aligned and fall from the first on, so whichever word lies at `lowest` or above lies between
+        // that and the highest, in pages that the kernel said are readable.
+        unsafe { unchanged_here(words, lowest) }
     }
 
     // By eights, with one branch for each word: this is what a hook in a deep stack does most.

@@ -8,19 +8,20 @@ mod told;
 
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
+use crate::modules::{self, Loaded};
 use crate::process::{self, Loss, Session};
 use crate::provider::{MOST_FRAMES, ScriptFrame};
 use crate::sampler::{Sampler, UNDRAWN};
+use crate::stack::Paths;
 use crate::stack_reader::StackReader;
-use crate::{clock, modules, sys};
+use crate::{clock, sys};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use shared_ring::bell::Bell;
-use shared_ring::intern::{Batch, Finder};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
-use unwind::{Memos, RuleTable, Scratch, SharedRules};
+use unwind::{CachedRules, Memos, RuleTable, Scratch};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
@@ -34,17 +35,11 @@ const WAIT_MS: u64 = 50;
 
 /// The state of a thread while it has a ring.
 pub(crate) struct ThreadState {
-    pub(crate) session: Session,
+    session: Session,
     producer: Producer<'static>,
     entry: &'static RingEntry,
     /// Shifted ticks of the last record.
     last: u64,
-    /// Ids taken from the pc table.
-    pub(crate) pcs: Batch,
-    /// Ids taken from the stash.
-    pub(crate) nodes: Batch,
-    /// Finds known nodes.
-    pub(crate) finder: Finder<'static, 1>,
     pub(crate) realloc_serial: u16,
     pub(crate) sampler: Sampler,
     in_gap: bool,
@@ -61,10 +56,9 @@ pub(crate) struct ThreadState {
     /// Unmappings up to which `reader` and `memos` are true.
     pub(crate) unmappings: u32,
     pub(crate) reader: StackReader,
-    pub(crate) rules: &'static mut RuleTable,
-    pub(crate) shared_rules: SharedRules<'static>,
-    pub(crate) scratch: &'static mut Scratch,
+    pub(crate) rules: CachedRules<'static, Loaded>,
     pub(crate) memos: Memos<'static>,
+    pub(crate) paths: Paths,
     /// What a stack provider says is written here.
     pub(crate) script_frames: &'static mut [ScriptFrame],
 }
@@ -143,9 +137,6 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         producer,
         entry,
         last: now,
-        pcs: Batch::default(),
-        nodes: Batch::default(),
-        finder: Finder::default(),
         realloc_serial: 0,
         sampler: Sampler::new(slot, tid),
         in_gap: false,
@@ -157,11 +148,14 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         unmappings: modules::unmappings(),
         generation: modules::generation(),
         reader: StackReader::default(),
-        // SAFETY: the table lies in our memory beside the state, and the state is its only user.
-        rules: unsafe { RuleTable::from_raw(&raw mut memory.rules) },
-        shared_rules: modules::shared_rules(),
-        scratch: Scratch::init(&mut memory.scratch),
+        rules: CachedRules::new(
+            &mut memory.rules,
+            modules::shared_rules(),
+            &Loaded,
+            Scratch::init(&mut memory.scratch),
+        ),
         memos,
+        paths: Paths::new(session),
         script_frames: &mut memory.script_frames,
     });
     local.state.set(memory.state.as_mut_ptr());

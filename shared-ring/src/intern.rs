@@ -6,7 +6,7 @@
 //!           │ key  │ key  │ key  │      │
 //!           └──────┴──────┴──────┴──────┘
 //!  level 0  [ · 2 · · 1 · 3 · ]                     hash → id, open addressing, 2^12 slots
-//!  level 1  [ · · · 3 · · · · · · 4 · · · · · ]     twice as many: in use once level 0 is half full
+//!  level 1  [ · · · 3 · · · · · · 4 · · · · · ]     twice as many: in use once level 0 is a quarter full
 //! ```
 //!
 //! A look-up goes through the newest level first and then the older ones; what it finds in an older one it enters
@@ -24,6 +24,9 @@ use crate::ring::Word;
 const BATCH: u32 = 16;
 /// Slots that are looked at in one level before it counts as crowded.
 const PROBES: usize = 64;
+/// A level counts as full with one id in so many slots, 2 to the power of this. With one in two a known key would be looked for in
+/// two places in every third look-up, which no processor foresees.
+const SPARSE: u32 = 2;
 
 /// Opens memory before its first use in this process.
 pub trait Pieces {
@@ -208,7 +211,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
                 }
                 Probe::Free(step) => match self.publish(level, hash, step, id) {
                     Ok(()) => {
-                        if known.is_none() && id > 1 << (FIRST_LEVEL + level - 1) {
+                        if known.is_none() && id > 1 << (FIRST_LEVEL + level - SPARSE) {
                             self.grow(level);
                         }
                         return Some(id);

@@ -10,7 +10,6 @@
 
 #[expect(unsafe_code, reason = "takes over zeroed memory of the caller")]
 mod shared;
-#[expect(unsafe_code, reason = "takes over zeroed memory of the caller")]
 mod table;
 
 pub use shared::{SharedRules, SharedSlot};

@@ -10,6 +10,12 @@ pub trait Memory {
     /// The word at `address`, a multiple of 8; `None` if it cannot be read.
     fn read(&mut self, address: u64) -> Option<u64>;
 
+    /// The words at both addresses, multiples of 8; `None` if one of them cannot be read.
+    #[inline(always)]
+    fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
+        Some((self.read(first)?, self.read(second)?))
+    }
+
     /// How many of `words`, from the first and highest on, lie at `lowest` or above, can be read and hold their value.
     ///
     /// An implementation that knows a readable range may compare the two ends with it, and read without further checks.

@@ -43,6 +43,11 @@ impl<'a, M: Modules> CachedRules<'a, M> {
         Self { table, shared, modules, scratch, uncached: 0 }
     }
 
+    /// Forgets the thread's own copies. Due when modules were unloaded.
+    pub fn clear(&mut self) {
+        self.table.clear();
+    }
+
     /// Finds a rule that the first level does not have.
     #[cold]
     #[inline(never)]

@@ -108,11 +108,9 @@ pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -
     if cfa <= sp || (return_slot | bp_slot) & 7 != 0 {
         return Some(Err(End::Broken));
     }
-    Some(match (memory.read(return_slot), memory.read(bp_slot)) {
-        (Some(returns), Some(saved)) => {
-            Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp))
-        }
-        _ => Err(End::Unreadable),
+    Some(match memory.read_both(return_slot, bp_slot) {
+        Some((returns, saved)) => Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp)),
+        None => Err(End::Unreadable),
     })
 }
 
@@ -152,7 +150,7 @@ fn interrupted(frame: Frame, memory: &mut impl Memory) -> Result<Frame, End> {
     if !sp.is_multiple_of(8) {
         return Err(End::Broken);
     }
-    Frame::interrupted(ip, sp, bp, Some(SignalContext::at(frame.sp())))
+    Frame::interrupted(ip, sp, bp, SignalContext::at(frame.sp()))
 }
 
 #[cfg(test)]

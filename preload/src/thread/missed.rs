@@ -24,7 +24,6 @@ use crate::process::{self, Loss};
 use core::cell::Cell;
 use shared_ring::pseudo;
 use shared_ring::record::Record;
-use shared_ring::stash::Path;
 
 /// Most notes that a thread keeps; further calls are counted as lost.
 const NOTES: usize = 64;
@@ -103,8 +102,7 @@ impl ThreadState {
         if note.size == FREED {
             return self.emit(Record::Free { address }, clock::before(), 0, 1);
         }
-        let path = self.session.stash().extend(Path::ROOT, pseudo::NOT_TAKEN, &mut self.nodes);
-        let stack = path.unwrap_or(Path::ROOT).id();
+        let stack = self.paths.pseudo(pseudo::NOT_TAKEN);
         let (size, alignment) = (note.size as u64, note.alignment as u64);
         self.emit(Record::Alloc { address, size, alignment, stack }, clock::after(), 1, 0);
     }

@@ -27,8 +27,8 @@ pub(crate) struct SignalContext(());
 
 impl SignalContext {
     /// The context that the signal trampoline with stack pointer `sp` will restore.
-    pub(crate) const fn at(_sp: u64) -> Self {
-        Self(())
+    pub(crate) const fn at(_sp: u64) -> Option<Self> {
+        Some(Self(()))
     }
 
     /// Where the value of `register` was saved: not known.

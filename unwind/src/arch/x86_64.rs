@@ -2,6 +2,7 @@
 
 use super::Call;
 use crate::{CodeAddress, Registers};
+use core::num::NonZeroU64;
 use gimli::{Register, X86_64};
 
 /// Whether frames of this machine can be unwound at all.
@@ -22,14 +23,17 @@ pub(crate) const SAVED_SP: i64 = 160;
 /// See [`SAVED_BP`].
 pub(crate) const SAVED_IP: i64 = 168;
 
-/// The registers of an interrupted frame: the address of its ucontext on the stack.
+/// The registers of an interrupted frame: the address of its ucontext on the stack, which no stack has at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SignalContext(u64);
+pub(crate) struct SignalContext(NonZeroU64);
 
 impl SignalContext {
     /// The context that the signal trampoline with stack pointer `sp` will restore.
-    pub(crate) const fn at(sp: u64) -> Self {
-        Self(sp)
+    pub(crate) const fn at(sp: u64) -> Option<Self> {
+        match NonZeroU64::new(sp) {
+            Some(sp) => Some(Self(sp)),
+            None => None,
+        }
     }
 
     /// Where the value of `register` was saved.
@@ -54,7 +58,7 @@ impl SignalContext {
             X86_64::RA => SAVED_IP,
             _ => return None,
         };
-        Some(self.0.wrapping_add_signed(offset))
+        Some(self.0.get().wrapping_add_signed(offset))
     }
 }
 

@@ -5,33 +5,33 @@ use crate::{CodeAddress, Rule};
 /// Sets of two ways.
 const SETS: usize = 512;
 
-/// One cached rule. The key is the compact form of the address; 0 is a free place.
+/// One cached rule and its tag. The key is the compact form of the address; 0 is a free place.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Entry {
     key: u64,
     rule: Rule,
+    tag: u32,
 }
 
-const FREE: Entry = Entry { key: 0, rule: Rule::NONE };
+const FREE: Entry = Entry { key: 0, rule: Rule::NONE, tag: 0 };
 
-/// Two entries in one cache line with their tags, so that a look-up touches no other. The first is the newer one.
+/// Two entries in one cache line, so that a look-up touches no other. The first was used last.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Set {
     entries: [Entry; 2],
-    tags: [u32; 2],
 }
 
-const EMPTY: Set = Set { entries: [FREE; 2], tags: [0; 2] };
+const EMPTY: Set = Set { entries: [FREE; 2] };
 
 /// The rules that one thread used last, and a number of the caller's for each.
 ///
 /// ```text
-///  0                     32              40       64            32 KiB
-///  ┌─────────────────────┬───────────────┬────────┬───────────┬───┐
-///  │ key rule │ key rule │ tag │ tag     │ unused │ set 1     │ … │
-///  └─────────────────────┴───────────────┴────────┴───────────┴───┘
+///  0              24             48       64            32 KiB
+///  ┌──────────────┬──────────────┬────────┬───────────┬───┐
+///  │ key rule tag │ key rule tag │ unused │ set 1     │ … │
+///  └──────────────┴──────────────┴────────┴───────────┴───┘
 /// ```
 ///
 /// Zeroed memory is an empty table. It has one owner and no atomics.
@@ -40,31 +40,19 @@ pub struct RuleTable {
     sets: [Set; SETS],
 }
 
-const _: () = assert!(size_of::<Entry>() == 16 && size_of::<RuleTable>() == 32 << 10);
+const _: () = assert!(size_of::<Entry>() == 24 && size_of::<RuleTable>() == 32 << 10);
 
-/// A rule of the table and where it lies.
+/// A rule that was just found or kept, and its set, where it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) rule: Rule,
     set: usize,
-    way: usize,
 }
 
 impl RuleTable {
     /// An empty table.
     pub const fn new() -> Self {
         Self { sets: [EMPTY; SETS] }
-    }
-
-    /// The table that lies in `memory`: an empty one if the memory is zeroed.
-    ///
-    /// # Safety
-    ///
-    /// `memory` is aligned to 64 bytes, its first `size_of::<RuleTable>()` bytes are mapped, readable, writable
-    /// and initialised for `'a`, and nothing else refers to them meanwhile.
-    pub const unsafe fn from_raw<'a>(memory: *mut Self) -> &'a mut Self {
-        // SAFETY: the type consists of integers, so any bytes are one, and the caller vouches for the memory.
-        unsafe { &mut *memory }
     }
 
     /// Forgets all rules and tags. Due when modules were unloaded.
@@ -74,36 +62,41 @@ impl RuleTable {
 
     /// Forgets the tags only. Due when the numbers that they hold have lost their meaning.
     pub fn clear_tags(&mut self) {
-        self.sets.iter_mut().for_each(|set| set.tags = [0; 2]);
+        self.sets.iter_mut().flat_map(|set| &mut set.entries).for_each(|entry| entry.tag = 0);
     }
 
     /// Finds the rule of `address`, which is not [`CodeAddress::Return`] of 0: that is the mark of a free place.
     #[inline(always)]
-    pub(crate) fn find(&self, address: CodeAddress) -> Option<Hit> {
+    pub(crate) fn find(&mut self, address: CodeAddress) -> Option<Hit> {
         let key = address.to_bits();
         let set = set_of(key);
-        let [newer, older] = &self.sets.get(set)?.entries;
-        if newer.key == key {
-            return Some(Hit { rule: newer.rule, set, way: 0 });
+        let entries = &mut self.sets.get_mut(set)?.entries;
+        // Where one of a set is asked for, it soon is again.
+        if entries[0].key != key {
+            if entries[1].key != key {
+                return None;
+            }
+            entries.swap(0, 1);
         }
-        (older.key == key).then_some(Hit { rule: older.rule, set, way: 1 })
+        Some(Hit { rule: entries[0].rule, set })
     }
 
     /// The tag beside the rule.
     #[inline(always)]
     pub(crate) fn tag(&mut self, hit: Hit) -> Option<&mut u32> {
-        self.sets.get_mut(hit.set)?.tags.get_mut(hit.way)
+        let [first, _] = &mut self.sets.get_mut(hit.set)?.entries;
+        Some(&mut first.tag)
     }
 
-    /// Keeps `rule` for `address` with tag 0, in place of the older rule of its set.
+    /// Keeps `rule` for `address` with tag 0, in place of that rule of its set which was not used last.
     pub(crate) fn insert(&mut self, address: CodeAddress, rule: Rule) -> Hit {
         let key = address.to_bits();
         let set = set_of(key);
-        if let Some(Set { entries: [newer, older], tags: [newer_tag, older_tag] }) = self.sets.get_mut(set) {
-            (*older, *older_tag) = (*newer, *newer_tag);
-            (*newer, *newer_tag) = (Entry { key, rule }, 0);
+        if let Some(Set { entries: [first, second] }) = self.sets.get_mut(set) {
+            *second = *first;
+            *first = Entry { key, rule, tag: 0 };
         }
-        Hit { rule, set, way: 0 }
+        Hit { rule, set }
     }
 }
 
@@ -121,6 +114,7 @@ const fn set_of(key: u64) -> usize {
 }
 
 #[cfg(test)]
+#[expect(unsafe_code, reason = "takes zeroed memory for a table")]
 mod tests {
     use super::RuleTable;
     use crate::CodeAddress;
@@ -129,9 +123,8 @@ mod tests {
     /// Check that zeroed memory is an empty table.
     #[test]
     fn zeroed_memory_is_an_empty_table() {
-        let mut memory = Box::<RuleTable>::new_zeroed();
-        // SAFETY: aligned, zeroed, large enough and not used otherwise.
-        let table = unsafe { RuleTable::from_raw(memory.as_mut_ptr()) };
+        // SAFETY: the type consists of integers, so any bytes are one.
+        let mut table = unsafe { Box::<RuleTable>::new_zeroed().assume_init() };
         assert_eq!(table.find(CodeAddress::Return(0x1000)), None);
         assert_eq!(table.find(CodeAddress::Exact(0)), None);
     }

@@ -14,9 +14,9 @@ fn slots(count: usize) -> Vec<SharedSlot> {
     (0..count).map(|_| SharedSlot::new()).collect()
 }
 
-/// Check that the newest two rules of a set stay and the third newest goes, tags with their rules.
+/// Check that those two rules of a set stay which were used last, tags with their rules.
 #[test]
-fn sets_keep_the_newest_two() {
+fn sets_keep_what_was_used_last() {
     let mut table = Box::new(RuleTable::new());
     // Addresses of one set: their differences vanish in the fold.
     let addresses = [0u64, 1, 2].map(|n| CodeAddress::Return(0x7000_0000_0000 + (n << 40)));
@@ -26,7 +26,7 @@ fn sets_keep_the_newest_two() {
     }
     assert_eq!(table.find(addresses[0]), None);
     for number in [1, 2] {
-        let hit = table.find(addresses[number]).expect("among the newest two");
+        let hit = table.find(addresses[number]).expect("one of the last two");
         assert_eq!(hit.rule, rule(number as u64));
         assert_eq!(table.tag(hit), Some(&mut (10 + number as u32)));
     }
@@ -36,6 +36,12 @@ fn sets_keep_the_newest_two() {
     table.clear_tags();
     let hit = table.find(addresses[2]).expect("only tags were cleared");
     assert_eq!(table.tag(hit), Some(&mut 0));
+    // The one that was kept last was not used since, the other one was.
+    assert_eq!(table.find(addresses[0]).map(|hit| hit.rule), Some(rule(0)));
+    table.find(addresses[2]);
+    table.insert(addresses[1], rule(1));
+    assert_eq!(table.find(addresses[0]), None);
+    assert_eq!(table.find(addresses[2]).map(|hit| hit.rule), Some(rule(2)));
     table.clear();
     assert_eq!(table.find(addresses[2]), None);
 }

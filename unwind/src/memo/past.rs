@@ -206,43 +206,49 @@ impl<'a> Stack<'a> {
         &mut self,
         known: usize,
         mut label: u64,
-        fresh: impl Iterator<Item = &'f Fresh>,
+        mut fresh: impl Iterator<Item = &'f Fresh>,
         labels: &mut impl Labels,
     ) -> Option<u64> {
         self.truncate(known);
-        // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
-        let mut older = known.checked_sub(1).and_then(|last| self.frames.get(last)).map(Older::of);
-        let mut is_whole = true;
-        for fresh in fresh {
-            label = labels.longer(label, fresh.number)?;
-            if is_whole {
-                match self.push(fresh, label, older) {
-                    Some(is_bp_live) => {
-                        older = Some(Older { code: fresh.code, sp: fresh.sp, bp: fresh.bp, is_bp_live });
-                    }
-                    None => {
-                        self.truncate(self.len);
-                        is_whole = false;
-                    }
-                }
+        let mut older = match known.checked_sub(1).and_then(|last| self.frames.get(last)) {
+            Some(newest) => Some(Older::of(newest)),
+            None => {
+                let Some(outermost) = fresh.next() else { return Some(label) };
+                label = labels.longer(label, outermost.number)?;
+                self.push_outermost(outermost, label)
             }
+        };
+        while let Some(caller) = older
+            && let Some(fresh) = fresh.next()
+        {
+            label = labels.longer(label, fresh.number)?;
+            older = self.push(fresh, label, caller);
         }
-        Some(label)
+        if older.is_none() {
+            // Some words of the frame that could not be remembered.
+            self.truncate(self.len);
+        }
+        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number))
     }
 
-    /// Adds the frame that the newest one, `older`, has called: whether its rbp matters. `None` if it can't be remembered:
-    /// then no newer one can.
+    /// Adds the frame that `older`, the newest one, has called, and gives it. `None` if it can't be remembered: then no newer one
+    /// can.
     #[inline(always)]
-    fn push(&mut self, fresh: &Fresh, label: u64, older: Option<Older>) -> Option<bool> {
-        let is_bp_live = match older {
-            Some(older) => self.push_words(fresh, older),
-            None => self.push_outermost(fresh),
-        }?;
+    fn push(&mut self, fresh: &Fresh, label: u64, older: Older) -> Option<Older> {
+        let is_bp_live = self.push_words(fresh, older)?;
+        self.push_frame(fresh, label, is_bp_live)
+    }
+
+    /// Adds a frame, all of whose words were added.
+    // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
+    #[inline(always)]
+    fn push_frame(&mut self, fresh: &Fresh, label: u64, is_bp_live: bool) -> Option<Older> {
         let place = self.frames.get_mut(self.len)?;
-        (place.code, place.sp, place.bp) = (fresh.code, fresh.sp, fresh.bp);
+        let Fresh { code, sp, bp, .. } = *fresh;
+        (place.code, place.sp, place.bp) = (code, sp, bp);
         (place.label, place.words, place.is_bp_live) = (label, self.words.len() as u32, is_bp_live);
         self.len = self.len.wrapping_add(1);
-        Some(is_bp_live)
+        Some(Older { code, sp, bp, is_bp_live })
     }
 
     /// Adds the words by which `fresh` led to `older`; whether its rbp mattered, or `None` if not all is known.
@@ -289,10 +295,10 @@ impl<'a> Stack<'a> {
         is_saved.then_some(true)
     }
 
-    /// Adds what ends a stack: that the outermost frame is marked so, or returns to 0.
+    /// Adds the outermost frame with what ends a stack: that it is marked so, or returns to 0.
     #[cold]
     #[inline(never)]
-    fn push_outermost(&mut self, fresh: &Fresh) -> Option<bool> {
+    fn push_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<Older> {
         let above = |base: u64| Some(base.wrapping_add_signed(fresh.rule.cfa_offset()).wrapping_sub(8));
         let (is_bp_live, returns_at) = match fresh.rule.kind()? {
             Kind::End => (false, None),
@@ -302,6 +308,9 @@ impl<'a> Stack<'a> {
             Kind::NoInformation => (true, Some(fresh.bp.wrapping_add(8))),
             Kind::Deref | Kind::Signal | Kind::Slow => return None,
         };
-        returns_at.is_none_or(|address| self.push_word(address, 0)).then_some(is_bp_live)
+        if !returns_at.is_none_or(|address| self.push_word(address, 0)) {
+            return None;
+        }
+        self.push_frame(fresh, label, is_bp_live)
     }
 }

@@ -262,33 +262,34 @@ impl<'a> Memos<'a> {
             return (Met::End(End::Broken), 0);
         }
         let [past, ..] = &self.stacks;
-        let (mut count, mut left_out) = (0, 0);
+        let depth = self.fresh.len();
+        let mut free = self.fresh.iter_mut();
+        let mut left_out = 0;
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
-        loop {
+        let met = loop {
             if past.finds(&mut candidates, code, sp, bp) {
-                return (Met::Past(candidates), count);
+                break Met::Past(candidates);
             }
-            if count >= self.fresh.len() {
-                return (Met::End(End::Truncated), count);
+            if free.len() == 0 {
+                break Met::End(End::Truncated);
             }
             let address = CodeAddress::from_bits(code);
-            let Some((rule, tag)) = rules.rule(address) else { return (Met::End(End::Broken), count) };
+            let Some((rule, tag)) = rules.rule(address) else { break Met::End(End::Broken) };
             let number = labels.number(address, tag);
-            if number != 0 || count != 0 {
-                if let Some(place) = self.fresh.get_mut(count) {
-                    *place = Fresh { code, sp, bp, rule, number };
+            if number == 0 && free.len() == depth {
+                if left_out == LEFT_OUT {
+                    break Met::End(End::Broken);
                 }
-                count = count.wrapping_add(1);
-            } else if left_out == LEFT_OUT {
-                return (Met::End(End::Broken), count);
-            } else {
                 left_out = left_out.wrapping_add(1);
+            } else if let Some(place) = free.next() {
+                *place = Fresh { code, sp, bp, rule, number };
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,
-                Err(end) => return (Met::End(end), count),
+                Err(end) => break Met::End(end),
             };
-        }
+        };
+        (met, depth.wrapping_sub(free.len()))
     }
 
     #[inline(always)]

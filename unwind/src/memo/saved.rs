@@ -30,11 +30,13 @@ pub(super) struct WordStack<'a> {
     words: &'a mut [SavedWord],
     frames: &'a mut [u32],
     len: usize,
+    /// Where the last word lies, all addresses lie below that of none.
+    lowest: u64,
 }
 
 impl<'a> WordStack<'a> {
     pub(super) fn new(words: &'a mut [SavedWord], frames: &'a mut [u32]) -> Self {
-        Self { words, frames, len: 0 }
+        Self { words, frames, len: 0, lowest: u64::MAX }
     }
 
     #[inline(always)]
@@ -46,16 +48,14 @@ impl<'a> WordStack<'a> {
     #[inline(always)]
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+        let last = self.len.checked_sub(1).and_then(|last| self.words.get(last));
+        self.lowest = last.map_or(u64::MAX, |last| last.address);
     }
 
     /// Adds a word below the others; false if it does not lie below, is no word, or there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, frame: u32, address: u64, value: u64) -> bool {
-        let is_below = match self.len.checked_sub(1).and_then(|last| self.words.get(last)) {
-            Some(last) => address < last.address,
-            None => true,
-        };
-        if !is_below || !address.is_multiple_of(8) {
+        if address >= self.lowest || !address.is_multiple_of(8) {
             return false;
         }
         let (Some(word), Some(of)) = (self.words.get_mut(self.len), self.frames.get_mut(self.len)) else {
@@ -64,7 +64,7 @@ impl<'a> WordStack<'a> {
         // Word by word: no reader waits for a copy of both.
         (word.address, word.value) = (address, value);
         *of = frame;
-        self.len = self.len.wrapping_add(1);
+        (self.len, self.lowest) = (self.len.wrapping_add(1), address);
         true
     }
 

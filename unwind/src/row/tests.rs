@@ -111,7 +111,7 @@ fn slow_rows_are_evaluated() {
 #[test]
 fn interrupted_frames_have_all_registers() {
     let context = SignalContext::at(0x800);
-    let frame = Frame::interrupted(CODE, START.sp, START.bp, Some(context)).expect("a frame");
+    let frame = Frame::interrupted(CODE, START.sp, START.bp, context).expect("a frame");
     let mut memory = Words::from([(0x800 + 56, 0x1020), (0x1018, 7)]);
     assert_eq!(step(b"\x0c\x0a\x00", false, frame, &mut memory), Frame::caller(7, 0x1020, 0x1100));
     // xmm0 is not among them.

@@ -20,7 +20,7 @@ fn with_rules<T>(tables: &Segment, function: impl FnOnce(&mut CachedRules<'_, Se
 fn each_kind_has_its_step() {
     let rule = |kind, cfa, bp| Rule::new(kind, cfa, bp);
     let caller = |address, sp, bp| Frame::caller(address, sp, bp);
-    let interrupted = Frame::interrupted(7, 0x800, 9, Some(SignalContext::at(0x1000)));
+    let interrupted = Frame::interrupted(7, 0x800, 9, SignalContext::at(0x1000));
     let context = |sp| [(0x1078, 9), (0x10a0, sp), (0x10a8, 7)];
     for (name, rule, words, expected) in [
         ("sp", rule(Kind::Sp, 16, 0), &[(0x1008, 7)][..], caller(7, 0x1010, 0x1100)),
