@@ -14,6 +14,7 @@
 
 static _Thread_local int is_slow;
 static atomic_int waits, may_go, is_out;
+static void *volatile kept;
 
 static size_t say_nothing(struct memprof_frame *frames, size_t room) {
   (void)frames;
@@ -31,8 +32,9 @@ static void call(int times) {
 
 static void *wait_in_a_hook(void *unused) {
   is_slow = 1;
+  /* Blocks that are not freed: another call would come after the hook. */
   while (!waits) {
-    call(1);
+    kept = malloc(64);
     usleep(1000);
   }
   is_out = 1;
