@@ -155,11 +155,12 @@ impl StackReader {
         words.iter().take_while(is_unchanged).count()
     }
 
-    /// As `read_both`, where they may lie in pages that nobody has asked for yet.
+    // Says so and does not read: what it read would come back by way of memory, and the next frame wait for it.
     #[cold]
     #[inline(never)]
-    fn read_apart(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
-        Some((self.read(first)?, self.read(second)?))
+    fn are_readable(&mut self, first: u64, second: u64) -> bool {
+        let mut is_known = |address| self.here.contains(address) || self.is_readable(address);
+        is_known(first) && is_known(second)
     }
 
     #[cold]
@@ -229,10 +230,11 @@ impl Memory for StackReader {
 
     #[inline(always)]
     fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
-        if !self.here.contains(first) || !self.here.contains(second) {
-            return self.read_apart(first, second);
+        let are_here = self.here.contains(first) && self.here.contains(second);
+        if !are_here && !self.are_readable(first, second) {
+            return None;
         }
-        // SAFETY: the word lies in pages that the kernel said are readable, on the stack of this very thread.
+        // SAFETY: the word lies in pages that the kernel said are readable, on stacks of this very thread.
         let first = unsafe { core::ptr::read_volatile(first as *const u64) };
         // SAFETY: as above.
         let second = unsafe { core::ptr::read_volatile(second as *const u64) };

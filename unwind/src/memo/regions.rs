@@ -248,7 +248,8 @@ impl<'a> Memos<'a> {
 
     /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack; what there was, and how
     /// many new ones.
-    #[inline(always)]
+    // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
+    #[inline(never)]
     fn walk<M: Memory, R: Rules>(
         &mut self,
         start: Registers,
