@@ -3,25 +3,28 @@
 //! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
+mod memory;
 pub(crate) mod missed;
 mod told;
+
+pub(crate) use memory::{are_out, forget_owners};
 
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
 use crate::modules::{self, Loaded};
 use crate::process::{self, Loss, Session};
-use crate::provider::{MOST_FRAMES, ScriptFrame};
+use crate::provider::ScriptFrame;
 use crate::sampler::{Sampler, UNDRAWN};
 use crate::stack::Paths;
 use crate::stack_reader::StackReader;
 use crate::{clock, sys};
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
+use memory::Memory;
 use shared_ring::bell::Bell;
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
-use unwind::{CachedRules, Memos, RuleTable, Scratch};
+use unwind::{CachedRules, Memos, Scratch};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
@@ -63,27 +66,6 @@ pub(crate) struct ThreadState {
     pub(crate) script_frames: &'static mut [ScriptFrame],
 }
 
-/// What is mapped for one state.
-#[repr(C, align(64))]
-struct Memory {
-    state: MaybeUninit<ThreadState>,
-    /// Block of the thread that has the ring, null while none has: where it stands is read there by others.
-    owner: AtomicPtr<ThreadLocal>,
-    /// Its id.
-    tid: AtomicU32,
-    /// Frames that the memos behind have room for.
-    depth: u32,
-    rules: RuleTable,
-    scratch: MaybeUninit<Scratch>,
-    missed: missed::Notes,
-    /// Never touched, and so no memory, where there is no stack provider.
-    script_frames: [ScriptFrame; MOST_FRAMES],
-}
-
-/// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
-/// memory there and writes its own state over it.
-static STATES: AtomicPtr<AtomicPtr<Memory>> = AtomicPtr::new(core::ptr::null_mut());
-
 /// The state that the guard stands for.
 #[inline(always)]
 pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
@@ -104,7 +86,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     };
     // AcqRel: the collector looks at rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
-    let memory = memory(ring, frames(&session));
+    let memory = memory::of_ring(ring, frames(&session));
     if memory.is_null() || !session.open_ring(ring) {
         entry.release();
         return false;
@@ -113,7 +95,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
     let memory = unsafe { &mut *memory };
     let depth = memory.depth as usize;
-    // Release pairs with the Acquire load in `are_out`; the thread is counted as arriving until it is known here.
+    // Release pairs with the Acquire load in `Memory::is_out`; the thread is counted as arriving until it is known here.
     memory.tid.store(tid, Ordering::Relaxed);
     memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     memory.missed.clear();
@@ -179,103 +161,6 @@ fn frames(session: &Session) -> usize {
     (session.control.header().max_depth.load(Ordering::Relaxed) as usize).clamp(1, 1 << 16)
 }
 
-/// Most rings of any session.
-const RINGS: usize = 1 << 16;
-
-/// The places of all memories, null while there are none.
-fn places() -> Option<&'static [AtomicPtr<Memory>]> {
-    let states = STATES.load(Ordering::Acquire);
-    if states.is_null() {
-        return None;
-    }
-    // SAFETY: there are so many pointers, mapped for the life of the process; zeroed memory is null.
-    Some(unsafe { core::slice::from_raw_parts(states, RINGS) })
-}
-
-/// The memory for a ring's state, mapped if need be.
-fn memory(ring: usize, depth: usize) -> *mut Memory {
-    const BYTES: usize = RINGS * size_of::<AtomicPtr<Memory>>();
-    if places().is_none() {
-        let states = sys::map_private(BYTES).cast();
-        // AcqRel: whoever comes second takes the first one's.
-        let first =
-            STATES.compare_exchange(core::ptr::null_mut(), states, Ordering::AcqRel, Ordering::Acquire);
-        if first.is_err() && !states.is_null() {
-            // SAFETY: mapped above and not published.
-            unsafe { sys::unmap(states.cast(), BYTES) };
-        }
-    }
-    let Some(place) = places().and_then(|places| places.get(ring)) else { return core::ptr::null_mut() };
-    let known = place.load(Ordering::Relaxed);
-    // SAFETY: null, or mapped zeroed; the ring's claim makes it this thread's alone, but for its atomics.
-    if unsafe { known.as_ref() }.is_some_and(|known| known.depth as usize >= depth) {
-        return known;
-    }
-    let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(depth)).cast::<Memory>();
-    // SAFETY: as above, and zeros are valid for it.
-    if let Some(fresh) = unsafe { fresh.as_mut() } {
-        fresh.depth = depth as u32;
-        RINGS_USED.fetch_max(ring + 1, Ordering::Relaxed);
-        // Release pairs with the Acquire load in `are_out`. One for lower stacks, of another session, is left behind:
-        // a thread that has not ended yet may still name it.
-        place.store(fresh, Ordering::Release);
-    }
-    fresh
-}
-
-/// One more than the highest ring that ever had a memory.
-static RINGS_USED: AtomicUsize = AtomicUsize::new(0);
-
-fn memories() -> impl Iterator<Item = &'static Memory> {
-    let places = places().unwrap_or(&[]);
-    places.iter().take(RINGS_USED.load(Ordering::Relaxed)).filter_map(|place| {
-        // SAFETY: null, or mapped for the life of the process; what is looked at are its atomics.
-        unsafe { place.load(Ordering::Acquire).as_ref() }
-    })
-}
-
-/// True when no thread that ever had a ring is in a hook of the session in which this process had `epoch`. All fences
-/// were made before.
-#[cold]
-pub(crate) fn are_out(epoch: u32) -> bool {
-    memories().all(|memory| is_out(memory, epoch))
-}
-
-fn is_out(memory: &Memory, epoch: u32) -> bool {
-    let owner = memory.owner.load(Ordering::Acquire);
-    if owner.is_null() {
-        return true;
-    }
-    // The block begins with the thread's epoch and whether it is in a hook.
-    let is_out = match sys::read_pair(owner.addr()) {
-        Ok([of_thread, busy]) => {
-            busy == 0 || of_thread != epoch || !sys::is_alive(memory.tid.load(Ordering::Relaxed))
-        }
-        // It ended without a word.
-        Err(error) => error == rustix::io::Errno::FAULT,
-    };
-    if is_out {
-        // It has to claim a ring anew before it can be in again.
-        let null = core::ptr::null_mut();
-        let _ = memory.owner.compare_exchange(owner, null, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    is_out
-}
-
-/// Forgets who has rings: in a child of fork they are threads of its parent.
-#[cold]
-pub(crate) fn forget_owners() {
-    memories().for_each(|memory| memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed));
-}
-
-/// Takes a thread's name out of its memory, if it is still there: its block is about to be gone.
-fn disown(local: &ThreadLocal) {
-    // SAFETY: null, or the first field of a memory, which is mapped for the life of the process.
-    let Some(memory) = (unsafe { local.state.get().cast::<Memory>().as_ref() }) else { return };
-    let owner = core::ptr::from_ref(local).cast_mut();
-    let _ = memory.owner.compare_exchange(owner, core::ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
-}
-
 /// The thread is at its end, or was after its destructors: it tells so and gives its ring back.
 #[cold]
 pub(crate) fn leave_for_good(busy: &mut Busy) {
@@ -287,7 +172,7 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
     state.emit(Record::End, clock::before(), 0, 0);
     state.entry.release();
     local.epoch.set(crate::arch::NO_EPOCH);
-    disown(local);
+    Memory::disown(local);
 }
 
 /// The thread's last hook was left in the middle of its work: nothing of the state can be relied on but the ring's
@@ -302,7 +187,7 @@ pub(crate) fn abandon(busy: &mut Busy) {
     state.entry.front.waiting.store(0, Ordering::Relaxed);
     state.entry.release();
     local.epoch.set(crate::arch::NO_EPOCH);
-    disown(local);
+    Memory::disown(local);
 }
 
 impl ThreadState {
@@ -526,5 +411,5 @@ pub(crate) fn finish() {
     if local.epoch.get() == process::epoch() {
         drop(Busy::enter_to_tell());
     }
-    disown(local);
+    Memory::disown(local);
 }

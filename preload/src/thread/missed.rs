@@ -16,7 +16,8 @@
 //! thread's next one: that would be an event which contradicts the others, and is shown as such. No stack can be taken, since
 //! the child's frames are gone when the thread tells.
 
-use super::{Memory, ThreadState};
+use super::ThreadState;
+use super::memory::Memory;
 use crate::arch::ThreadLocal;
 use crate::clock;
 use crate::guard::{Attention, Busy};
@@ -56,8 +57,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if local.in_vfork.get() == 0 || local.busy.get() != 0 || !process::is_recording() {
         return;
     }
-    // SAFETY: null, or the first field of a memory, which is mapped for the life of the process.
-    let Some(memory) = (unsafe { local.state.get().cast::<Memory>().as_ref() }) else { return };
+    let Some(memory) = Memory::of(local) else { return };
     // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
         return;
@@ -80,9 +80,7 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
 /// Tells of what was noted.
 #[cold]
 pub(crate) fn tell(busy: &mut Busy) {
-    let state = busy.local().state.get();
-    // SAFETY: the first field of the thread's memory, which is mapped for the life of the process.
-    let Some(memory) = (unsafe { state.cast::<Memory>().as_ref() }) else { return };
+    let Some(memory) = Memory::of(busy.local()) else { return };
     let count = memory.missed.count.replace(0);
     for note in memory.missed.notes.iter().take(count) {
         busy.state().tell_missed(note.get());

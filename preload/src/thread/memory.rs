@@ -1,0 +1,139 @@
+//! The memory of rings' states, and who has it.
+//!
+//! It is mapped at the first use of a ring by this process, stays for the life of the process, and goes with the ring from
+//! thread to thread.
+
+use super::{ThreadState, missed};
+use crate::arch::ThreadLocal;
+use crate::provider::{MOST_FRAMES, ScriptFrame};
+use crate::sys;
+use core::mem::{MaybeUninit, offset_of};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use unwind::{Memos, RuleTable, Scratch};
+
+/// What is mapped for one state.
+#[repr(C, align(64))]
+pub(super) struct Memory {
+    pub(super) state: MaybeUninit<ThreadState>,
+    /// Block of the thread that has the ring, null while none has: where it stands is read there by others.
+    pub(super) owner: AtomicPtr<ThreadLocal>,
+    /// Its id.
+    pub(super) tid: AtomicU32,
+    /// Frames that the memos behind have room for.
+    pub(super) depth: u32,
+    pub(super) rules: RuleTable,
+    pub(super) scratch: MaybeUninit<Scratch>,
+    pub(super) missed: missed::Notes,
+    /// Never touched, and so no memory, where there is no stack provider.
+    pub(super) script_frames: [ScriptFrame; MOST_FRAMES],
+}
+
+const _: () = assert!(offset_of!(Memory, state) == 0);
+
+/// Memory by ring, null until the ring is first used by this process. Copied by fork: a child finds its parent's
+/// memory there and writes its own state over it.
+static STATES: AtomicPtr<AtomicPtr<Memory>> = AtomicPtr::new(core::ptr::null_mut());
+/// Most rings of any session.
+const RINGS: usize = 1 << 16;
+/// One more than the highest ring that ever had a memory.
+static RINGS_USED: AtomicUsize = AtomicUsize::new(0);
+
+/// The places of all memories, null while there are none.
+fn places() -> Option<&'static [AtomicPtr<Memory>]> {
+    let states = STATES.load(Ordering::Acquire);
+    if states.is_null() {
+        return None;
+    }
+    // SAFETY: there are so many pointers, mapped for the life of the process; zeroed memory is null.
+    Some(unsafe { core::slice::from_raw_parts(states, RINGS) })
+}
+
+/// The memory for a ring's state, with room for stacks of so many frames, mapped if need be; null if it cannot be.
+pub(super) fn of_ring(ring: usize, depth: usize) -> *mut Memory {
+    const BYTES: usize = RINGS * size_of::<AtomicPtr<Memory>>();
+    if places().is_none() {
+        let states = sys::map_private(BYTES).cast();
+        // AcqRel: whoever comes second takes the first one's.
+        let first =
+            STATES.compare_exchange(core::ptr::null_mut(), states, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() && !states.is_null() {
+            // SAFETY: mapped above and not published.
+            unsafe { sys::unmap(states.cast(), BYTES) };
+        }
+    }
+    let Some(place) = places().and_then(|places| places.get(ring)) else { return core::ptr::null_mut() };
+    let known = place.load(Ordering::Relaxed);
+    // SAFETY: null, or mapped zeroed; the ring's claim makes it this thread's alone, but for its atomics.
+    if unsafe { known.as_ref() }.is_some_and(|known| known.depth as usize >= depth) {
+        return known;
+    }
+    let fresh = sys::map_private(size_of::<Memory>() + Memos::bytes(depth)).cast::<Memory>();
+    // SAFETY: as above, and zeros are valid for it.
+    if let Some(fresh) = unsafe { fresh.as_mut() } {
+        fresh.depth = depth as u32;
+        RINGS_USED.fetch_max(ring + 1, Ordering::Relaxed);
+        // Release pairs with the Acquire load in `all`. One for lower stacks, of another session, is left behind:
+        // a thread that has not ended yet may still name it.
+        place.store(fresh, Ordering::Release);
+    }
+    fresh
+}
+
+fn all() -> impl Iterator<Item = &'static Memory> {
+    let places = places().unwrap_or(&[]);
+    places.iter().take(RINGS_USED.load(Ordering::Relaxed)).filter_map(|place| {
+        // SAFETY: null, or mapped for the life of the process; what is looked at are its atomics.
+        unsafe { place.load(Ordering::Acquire).as_ref() }
+    })
+}
+
+/// True when no thread that ever had a ring is in a hook of the session in which this process had `epoch`. All fences
+/// were made before.
+#[cold]
+pub(crate) fn are_out(epoch: u32) -> bool {
+    all().all(|memory| memory.is_out(epoch))
+}
+
+/// Forgets who has rings: in a child of fork they are threads of its parent.
+#[cold]
+pub(crate) fn forget_owners() {
+    all().for_each(|memory| memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed));
+}
+
+impl Memory {
+    /// That of the ring which a thread has, or had last.
+    pub(super) fn of(local: &ThreadLocal) -> Option<&'static Memory> {
+        // SAFETY: null, or the first field of a memory, which is mapped for the life of the process; what is looked at are its
+        // atomics, and what is the thread's own.
+        unsafe { local.state.get().cast::<Memory>().as_ref() }
+    }
+
+    /// Takes a thread's name out of its memory, if it is still there: its block is about to be gone.
+    pub(super) fn disown(local: &ThreadLocal) {
+        let Some(memory) = Memory::of(local) else { return };
+        let owner = core::ptr::from_ref(local).cast_mut();
+        let null = core::ptr::null_mut();
+        let _ = memory.owner.compare_exchange(owner, null, Ordering::Release, Ordering::Relaxed);
+    }
+
+    fn is_out(&self, epoch: u32) -> bool {
+        let owner = self.owner.load(Ordering::Acquire);
+        if owner.is_null() {
+            return true;
+        }
+        // The block begins with the thread's epoch and whether it is in a hook.
+        let is_out = match sys::read_pair(owner.addr()) {
+            Ok([of_thread, busy]) => {
+                busy == 0 || of_thread != epoch || !sys::is_alive(self.tid.load(Ordering::Relaxed))
+            }
+            // It ended without a word.
+            Err(error) => error == rustix::io::Errno::FAULT,
+        };
+        if is_out {
+            // It has to claim a ring anew before it can be in again.
+            let null = core::ptr::null_mut();
+            let _ = self.owner.compare_exchange(owner, null, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        is_out
+    }
+}
