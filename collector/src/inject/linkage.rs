@@ -267,8 +267,8 @@ mod tests {
         let memory = Memory::of(std::process::id()).unwrap();
         let modules = own_modules();
         for (library, name, address) in [
-            (super::super::LIBC, "getpid", libc::getpid as *const () as u64),
-            (super::super::LIBC, "dlopen", libc::dlopen as *const () as u64),
+            (super::super::host::LIBC, "getpid", libc::getpid as *const () as u64),
+            (super::super::host::LIBC, "dlopen", libc::dlopen as *const () as u64),
         ] {
             let module = modules.iter().find(|module| module.is_named(library)).unwrap();
             let functions = Linkage::read(&memory, module).unwrap().functions();
@@ -289,7 +289,7 @@ mod tests {
     fn image() -> Vec<u8> {
         use object::{Object, ObjectSegment};
         let modules = own_modules();
-        let loader = modules.iter().find(|module| module.is_named(super::super::LOADER)).unwrap();
+        let loader = modules.iter().find(|module| module.is_named(super::super::host::LOADER)).unwrap();
         let file = std::fs::read(&loader.path).unwrap();
         let mut image = Vec::new();
         for segment in object::File::parse(&*file).unwrap().segments() {

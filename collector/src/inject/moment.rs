@@ -180,7 +180,7 @@ impl Ground {
             };
             space.map(map.address.0, Mapping { end: map.address.1, offset: map.offset, file });
         }
-        let libc = modules.iter().find(|module| module.is_named(super::LIBC));
+        let libc = modules.iter().find(|module| module.is_named(super::host::LIBC));
         let mut functions: Vec<Known> = libc_functions.iter().map(known).collect();
         functions.sort_by_key(|function| function.range.start);
         // One function has several names.
@@ -192,7 +192,7 @@ impl Ground {
             is_same
         });
         let is_barred = |module: &&Module| is_allocator(memory, module);
-        let loader = modules.iter().find(|module| module.is_named(super::LOADER));
+        let loader = modules.iter().find(|module| module.is_named(super::host::LOADER));
         Ground {
             pid,
             space,
@@ -276,7 +276,7 @@ fn known(function: &Function) -> Known {
 /// True for a library, not libc, that has a `malloc`.
 fn is_allocator(memory: &Memory, module: &Module) -> bool {
     let is_malloc = |function: &Function| function.name == "malloc";
-    !module.is_named(super::LIBC)
+    !module.is_named(super::host::LIBC)
         && Linkage::read(memory, module).is_some_and(|linkage| linkage.functions().iter().any(is_malloc))
 }
 

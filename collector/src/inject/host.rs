@@ -1,0 +1,238 @@
+//! A process that gets the agent: what is known of it, and of the agent's hooks.
+
+use super::linkage::{Function, Linkage, Loaded, Module, Slot};
+use super::memory::Memory;
+use super::refusal::{self, Refusal};
+use procfs::process::{MemoryMaps, Process};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::io::Read;
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Names of files.
+pub(super) const LIBC: &str = "libc.so.6";
+pub(super) const LOADER: &str = "ld-linux";
+/// Functions of the agent that we call, see `preload/src/injected.rs`.
+const BEGIN: &[u8] = b"sysprof_memprof_injected";
+const NEXT: &[u8] = b"sysprof_memprof_next";
+const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
+/// Its other functions are not hooks.
+const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
+
+/// A function of the agent that stands for one of the program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hook {
+    pub(super) name: Vec<u8>,
+    /// Address in the agent's file.
+    pub(super) offset: u64,
+    /// What the agent calls in its turn, once that was asked for.
+    pub(super) next: Option<u64>,
+}
+
+/// A word that calls go through, and where its module lies.
+pub(super) struct Word {
+    pub(super) slot: Slot,
+    pub(super) module: Range<u64>,
+}
+
+/// Modules that were not there before, and their words.
+pub(super) struct Fresh {
+    pub(super) modules: Vec<Loaded>,
+    pub(super) words: Vec<Word>,
+}
+
+/// A process that gets the agent.
+pub(super) struct Host {
+    pub(super) pid: u32,
+    pub(super) agent: PathBuf,
+    pub(super) memory: Memory,
+    pub(super) maps: MemoryMaps,
+    pub(super) modules: Vec<Module>,
+    /// What libc defines for others.
+    pub(super) libc: Vec<Function>,
+    pub(super) hooks: Vec<Hook>,
+    /// Functions of the agent that we call, by address in its file.
+    pub(super) begin: u64,
+    pub(super) next: u64,
+    pub(super) leave: u64,
+    by_name: HashMap<Vec<u8>, usize>,
+    /// Modules whose words were changed.
+    pub(super) hooked: HashSet<Loaded>,
+}
+
+impl Host {
+    pub(super) fn new(pid: u32, agent: &Path) -> Result<Host, Refusal> {
+        refusal::check(pid)?;
+        let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
+        let maps = maps(pid)?;
+        let modules = Module::all(&maps);
+        let functions = exported(agent)?;
+        let own = |name: &[u8]| {
+            let found = functions.iter().find(|(function, _)| function == name);
+            found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
+        };
+        let (begin, next, leave) = (own(BEGIN)?, own(NEXT)?, own(LEAVE)?);
+        let is_hook = |name: &[u8]| !OWN.iter().any(|own| name.starts_with(own));
+        let hooks: Vec<Hook> = functions
+            .into_iter()
+            .filter(|(name, _)| is_hook(name))
+            .map(|(name, offset)| Hook { name, offset, next: None })
+            .collect();
+        let by_name = hooks.iter().enumerate().map(|(at, hook)| (hook.name.clone(), at)).collect();
+        let mut host = Host {
+            pid,
+            agent: agent.to_owned(),
+            memory,
+            maps,
+            modules,
+            libc: Vec::new(),
+            hooks,
+            begin,
+            next,
+            leave,
+            by_name,
+            hooked: HashSet::new(),
+        };
+        host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
+        host.check()?;
+        Ok(host)
+    }
+
+    /// A process that this one has forked: what was found is where it was.
+    pub(super) fn in_child(&self, pid: u32) -> Result<Host, Refusal> {
+        refusal::check(pid)?;
+        let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
+        let maps = maps(pid)?;
+        Ok(Host {
+            pid,
+            memory,
+            modules: Module::all(&maps),
+            maps,
+            agent: self.agent.clone(),
+            libc: self.libc.clone(),
+            hooks: self.hooks.clone(),
+            by_name: self.by_name.clone(),
+            hooked: HashSet::new(),
+            ..*self
+        })
+    }
+
+    /// Fails on processes that have no place for the agent.
+    fn check(&self) -> Result<(), Refusal> {
+        let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
+        let functions = executable.ok_or(Refusal::Static)?.functions();
+        if self.module(LOADER).is_none() || self.module(LIBC).is_none() {
+            return Err(Refusal::NotGlibc);
+        }
+        // The agent would lie there and record nothing.
+        self.in_libc("_dl_find_object")?;
+        // Calls inside an executable go no way that could be changed.
+        if functions.iter().any(|function| function.name == "malloc") {
+            return Err(Refusal::OwnAllocator);
+        }
+        if is_same_file(&self.agent, &self.inside()).unwrap_or(false) {
+            Ok(())
+        } else {
+            Err(Refusal::Unreachable { path: self.agent.clone() })
+        }
+    }
+
+    /// The agent's file as the process sees it.
+    fn inside(&self) -> PathBuf {
+        let agent = self.agent.strip_prefix("/").unwrap_or(&self.agent);
+        Path::new("/proc").join(self.pid.to_string()).join("root").join(agent)
+    }
+
+    fn module(&self, name: &str) -> Option<&Module> {
+        self.modules.iter().find(|module| module.is_named(name))
+    }
+
+    /// Where the agent is.
+    pub(super) fn base(&self) -> Option<u64> {
+        let inode = fs::metadata(self.inside()).ok()?.ino();
+        let agent = self.modules.iter().find(|module| module.inode == inode && module.path == self.agent);
+        agent.map(|module| module.range.start)
+    }
+
+    pub(super) fn look_again(&mut self) -> Result<(), Refusal> {
+        self.maps = maps(self.pid)?;
+        self.modules = Module::all(&self.maps);
+        Ok(())
+    }
+
+    /// What a module defines for others.
+    fn functions(&self, module: &Module) -> Vec<Function> {
+        Linkage::read(&self.memory, module).map(|linkage| linkage.functions()).unwrap_or_default()
+    }
+
+    /// Where libc has a function.
+    pub(super) fn in_libc(&self, name: &str) -> Result<u64, Refusal> {
+        let found = self.libc.iter().find(|function| function.name == name);
+        found.map(|function| function.range.start).ok_or(Refusal::OldGlibc)
+    }
+
+    /// The hooks that are not known yet and that one of these words could hold: a search that finds nothing would leave its message in
+    /// the program's thread.
+    pub(super) fn wanted(&self, fresh: &Fresh) -> Vec<usize> {
+        let is_used = |word: &&Word| self.memory.word(word.slot.address).is_some_and(|value| value != 0);
+        let functions: BTreeSet<usize> =
+            fresh.words.iter().filter(is_used).map(|word| word.slot.function).collect();
+        let is_unknown = |at: &usize| self.hooks.get(*at).is_some_and(|hook| hook.next.is_none());
+        functions.into_iter().filter(is_unknown).collect()
+    }
+
+    /// The modules that have no hooks yet.
+    pub(super) fn fresh(&self) -> Fresh {
+        let modules = || self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded()));
+        Fresh {
+            modules: modules().map(Module::loaded).collect(),
+            words: modules().flat_map(|module| self.words(module)).collect(),
+        }
+    }
+
+    /// The words through which a module calls what there are hooks for.
+    pub(super) fn words(&self, module: &Module) -> Vec<Word> {
+        if module.path == self.agent {
+            return Vec::new();
+        }
+        let slots = Linkage::read(&self.memory, module).map(|linkage| linkage.slots(&self.by_name));
+        let word = |slot| Word { slot, module: module.range.clone() };
+        slots.unwrap_or_default().into_iter().map(word).collect()
+    }
+}
+
+/// True when another process' file is just like one of ours, as that of a container may be. It can be anything, and is not waited for.
+fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
+    let ours = fs::read(ours)?;
+    let theirs =
+        fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(theirs)?;
+    let metadata = theirs.metadata()?;
+    if !metadata.is_file() || metadata.len() != ours.len() as u64 {
+        return Ok(false);
+    }
+    let mut bytes = Vec::new();
+    theirs.take(metadata.len()).read_to_end(&mut bytes)?;
+    Ok(bytes == ours)
+}
+
+fn maps(pid: u32) -> Result<MemoryMaps, Refusal> {
+    let maps = Process::new(pid.cast_signed()).and_then(|process| process.maps());
+    maps.map_err(|error| match error {
+        procfs::ProcError::PermissionDenied(_) => {
+            Refusal::of(pid, std::io::ErrorKind::PermissionDenied.into())
+        }
+        _ => Refusal::NoProcess { pid },
+    })
+}
+
+/// The functions that the agent's file defines for others, with their addresses in it.
+fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
+    use object::{Object, ObjectSymbol, SymbolKind};
+    let bytes = fs::read(agent).map_err(Refusal::System)?;
+    let file = object::File::parse(&*bytes).map_err(|error| Refusal::System(std::io::Error::other(error)))?;
+    let functions =
+        file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
+    Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())
+}
