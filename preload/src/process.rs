@@ -15,6 +15,13 @@
 //! So the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
 //! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket.
 
+mod slots;
+
+pub(crate) use shared_ring::process_slot::Loss;
+pub(crate) use slots::{
+    count_own_allocation, follows_forks, is_followed, is_itself, lose, next_fork, slot, slot_index,
+};
+
 use crate::arch::ThreadLocal;
 use crate::{arch, config, connect, departure, doorbell, filter, lifecycle, modules, pieces, sampler, sys};
 use core::cell::UnsafeCell;
@@ -23,8 +30,6 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use shared_ring::control::ControlHeader;
 use shared_ring::doorbell::GENERATION;
 use shared_ring::handshake::Purpose;
-pub(crate) use shared_ring::process_slot::Loss;
-use shared_ring::process_slot::ProcessSlot;
 use shared_ring::{Control, Segment};
 
 /// What fork wipes.
@@ -219,7 +224,7 @@ pub(crate) fn join() -> bool {
     if page.epoch.load(Ordering::Acquire) != 0 {
         return true;
     }
-    claim_slot(session, page)
+    slots::claim(session, page)
 }
 
 /// Looks for the doorbell, and connects to the collector that the environment names; once.
@@ -262,7 +267,7 @@ fn begin(session: Option<Session>) {
     }
     CONTROL.store(core::ptr::from_ref(session.control.header()).cast_mut(), Ordering::Relaxed);
     // Now, or the first calls of threads that come at once would find each other at it.
-    if !claim_slot(session, page) {
+    if !slots::claim(session, page) {
         return rest();
     }
     crate::pause::begin(session.control.header().paused.load(Ordering::Relaxed) != 0);
@@ -406,66 +411,9 @@ pub(crate) fn begin_alone_after_fork(arriving: u32) -> u32 {
     page.epoch.load(Ordering::Relaxed)
 }
 
-/// True in a process that was forked from the one that connected.
-fn is_child() -> bool {
-    NEXT_EPOCH.load(Ordering::Relaxed) > FIRST_EPOCH.load(Ordering::Relaxed)
-}
-
-#[cold]
-fn claim_slot(session: Session, page: &Page) -> bool {
-    // Acquire: one thread claims; a second one that comes at the same moment loses its event, which is counted.
-    if page.joining.swap(1, Ordering::Acquire) != 0 {
-        return false;
-    }
-    begin_alone_after_fork(1);
-    let parent = is_child().then(|| PARENT_SLOT.load(Ordering::Relaxed));
-    if parent.is_some() && !follows_forks() {
-        leave();
-        return false;
-    }
-    let pid = sys::process_id();
-    let found = session.segment.slots().iter().position(|slot| slot.claim(pid, parent));
-    let Some(index) = found else {
-        leave();
-        return false;
-    };
-    let slot = index as u32;
-    session.segment.header().slots_used.fetch_max(slot + 1, Ordering::AcqRel);
-    PARENT_SLOT.store(slot, Ordering::Relaxed);
-    let parent_pid = PARENT_PID.swap(pid, Ordering::Relaxed);
-    let fork = arch::thread_local().fork.replace(0);
-    if let Some(slot) = session.segment.slots().get(index) {
-        // Relaxed: read by the collector after the first record of the process, which is published.
-        slot.fork.store(u64::from(parent_pid) << 32 | u64::from(fork), Ordering::Relaxed);
-    }
-    page.slot.store(slot, Ordering::Relaxed);
-    // Release pairs with the Acquire load in `join`: the slot is known before the epoch is.
-    page.epoch.store(next_epoch(), Ordering::Release);
-    true
-}
-
 /// An epoch that no thread has, and no generation of a doorbell.
 fn next_epoch() -> u32 {
     (NEXT_EPOCH.fetch_add(1, Ordering::Relaxed) & (GENERATION - 1)).max(1)
-}
-
-/// Forks that this process and its ancestors told of.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-/// True when the recording goes on in forked children.
-pub(crate) fn follows_forks() -> bool {
-    control().follow.load(Ordering::Relaxed) != 0
-}
-
-/// True when the recording goes on in the programs that this one executes.
-pub(crate) fn is_followed() -> bool {
-    control().follow.load(Ordering::Relaxed) == 1
-}
-
-/// The number of the next fork, from 1.
-#[cold]
-pub(crate) fn next_fork() -> u32 {
-    FORKS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
 /// Counts a thread that has got a ring, before its first event, and gives the count: while it is 1, there are no events
@@ -479,48 +427,9 @@ pub(crate) fn count_thread() -> &'static AtomicU32 {
     threads
 }
 
-/// The slot of this process, as its forked children find it in their copy of our memory.
-static PARENT_SLOT: AtomicU32 = AtomicU32::new(0);
-/// Its pid, likewise.
-static PARENT_PID: AtomicU32 = AtomicU32::new(0);
-
-/// Index of this process' slot.
-pub(crate) fn slot_index() -> u32 {
-    page().map_or(0, |page| page.slot.load(Ordering::Relaxed))
-}
-
-/// This process' slot.
-pub(crate) fn slot() -> Option<&'static ProcessSlot> {
-    session()?.segment.slots().get(slot_index() as usize)
-}
-
-/// Counts events that were not recorded.
-#[cold]
-pub(crate) fn lose(reason: Loss, events: u64) {
-    if let Some(slot) = slot() {
-        slot.lose(reason, events);
-    }
-}
-
-/// False in a child that shares our memory and our thread's block, made by `clone` itself: what it tells of its own
-/// end is not ours to record.
-#[cold]
-pub(crate) fn is_itself() -> bool {
-    !crate::sandbox::allows(crate::sandbox::Need::ProcessId)
-        || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
-}
-
 /// Bytes of address space that a recording takes in this process, 0 while there is none: the mapped segment, and room for
 /// the states of its threads.
 pub(crate) fn reserved_bytes() -> u64 {
     const STATES: usize = 256 << 20;
     session().map_or(0, |session| (session.segment.layout().length + STATES) as u64)
-}
-
-/// Counts an allocation that the agent made for itself: there should be none.
-#[cold]
-pub(crate) fn count_own_allocation() {
-    if let Some(slot) = slot() {
-        slot.agent_allocations.fetch_add(1, Ordering::Relaxed);
-    }
 }
