@@ -53,6 +53,12 @@ impl Range {
         address >= self.start && address < self.words_end
     }
 
+    /// True when all words from `lowest` up to the one at `highest` lie in the range.
+    #[inline(always)]
+    fn spans(self, lowest: u64, highest: u64) -> bool {
+        lowest >= self.start && self.contains(highest)
+    }
+
     /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read. What
     /// `others` know need not be asked.
     fn grow(&mut self, address: u64, others: &[Range]) -> bool {
@@ -255,7 +261,7 @@ impl Memory for StackReader {
             }
         };
         let Some(highest) = words.first() else { return 0 };
-        if !self.here.contains(highest.address) || lowest < self.here.start {
+        if !self.here.spans(lowest, highest.address) {
             return self.unchanged_anywhere(words, lowest);
         }
         // SAFETY: the addresses are aligned and fall from the first on, so whichever word lies at `lowest` or above lies between
@@ -271,7 +277,7 @@ impl Memory for StackReader {
         }
         let words = words.as_slice();
         let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
-        if !self.here.contains(highest.address) || lowest.address < self.here.start {
+        if !self.here.spans(lowest.address, highest.address) {
             return self.unchanged_anywhere(words, 0) == words.len();
         }
         // SAFETY: the addresses are aligned and fall from the first on, so the word lies between the lowest and the highest, in
