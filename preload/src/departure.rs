@@ -22,12 +22,21 @@
 
 use crate::process;
 use crate::reservation;
+use crate::sampler::UNRECORDED;
 use crate::sys;
 use crate::thread;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Not 0 while a thread looks at the others.
 static LOOKING: AtomicU32 = AtomicU32::new(0);
+/// Looks in a row that have found a thread in a hook.
+static IN_VAIN: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes of allocations until the second look: a thread that is in a hook is soon out of it.
+const SOON: i64 = 1 << 12;
+/// How often that is doubled at most.
+const DOUBLINGS: u32 = 8;
+const _: () = assert!(SOON << DOUBLINGS == UNRECORDED);
 
 /// Takes a left session's memory away if nobody can be using it; true when there is none any more.
 #[cold]
@@ -43,9 +52,19 @@ pub(crate) fn settle() -> bool {
     if is_done {
         crate::filter::forget();
         process::rest();
+        IN_VAIN.store(0, Ordering::Relaxed);
+    } else if is_still {
+        IN_VAIN.fetch_add(1, Ordering::Relaxed);
     }
     LOOKING.store(0, Ordering::Release);
     is_done || !is_still
+}
+
+/// Bytes of allocations that a thread makes after a look in vain before it looks again: few at first and twice as many each time,
+/// since a thread may have left its hook by `longjmp` and never come back, and a look interrupts all others.
+#[cold]
+pub(crate) fn until_next_look() -> i64 {
+    SOON << IN_VAIN.load(Ordering::Relaxed).saturating_sub(1).min(DOUBLINGS)
 }
 
 /// True when no thread of this process can be in a hook of the session that it is leaving.

@@ -342,7 +342,8 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
         LEAVING | DORMANT => {
             if !answer() {
                 let is_settled = departure::settle();
-                sampler::pass(local, if is_settled { sampler::UNRECORDED } else { sampler::UNSETTLED });
+                let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };
+                sampler::pass(local, bytes);
                 local.heard.set(epoch);
                 return false;
             }

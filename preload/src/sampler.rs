@@ -102,8 +102,6 @@ pub(crate) fn begin_child() {
 
 /// Bytes of allocations that a thread of a process that is not recorded makes before it looks again.
 pub(crate) const UNRECORDED: i64 = 1 << 20;
-/// The same in a process that has memory of a recording left, because another thread was still in a hook.
-pub(crate) const UNSETTLED: i64 = 1 << 12;
 
 /// Lets the thread's next allocations pass, up to so many bytes: the process is not recorded.
 #[cold]
