@@ -5,6 +5,7 @@ use crate::services::{Server, assert_exact, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 /// A program that shares a page, without the agent.
 struct Program {
@@ -15,10 +16,15 @@ struct Program {
 
 impl Program {
     fn start(program: &Fixture, arguments: &[&Path]) -> Program {
+        Program::start_with(program, arguments, |_| {})
+    }
+
+    fn start_with(program: &Fixture, arguments: &[&Path], prepare: impl FnOnce(&mut Command)) -> Program {
         let world = World::new();
         let page = Page::new(&world);
         let mut command = world.command(program.build());
         command.arg(&page.path).args(arguments);
+        prepare(&mut command);
         let running = start(&world, command);
         page.wait_for_calls(1, 1000);
         Program { world, page, running }
@@ -137,11 +143,16 @@ fn waits_are_not_cut_short() {
 }
 
 /// Check that a library which is loaded later is recorded, too, and calls by an address of the function, whether an executable
-/// stands for it with a stub of its own or not.
+/// stands for it with a stub of its own or not, and whatever there is between its segments.
 #[test]
 fn libraries_are_followed() {
     let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
-    for flags in [&["-O1"][..], &["-O1", "-no-pie", "-fno-pie", "-Wl,-z,lazy"]] {
+    let forms: [&[&str]; 3] = [
+        &["-O1"],
+        &["-O1", "-no-pie", "-fno-pie", "-Wl,-z,lazy"],
+        &["-O1", "-no-pie", "-fno-pie", "-Wl,-z,now", "-Wl,--section-start=.text=0x700000"],
+    ];
+    for flags in forms {
         let program = Program::start(&c("loads_a_library_late").flags(flags), &[&lender]);
         let collector = program.attach(&[]);
         wait_for("calls of the program", || allocating(&program.world).iter().any(|name| name == "main"));
@@ -159,6 +170,20 @@ fn libraries_are_followed() {
         assert!(number(&info, "/totals/running_blocks") < 20, "{info:#}");
         program.end();
     }
+}
+
+/// Check that a program is recorded which has cleared its environment, as some servers do: it cannot know where its doorbell is.
+#[test]
+fn cleared_environment_does_not_matter() {
+    let fixture = c("loads_a_library_late").flags(["-O1"]);
+    let program = Program::start_with(&fixture, &[Path::new("/nonexistent")], |command| {
+        command.env_clear();
+    });
+    let collector = program.attach(&[]);
+    wait_for("calls of the program", || allocating(&program.world).iter().any(|name| name == "main"));
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    program.end();
 }
 
 /// Check that a process which sleeps gets it and is waited for, and has nothing of it left when it does not answer.

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!  moment ── a thread that holds no lock of the loader's or the allocator's ─► remote: it calls dlopen, and asks the agent
-//!  linkage ─ the words through which modules call malloc and its kin ─┐
-//!  group ─── all threads stand still ─────────────────────────────────┴─► the words are changed, all go on
+//!  linkage ─ the words through which modules call malloc and its kin ──────► words: it has the agent change them
 //! ```
 //!
 //! The agent is then as it is where it was preloaded: dormant, until it is called. Its library stays in the process for good, since
@@ -13,7 +12,6 @@
 //! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
 //! itself, stay what they were, and so does what the dynamic loader allocates.
 
-mod group;
 mod host;
 mod linkage;
 mod loading;
@@ -21,6 +19,7 @@ mod memory;
 mod moment;
 mod refusal;
 mod remote;
+mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
 mod tracee;
 mod words;
@@ -47,8 +46,8 @@ pub struct Injection {
 }
 
 impl Injection {
-    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. The process stands still for some
-    /// milliseconds, and for no longer one of its threads at a good moment, which is waited for until `patience` is at its end.
+    /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of its threads stands still for
+    /// some milliseconds, at a good moment, which is waited for until `patience` is at its end.
     ///
     /// # Errors
     /// Why the process cannot have it.
@@ -80,12 +79,7 @@ impl Drop for Injection {
 
 fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Refusal>>, ends: &Receiver<()>) {
     let begun = Host::new(pid, agent).and_then(|mut host| {
-        let fresh = host.load(Instant::now() + patience)?;
-        if let Err(refusal) = host.hook(&fresh) {
-            // Some of it may be done.
-            host.restore()?;
-            return Err(refusal);
-        }
+        host.load(Instant::now() + patience)?;
         Ok(host)
     });
     let mut host = match begun {

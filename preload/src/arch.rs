@@ -3,7 +3,7 @@
 use crate::thread::ThreadState;
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 /// A thread's state that must be reachable without a call: one small plain block in initial-exec thread-local
 /// storage. It has no destructor and is zero but for `epoch` and `countdown` in a new thread.
@@ -242,6 +242,48 @@ pub(crate) fn probe_thread(pid: u32, thread: u32) -> i64 {
         );
     }
     result
+}
+
+/// Makes a thread that calls `membarrier` with a command, and ends; its id is in `thread` before this returns. The error, negated, where
+/// none can be made.
+///
+/// It has nothing of its own, not even a stack, so all signals must be blocked: it inherits that.
+#[cold]
+pub(crate) fn membarrier_beside(command: i32, thread: &AtomicU32) -> i64 {
+    const FLAGS: i32 = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_THREAD
+        | libc::CLONE_PARENT_SETTID;
+    let result: i64;
+    // SAFETY: the kernel writes the id into `thread`, which is atomic. The new thread shares all memory, and touches none: it makes two
+    // system calls out of registers, and does not come back from the second.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "mov eax, {membarrier}",
+            "mov edi, r8d",
+            "xor esi, esi",
+            "xor edx, edx",
+            "syscall",
+            "mov eax, {exit}",
+            "xor edi, edi",
+            "syscall",
+            "ud2",
+            "2:",
+            membarrier = const libc::SYS_membarrier,
+            exit = const libc::SYS_exit,
+            inlateout("rax") libc::SYS_clone => result,
+            in("rdi") i64::from(FLAGS), in("rsi") 0, in("rdx") thread.as_ptr(), in("r10") 0, in("r8") i64::from(command),
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result.min(0)
 }
 
 /// `getsockopt(SO_PEERCRED)`: who is at the other end of a socket; its pid is 0 when it is in no namespace of ours, which

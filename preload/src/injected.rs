@@ -3,8 +3,9 @@
 //! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
 //! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
 
-use crate::lifecycle::base_of;
-use crate::{doorbell, lifecycle, process, real};
+use crate::modules::LinkMap;
+use crate::words::{self, Change};
+use crate::{doorbell, lifecycle, modules, process, real};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,31 +22,55 @@ const PRELOADED: c_int = 3;
 static IS_INJECTED: AtomicBool = AtomicBool::new(false);
 
 /// Prepares for calls that do not come by the order of the search: what follows is what the program would have called. Who calls
-/// says with a 1 that the library was not there before.
+/// says with a 1 that the library was not there before, and by which path it was loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) extern "C" fn sysprof_memprof_injected(is_new: c_int) -> c_int {
+pub(crate) unsafe extern "C" fn sysprof_memprof_injected(is_new: c_int, agent: *const c_char) -> c_int {
     // Relaxed: one collector at a time calls, and it is told of the end of each call.
     if is_new == 0 && !IS_INJECTED.load(Ordering::Relaxed) {
         return PRELOADED;
     }
     IS_INJECTED.store(true, Ordering::Relaxed);
+    if !lifecycle::is_supported() {
+        return UNSUPPORTED;
+    }
+    // SAFETY: the caller passes a string.
+    let agent = unsafe { CStr::from_ptr(agent) }.to_bytes();
+    let folder = agent.rsplitn(2, |byte| *byte == b'/').last().unwrap_or_default();
+    // A program may have cleared the environment that would say where it is; it lies beside the library.
+    if !process::hear_in(folder) {
+        return NO_DOORBELL;
+    }
     real::resolve_from_program();
     #[cfg(not(test))]
     crate::interpose::find_cxx();
-    if !lifecycle::is_supported() {
-        UNSUPPORTED
-    } else if doorbell::uncover() {
-        READY
-    } else {
-        NO_DOORBELL
+    if doorbell::uncover() { READY } else { NO_DOORBELL }
+}
+
+/// A function that the agent stands for.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Question {
+    name: *const c_char,
+    /// What the agent would call in its turn; null when there is nothing.
+    next: *mut c_void,
+}
+
+/// Answers questions, all in one call: who calls interrupts a thread for each.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sysprof_memprof_next(questions: *mut Question, count: usize) {
+    // SAFETY: the caller passes so many, which nobody else has.
+    for question in unsafe { core::slice::from_raw_parts_mut(questions, count) } {
+        // SAFETY: with a string each.
+        question.next = real::look_up(unsafe { CStr::from_ptr(question.name) });
     }
 }
 
-/// What the agent would call in its turn for a function that it stands for; null when there is none.
+/// Changes words by which modules call; how many of them were as they were said to be.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn sysprof_memprof_next(name: *const c_char) -> *mut c_void {
-    // SAFETY: the caller passes a string.
-    real::look_up(unsafe { CStr::from_ptr(name) })
+pub(crate) unsafe extern "C" fn sysprof_memprof_change(changes: *const Change, count: usize) -> usize {
+    // SAFETY: the caller passes so many, which nobody changes meanwhile.
+    let changes = unsafe { core::slice::from_raw_parts(changes, count) };
+    real::own_call(|| words::change(changes))
 }
 
 /// Has the process leave a recording that is over, and hear no doorbell any more: 1, or 0 while threads of it are still in the
@@ -59,15 +84,6 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
     c_int::from(is_done)
 }
 
-/// The public part of the loader's description of a module, which is its handle, too.
-#[repr(C)]
-struct LinkMap {
-    address: usize,
-    name: *const c_char,
-    dynamic: *const c_void,
-    next: *mut LinkMap,
-}
-
 /// The function of a name that the program's modules have found. In the executable itself that may be a stub, which stands for
 /// the function where its address is wanted, and calls it by a word that may lead to us: then it is the first one behind it.
 #[cold]
@@ -76,8 +92,8 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     // SAFETY: asks for a number.
     let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
-    let executable = base_of(core::ptr::without_provenance(entry));
-    if found.is_null() || executable.is_none() || base_of(found) != executable {
+    let executable = modules::around(core::ptr::without_provenance(entry));
+    if found.is_null() || executable.is_none() || modules::around(found) != executable {
         return found;
     }
     // SAFETY: no name is the executable, which is loaded.
@@ -85,12 +101,12 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: in glibc a handle is such a description. They are the loader's list, of which those that the program began with come
     // first and are never unloaded.
     while let Some(module) = unsafe { map.as_ref() } {
-        map = module.next;
-        let behind = find_in(module, name);
         // A search in a module goes on in those that it needs, of which each has its own turn.
-        if !behind.is_null() && base_of(behind) == Some(module.address) && base_of(behind) != executable {
+        let behind = if Some(map) == executable { core::ptr::null_mut() } else { find_in(module, name) };
+        if !behind.is_null() && modules::around(behind) == Some(map) {
             return behind;
         }
+        map = module.next;
     }
     found
 }

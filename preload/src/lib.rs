@@ -95,6 +95,8 @@ mod sys;
 #[expect(unsafe_code, reason = "owns the per-thread memory")]
 mod thread;
 mod tracker;
+#[expect(unsafe_code, reason = "changes words of other modules")]
+mod words;
 
 #[cfg(feature = "standalone")]
 #[panic_handler]

@@ -145,7 +145,7 @@ pub(crate) fn is_of_allocator(function: *mut c_void) -> bool {
 
 /// Where the module begins that an address lies in.
 #[cold]
-pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
+fn base_of(address: *const c_void) -> Option<usize> {
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be asked for, and `info` is large enough.
     let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };

@@ -32,11 +32,13 @@ struct DlFindObject {
     reserved: [u64; 7],
 }
 
-/// The public beginning of the loader's description of a module.
+/// The public beginning of the loader's description of a module, which is its handle, too.
 #[repr(C)]
-struct LinkMap {
+pub(crate) struct LinkMap {
     address: u64,
-    name: *const c_char,
+    pub(crate) name: *const c_char,
+    _dynamic: *const c_void,
+    pub(crate) next: *mut LinkMap,
 }
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
@@ -171,6 +173,12 @@ fn find_object_at(address: u64) -> Option<DlFindObject> {
     // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
     let result = unsafe { function(address as *mut c_void, &raw mut found) };
     (result == 0).then_some(found)
+}
+
+/// The loader's description of the module around an address; `None` outside of modules.
+#[cold]
+pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
+    find_object_at(address.addr() as u64).map(|found| found.link_map)
 }
 
 /// The entry of the module around `address`, described if need be.

@@ -295,6 +295,18 @@ pub(crate) fn rest() {
     STATE.store(DORMANT, Ordering::Release);
 }
 
+/// Has a process that rests hear a doorbell: that which it has found, or else the one in a folder. False when there is none, or it wants
+/// none.
+#[cold]
+pub(crate) fn hear_in(folder: &[u8]) -> bool {
+    if doorbell::is_there() || config::is_disabled() || STATE.load(Ordering::Acquire) != DORMANT {
+        return doorbell::is_there();
+    }
+    let is_found = doorbell::find_in(folder) && lifecycle::prepare();
+    turn_away();
+    is_found
+}
+
 /// Lets no hook begin in a session: threads have another epoch than the doorbell's.
 pub(crate) fn turn_away() {
     filter::refuse();

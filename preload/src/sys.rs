@@ -4,6 +4,7 @@ use crate::arch;
 use crate::sandbox::{self, Need};
 use core::ffi::c_void;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
@@ -97,19 +98,38 @@ pub(crate) fn clear_sparse(start: *mut c_void, bytes: usize) {
     let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxDontNeed) };
 }
 
-/// Lets [`fence_in_all_threads`] be called. With one thread it costs nothing, with several the kernel waits for all
-/// processors: it is made early.
+/// The thread that has fences prepared, or had; 0 while there was none.
+static PREPARING: AtomicU32 = AtomicU32::new(0);
+
+/// Lets [`fence_in_all_threads`] be called. With one thread it costs nothing. With several the kernel waits until all processors have
+/// done something else, tens of milliseconds: a thread of its own does, that ends with it.
 pub(crate) fn register_fences() {
-    // Where it is refused, the fences are, too.
-    let _ = membarrier(MembarrierCommand::RegisterPrivateExpedited);
+    let command = MembarrierCommand::RegisterPrivateExpedited;
+    let beside = || without_signals(|| arch::membarrier_beside(command as i32, &PREPARING)) == 0;
+    if is_single_threaded() || !beside() {
+        // Where it is refused, the fences are, too.
+        let _ = membarrier(command);
+    }
 }
 
-/// A full fence in every thread of this process; false where the kernel has none.
+/// True where libc knows of no other thread.
+fn is_single_threaded() -> bool {
+    let known: *const AtomicU8 = arch::weak!("__libc_single_threaded").cast();
+    // SAFETY: libc's own byte, if it has one. Relaxed: nobody makes a thread while this one loads a library.
+    unsafe { known.as_ref() }.is_some_and(|known| known.load(Ordering::Relaxed) != 0)
+}
+
+/// A full fence in every thread of this process; false where the kernel has none, or not yet.
 pub(crate) fn fence_in_all_threads() -> bool {
     let fence = || membarrier(MembarrierCommand::PrivateExpedited);
     fence()
-        .or_else(|_| {
-            register_fences();
+        .or_else(|error| {
+            // Relaxed: a number. A child of fork has its own process, and no such thread.
+            let preparing = PREPARING.load(Ordering::Relaxed);
+            if preparing != 0 && arch::probe_thread(process_id(), preparing) == 0 {
+                return Err(error);
+            }
+            membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
             fence()
         })
         .is_ok()

@@ -1,9 +1,9 @@
 //! A process that gets the agent: what is known of it, and of the agent's hooks.
 
-use super::linkage::{Function, Linkage, Loaded, Module, Slot};
+use super::linkage::{Function, Linkage, Loaded, Module, Slot, protection};
 use super::memory::Memory;
 use super::refusal::{self, Refusal};
-use procfs::process::{MemoryMaps, Process};
+use procfs::process::{MMPermissions, MemoryMaps, Process};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Read;
@@ -17,6 +17,7 @@ pub(super) const LOADER: &str = "ld-linux";
 /// Functions of the agent that we call, see `preload/src/injected.rs`.
 const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
+const CHANGE: &[u8] = b"sysprof_memprof_change";
 const LEAVE: &[u8] = b"sysprof_memprof_withdrawn";
 /// Its other functions are not hooks.
 const OWN: [&[u8]; 2] = [b"sysprof_memprof", b"memprof_"];
@@ -31,9 +32,13 @@ pub(super) struct Hook {
     pub(super) next: Option<u64>,
 }
 
-/// A word that calls go through, and where its module lies.
+/// A word that calls go through.
 pub(super) struct Word {
     pub(super) slot: Slot,
+    pub(super) value: u64,
+    /// Its page can only be read.
+    pub(super) is_sealed: bool,
+    /// Where its module lies.
     pub(super) module: Range<u64>,
 }
 
@@ -56,7 +61,10 @@ pub(super) struct Host {
     /// Functions of the agent that we call, by address in its file.
     pub(super) begin: u64,
     pub(super) next: u64,
+    pub(super) change: u64,
     pub(super) leave: u64,
+    /// Where the agent is.
+    pub(super) base: Option<u64>,
     by_name: HashMap<Vec<u8>, usize>,
     /// Modules whose words were changed.
     pub(super) hooked: HashSet<Loaded>,
@@ -73,7 +81,7 @@ impl Host {
             let found = functions.iter().find(|(function, _)| function == name);
             found.map(|(_, offset)| *offset).ok_or(Refusal::OtherVersion)
         };
-        let (begin, next, leave) = (own(BEGIN)?, own(NEXT)?, own(LEAVE)?);
+        let (begin, next, change, leave) = (own(BEGIN)?, own(NEXT)?, own(CHANGE)?, own(LEAVE)?);
         let is_hook = |name: &[u8]| !OWN.iter().any(|own| name.starts_with(own));
         let hooks: Vec<Hook> = functions
             .into_iter()
@@ -91,12 +99,15 @@ impl Host {
             hooks,
             begin,
             next,
+            change,
             leave,
+            base: None,
             by_name,
             hooked: HashSet::new(),
         };
         host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
         host.check()?;
+        host.base = host.find_agent();
         Ok(host)
     }
 
@@ -149,11 +160,16 @@ impl Host {
         self.modules.iter().find(|module| module.is_named(name))
     }
 
-    /// Where the agent is.
-    pub(super) fn base(&self) -> Option<u64> {
+    /// Where the agent is; `None` before it is there.
+    pub(super) fn find_agent(&self) -> Option<u64> {
         let inode = fs::metadata(self.inside()).ok()?.ino();
         let agent = self.modules.iter().find(|module| module.inode == inode && module.path == self.agent);
         agent.map(|module| module.range.start)
+    }
+
+    /// Where it is in a process that has it.
+    pub(super) fn base(&self) -> Result<u64, Refusal> {
+        self.base.ok_or(Refusal::OtherVersion)
     }
 
     pub(super) fn look_again(&mut self) -> Result<(), Refusal> {
@@ -176,30 +192,49 @@ impl Host {
     /// The hooks that are not known yet and that one of these words could hold: a search that finds nothing would leave its message in
     /// the program's thread.
     pub(super) fn wanted(&self, fresh: &Fresh) -> Vec<usize> {
-        let is_used = |word: &&Word| self.memory.word(word.slot.address).is_some_and(|value| value != 0);
+        let is_used = |word: &&Word| word.value != 0;
         let functions: BTreeSet<usize> =
             fresh.words.iter().filter(is_used).map(|word| word.slot.function).collect();
         let is_unknown = |at: &usize| self.hooks.get(*at).is_some_and(|hook| hook.next.is_none());
         functions.into_iter().filter(is_unknown).collect()
     }
 
-    /// The modules that have no hooks yet.
+    /// The modules that have no hooks yet; those that the loader is at work on have their turn later.
     pub(super) fn fresh(&self) -> Fresh {
-        let modules = || self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded()));
-        Fresh {
-            modules: modules().map(Module::loaded).collect(),
-            words: modules().flat_map(|module| self.words(module)).collect(),
+        let mut fresh = Fresh { modules: Vec::new(), words: Vec::new() };
+        for module in self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())) {
+            match Linkage::read(&self.memory, module) {
+                Some(linkage) if !linkage.is_done(&self.maps) => continue,
+                Some(linkage) if module.path != self.agent => {
+                    fresh.words.extend(self.words(module, &linkage))
+                }
+                _ => {}
+            }
+            fresh.modules.push(module.loaded());
         }
+        fresh
+    }
+
+    /// All words that there are.
+    pub(super) fn all_words(&self) -> Vec<Word> {
+        let others = self.modules.iter().filter(|module| module.path != self.agent);
+        let words = |module| Some(self.words(module, &Linkage::read(&self.memory, module)?));
+        others.filter_map(words).flatten().collect()
     }
 
     /// The words through which a module calls what there are hooks for.
-    pub(super) fn words(&self, module: &Module) -> Vec<Word> {
-        if module.path == self.agent {
-            return Vec::new();
-        }
-        let slots = Linkage::read(&self.memory, module).map(|linkage| linkage.slots(&self.by_name));
-        let word = |slot| Word { slot, module: module.range.clone() };
-        slots.unwrap_or_default().into_iter().map(word).collect()
+    fn words(&self, module: &Module, linkage: &Linkage<'_>) -> Vec<Word> {
+        let word = |slot: Slot| {
+            let protection = protection(&self.maps, slot.address)?;
+            // Words between instructions are none that others write.
+            (!protection.contains(MMPermissions::EXECUTE)).then_some(Word {
+                slot,
+                value: self.memory.word(slot.address)?,
+                is_sealed: !protection.contains(MMPermissions::WRITE),
+                module: module.range.clone(),
+            })
+        };
+        linkage.slots(&self.by_name).into_iter().filter_map(word).collect()
     }
 }
 

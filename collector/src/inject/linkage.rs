@@ -6,8 +6,8 @@
 use super::memory::Memory;
 use object::elf::{
     DT_GNU_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRSZ, DT_STRTAB, DT_SYMTAB,
-    EM_X86_64, PT_DYNAMIC, PT_LOAD, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, STT_FUNC,
-    STT_GNU_IFUNC,
+    EM_X86_64, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
+    STT_FUNC, STT_GNU_IFUNC,
 };
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use std::collections::HashMap;
@@ -88,6 +88,8 @@ pub(super) struct Linkage<'m> {
     hash: Option<u64>,
     /// Address and bytes of each table of relocations.
     relocations: [(u64, u64); 2],
+    /// What the loader makes unwritable when it is done.
+    relro: Range<u64>,
 }
 
 /// A function of a module.
@@ -139,14 +141,26 @@ impl<'m> Linkage<'m> {
         };
         let table = |at: i64, length: i64| (address(at).unwrap_or(0), value(length).unwrap_or(0));
         let (texts, length) = table(DT_STRTAB, DT_STRSZ);
+        let relro = of_kind(PT_GNU_RELRO).and_then(|header| Some((word(header, 16)?, word(header, 40)?)));
+        let (relro, relro_length) = relro.unwrap_or_default();
+        let relro = bias.wrapping_add(relro);
         Some(Linkage {
             memory,
+            // It rounds both down to pages.
+            relro: relro & !0xfff..relro.wrapping_add(relro_length) & !0xfff,
             bias,
             symbols: address(DT_SYMTAB)?,
             texts: memory.bytes(texts, length)?,
             hash: address(DT_GNU_HASH),
             relocations: [table(DT_RELA, DT_RELASZ), table(DT_JMPREL, DT_PLTRELSZ)],
         })
+    }
+
+    /// True unless the loader is still filling the module's words.
+    pub(super) fn is_done(&self, maps: &MemoryMaps) -> bool {
+        self.relro.is_empty()
+            || protection(maps, self.relro.start)
+                .is_some_and(|protection| !protection.contains(MMPermissions::WRITE))
     }
 
     /// All functions that the module defines for others.
@@ -225,6 +239,12 @@ impl<'m> Linkage<'m> {
         let symbol = symbol.first_chunk()?;
         Some((*functions.get(self.name(symbol)?)?, half(symbol, 6)? == 0))
     }
+}
+
+/// What may be done with the memory at an address; `None` where there is none.
+pub(super) fn protection(maps: &MemoryMaps, address: u64) -> Option<MMPermissions> {
+    let map = maps.iter().find(|map| (map.address.0..map.address.1).contains(&address));
+    map.map(|map| map.perms)
 }
 
 /// Offset, kind and symbol of a relocation that writes the plain address of a symbol.

@@ -1,10 +1,10 @@
 //! Loading the agent: a thread of the process calls what has to be called, at a moment when it holds no lock.
 
-use super::group::idlest;
-use super::host::{Fresh, Host};
+use super::host::Host;
 use super::moment::{Bad, Ground, Refused};
 use super::refusal::Refusal;
-use super::remote::{Argument, Caller, Failed, look};
+use super::remote::{AREA, Caller, Failed, Stood, look};
+use super::threads::idlest;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const IS_READY: u64 = 0;
 const HAS_NO_DOORBELL: u64 = 1;
 const IS_PRELOADED: u64 = 3;
+/// Bytes of a question: where the name is, and the answer.
+const QUESTION: usize = 16;
 /// How long a thread may take to stop, before another one is looked at.
 const STOPS: Duration = Duration::from_millis(50);
 /// Between two rounds over all threads.
@@ -35,11 +37,12 @@ impl Host {
                 let stood = look(pid, thread, &self.memory, Instant::now() + STOPS);
                 let Some(stood) = stood.map(Some).or_else(ended).map_err(failed)? else { continue };
                 // At leisure: to read unwind tables takes longer than a thread should stand still.
-                match stood.map(|stood| ground.check(&stood.registers, &stood.stack)) {
-                    Some(Ok(()) | Err(Refused { until: Some(_), is_loading: false, .. })) => {
-                        good.push(thread)
+                let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
+                match stood.map(check) {
+                    Some((Ok(()) | Err(Refused { until: Some(_), is_loading: false, .. }), is_at_work)) => {
+                        good.push((is_at_work, thread))
                     }
-                    Some(Err(refused)) => {
+                    Some((Err(refused), _)) => {
                         last = refused.bad;
                         is_loading |= refused.is_loading;
                     }
@@ -47,8 +50,10 @@ impl Host {
                     None => (last, is_loading) = (Bad::Call, true),
                 }
             }
+            // One that works may have what others wait for, as the lock of an interpreter.
+            good.sort_by_key(|(is_at_work, _)| *is_at_work);
             // One that stays in the loader, or may, has its lock.
-            for thread in good.into_iter().filter(|_| !is_loading) {
+            for (_, thread) in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
                 let stopped = Caller::stop(thread, gate, ground, &self.memory, deadline).map(Some);
                 match stopped.or_else(ended).map_err(failed)? {
@@ -75,7 +80,7 @@ impl Host {
         &self,
         caller: &mut Caller,
         function: u64,
-        arguments: &[Argument<'_>],
+        arguments: [u64; 2],
     ) -> Result<u64, Refusal> {
         caller.call(function, arguments).map_err(|failed| match failed {
             Failed::System(error) => Refusal::of(self.pid, error),
@@ -83,44 +88,91 @@ impl Host {
         })
     }
 
-    /// Has the process load the agent, and finds out what stands behind each hook.
-    pub(super) fn load(&mut self, deadline: Instant) -> Result<Fresh, Refusal> {
+    /// Has the process load the agent, and puts its hooks in front of the allocator's functions, all while one thread stands still.
+    pub(super) fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
+        let is_new = self.base.is_none();
         let mut caller = self.caller(&mut self.survey(), deadline)?;
-        let path = self.agent.as_os_str().as_bytes();
-        let flags = Argument::Number(u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned()));
-        let handle = self.call(&mut caller, open, &[Argument::Text(path), flags])?;
+        let mut path = self.agent.as_os_str().as_bytes().to_vec();
+        path.push(0);
+        let area = caller.area();
+        caller.write(&path).map_err(|error| Refusal::of(self.pid, error))?;
+        let flags = u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned());
+        let handle = self.call(&mut caller, open, [area, flags])?;
         if handle == 0 {
-            let text = self.call(&mut caller, error, &[])?;
+            let text = self.call(&mut caller, error, [0; 2])?;
             return Err(Refusal::Load { text: self.memory.text(text) });
         }
-        let is_new = self.base().is_none();
-        self.look_again()?;
-        let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let state = self.call(&mut caller, base + self.begin, &[Argument::Number(is_new.into())])?;
+        // A handle is the loader's description of the module, which begins with where it is.
+        self.base = self.memory.word(handle);
+        let base = self.base()?;
+        // The path is still there.
+        let state = self.call(&mut caller, base + self.begin, [is_new.into(), area])?;
         match state & u64::from(u32::MAX) {
             IS_READY => {}
             HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
             IS_PRELOADED => return Err(Refusal::Deaf),
             _ => return Err(Refusal::OldGlibc),
         }
-        self.find(&mut caller, self.wanted(&fresh))?;
-        Ok(fresh)
+        let hooked = self.hook(&mut caller, &fresh);
+        drop(caller);
+        // A word may have been bound meanwhile.
+        let hooked = hooked.and_then(|is_done| if is_done { Ok(()) } else { self.follow() });
+        if hooked.is_err() {
+            // Some of it may be done.
+            self.restore()?;
+        }
+        hooked
     }
 
     /// Asks the agent what stands behind hooks.
-    pub(super) fn find(&mut self, caller: &mut Caller, wanted: Vec<usize>) -> Result<(), Refusal> {
-        let next = self.base().ok_or(Refusal::OtherVersion)? + self.next;
-        for at in wanted {
-            let Some(hook) = self.hooks.get(at) else { continue };
-            let found = self.call(caller, next, &[Argument::Text(&hook.name)])?;
-            if let Some(hook) = self.hooks.get_mut(at).filter(|_| found != 0) {
-                hook.next = Some(found);
+    pub(super) fn find(&mut self, caller: &mut Caller, mut wanted: &[usize]) -> Result<(), Refusal> {
+        let failed = |error| Refusal::of(self.pid, error);
+        let (next, area) = (self.base()? + self.next, caller.area());
+        while !wanted.is_empty() {
+            let names = wanted.iter().filter_map(|at| Some(&*self.hooks.get(*at)?.name));
+            let (questions, count) = questions(names, area);
+            caller.write(&questions).map_err(failed)?;
+            self.call(caller, next, [area, count as u64])?;
+            let answers = self.memory.bytes(area, (count * QUESTION) as u64).unwrap_or_default();
+            let Some((now, later)) = wanted.split_at_checked(count).filter(|(now, _)| !now.is_empty()) else {
+                break;
+            };
+            for (at, answer) in now.iter().zip(answers.as_chunks::<QUESTION>().0) {
+                let found = answer.last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+                if let Some(hook) = self.hooks.get_mut(*at).filter(|_| found != 0) {
+                    hook.next = Some(found);
+                }
             }
+            wanted = later;
         }
         Ok(())
     }
+}
+
+/// The bytes of as many questions as there is room for, see `preload/src/injected.rs`, and of the names in them, for an address; and how
+/// many these are.
+fn questions<'n>(names: impl Iterator<Item = &'n [u8]> + Clone, address: u64) -> (Vec<u8>, usize) {
+    let mut room = AREA;
+    let fits = |name: &&[u8]| {
+        let left = room.checked_sub(QUESTION + name.len() + 1);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let names: Vec<&[u8]> = names.take_while(fits).collect();
+    let mut bytes = Vec::new();
+    let mut place = address + (names.len() * QUESTION) as u64;
+    for name in &names {
+        bytes.extend(place.to_le_bytes());
+        bytes.extend(0_u64.to_le_bytes());
+        place += name.len() as u64 + 1;
+    }
+    for name in &names {
+        bytes.extend(*name);
+        bytes.push(0);
+    }
+    (bytes, names.len())
 }
 
 /// A thread that has ended has no moment, good or bad.

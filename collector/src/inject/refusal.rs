@@ -75,6 +75,11 @@ pub enum Refusal {
     /// It looks for its doorbell elsewhere.
     #[error("it finds no doorbell: sysprof-memprof install-agent, run as root, makes one for all users")]
     NoDoorbell,
+    /// Some of its words could not be changed.
+    #[error(
+        "its tables of functions cannot be changed: something keeps them as they are, as memory sealing does"
+    )]
+    Sealed,
     /// The agent's file does not fit.
     #[error("the agent is of another version: run sysprof-memprof install-agent again")]
     OtherVersion,

@@ -12,18 +12,19 @@
 //!
 //! So the end of a function needs no breakpoint and no signal, which the process could have blocked or would see.
 
-use super::group::task;
 use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
+use super::threads::task;
 use super::tracee::{Mask, Stop, Tracee};
+use crate::log::debug;
 use libc::user_regs_struct;
 use std::io;
 use std::time::{Duration, Instant};
 
 /// The red zone of the x86-64 calling convention, and something for luck.
 const RED_ZONE: u64 = 256;
-/// Longest text that is passed.
-const LONGEST: usize = 4096;
+/// Bytes in the stopped thread's stack for what functions are given by address.
+pub(super) const AREA: usize = 4096;
 /// Between two looks at whether it has come to something.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// As a set of signals.
@@ -77,6 +78,7 @@ pub(super) struct Caller {
     mask: Mask,
     /// A `syscall` instruction.
     gate: u64,
+    since: Instant,
 }
 
 /// Where a thread stands; it runs again.
@@ -97,6 +99,13 @@ pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) ->
 pub(super) struct Stood {
     pub(super) registers: user_regs_struct,
     pub(super) stack: Vec<u8>,
+}
+
+impl Stood {
+    /// True of a thread that was in a system call.
+    pub(super) fn waits(&self) -> bool {
+        self.registers.orig_rax.cast_signed() >= 0
+    }
 }
 
 /// Lets a thread go on that was interrupted in a system call which would otherwise tell of that.
@@ -146,11 +155,13 @@ impl Caller {
             let stack = memory.bytes_up_to(registers.rsp, STACK);
             io::Result::Ok((registers, ground.check(&registers, &stack)))
         };
+        let mut since = Instant::now();
         let (mut registers, mut checked) = check(&tracee)?;
         if let Err(Refused { until: Some(until), .. }) = checked
             && tracee.mask()? & SIGTRAP == 0
             && tracee.run_until(until, deadline)?
         {
+            since = Instant::now();
             (registers, checked) = check(&tracee)?;
         }
         if let Err(Refused { bad, .. }) = checked {
@@ -165,28 +176,16 @@ impl Caller {
         }
         tracee.set_mask(Mask::MAX)?;
         let pid = ground.pid();
-        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate }))
+        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate, since }))
     }
 
-    /// Calls a function with up to three numbers, of which one may be the address of a text.
-    pub(super) fn call(&mut self, function: u64, arguments: &[Argument<'_>]) -> Result<u64, Failed> {
+    /// Calls a function with two numbers.
+    pub(super) fn call(&mut self, function: u64, arguments: [u64; 2]) -> Result<u64, Failed> {
         let mut registers = self.registers;
-        let mut top = registers.rsp.wrapping_sub(RED_ZONE);
-        let mut values = [0; 3];
-        for (value, argument) in values.iter_mut().zip(arguments) {
-            *value = match argument {
-                Argument::Number(number) => *number,
-                Argument::Text(text) => {
-                    top = top.wrapping_sub(LONGEST as u64) & !15;
-                    self.write(top, text)?;
-                    top
-                }
-            };
-        }
         // As after a call instruction.
-        let stack = (top & !15).wrapping_sub(8);
+        let stack = self.area().wrapping_sub(8);
         self.thread.poke(stack, self.gate)?;
-        [registers.rdi, registers.rsi, registers.rdx] = values;
+        [registers.rdi, registers.rsi] = arguments;
         registers.rip = function;
         registers.rsp = stack;
         // No variable argument is in a vector register.
@@ -201,18 +200,22 @@ impl Caller {
         result
     }
 
-    fn write(&self, address: u64, text: &[u8]) -> io::Result<()> {
-        if text.len() >= LONGEST {
+    /// Where [`AREA`] bytes are.
+    pub(super) fn area(&self) -> u64 {
+        self.registers.rsp.wrapping_sub(RED_ZONE + AREA as u64) & !15
+    }
+
+    /// Writes the area from its start on, up to a multiple of 8 bytes with zeros.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > AREA {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        for (at, part) in (address..).step_by(8).zip(text.chunks(8)) {
+        for (at, part) in (self.area()..).step_by(8).zip(bytes.chunks(8)) {
             let mut word = [0; 8];
             word[..part.len()].copy_from_slice(part);
             self.thread.poke(at, u64::from_le_bytes(word))?;
         }
-        // The zero at its end.
-        let rest = text.len() as u64 & !7;
-        if text.len().is_multiple_of(8) { self.thread.poke(address + rest, 0) } else { Ok(()) }
+        Ok(())
     }
 
     /// Lets it run until it comes to the gate with this stack pointer.
@@ -288,12 +291,11 @@ impl Drop for Caller {
             let _ = self.thread.set_vectors(&mut self.vectors);
             let _ = self.thread.set_mask(self.mask);
         }
+        debug!(
+            "thread {} of process {} stood still for {:?}",
+            self.thread.id(),
+            self.pid,
+            self.since.elapsed()
+        );
     }
-}
-
-/// What a function is given.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Argument<'a> {
-    Number(u64),
-    Text(&'a [u8]),
 }

@@ -1,56 +1,75 @@
 //! The words that calls of the allocator go through: led to the hooks, and put back.
+//!
+//! The process changes them itself, in a call that we make: so each is stored at once, and no thread but the one that calls stands still.
 
-use super::group::Group;
 use super::host::{Fresh, Host, Word};
 use super::linkage::{Loaded, Module};
 use super::loading::AGAIN;
 use super::refusal::Refusal;
+use super::remote::{AREA, Caller};
 use crate::log::debug;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// How long the process is asked to leave its recording, and how long a moment for a call is waited for.
 const LEAVES: Duration = Duration::from_secs(2);
+/// Bytes of a change: where, from what, to what, and whether the page can only be read.
+const CHANGE: usize = 32;
+
+/// A word, and what is to be in it.
+type Change<'w> = (&'w Word, u64);
 
 impl Host {
-    /// Puts the hooks into words of modules that do not have them yet.
-    pub(super) fn hook(&mut self, fresh: &Fresh) -> Result<(), Refusal> {
-        let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let change = |Word { slot, module }: &Word| {
-            let hook = self.hooks.get(slot.function)?;
-            let (word, next) = (self.memory.word(slot.address)?, hook.next?);
-            let is_unbound = slot.is_lazy && module.contains(&word);
-            (word == next || is_unbound).then_some((slot.address, base + hook.offset))
-        };
-        let changed = self.change(&fresh.words, change)?;
+    /// Puts the hooks into words of modules that do not have them yet; false when some were not what they had been.
+    pub(super) fn hook(&mut self, caller: &mut Caller, fresh: &Fresh) -> Result<bool, Refusal> {
+        self.find(caller, &self.wanted(fresh))?;
+        let changes = self.leading(fresh)?;
+        let changed = self.change(caller, &changes)?;
         debug!(
-            "{changed} of {} words in {} modules of process {} lead to hooks",
-            fresh.words.len(),
+            "{changed} of {} words in {} modules of process {} lead to hooks now",
+            changes.len(),
             fresh.modules.len(),
             self.pid
         );
-        self.hooked.extend(&fresh.modules);
-        Ok(())
+        let is_done = changed == changes.len();
+        if is_done {
+            self.hooked.extend(&fresh.modules);
+        }
+        Ok(is_done)
     }
 
-    /// Changes words while all threads stand still.
-    fn change(&self, words: &[Word], change: impl Fn(&Word) -> Option<(u64, u64)>) -> Result<usize, Refusal> {
-        // Most need not be looked at again.
-        let likely: Vec<&Word> = words.iter().filter(|word| change(word).is_some()).collect();
-        if likely.is_empty() {
-            return Ok(0);
-        }
-        let failed = |error| Refusal::of(self.pid, error);
-        let begun = Instant::now();
-        let group = Group::stop(self.pid).map_err(failed)?;
+    /// The words that lead past the hooks, and where they are to lead.
+    fn leading<'w>(&self, fresh: &'w Fresh) -> Result<Vec<Change<'w>>, Refusal> {
+        let base = self.base()?;
+        let change = |word: &'w Word| {
+            let hook = self.hooks.get(word.slot.function)?;
+            let is_unbound = word.slot.is_lazy && word.module.contains(&word.value);
+            (hook.next == Some(word.value) || is_unbound && hook.next.is_some())
+                .then_some((word, base + hook.offset))
+        };
+        Ok(fresh.words.iter().filter_map(change).collect())
+    }
+
+    /// What was in a word that leads to a hook.
+    fn original<'w>(&self, word: &'w Word) -> Option<Change<'w>> {
+        let hook = self.hooks.get(word.slot.function)?;
+        let is_ours = word.value == self.base? + hook.offset;
+        Some((word, hook.next.filter(|_| is_ours)?))
+    }
+
+    /// Has words changed; says how many were what they had been.
+    fn change(&self, caller: &mut Caller, changes: &[Change<'_>]) -> Result<usize, Refusal> {
+        let (change, area) = (self.base()? + self.change, caller.area());
         let mut changed = 0;
-        for (address, word) in likely.into_iter().filter_map(change) {
-            group.poke(address, word).map_err(failed)?;
-            changed += 1;
+        for changes in changes.chunks(AREA / CHANGE) {
+            let words = changes.iter().flat_map(|(word, to)| {
+                [word.slot.address, word.value, *to, word.is_sealed.into()].map(u64::to_le_bytes)
+            });
+            let bytes: Vec<u8> = words.flatten().collect();
+            caller.write(&bytes).map_err(|error| Refusal::of(self.pid, error))?;
+            changed += self.call(caller, change, [area, changes.len() as u64])?;
         }
-        drop(group);
-        debug!("process {} stood still for {:?}", self.pid, begun.elapsed());
-        Ok(changed)
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
     /// Looks for libraries that were loaded since.
@@ -60,34 +79,27 @@ impl Host {
         // Another one may be loaded where one was.
         self.hooked.retain(|module| present.contains(module));
         let fresh = self.fresh();
-        if fresh.modules.is_empty() {
+        if self.wanted(&fresh).is_empty() && self.leading(&fresh)?.is_empty() {
+            self.hooked.extend(&fresh.modules);
             return Ok(());
         }
-        let wanted = self.wanted(&fresh);
-        if !wanted.is_empty() {
-            let mut caller = self.caller(&mut self.survey(), Instant::now() + LEAVES)?;
-            self.find(&mut caller, wanted)?;
-        }
-        self.hook(&fresh)
+        let mut caller = self.caller(&mut self.survey(), Instant::now() + LEAVES)?;
+        if self.hook(&mut caller, &fresh)? { Ok(()) } else { Err(Refusal::Sealed) }
     }
 
     /// Puts all words back, and has the process leave a recording that is over.
     pub(super) fn restore(&mut self) -> Result<(), Refusal> {
         self.look_again()?;
-        let base = self.base().ok_or(Refusal::OtherVersion)?;
-        let words: Vec<Word> = self.modules.iter().flat_map(|module| self.words(module)).collect();
-        let change = |Word { slot, .. }: &Word| {
-            let hook = self.hooks.get(slot.function)?;
-            let is_ours = self.memory.word(slot.address)? == base + hook.offset;
-            Some((slot.address, hook.next.filter(|_| is_ours)?))
-        };
-        let changed = self.change(&words, change)?;
-        debug!("{changed} words of process {} are what they were", self.pid);
+        let base = self.base()?;
+        let words = self.all_words();
+        let changes: Vec<Change<'_>> = words.iter().filter_map(|word| self.original(word)).collect();
         let deadline = Instant::now() + LEAVES;
         let mut ground = self.survey();
         let mut caller = self.caller(&mut ground, deadline)?;
+        let changed = self.change(&mut caller, &changes)?;
+        debug!("{changed} of {} words of process {} are what they were", changes.len(), self.pid);
         // Threads may still be in hooks, this one is not.
-        while self.call(&mut caller, base + self.leave, &[])? & 0xff == 0 {
+        while self.call(&mut caller, base + self.leave, [0; 2])? & 0xff == 0 {
             drop(caller);
             std::thread::sleep(AGAIN);
             caller = self.caller(&mut ground, deadline)?;

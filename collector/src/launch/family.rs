@@ -38,11 +38,13 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Takes leave of all children that have ended, adopted ones too. The caller must have no other children of its own
-/// whose status somebody waits for.
+/// whose status somebody waits for, and be the thread that has started them: the first one, which adopts the others.
 pub fn reap() -> Vec<Ended> {
     let mut ended = Vec::new();
+    // The stops of a tracee are for the thread that traces it, and whoever waits for any child would take them.
+    let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
     loop {
-        match wait(WaitOptions::NOHANG) {
+        match wait(options) {
             Ok(Some((pid, status))) => {
                 ended.push(Ended { pid: number(pid), status: ExitStatus::from_raw(status.as_raw()) });
             }

@@ -1,0 +1,136 @@
+//! The words through which modules call, changed where the agent was loaded after them.
+//!
+//! The loader has made most of them unwritable. They are made writable for some microseconds, and only in a module that it is done
+//! with: the collector names words of those whose protection it has seen. As long as we are in `dl_iterate_phdr` no module is
+//! taken out of the loader's list, hence none unmapped. Other threads call through a word meanwhile: it is stored at once.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use rustix::mm::MprotectFlags;
+
+const PAGE: usize = 4096;
+
+/// A word of a module that is to be another one.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Change {
+    word: *const AtomicUsize,
+    from: usize,
+    to: usize,
+    /// Not 0 when its page can only be read.
+    is_sealed: usize,
+}
+
+struct Work<'a> {
+    changes: &'a [Change],
+    done: usize,
+}
+
+/// Changes words of modules, those that are what they should be; says how many. Words of one page stand together.
+#[cold]
+#[expect(clippy::disallowed_methods, reason = "keeps modules loaded, in a thread that holds no lock")]
+pub(crate) fn change(changes: &[Change]) -> usize {
+    let mut work = Work { changes, done: 0 };
+    // SAFETY: the callback is given `work`, and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(in_module), (&raw mut work).cast()) };
+    work.done
+}
+
+unsafe extern "C" fn in_module(info: *mut libc::dl_phdr_info, _: usize, work: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes a description.
+    let info = unsafe { &*info };
+    // SAFETY: what `change` gave it, which nobody else uses.
+    let work = unsafe { &mut *work.cast::<Work<'_>>() };
+    // SAFETY: of a loaded module, with as many headers as it says.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let is_inside = |change: &Change| {
+        let offset = (change.word.addr() as u64).wrapping_sub(info.dlpi_addr);
+        let mut segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        segments.any(|segment| offset.wrapping_sub(segment.p_vaddr) < segment.p_memsz)
+            && change.word.is_aligned()
+    };
+    for page in work.changes.chunk_by(|one, next| one.page() == next.page()) {
+        if page.iter().all(is_inside) {
+            // SAFETY: they lie in segments of a module that stays where it is until we return.
+            work.done += unsafe { make(page) };
+        }
+    }
+    0
+}
+
+/// Stores words of one page, those that are what they were said to be; how many.
+///
+/// # Safety
+/// The page is mapped, and of all its words those can be written that are not said to be sealed.
+unsafe fn make(changes: &[Change]) -> usize {
+    let is_sealed = changes.iter().any(|change| change.is_sealed != 0);
+    let protect = |flags| {
+        // SAFETY: a page of a module's data, which stays readable.
+        changes
+            .first()
+            .is_some_and(|first| unsafe { rustix::mm::mprotect(first.page(), PAGE, flags) }.is_ok())
+    };
+    if is_sealed && !protect(MprotectFlags::READ | MprotectFlags::WRITE) {
+        return 0;
+    }
+    // SAFETY: the caller vouches for the page. All that others do with such a word is to load it, or to store an address.
+    let word = |change: &Change| unsafe { &*change.word };
+    // Relaxed: a word stands for nothing but itself.
+    let exchange = |change: &&Change| {
+        word(change).compare_exchange(change.from, change.to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    };
+    let made = changes.iter().filter(exchange).count();
+    if is_sealed {
+        // Where that fails it stays as it was before the loader protected it.
+        protect(MprotectFlags::READ);
+    }
+    made
+}
+
+impl Change {
+    fn page(&self) -> *mut c_void {
+        self.word.map_addr(|address| address & !(PAGE - 1)).cast_mut().cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of this module that can be written, and one that the loader makes unwritable.
+    static WRITABLE: AtomicUsize = AtomicUsize::new(1);
+    #[unsafe(link_section = ".data.rel.ro.test")]
+    static SEALED: AtomicUsize = AtomicUsize::new(1);
+
+    fn to_two(word: *const AtomicUsize, is_sealed: usize) -> Change {
+        Change { word, from: 1, to: 2, is_sealed }
+    }
+
+    /// Check that a word of a module is changed once, and one that lies in none not at all.
+    #[test]
+    fn words_of_modules_are_changed() {
+        let outside = Box::new(AtomicUsize::new(1));
+        let changes = [to_two(&raw const WRITABLE, 0), to_two(&raw const *outside, 0)];
+        assert_eq!(change(&changes), 1);
+        assert_eq!((WRITABLE.load(Ordering::Relaxed), outside.load(Ordering::Relaxed)), (2, 1));
+        assert_eq!(change(&changes), 0, "it is 2 already");
+    }
+
+    /// Check that a word which can only be read is changed, and can only be read then.
+    #[test]
+    fn sealed_words_stay_sealed() {
+        let access = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let address = (&raw const SEALED).addr();
+            let line = maps.lines().find(|line| {
+                let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+                let number = |digits| usize::from_str_radix(digits, 16).unwrap();
+                (number(start)..number(end)).contains(&address)
+            });
+            line.unwrap().split_whitespace().nth(1).unwrap().to_owned()
+        };
+        assert_eq!(access(), "r--p");
+        assert_eq!(change(&[to_two(&raw const SEALED, 1)]), 1);
+        assert_eq!((SEALED.load(Ordering::Relaxed), &*access()), (2, "r--p"));
+    }
+}
