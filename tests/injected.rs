@@ -221,6 +221,21 @@ fn loader_is_not_waited_for_in_a_thread_of_others() {
     program.end();
 }
 
+/// Check that of a process which cannot be led past the agent again this is said, and that it goes on.
+#[test]
+fn what_stays_is_said() {
+    let fixture = c("stays_in_the_loader").flags(["-O1", "-D_GNU_SOURCE", "-pthread"]);
+    let program = Program::start(&fixture, &[]);
+    let collector = program.attach(&["--no-symbolize"]);
+    program.page.go();
+    program.page.wait_for_calls(2, 1);
+    collector.signal(Signal::INT);
+    let ran = collector.wait();
+    assert!(ran.code == 0 && ran.stderr.contains("still calls the agent"), "{}", ran.stderr);
+    program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+    program.end();
+}
+
 /// Check that who cannot get the agent is told why, and goes on.
 #[test]
 fn refusals_say_why() {

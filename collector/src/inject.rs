@@ -42,7 +42,8 @@ const PACE: Duration = Duration::from_secs(1);
 pub struct Injection {
     /// Dropped first: the thread sees that it is over.
     end: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Result<(), Refusal>>>,
+    pid: u32,
 }
 
 impl Injection {
@@ -59,25 +60,50 @@ impl Injection {
         let work = move || work(pid, &agent, patience, &tell, &ends);
         let thread =
             std::thread::Builder::new().name("inject".into()).spawn(work).map_err(Refusal::System)?;
-        let injection = Injection { end: Some(end), thread: Some(thread) };
+        let mut injection = Injection { end: Some(end), thread: Some(thread), pid };
         match told.recv() {
             Ok(Ok(())) => Ok(injection),
             Ok(Err(refusal)) => Err(refusal),
-            Err(_) => Err(Refusal::System(std::io::Error::other("the thread that injects has crashed"))),
+            Err(_) => injection.finish().and(Err(crashed())),
         }
     }
+
+    /// The process that has it.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Leads the process past the agent again. Its library stays there.
+    ///
+    /// # Errors
+    /// Why that could not be done: the process still calls the agent, which does nothing.
+    pub fn end(mut self) -> Result<(), Refusal> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), Refusal> {
+        self.end = None;
+        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(crashed())))
+    }
+}
+
+fn crashed() -> Refusal {
+    Refusal::System(std::io::Error::other("the thread that injects has crashed"))
 }
 
 impl Drop for Injection {
     fn drop(&mut self) {
-        self.end = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let _ = self.finish();
     }
 }
 
-fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Refusal>>, ends: &Receiver<()>) {
+fn work(
+    pid: u32,
+    agent: &Path,
+    patience: Duration,
+    tell: &Sender<Result<(), Refusal>>,
+    ends: &Receiver<()>,
+) -> Result<(), Refusal> {
     let begun = Host::new(pid, agent).and_then(|mut host| {
         host.load(Instant::now() + patience)?;
         Ok(host)
@@ -86,25 +112,27 @@ fn work(pid: u32, agent: &Path, patience: Duration, tell: &Sender<Result<(), Ref
         Ok(host) => host,
         Err(refusal) => {
             let _ = tell.send(Err(refusal));
-            return;
+            return Ok(());
         }
     };
     let _ = tell.send(Ok(()));
     while ends.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout) {
         match host.follow() {
             Ok(()) => {}
-            Err(Refusal::NoProcess { .. }) => return,
+            Err(Refusal::NoProcess { .. }) => return Ok(()),
             Err(refusal) => debug!("cannot follow what process {pid} loads: {refusal}"),
         }
     }
     // What it forked meanwhile has copies of the changed words.
     let children = descendants(pid);
-    if let Err(refusal) = host.restore() {
-        debug!("process {pid} keeps the hooks: {refusal}");
-    }
+    let restored = host.restore();
     for child in children {
         if let Err(refusal) = host.in_child(child.pid).and_then(|mut host| host.restore()) {
             debug!("child {} of process {pid}: {refusal}", child.pid);
         }
+    }
+    match restored {
+        Err(Refusal::NoProcess { .. }) => Ok(()),
+        restored => restored,
     }
 }

@@ -254,3 +254,25 @@ mod shared_ring_futex {
         unsafe { &*core::ptr::from_ref(cell).cast::<AtomicU32>() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Check that fences are prepared by a thread that is gone then.
+    #[test]
+    fn fences_are_prepared_by_a_thread_of_their_own() {
+        // That of the test harness is another one.
+        register_fences();
+        let thread = PREPARING.load(Ordering::Relaxed);
+        assert_ne!(thread, 0);
+        let begun = Instant::now();
+        while !fence_in_all_threads() || arch::probe_thread(process_id(), thread) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "thread {thread} is still there");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let error = arch::probe_thread(process_id(), thread);
+        assert_eq!(error, -i64::from(libc::ESRCH));
+    }
+}

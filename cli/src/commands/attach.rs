@@ -1,6 +1,6 @@
 //! `attach`: records processes that run already.
 
-use super::attaching::Attaching;
+use super::attaching::{Attaching, take_back};
 use super::parts::{Limits, Series};
 use super::record::ON_FULL;
 use super::recording::{Kind, Recording};
@@ -107,7 +107,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
     // Before anything is read: the processes need not wait for that.
-    drop(injected);
+    take_back(injected);
     series.wait();
     view::after_recording(&finished, quiet);
     Ok(ExitCode::SUCCESS)

@@ -29,6 +29,18 @@ pub(super) struct Attaching<'s> {
     pub(super) injected: Vec<Injection>,
 }
 
+/// Leads processes past the agent again that got it, and says of which that could not be done.
+pub(super) fn take_back(injected: Vec<Injection>) {
+    for injection in injected {
+        let pid = injection.pid();
+        if let Err(refusal) = injection.end() {
+            message::warning(&format!(
+                "process {pid} still calls the agent, which records nothing and takes 1 or 2 ns a call: {refusal}"
+            ));
+        }
+    }
+}
+
 impl<'s> Attaching<'s> {
     /// Waits for each process for so long, and says so unless `quiet`.
     pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {

@@ -203,27 +203,27 @@ impl Host {
     pub(super) fn fresh(&self) -> Fresh {
         let mut fresh = Fresh { modules: Vec::new(), words: Vec::new() };
         for module in self.modules.iter().filter(|module| !self.hooked.contains(&module.loaded())) {
-            match Linkage::read(&self.memory, module) {
-                Some(linkage) if !linkage.is_done(&self.maps) => continue,
-                Some(linkage) if module.path != self.agent => {
-                    fresh.words.extend(self.words(module, &linkage))
-                }
-                _ => {}
+            // One of which nothing can be read yet, or never.
+            let Some(linkage) = Linkage::read(&self.memory, module) else { continue };
+            if linkage.is_done(&self.maps) {
+                fresh.words.extend(self.words(module, &linkage));
+                fresh.modules.push(module.loaded());
             }
-            fresh.modules.push(module.loaded());
         }
         fresh
     }
 
     /// All words that there are.
     pub(super) fn all_words(&self) -> Vec<Word> {
-        let others = self.modules.iter().filter(|module| module.path != self.agent);
         let words = |module| Some(self.words(module, &Linkage::read(&self.memory, module)?));
-        others.filter_map(words).flatten().collect()
+        self.modules.iter().filter_map(words).flatten().collect()
     }
 
-    /// The words through which a module calls what there are hooks for.
+    /// The words through which a module calls what there are hooks for; none of the agent's own.
     fn words(&self, module: &Module, linkage: &Linkage<'_>) -> Vec<Word> {
+        if module.path == self.agent {
+            return Vec::new();
+        }
         let word = |slot: Slot| {
             let protection = protection(&self.maps, slot.address)?;
             // Words between instructions are none that others write.

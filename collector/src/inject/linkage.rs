@@ -298,6 +298,19 @@ mod tests {
         }
     }
 
+    /// Check that a module is done when the loader has protected what it fills, and not before.
+    #[test]
+    fn modules_that_are_being_loaded_are_not_done() {
+        let memory = Memory::of(std::process::id()).unwrap();
+        let maps = Process::myself().unwrap().maps().unwrap();
+        let mut filling = maps.clone();
+        filling.0.iter_mut().for_each(|map| map.perms |= MMPermissions::WRITE);
+        let modules = own_modules();
+        let libc = modules.iter().find(|module| module.is_named(super::super::host::LIBC)).unwrap();
+        let linkage = Linkage::read(&memory, libc).unwrap();
+        assert!(linkage.is_done(&maps) && !linkage.is_done(&filling));
+    }
+
     /// A file in the place of a process' memory, and the module that is all of it.
     fn memory(bytes: &[u8]) -> (Memory, Module) {
         let mut file = tempfile::tempfile().unwrap();

@@ -108,7 +108,7 @@ impl Host {
         self.base = self.memory.word(handle);
         let base = self.base()?;
         // The path is still there.
-        let state = self.call(&mut caller, base + self.begin, [is_new.into(), area])?;
+        let state = self.call(&mut caller, base.wrapping_add(self.begin), [is_new.into(), area])?;
         match state & u64::from(u32::MAX) {
             IS_READY => {}
             HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
@@ -129,7 +129,7 @@ impl Host {
     /// Asks the agent what stands behind hooks.
     pub(super) fn find(&mut self, caller: &mut Caller, mut wanted: &[usize]) -> Result<(), Refusal> {
         let failed = |error| Refusal::of(self.pid, error);
-        let (next, area) = (self.base()? + self.next, caller.area());
+        let (next, area) = (self.base()?.wrapping_add(self.next), caller.area());
         while !wanted.is_empty() {
             let names = wanted.iter().filter_map(|at| Some(&*self.hooks.get(*at)?.name));
             let (questions, count) = questions(names, area);
@@ -153,7 +153,7 @@ impl Host {
 
 /// The bytes of as many questions as there is room for, see `preload/src/injected.rs`, and of the names in them, for an address; and how
 /// many these are.
-fn questions<'n>(names: impl Iterator<Item = &'n [u8]> + Clone, address: u64) -> (Vec<u8>, usize) {
+fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8>, usize) {
     let mut room = AREA;
     let fits = |name: &&[u8]| {
         let left = room.checked_sub(QUESTION + name.len() + 1);
@@ -178,4 +178,28 @@ fn questions<'n>(names: impl Iterator<Item = &'n [u8]> + Clone, address: u64) ->
 /// A thread that has ended has no moment, good or bad.
 fn ended<T>(error: std::io::Error) -> std::io::Result<Option<T>> {
     if error.raw_os_error() == Some(libc::ESRCH) { Ok(None) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+
+        /// Check that questions fit in their area, as many as there is room for, and that each has its name.
+        #[test]
+        fn questions_lead_to_names(names in prop::collection::vec("[a-z_]{1,80}", 0..200), address in 0..1_u64 << 47) {
+            let (bytes, count) = questions(names.iter().map(String::as_bytes), address);
+            prop_assert!(bytes.len() <= AREA && count <= names.len());
+            let next = names.get(count).map_or(AREA, |name| QUESTION + name.len() + 1);
+            prop_assert!(bytes.len() + next > AREA || count == names.len());
+            for (name, question) in names.iter().take(count).zip(bytes.as_chunks::<QUESTION>().0) {
+                let place = u64::from_le_bytes(*question.first_chunk().unwrap());
+                let text = &bytes[usize::try_from(place - address).unwrap()..];
+                prop_assert_eq!(text.split(|byte| *byte == 0).next(), Some(name.as_bytes()));
+            }
+        }
+    }
 }

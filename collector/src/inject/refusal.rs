@@ -61,9 +61,9 @@ pub enum Refusal {
         /// What it said.
         text: String,
     },
-    /// No thread could be interrupted.
+    /// No thread came to a good moment.
     #[error(
-        "none of its threads came to a moment at which it could load a library: of the last one, {last}. Try again"
+        "none of its threads came to a moment at which it could be called: of the last one, {last}. Try again"
     )]
     NoMoment {
         /// Why the last one could not.

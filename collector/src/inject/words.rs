@@ -23,8 +23,8 @@ impl Host {
     /// Puts the hooks into words of modules that do not have them yet; false when some were not what they had been.
     pub(super) fn hook(&mut self, caller: &mut Caller, fresh: &Fresh) -> Result<bool, Refusal> {
         self.find(caller, &self.wanted(fresh))?;
-        let changes = self.leading(fresh)?;
-        let changed = self.change(caller, &changes)?;
+        let mut changes = self.leading(fresh)?;
+        let changed = self.change(caller, &mut changes)?;
         debug!(
             "{changed} of {} words in {} modules of process {} lead to hooks now",
             changes.len(),
@@ -45,7 +45,7 @@ impl Host {
             let hook = self.hooks.get(word.slot.function)?;
             let is_unbound = word.slot.is_lazy && word.module.contains(&word.value);
             (hook.next == Some(word.value) || is_unbound && hook.next.is_some())
-                .then_some((word, base + hook.offset))
+                .then_some((word, base.wrapping_add(hook.offset)))
         };
         Ok(fresh.words.iter().filter_map(change).collect())
     }
@@ -53,13 +53,15 @@ impl Host {
     /// What was in a word that leads to a hook.
     fn original<'w>(&self, word: &'w Word) -> Option<Change<'w>> {
         let hook = self.hooks.get(word.slot.function)?;
-        let is_ours = word.value == self.base? + hook.offset;
+        let is_ours = word.value == self.base?.wrapping_add(hook.offset);
         Some((word, hook.next.filter(|_| is_ours)?))
     }
 
     /// Has words changed; says how many were what they had been.
-    fn change(&self, caller: &mut Caller, changes: &[Change<'_>]) -> Result<usize, Refusal> {
-        let (change, area) = (self.base()? + self.change, caller.area());
+    fn change(&self, caller: &mut Caller, changes: &mut [Change<'_>]) -> Result<usize, Refusal> {
+        // Those of one page together.
+        changes.sort_by_key(|(word, _)| word.slot.address);
+        let (change, area) = (self.base()?.wrapping_add(self.change), caller.area());
         let mut changed = 0;
         for changes in changes.chunks(AREA / CHANGE) {
             let words = changes.iter().flat_map(|(word, to)| {
@@ -67,7 +69,8 @@ impl Host {
             });
             let bytes: Vec<u8> = words.flatten().collect();
             caller.write(&bytes).map_err(|error| Refusal::of(self.pid, error))?;
-            changed += self.call(caller, change, [area, changes.len() as u64])?;
+            let count = changes.len() as u64;
+            changed += self.call(caller, change, [area, count])?.min(count);
         }
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
@@ -92,14 +95,14 @@ impl Host {
         self.look_again()?;
         let base = self.base()?;
         let words = self.all_words();
-        let changes: Vec<Change<'_>> = words.iter().filter_map(|word| self.original(word)).collect();
+        let mut changes: Vec<Change<'_>> = words.iter().filter_map(|word| self.original(word)).collect();
         let deadline = Instant::now() + LEAVES;
         let mut ground = self.survey();
         let mut caller = self.caller(&mut ground, deadline)?;
-        let changed = self.change(&mut caller, &changes)?;
+        let changed = self.change(&mut caller, &mut changes)?;
         debug!("{changed} of {} words of process {} are what they were", changes.len(), self.pid);
         // Threads may still be in hooks, this one is not.
-        while self.call(&mut caller, base + self.leave, [0; 2])? & 0xff == 0 {
+        while self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])? & 0xff == 0 {
             drop(caller);
             std::thread::sleep(AGAIN);
             caller = self.caller(&mut ground, deadline)?;

@@ -2,7 +2,7 @@
 
 use super::super::aggregating::in_memory;
 use super::super::attach::{capture_of, collector_of, discard};
-use super::super::attaching::Attaching;
+use super::super::attaching::{Attaching, take_back};
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
 use super::super::{supervise, view};
@@ -207,12 +207,12 @@ impl Subject {
         let Some(session) = session.take() else { return Ok(()) };
         if passing.is_some() {
             let ended = session.stop(Arc::new(NameSearch::given_up()), Vec::new());
-            injected.clear();
+            take_back(std::mem::take(injected));
             return ended.map(drop).map_err(|error| Failure::new(FAILED, error));
         }
         let finished = supervise::finish(*session, signals, Vec::new(), 0, quiet)
             .map_err(|error| Failure::new(FAILED, error))?;
-        injected.clear();
+        take_back(std::mem::take(injected));
         view::after_recording(&finished, quiet);
         Ok(())
     }
