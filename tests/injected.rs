@@ -1,6 +1,6 @@
 //! Programs that were started without the agent, and get it when they are attached to.
 
-use crate::harness::{Fixture, Page, Running, World, attach, c, library, start, wait, wait_for};
+use crate::harness::{Fixture, Page, Running, World, attach, c, library, skip, start, wait, wait_for};
 use crate::services::{Server, assert_exact, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -218,6 +218,26 @@ fn loader_is_not_waited_for_in_a_thread_of_others() {
     let collector = program.attach(&["--no-symbolize"]);
     collector.signal(Signal::INT);
     assert_eq!(collector.wait().code, 0);
+    program.end();
+}
+
+/// Check that a program which has sealed its words is refused, and goes on.
+#[test]
+fn sealed_words_are_refused() {
+    let fixture = c("seals_its_words").flags(["-O1", "-D_GNU_SOURCE", "-Wl,-z,now"]);
+    let world = World::new();
+    let page = Page::new(&world);
+    page.stop();
+    let mut command = world.command(fixture.build());
+    command.arg(&page.path);
+    if wait(&world, command).code == 77 {
+        return skip("sealed memory", "the kernel has no mseal");
+    }
+    let program = Program::start(&fixture, &[]);
+    let (pid, world) = (program.pid(), &program.world);
+    let ran = wait(world, world.tool(["attach", &pid, "-o", "no.memprof"]));
+    assert!(ran.code == 2 && ran.stderr.contains("memory sealing"), "{}", ran.stderr);
+    program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
     program.end();
 }
 
