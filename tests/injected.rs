@@ -142,6 +142,27 @@ fn waits_are_not_cut_short() {
     assert_eq!(program.end(), "0 cut short, 0 too early");
 }
 
+/// Check that a program gets each SIGSEGV that it is sent, though calls in its threads end by one, and one that ignores them is refused.
+#[test]
+fn faults_that_are_sent_come() {
+    let fixture = c("is_sent_faults").flags(["-O1", "-pthread"]);
+    let program = Program::start(&fixture, &[]);
+    for _ in 0..5 {
+        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let before = program.page.calls(1).mallocs_done;
+        wait_for("signals", || program.page.calls(1).mallocs_done > before + 100);
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert!(ran.code == 0 && !ran.stderr.contains("still calls"), "{}", ran.stderr);
+    }
+    program.end();
+    let program = Program::start(&fixture, &[Path::new("ignores")]);
+    let (pid, world) = (program.pid(), &program.world);
+    let ran = wait(world, world.tool(["attach", &pid, "--patience", "500ms", "-o", "no.memprof"]));
+    assert!(ran.code == 2 && ran.stderr.contains("ignores SIGSEGV"), "{}", ran.stderr);
+    program.end();
+}
+
 /// Check that a library which is loaded later is recorded, too, and calls by an address of the function, whether an executable
 /// stands for it with a stub of its own or not, and whatever there is between its segments.
 #[test]

@@ -1,5 +1,6 @@
 //! Loading the agent: a thread of the process calls what has to be called, at a moment when it holds no lock.
 
+use super::breakpoints::Ready;
 use super::host::Host;
 use super::moment::{Bad, Ground, Refused};
 use super::refusal::Refusal;
@@ -18,6 +19,9 @@ const QUESTION: usize = 16;
 const STOPS: Duration = Duration::from_millis(50);
 /// Between two rounds over all threads.
 pub(super) const AGAIN: Duration = Duration::from_millis(3);
+/// So many rounds are left to chance before threads are stopped where they are to stand. A thread keeps what the kernel has made for a
+/// breakpoint as long as it lives, and pays for it whenever it gets a processor.
+const CHANCES: u32 = 32;
 
 impl Host {
     pub(super) fn survey(&self) -> Ground {
@@ -28,9 +32,15 @@ impl Host {
     pub(super) fn caller(&self, ground: &mut Ground, deadline: Instant) -> Result<Caller, Refusal> {
         let pid = self.pid;
         let failed = |error| Refusal::of(pid, error);
-        let gate = self.gate()?;
         let mut last = Bad::Dark;
-        while Instant::now() < deadline {
+        let mut ready = None;
+        for round in 0.. {
+            if Instant::now() >= deadline {
+                break;
+            }
+            if round == CHANCES {
+                ready = Some(Ready::new());
+            }
             let mut good = Vec::new();
             let mut is_loading = false;
             for thread in idlest(pid).map_err(failed)? {
@@ -39,7 +49,10 @@ impl Host {
                 // At leisure: to read unwind tables takes longer than a thread should stand still.
                 let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
                 match stood.map(check) {
-                    Some((Ok(()) | Err(Refused { until: Some(_), is_loading: false, .. }), is_at_work)) => {
+                    Some((Ok(()), is_at_work)) => good.push((is_at_work, thread)),
+                    Some((Err(Refused { until: Some(_), is_loading: false, .. }), is_at_work))
+                        if ready.is_some() =>
+                    {
                         good.push((is_at_work, thread))
                     }
                     Some((Err(refused), _)) => {
@@ -55,7 +68,7 @@ impl Host {
             // One that stays in the loader, or may, has its lock.
             for (_, thread) in good.into_iter().filter(|_| !is_loading) {
                 let deadline = Instant::now() + STOPS;
-                let stopped = Caller::stop(thread, gate, ground, &self.memory, deadline).map(Some);
+                let stopped = Caller::stop(thread, ground, &self.memory, ready.as_ref(), deadline).map(Some);
                 match stopped.or_else(ended).map_err(failed)? {
                     Some(Ok(caller)) => return Ok(caller),
                     Some(Err(bad)) => last = bad,
@@ -67,12 +80,11 @@ impl Host {
         Err(Refusal::NoMoment { last: last.to_string() })
     }
 
-    /// A `syscall` instruction: libc's function of that name has one.
-    fn gate(&self) -> Result<u64, Refusal> {
-        let start = self.in_libc("syscall")?;
-        let code = self.memory.bytes_up_to(start, 64);
-        let at = code.windows(2).position(|bytes| bytes == [0x0f, 0x05]).ok_or(Refusal::NotGlibc)?;
-        Ok(start + at as u64)
+    /// The same with bytes in its area.
+    fn caller_with(&self, ground: &mut Ground, bytes: &[u8], deadline: Instant) -> Result<Caller, Refusal> {
+        let caller = self.caller(ground, deadline)?;
+        caller.write(&self.memory, bytes).map_err(|error| Refusal::of(self.pid, error))?;
+        Ok(caller)
     }
 
     /// Calls a function of the process.
@@ -88,17 +100,18 @@ impl Host {
         })
     }
 
-    /// Has the process load the agent, and puts its hooks in front of the allocator's functions, all while one thread stands still.
+    /// Has the process load the agent, and puts its hooks in front of the allocator's functions: while one thread stands still, and
+    /// again while one does, since to load takes about as long as all the rest.
     pub(super) fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
         let is_new = self.base.is_none();
-        let mut caller = self.caller(&mut self.survey(), deadline)?;
+        let mut ground = self.survey();
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
-        let area = caller.area();
-        caller.write(&path).map_err(|error| Refusal::of(self.pid, error))?;
+        let mut caller = self.caller_with(&mut ground, &path, deadline)?;
         let flags = u64::from((libc::RTLD_NOW | libc::RTLD_LOCAL).cast_unsigned());
+        let area = caller.area();
         let handle = self.call(&mut caller, open, [area, flags])?;
         if handle == 0 {
             let text = self.call(&mut caller, error, [0; 2])?;
@@ -107,7 +120,9 @@ impl Host {
         // A handle is the loader's description of the module, which begins with where it is.
         self.base = self.memory.word(handle);
         let base = self.base()?;
-        // The path is still there.
+        drop(caller);
+        let mut caller = self.caller_with(&mut ground, &path, deadline)?;
+        let area = caller.area();
         let state = self.call(&mut caller, base.wrapping_add(self.begin), [is_new.into(), area])?;
         match state & u64::from(u32::MAX) {
             IS_READY => {}
@@ -133,7 +148,7 @@ impl Host {
         while !wanted.is_empty() {
             let names = wanted.iter().filter_map(|at| Some(&*self.hooks.get(*at)?.name));
             let (questions, count) = questions(names, area);
-            caller.write(&questions).map_err(failed)?;
+            caller.write(&self.memory, &questions).map_err(failed)?;
             self.call(caller, next, [area, count as u64])?;
             let answers = self.memory.bytes(area, (count * QUESTION) as u64).unwrap_or_default();
             let Some((now, later)) = wanted.split_at_checked(count).filter(|(now, _)| !now.is_empty()) else {

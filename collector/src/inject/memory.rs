@@ -15,7 +15,9 @@ pub(super) struct Memory(File);
 
 impl Memory {
     pub(super) fn of(pid: u32) -> io::Result<Memory> {
-        File::open(format!("/proc/{pid}/mem")).map(Memory)
+        let path = format!("/proc/{pid}/mem");
+        // Kernels can be told to let nobody write.
+        File::options().read(true).write(true).open(&path).or_else(|_| File::open(&path)).map(Memory)
     }
 
     /// That of a process of which only this is known.
@@ -43,6 +45,11 @@ impl Memory {
         }
         bytes.truncate(length);
         bytes
+    }
+
+    /// Writes bytes from an address on.
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, address)
     }
 
     /// A word.

@@ -81,6 +81,8 @@ pub(super) enum Bad {
     Call,
     /// A stack that has no room, as those of coroutines.
     Narrow,
+    /// It ignores the signal by which calls end.
+    Deaf,
 }
 
 impl fmt::Display for Bad {
@@ -91,6 +93,7 @@ impl fmt::Display for Bad {
             Bad::Locked => "it was in the loader, in the allocator, or beginning or ending",
             Bad::Call => "it was in a system call that may be the loader's or the allocator's",
             Bad::Narrow => "its stack is too small",
+            Bad::Deaf => "its process ignores SIGSEGV, which tells of the end of a call",
         })
     }
 }

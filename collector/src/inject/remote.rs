@@ -2,16 +2,17 @@
 //!
 //! ```text
 //!   stopped thread ── registers, vectors, blocked signals are kept; below its red zone lie a text and a return address
-//!        │ runs the function, all signals blocked
+//!        │ runs the function, all signals blocked but one
 //!        ▼
-//!   returns to a `syscall` instruction: its number is the function's result, and the call is not made
+//!   returns to where no program has anything: the kernel stops it there and tells us of SIGSEGV, which it does not get
 //!        │
 //!        ▼
 //!   all is put back, and a system call that we have interrupted is made again
 //! ```
 //!
-//! So the end of a function needs no breakpoint and no signal, which the process could have blocked or would see.
+//! So a call costs one stop, whatever it does: each is two changes between processes, and waits for a processor where they are busy.
 
+use super::breakpoints::Ready;
 use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
 use super::threads::task;
@@ -19,16 +20,17 @@ use super::tracee::{Mask, Stop, Tracee};
 use crate::log::debug;
 use libc::user_regs_struct;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The red zone of the x86-64 calling convention, and something for luck.
 const RED_ZONE: u64 = 256;
 /// Bytes in the stopped thread's stack for what functions are given by address.
 pub(super) const AREA: usize = 4096;
-/// Between two looks at whether it has come to something.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// As a set of signals.
+/// Where functions return to: the kernel's half of the addresses, the beginning of which it keeps empty.
+const NOWHERE: u64 = 0xffff_8000_0000_0000;
+/// As sets of signals.
 const SIGTRAP: Mask = 1 << (libc::SIGTRAP - 1);
+const SIGSEGV: Mask = 1 << (libc::SIGSEGV - 1);
 /// Flags in which direction and whether by single steps.
 const DIRECTION: u64 = 0x400;
 const STEPS: u64 = 0x100;
@@ -76,8 +78,8 @@ pub(super) struct Caller {
     registers: user_regs_struct,
     vectors: Vec<u8>,
     mask: Mask,
-    /// A `syscall` instruction.
-    gate: u64,
+    /// Somebody has sent it a SIGSEGV meanwhile.
+    is_sent: bool,
     since: Instant,
 }
 
@@ -131,18 +133,27 @@ fn again(registers: &mut user_regs_struct, call: u64) {
 
 /// True while a signal waits for a thread, or for any of its process, that it does not block.
 fn has_signal(pid: u32, thread: u32, blocked: Mask) -> bool {
-    let pending =
-        task(pid, thread).and_then(|task| task.status()).map(|status| status.sigpnd | status.shdpnd);
-    pending.is_ok_and(|pending| pending & !blocked != 0)
+    signals(pid, thread).is_some_and(|signals| signals.pending & !blocked != 0)
+}
+
+/// What is known of a thread's signals.
+struct Signals {
+    pending: Mask,
+    ignored: Mask,
+}
+
+fn signals(pid: u32, thread: u32) -> Option<Signals> {
+    let status = task(pid, thread).and_then(|task| task.status()).ok()?;
+    Some(Signals { pending: status.sigpnd | status.shdpnd, ignored: status.sigign })
 }
 
 impl Caller {
-    /// Stops a thread, if it stands well or soon will; says why not otherwise.
+    /// Stops a thread, if it stands well, or soon will and the kernel is ready for breakpoints; says why not otherwise.
     pub(super) fn stop(
         thread: u32,
-        gate: u64,
         ground: &mut Ground,
         memory: &Memory,
+        ready: Option<&Ready>,
         deadline: Instant,
     ) -> io::Result<Result<Caller, Bad>> {
         let mut tracee = Tracee::seize(thread)?;
@@ -157,7 +168,7 @@ impl Caller {
         };
         let mut since = Instant::now();
         let (mut registers, mut checked) = check(&tracee)?;
-        if let Err(Refused { until: Some(until), .. }) = checked
+        if let (Err(Refused { until: Some(until), .. }), Some(_)) = (checked, ready)
             && tracee.mask()? & SIGTRAP == 0
             && tracee.run_until(until, deadline)?
         {
@@ -171,12 +182,15 @@ impl Caller {
             return Ok(Err(bad));
         }
         let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
-        if has_signal(ground.pid(), thread, mask) {
-            return Ok(Err(Bad::Handler));
-        }
-        tracee.set_mask(Mask::MAX)?;
         let pid = ground.pid();
-        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, gate, since }))
+        match signals(pid, thread) {
+            Some(signals) if signals.pending & !mask != 0 => return Ok(Err(Bad::Handler)),
+            // The fault at the end of a call would take away that it does.
+            Some(signals) if signals.ignored & SIGSEGV != 0 => return Ok(Err(Bad::Deaf)),
+            _ => {}
+        }
+        tracee.set_mask(!SIGSEGV)?;
+        Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, is_sent: false, since }))
     }
 
     /// Calls a function with two numbers.
@@ -184,7 +198,7 @@ impl Caller {
         let mut registers = self.registers;
         // As after a call instruction.
         let stack = self.area().wrapping_sub(8);
-        self.thread.poke(stack, self.gate)?;
+        self.thread.poke(stack, NOWHERE)?;
         [registers.rdi, registers.rsi] = arguments;
         registers.rip = function;
         registers.rsp = stack;
@@ -206,60 +220,39 @@ impl Caller {
     }
 
     /// Writes the area from its start on, up to a multiple of 8 bytes with zeros.
-    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > AREA {
+    pub(super) fn write(&self, memory: &Memory, bytes: &[u8]) -> io::Result<()> {
+        let mut words = bytes.to_vec();
+        words.resize(bytes.len().next_multiple_of(8), 0);
+        if words.len() > AREA {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        for (at, part) in (self.area()..).step_by(8).zip(bytes.chunks(8)) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.thread.poke(at, u64::from_le_bytes(word))?;
+        // At once, since the thread waits for it.
+        if memory.write(self.area(), &words).is_ok() {
+            return Ok(());
         }
-        Ok(())
+        let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        (self.area()..).step_by(8).zip(words).try_for_each(|(at, word)| self.thread.poke(at, word))
     }
 
-    /// Lets it run until it comes to the gate with this stack pointer.
+    /// Lets it run until it has returned, which leaves this stack pointer. However long that takes: it may have taken locks.
     fn run(&mut self, stack: u64) -> Result<u64, Failed> {
         loop {
-            self.thread.run_to_call()?;
-            // However long that takes: it may have taken locks.
-            let stop = loop {
-                if let Some(stop) = self.thread.wait(Instant::now() + PATIENCE)? {
-                    break stop;
-                }
-            };
-            match stop {
-                // It cannot be blocked, and stops the others.
-                Stop::Signal(libc::SIGSTOP) => {}
-                Stop::Signal(signal) => {
+            match self.thread.run()? {
+                // They cannot be blocked, and stop the others.
+                Stop::Interrupted | Stop::Signal(libc::SIGSTOP) => {}
+                Stop::Signal(libc::SIGSEGV) if self.thread.is_signal_sent()? => {
                     self.thread.forget_signal();
+                    self.is_sent = true;
+                }
+                Stop::Signal(signal) => {
+                    let registers = self.thread.registers()?;
+                    self.thread.forget_signal();
+                    if signal == libc::SIGSEGV && (registers.rip, registers.rsp) == (NOWHERE, stack) {
+                        return Ok(registers.rax);
+                    }
                     return Err(Failed::Signal(signal));
                 }
-                Stop::Interrupted | Stop::Call => {
-                    let registers = self.thread.registers()?;
-                    if self.is_at_gate(&registers, stack) {
-                        if stop == Stop::Call {
-                            self.leave_gate(registers)?;
-                        }
-                        return Ok(registers.orig_rax);
-                    }
-                }
             }
-        }
-    }
-
-    fn is_at_gate(&self, registers: &user_regs_struct, stack: u64) -> bool {
-        registers.rip == self.gate.wrapping_add(2) && registers.rsp == stack
-    }
-
-    /// Has the call not made that the gate would be.
-    fn leave_gate(&mut self, mut registers: user_regs_struct) -> Result<(), Failed> {
-        registers.orig_rax = u64::MAX;
-        self.thread.set_registers(registers)?;
-        self.thread.run_to_call()?;
-        match self.thread.wait(Instant::now() + PATIENCE)? {
-            Some(_) => Ok(()),
-            None => Err(Failed::System(io::ErrorKind::TimedOut.into())),
         }
     }
 
@@ -290,6 +283,9 @@ impl Drop for Caller {
             let _ = self.thread.set_registers(self.restored());
             let _ = self.thread.set_vectors(&mut self.vectors);
             let _ = self.thread.set_mask(self.mask);
+            if self.is_sent {
+                self.thread.keep_signal(libc::SIGSEGV);
+            }
         }
         debug!(
             "thread {} of process {} stood still for {:?}",

@@ -30,8 +30,6 @@ pub(super) type Mask = u64;
 pub(super) enum Stop {
     /// We have interrupted it, or its process is being stopped by somebody else.
     Interrupted,
-    /// It enters or leaves a system call.
-    Call,
     /// A signal is about to be delivered.
     Signal(c_int),
 }
@@ -48,7 +46,7 @@ impl Tracee {
     /// Makes us the tracer of a thread, which goes on.
     pub(super) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
-        request(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD as usize)?;
+        request(libc::PTRACE_SEIZE, thread, 0, 0)?;
         Ok(Tracee { thread, stop: None, is_gone: false })
     }
 
@@ -64,16 +62,20 @@ impl Tracee {
             match self.wait(deadline)? {
                 None => return Ok(false),
                 Some(Stop::Interrupted) => return Ok(true),
-                Some(Stop::Signal(signal)) => self.go(libc::PTRACE_CONT, signal)?,
-                Some(Stop::Call) => self.go(libc::PTRACE_CONT, 0)?,
+                Some(Stop::Signal(signal)) => self.go(signal)?,
             }
         }
     }
 
-    /// Lets it go on, up to its next stop at a system call or for a signal.
-    pub(super) fn run_to_call(&mut self) -> io::Result<()> {
+    /// Lets it go on up to its next stop, however far that is.
+    pub(super) fn run(&mut self) -> io::Result<Stop> {
         let signal = self.signal();
-        self.go(libc::PTRACE_SYSCALL, signal)
+        self.go(signal)?;
+        loop {
+            if let Some(stop) = self.look(0)? {
+                return Ok(stop);
+            }
+        }
     }
 
     /// Lets it go on up to an instruction, where it is stopped by the processor, or to the deadline, where it is interrupted; false
@@ -92,7 +94,7 @@ impl Tracee {
     }
 
     fn run_to_breakpoint(&mut self, deadline: Instant) -> io::Result<bool> {
-        self.go(libc::PTRACE_CONT, 0)?;
+        self.go(0)?;
         loop {
             match self.wait(deadline)? {
                 None => return Ok(false),
@@ -100,7 +102,7 @@ impl Tracee {
                     self.forget_signal();
                     return Ok(true);
                 }
-                Some(Stop::Signal(signal)) => self.go(libc::PTRACE_CONT, signal)?,
+                Some(Stop::Signal(signal)) => self.go(signal)?,
                 Some(_) => return Ok(false),
             }
         }
@@ -126,26 +128,17 @@ impl Tracee {
         if let Some(Stop::Signal(signal)) = self.stop { signal } else { 0 }
     }
 
-    fn go(&mut self, how: c_uint, signal: c_int) -> io::Result<()> {
+    fn go(&mut self, signal: c_int) -> io::Result<()> {
         self.stop = None;
-        request(how, self.thread, 0, signal as usize).map(drop)
+        request(libc::PTRACE_CONT, self.thread, 0, signal as usize).map(drop)
     }
 
     /// Waits for its next stop; `None` when there was none by the deadline.
     pub(super) fn wait(&mut self, deadline: Instant) -> io::Result<Option<Stop>> {
         let begun = Instant::now();
         loop {
-            let mut status: c_int = 0;
-            // SAFETY: writes the status only.
-            let waited = unsafe { libc::waitpid(self.thread, &raw mut status, libc::__WALL | libc::WNOHANG) };
-            if waited == self.thread {
-                self.is_gone = !libc::WIFSTOPPED(status);
-                self.stop = self.read(status);
-                return self.stop.map(Some).ok_or_else(gone);
-            }
-            if waited < 0 {
-                self.is_gone = true;
-                return Err(gone());
+            if let Some(stop) = self.look(libc::WNOHANG)? {
+                return Ok(Some(stop));
             }
             let now = Instant::now();
             if now >= deadline {
@@ -155,12 +148,28 @@ impl Tracee {
         }
     }
 
+    /// Its stop, if it has one or the flags say to wait for it.
+    fn look(&mut self, flags: c_int) -> io::Result<Option<Stop>> {
+        let mut status: c_int = 0;
+        // SAFETY: writes the status only.
+        let waited = unsafe { libc::waitpid(self.thread, &raw mut status, libc::__WALL | flags) };
+        if waited == self.thread {
+            self.is_gone = !libc::WIFSTOPPED(status);
+            self.stop = self.read(status);
+            return self.stop.map(Some).ok_or_else(gone);
+        }
+        if waited == 0 || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+            return Ok(None);
+        }
+        self.is_gone = true;
+        Err(gone())
+    }
+
     fn read(&self, status: c_int) -> Option<Stop> {
         let signal = libc::WSTOPSIG(status);
         (!self.is_gone).then_some(match status >> 16 {
             // Of which other events were not asked for.
             EVENT_STOP => Stop::Interrupted,
-            _ if signal == libc::SIGTRAP | 0x80 => Stop::Call,
             _ => Stop::Signal(signal),
         })
     }
@@ -222,6 +231,19 @@ impl Tracee {
     /// It is not to have the signal that it stopped for.
     pub(super) fn forget_signal(&mut self) {
         self.stop = Some(Stop::Interrupted);
+    }
+
+    /// It is to have a signal when it is let go.
+    pub(super) fn keep_signal(&mut self, signal: c_int) {
+        self.stop = Some(Stop::Signal(signal));
+    }
+
+    /// True of a signal that somebody has sent, not the processor or the kernel.
+    pub(super) fn is_signal_sent(&self) -> io::Result<bool> {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        request(libc::PTRACE_GETSIGINFO, self.thread, 0, info.as_mut_ptr().expose_provenance())?;
+        // SAFETY: all zeros are valid, and so is what the kernel wrote.
+        Ok(unsafe { info.assume_init() }.si_code <= 0)
     }
 
     pub(super) fn is_stopped(&self) -> bool {

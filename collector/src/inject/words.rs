@@ -68,7 +68,7 @@ impl Host {
                 [word.slot.address, word.value, *to, word.is_sealed.into()].map(u64::to_le_bytes)
             });
             let bytes: Vec<u8> = words.flatten().collect();
-            caller.write(&bytes).map_err(|error| Refusal::of(self.pid, error))?;
+            caller.write(&self.memory, &bytes).map_err(|error| Refusal::of(self.pid, error))?;
             let count = changes.len() as u64;
             changed += self.call(caller, change, [area, count])?.min(count);
         }
