@@ -133,14 +133,14 @@ impl Host {
     /// Fails on processes that have no place for the agent.
     fn check(&self) -> Result<(), Refusal> {
         let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
-        let functions = executable.ok_or(Refusal::Static)?.functions();
+        let executable = executable.ok_or(Refusal::Static)?;
         if self.module(LOADER).is_none() || self.module(LIBC).is_none() {
             return Err(Refusal::NotGlibc);
         }
         // The agent would lie there and record nothing.
         self.in_libc("_dl_find_object")?;
         // Calls inside an executable go no way that could be changed.
-        if functions.iter().any(|function| function.name == "malloc") {
+        if executable.defines(b"malloc") {
             return Err(Refusal::OwnAllocator);
         }
         if is_same_file(&self.agent, &self.inside()).unwrap_or(false) {

@@ -278,9 +278,8 @@ fn known(function: &Function) -> Known {
 
 /// True for a library, not libc, that has a `malloc`.
 fn is_allocator(memory: &Memory, module: &Module) -> bool {
-    let is_malloc = |function: &Function| function.name == "malloc";
     !module.is_named(super::host::LIBC)
-        && Linkage::read(memory, module).is_some_and(|linkage| linkage.functions().iter().any(is_malloc))
+        && Linkage::read(memory, module).is_some_and(|linkage| linkage.defines(b"malloc"))
 }
 
 /// True for the first thread's stack, which the kernel lets grow into the gap below it.

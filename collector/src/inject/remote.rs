@@ -147,6 +147,16 @@ fn signals(pid: u32, thread: u32) -> Option<Signals> {
     Some(Signals { pending: status.sigpnd | status.shdpnd, ignored: status.sigign })
 }
 
+/// What of a thread's signals is in the way of a call.
+fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Bad> {
+    let Signals { pending, ignored } = signals(pid, thread)?;
+    if pending & !blocked != 0 {
+        return Some(Bad::Handler);
+    }
+    // The fault at the end of a call would take away that it ignores them.
+    (ignored & SIGSEGV != 0).then_some(Bad::Deaf)
+}
+
 impl Caller {
     /// Stops a thread, if it stands well, or soon will and the kernel is ready for breakpoints; says why not otherwise.
     pub(super) fn stop(
@@ -175,20 +185,18 @@ impl Caller {
             since = Instant::now();
             (registers, checked) = check(&tracee)?;
         }
-        if let Err(Refused { bad, .. }) = checked {
+        let pid = ground.pid();
+        let bad = match checked {
+            Err(Refused { bad, .. }) => Some(bad),
+            Ok(()) => hindrance(pid, thread, tracee.mask()?),
+        };
+        if let Some(bad) = bad {
             if tracee.is_stopped() {
-                go_on(ground.pid(), &tracee, tracee.registers()?)?;
+                go_on(pid, &tracee, tracee.registers()?)?;
             }
             return Ok(Err(bad));
         }
         let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
-        let pid = ground.pid();
-        match signals(pid, thread) {
-            Some(signals) if signals.pending & !mask != 0 => return Ok(Err(Bad::Handler)),
-            // The fault at the end of a call would take away that it does.
-            Some(signals) if signals.ignored & SIGSEGV != 0 => return Ok(Err(Bad::Deaf)),
-            _ => {}
-        }
         tracee.set_mask(!SIGSEGV)?;
         Ok(Ok(Caller { pid, thread: tracee, registers, vectors, mask, is_sent: false, since }))
     }
