@@ -1,7 +1,7 @@
 //! Programs that were started without the agent, and get it when they are attached to.
 
 use crate::harness::{Fixture, Page, Running, World, attach, c, library, skip, start, wait, wait_for};
-use crate::services::{Server, assert_exact, info, number};
+use crate::services::{Server, agent, assert_exact, info, number};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -274,6 +274,23 @@ fn what_stays_is_said() {
     let ran = collector.wait();
     assert!(ran.code == 0 && ran.stderr.contains("still calls the agent"), "{}", ran.stderr);
     program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
+    program.end();
+}
+
+/// Check that a process which was given the agent at its start, and found no doorbell, is not taken for one that has got it later.
+#[test]
+fn deaf_process_is_refused() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut command = world.command(c("serves_in_its_way").flags(["-O1"]).build());
+    command.arg(&page.path).arg("allocates").env("LD_PRELOAD", agent(&world));
+    command.env("SYSPROF_MEMPROF_DIR", "/nonexistent");
+    let running = start(&world, command);
+    let program = Program { world, page, running };
+    program.page.wait_for_calls(1, 1000);
+    let (pid, world) = (program.pid(), &program.world);
+    let ran = wait(world, world.tool(["attach", &pid, "-o", "no.memprof"]));
+    assert!(ran.code == 2 && ran.stderr.contains("hears nothing"), "{}", ran.stderr);
     program.end();
 }
 

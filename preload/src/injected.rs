@@ -7,7 +7,6 @@ use crate::modules::LinkMap;
 use crate::words::{self, Change};
 use crate::{doorbell, lifecycle, modules, process, real};
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Ready to be called through the doorbell.
 const READY: c_int = 0;
@@ -18,18 +17,13 @@ const UNSUPPORTED: c_int = 2;
 /// The library stands before the others, as it was preloaded.
 const PRELOADED: c_int = 3;
 
-/// This library was loaded later.
-static IS_INJECTED: AtomicBool = AtomicBool::new(false);
-
 /// Prepares for calls that do not come by the order of the search: what follows is what the program would have called. Who calls
-/// says with a 1 that the library was not there before, and by which path it was loaded.
+/// says by which path the library was loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn sysprof_memprof_injected(is_new: c_int, agent: *const c_char) -> c_int {
-    // Relaxed: one collector at a time calls, and it is told of the end of each call.
-    if is_new == 0 && !IS_INJECTED.load(Ordering::Relaxed) {
+pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -> c_int {
+    if stands_before_libc() {
         return PRELOADED;
     }
-    IS_INJECTED.store(true, Ordering::Relaxed);
     if !lifecycle::is_supported() {
         return UNSUPPORTED;
     }
@@ -44,6 +38,34 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(is_new: c_int, agent: *
     #[cfg(not(test))]
     crate::interpose::find_cxx();
     if doorbell::uncover() { READY } else { NO_DOORBELL }
+}
+
+/// True when a search by name finds this library before libc, as one that was preloaded: later ones are at the end of the list.
+#[cold]
+#[expect(clippy::disallowed_methods, reason = "in a thread that holds no lock")]
+fn stands_before_libc() -> bool {
+    // SAFETY: the callback keeps nothing.
+    let first = unsafe { libc::dl_iterate_phdr(Some(which), core::ptr::null_mut()) };
+    first == OURS
+}
+
+/// This library, and libc, as what `which` has found.
+const OURS: c_int = 1;
+const LIBC: c_int = 2;
+
+unsafe extern "C" fn which(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes a description.
+    let info = unsafe { &*info };
+    // SAFETY: as above.
+    let has = |address: *const c_void| unsafe { words::has(info, address) };
+    // The first answer that is not 0 is the last.
+    if has(which as *const c_void) {
+        OURS
+    } else if has(libc::getauxval as *const c_void) {
+        LIBC
+    } else {
+        0
+    }
 }
 
 /// A function that the agent stands for.

@@ -41,14 +41,8 @@ unsafe extern "C" fn in_module(info: *mut libc::dl_phdr_info, _: usize, work: *m
     let info = unsafe { &*info };
     // SAFETY: what `change` gave it, which nobody else uses.
     let work = unsafe { &mut *work.cast::<Work<'_>>() };
-    // SAFETY: of a loaded module, with as many headers as it says.
-    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let is_inside = |change: &Change| {
-        let offset = (change.word.addr() as u64).wrapping_sub(info.dlpi_addr);
-        let mut segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        segments.any(|segment| offset.wrapping_sub(segment.p_vaddr) < segment.p_memsz)
-            && change.word.is_aligned()
-    };
+    // SAFETY: as above.
+    let is_inside = |change: &Change| unsafe { has(info, change.word.cast()) } && change.word.is_aligned();
     for page in work.changes.chunk_by(|one, next| one.page() == next.page()) {
         if page.iter().all(is_inside) {
             // SAFETY: they lie in segments of a module that stays where it is until we return.
@@ -56,6 +50,19 @@ unsafe extern "C" fn in_module(info: *mut libc::dl_phdr_info, _: usize, work: *m
         }
     }
     0
+}
+
+/// True when an address lies in a module.
+///
+/// # Safety
+/// The description is one that `dl_iterate_phdr` passes.
+#[cold]
+pub(crate) unsafe fn has(info: &libc::dl_phdr_info, address: *const c_void) -> bool {
+    // SAFETY: of a loaded module, with as many headers as it says.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let offset = (address.addr() as u64).wrapping_sub(info.dlpi_addr);
+    let mut segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    segments.any(|segment| offset.wrapping_sub(segment.p_vaddr) < segment.p_memsz)
 }
 
 /// Stores words of one page, those that are what they were said to be; how many.

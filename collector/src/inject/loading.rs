@@ -105,7 +105,6 @@ impl Host {
     pub(super) fn load(&mut self, deadline: Instant) -> Result<(), Refusal> {
         let (open, error) = (self.in_libc("dlopen")?, self.in_libc("dlerror")?);
         let fresh = self.fresh();
-        let is_new = self.base.is_none();
         let mut ground = self.survey();
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
@@ -123,7 +122,7 @@ impl Host {
         drop(caller);
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
         let area = caller.area();
-        let state = self.call(&mut caller, base.wrapping_add(self.begin), [is_new.into(), area])?;
+        let state = self.call(&mut caller, base.wrapping_add(self.begin), [area, 0])?;
         match state & u64::from(u32::MAX) {
             IS_READY => {}
             HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
