@@ -12,7 +12,6 @@
 //! What is different from a preloaded agent: words that are nobody's relocation, as copies of `&malloc` that the program made for
 //! itself, stay what they were, and so does what the dynamic loader allocates.
 
-#[expect(unsafe_code, reason = "perf_event_open")]
 mod breakpoints;
 mod host;
 mod linkage;

@@ -44,6 +44,7 @@ mod walk;
 pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub(crate) use enter::{Entered, Wanted};
+pub(crate) use event::open;
 pub use event::{Probe, probe};
 pub(crate) use files::{FileId, Files};
 pub use options::{CpuOptions, Scope};

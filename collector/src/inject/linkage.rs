@@ -172,9 +172,8 @@ impl<'m> Linkage<'m> {
     /// True when the module defines a function of this name for others. Takes a millisecond for 100,000 that have other names.
     pub(super) fn defines(&self, name: &[u8]) -> bool {
         let is_it = |symbol: &[u8; SYMBOL]| {
-            let text = quarter(symbol, 0).and_then(|at| self.texts.get(at as usize..));
-            text.and_then(|text| text.strip_prefix(name)).is_some_and(|rest| rest.first() == Some(&0))
-                && is_function(symbol)
+            let rest = self.text(symbol).and_then(|text| text.strip_prefix(name));
+            rest.is_some_and(|rest| rest.first() == Some(&0)) && is_function(symbol)
         };
         self.table().as_chunks().0.iter().any(is_it)
     }
@@ -195,8 +194,12 @@ impl<'m> Linkage<'m> {
     }
 
     fn name(&self, symbol: &[u8; SYMBOL]) -> Option<&[u8]> {
-        let text = self.texts.get(quarter(symbol, 0)? as usize..)?;
-        text.split(|byte| *byte == 0).next()
+        self.text(symbol)?.split(|byte| *byte == 0).next()
+    }
+
+    /// What begins with the name, and goes on with others.
+    fn text(&self, symbol: &[u8; SYMBOL]) -> Option<&[u8]> {
+        self.texts.get(quarter(symbol, 0)? as usize..)
     }
 
     /// How many symbols there are: the table of hashes has all that others may find at its end.
@@ -309,9 +312,9 @@ mod tests {
             (super::super::host::LIBC, "dlopen", libc::dlopen as *const () as u64),
         ] {
             let module = modules.iter().find(|module| module.is_named(library)).unwrap();
-            let functions = Linkage::read(&memory, module).unwrap().functions();
-            let found = functions.iter().find(|function| function.name == name).unwrap();
             let linkage = Linkage::read(&memory, module).unwrap();
+            let functions = linkage.functions();
+            let found = functions.iter().find(|function| function.name == name).unwrap();
             assert!(linkage.defines(name.as_bytes()) && !linkage.defines(&name.as_bytes()[1..]), "{name}");
             assert_eq!(found.range.start, address, "{name}");
             assert!(!found.range.is_empty() && module.range.contains(&address));

@@ -202,21 +202,21 @@ fn open_one(
         Scope::Tree { pid, .. } => pid.cast_signed(),
         Scope::Recorded | Scope::System => -1,
     };
-    // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring only.
-    let descriptor = unsafe {
-        perf_event_open_sys::perf_event_open(
-            &raw mut attributes,
-            pid,
-            cpu.cast_signed(),
-            -1,
-            sys::PERF_FLAG_FD_CLOEXEC.into(),
-        )
-    };
+    open(attributes, pid, cpu.cast_signed()).map(File::from)
+}
+
+/// Opens an event of a thread, or of a processor, with -1 for any.
+pub(crate) fn open(mut attributes: sys::perf_event_attr, pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+    attributes.size = size_of::<sys::perf_event_attr>() as u32;
+    let flags = sys::PERF_FLAG_FD_CLOEXEC.into();
+    // SAFETY: the attributes are initialised, have their size in them, and ask for samples into a ring at most.
+    let descriptor =
+        unsafe { perf_event_open_sys::perf_event_open(&raw mut attributes, pid, cpu, -1, flags) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was just made and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }.into())
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Registers of a sample: rbp, rsp and rip, all that a walk begins with.
@@ -250,7 +250,6 @@ fn attributes(options: CpuOptions, attempt: Attempt) -> sys::perf_event_attr {
 /// What all events have in common.
 fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
     let mut all = sys::perf_event_attr::default();
-    all.size = size_of::<sys::perf_event_attr>() as u32;
     // What the kernel would find in user space is only right where there are frame pointers: we look ourselves.
     all.set_exclude_callchain_user(1);
     all.set_exclude_hv(1);
