@@ -294,6 +294,23 @@ fn deaf_process_is_refused() {
     program.end();
 }
 
+/// Check that a process whose threads come to no second moment, once the library is in it, has nothing else of it, and gets it later.
+#[test]
+fn second_moment_may_come_later() {
+    let fixture = c("is_interrupted_in_between").flags(["-O1", "-D_GNU_SOURCE", "-rdynamic"]);
+    let program = Program::start(&fixture, &[]);
+    let (pid, world) = (program.pid(), &program.world);
+    let ran = wait(world, world.tool(["attach", &pid, "--patience", "2s", "-o", "no.memprof"]));
+    assert!(ran.code == 2 && ran.stderr.contains("none of its threads came to a moment"), "{}", ran.stderr);
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
+    assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
+    program.page.go();
+    let collector = program.attach(&["--no-symbolize"]);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    program.end();
+}
+
 /// Check that who cannot get the agent is told why, and goes on.
 #[test]
 fn refusals_say_why() {

@@ -2,7 +2,7 @@
 
 use super::breakpoints::Ready;
 use super::host::Host;
-use super::moment::{Bad, Ground, Refused};
+use super::moment::{Bad, Ground};
 use super::refusal::Refusal;
 use super::remote::{AREA, Caller, Failed, Stood, look};
 use super::threads::idlest;
@@ -33,14 +33,12 @@ impl Host {
         let pid = self.pid;
         let failed = |error| Refusal::of(pid, error);
         let mut last = Bad::Dark;
-        let mut ready = None;
-        for round in 0.. {
-            if Instant::now() >= deadline {
-                break;
+        let (mut chances, mut ready) = (CHANCES, None);
+        while Instant::now() < deadline {
+            if chances == 0 {
+                ready.get_or_insert_with(Ready::new);
             }
-            if round == CHANCES {
-                ready = Some(Ready::new());
-            }
+            chances = chances.saturating_sub(1);
             let mut good = Vec::new();
             let mut is_loading = false;
             for thread in idlest(pid).map_err(failed)? {
@@ -50,14 +48,12 @@ impl Host {
                 let check = |stood: Stood| (ground.check(&stood.registers, &stood.stack), !stood.waits());
                 match stood.map(check) {
                     Some((Ok(()), is_at_work)) => good.push((is_at_work, thread)),
-                    Some((Err(Refused { until: Some(_), is_loading: false, .. }), is_at_work))
-                        if ready.is_some() =>
-                    {
-                        good.push((is_at_work, thread))
-                    }
-                    Some((Err(refused), _)) => {
+                    Some((Err(refused), is_at_work)) => {
                         last = refused.bad;
                         is_loading |= refused.is_loading;
+                        if ready.is_some() && refused.until.is_some() && !refused.is_loading {
+                            good.push((is_at_work, thread));
+                        }
                     }
                     // It has not stopped, so nobody knows what it does.
                     None => (last, is_loading) = (Bad::Call, true),
@@ -119,6 +115,8 @@ impl Host {
         // A handle is the loader's description of the module, which begins with where it is.
         self.base = self.memory.word(handle);
         let base = self.base()?;
+        // It may have found a doorbell. Before any call comes by the hooks it would not answer, and there may be no other moment.
+        self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])?;
         drop(caller);
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
         let area = caller.area();
