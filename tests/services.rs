@@ -1,8 +1,8 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Fixture, Page, Ran, Running, World, attach, c, copy_program, installed, product, skip, start,
-    start_collector, wait, wait_for,
+    Capture, Fixture, Page, Ran, Running, World, attach, c, copy_program, cpp, installed, library, product,
+    skip, start, start_collector, wait, wait_for,
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
@@ -221,6 +221,43 @@ fn running_process_is_recorded_between_attach_and_detach() {
     assert_eq!((&process["ended"], &process["name"]), (&"running".into(), &"counts_its_calls".into()));
     assert!(number(&info, "/totals/allocations") / 3 <= after - before);
     assert_eq!(number(&info, "/threads"), 3);
+}
+
+/// Check that what operator new has announced while nobody recorded is not taken for the kind of the first recorded call.
+#[test]
+fn what_is_announced_at_rest_is_over() {
+    let world = World::new();
+    let agent = agent(&world);
+    let server =
+        Server::start(world, &agent, &cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]), &[], 2);
+    let collector = server.attach("it.memprof");
+    server.page.go();
+    wait_for("the second thread to allocate", || server.page.is_done());
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let world = server.stop();
+    let file = world.path("it.memprof");
+    let events = Capture::new(world, file).events();
+    let calls: Vec<_> = events.iter().filter(|event| event.size == 1100).map(|event| &event.call).collect();
+    assert_eq!(calls, ["malloc"]);
+}
+
+/// Check that a process comes and goes between calls of an allocator, not in the middle of one, where that may hold its locks.
+#[test]
+fn nobody_answers_in_the_middle_of_an_allocator() {
+    let (world, allocator) = (World::new(), library("maps_while_it_allocates").build());
+    let agent = agent(&world);
+    let program = c("counts_its_calls").flags(["-O1"]).with(&allocator);
+    let server = Server::start(world, &agent, &program, &["1", "0"], 1);
+    for file in ["first.memprof", "second.memprof", "third.memprof"] {
+        let collector = server.attach(file);
+        server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 5);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        server.wait_until_it_has_left();
+    }
+    // A process that notices has ended with another code.
+    server.stop();
 }
 
 /// Check that a recording is left soon after the last hook has ended which was at work in it when it was over, however little

@@ -26,6 +26,9 @@ pub(crate) struct ThreadLocal {
     pub(crate) in_vfork: Cell<u8>,
     /// What the next hook is to do beside its own work, and at its end: see [`crate::guard::Attention`].
     pub(crate) attention: Cell<u8>,
+    /// Nothing is recorded, and nobody is waited for: what the thread found out when it `heard`. See
+    /// [`crate::process::is_at_rest`].
+    pub(crate) at_rest: Cell<bool>,
     /// Allocations that were lost while `busy`, to be told with the next record.
     pub(crate) nested_allocations: Cell<u32>,
     /// Frees, likewise.

@@ -23,7 +23,9 @@ pub(crate) use slots::{
 };
 
 use crate::arch::ThreadLocal;
-use crate::{arch, config, connect, departure, doorbell, filter, lifecycle, modules, pieces, sampler, sys};
+use crate::{
+    arch, config, connect, departure, doorbell, filter, lifecycle, modules, pieces, real, sampler, sys,
+};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -336,6 +338,14 @@ pub(crate) fn withdraw() -> bool {
     STATE.load(Ordering::Acquire) != LEAVING || departure::settle()
 }
 
+/// True when nothing is recorded, nor anybody waited for, and nobody has called since the thread found that out: its calls may go to
+/// the next allocator as they are. Always false where that one may call hooks of ours.
+// Cost: two compares, of a byte and a word of the thread's.
+#[inline(always)]
+pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
+    local.at_rest.get() && local.heard.get() == epoch()
+}
+
 /// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be
 /// recorded from here on.
 #[cold]
@@ -345,6 +355,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
     if local.busy.get() != 0 || local.in_vfork.get() != 0 || is_inside {
         return false;
     }
+    local.at_rest.set(false);
     if STATE.load(Ordering::Acquire) == CONNECTED && !is_recorded() {
         leave();
     }
@@ -356,6 +367,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
                 let is_settled = departure::settle();
                 let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };
                 sampler::pass(local, bytes);
+                local.at_rest.set(is_settled && real::is_allocator_plain());
                 local.heard.set(epoch);
                 return false;
             }

@@ -5,6 +5,7 @@
 
 use crate::arch;
 use crate::interpose::Limit;
+use crate::lifecycle;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -41,14 +42,30 @@ impl Next {
 
 /// This library was loaded later and stands before none: functions are looked up where the program would find them.
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+/// The next allocator is libc's.
+static IS_PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// True when the next allocator is libc's, which calls none of our functions while it works: it has its own ways to the kernel.
+/// Others may call `mmap`, and hold their locks meanwhile.
+pub(crate) fn is_allocator_plain() -> bool {
+    IS_PLAIN.load(Ordering::Relaxed)
+}
+
+/// Looks all functions up.
+#[cold]
+fn find_all() {
+    for next in ALL {
+        next.find();
+    }
+    let is_plain = own_call(|| lifecycle::is_of_allocator(libc::getauxval as *mut c_void));
+    IS_PLAIN.store(is_plain, Ordering::Relaxed);
+}
 
 /// Looks all functions up anew, for a library that stands before none.
 #[cold]
 pub(crate) fn resolve_from_program() {
     IS_ASIDE.store(true, Ordering::Relaxed);
-    for next in ALL {
-        next.find();
-    }
+    find_all();
 }
 
 /// The next function of a name, null when there is none.
@@ -96,9 +113,7 @@ pub(crate) fn resolve() {
     if STATE.compare_exchange(UNRESOLVED, RESOLVING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    for next in ALL {
-        next.find();
-    }
+    find_all();
     STATE.store(RESOLVED, Ordering::Release);
 }
 

@@ -54,7 +54,8 @@ shim!(
 );
 
 /// A call of the next allocator for a block, recorded when it is wanted.
-// Cost of one that is not: the countdown, and the mark that the allocator is at work. Of others: `tracker::allocated`.
+// Cost of one that is not: the countdown, and the mark that the allocator is at work; at rest neither. Of others:
+// `tracker::allocated`.
 #[inline(always)]
 unsafe fn allocate(
     next: impl FnOnce() -> Option<Pointer>,
@@ -64,7 +65,14 @@ unsafe fn allocate(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
+    let local = arch::thread_local();
     match sampler::candidate(size) {
+        None if process::is_at_rest(local) => {
+            // What `operator new` announced is over with it.
+            local.kind_hint.set(0);
+            // The last thing that is done here, so that it is a jump.
+            next().unwrap_or_else(|| bootstrap::allocate(size, alignment))
+        }
         // SAFETY: the caller passes the shim's arguments.
         None => unsafe { pass(next, size, alignment, kind, entry, bp) },
         // SAFETY: as above.
@@ -224,6 +232,9 @@ unsafe fn reallocate(
         // SAFETY: the shim's arguments.
         return unsafe { allocate(next, size, 0, kind, entry, bp) };
     }
+    if process::is_at_rest(arch::thread_local()) {
+        return next(block).unwrap_or(null_mut());
+    }
     let candidate = sampler::candidate(size);
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
@@ -339,16 +350,20 @@ shim!(
 );
 
 /// Records the end of a block if it is wanted, publishes that, and frees it then.
-// Cost: two compares, and what the filter of samples takes; else see `tracker::freeing`.
+// Cost: two compares at rest, else four, and what the filter of samples takes; else see `tracker::freeing`.
 unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
     let local = arch::thread_local();
-    if filter::take(block.addr())
-        || local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr())
-    {
+    if filter::take(block.addr()) {
         // SAFETY: the caller passes a block, and the shim's arguments.
+        unsafe { release_recorded(block, entry, bp) };
+    } else if process::is_at_rest(local) {
+        // SAFETY: passed on as it came. As above, a jump.
+        let _ = unsafe { real::free(block) };
+    } else if local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()) {
+        // SAFETY: as above.
         unsafe { release_recorded(block, entry, bp) };
     } else {
         // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.

@@ -26,7 +26,7 @@ static uint64_t get(uint64_t *place) { return __atomic_load_n(place, __ATOMIC_SE
 static void map_page(const char *path) {
   int file = open(path, O_RDWR | O_CLOEXEC);
   if (file < 0) exit(2);
-  page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  page = (struct page *)mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (page == MAP_FAILED) exit(2);
   close(file);
   set(&page->pid, (uint64_t)getpid());
