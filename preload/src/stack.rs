@@ -13,7 +13,7 @@ use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stash::Path;
-use unwind::{CodeAddress, End, Labels, Registers};
+use unwind::{CodeAddress, End, Label, Labels, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl ThreadState {
         {
             #[cfg(feature = "verify")]
             self.verify(caller, Some(path));
-            return Path::from_bits(path).id();
+            return Label::from_bits(path).id;
         }
         self.other_stack(caller, kind)
     }
@@ -98,7 +98,7 @@ impl ThreadState {
         let Self { memos, reader, rules, paths, script_frames: frames, .. } = self;
         let (end, natives) = memos.frames(caller.registers, reader, rules, paths);
         let end = if said.is_cut && end == End::Root { End::Truncated } else { end };
-        let mut path = paths.empty(end)?;
+        let mut path = Label::from_bits(paths.empty(end)?);
         let mut scripts = frames.get(..said.count)?.iter().rev().peekable();
         for native in natives {
             path = paths.longer(path, native.number)?;
@@ -111,19 +111,19 @@ impl ThreadState {
             path = paths.script(path, frame)?;
         }
         let path = if kind == 0 { path } else { paths.longer(path, kind)? };
-        Some(Path::from_bits(path).id())
+        Some(path.id)
     }
 
     #[inline(never)]
     fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let Self { memos, reader, rules, paths, .. } = self;
         let path = memos.stack(caller.registers, reader, rules, paths);
-        let with_kind = |path| if kind == 0 { Some(path) } else { paths.extend(path, kind) };
-        let stack = path.map(Path::from_bits).and_then(with_kind);
+        let with_kind = |path| if kind == 0 { Some(path) } else { paths.longer(path, kind) };
+        let stack = path.map(Label::from_bits).and_then(with_kind);
         #[cfg(feature = "verify")]
         self.verify(caller, path);
         match stack {
-            Some(path) => path.id(),
+            Some(path) => path.id,
             None => self.stash_full(),
         }
     }
@@ -217,22 +217,28 @@ impl Labels for Paths {
     #[inline(never)]
     fn empty(&mut self, end: End) -> Option<u64> {
         let why = match end {
-            End::Root => return Some(Path::ROOT.to_bits()),
+            End::Root => return Some(label(Path::ROOT).to_bits()),
             End::Truncated => pseudo::TRUNCATED,
             End::NoUnwindInfo => pseudo::NO_UNWIND_INFO,
             End::Broken | End::Unreadable => pseudo::BROKEN,
         };
-        Some(self.extend(Path::ROOT, why)?.to_bits())
+        Some(label(self.extend(Path::ROOT, why)?).to_bits())
     }
 
     #[inline(always)]
-    fn longer(&mut self, label: u64, number: u32) -> Option<u64> {
+    fn longer(&mut self, caller: Label, number: u32) -> Option<Label> {
         match number {
-            0 => Some(label),
+            0 => Some(caller),
             FULL => None,
-            pc => Some(self.extend(Path::from_bits(label), pc)?.to_bits()),
+            pc => self.extend(Path { id: caller.id, hash: caller.key }, pc).map(label),
         }
     }
+}
+
+/// A path as a walk keeps it.
+#[inline(always)]
+fn label(path: Path) -> Label {
+    Label { id: path.id, key: path.hash }
 }
 
 impl Paths {
@@ -243,7 +249,7 @@ impl Paths {
 
     /// The id of the stack that is but a frame which stands for something.
     pub(crate) fn pseudo(&mut self, pc: u32) -> u32 {
-        self.session.stash().extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id()
+        self.session.stash().extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
     }
 
     /// The number of an address that has none yet, or is the agent's own: its frames, which only hooks without a shim have, do
@@ -258,7 +264,7 @@ impl Paths {
     }
 
     /// The stack with a frame of a script, unless its function is none.
-    fn script(&mut self, label: u64, frame: &ScriptFrame) -> Option<u64> {
+    fn script(&mut self, label: Label, frame: &ScriptFrame) -> Option<Label> {
         match functions::serial(frame.function, &self.session) {
             0 => Some(label),
             serial => {

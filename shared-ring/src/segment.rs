@@ -246,8 +246,8 @@ mod tests {
             let outer = segment.stash(Opened).extend(Path::ROOT, main, &mut nodes).unwrap();
             let inner = segment.stash(Opened).extend(outer, leaf, &mut nodes).unwrap();
             assert_eq!(segment.stash(Opened).extend(outer, leaf, &mut Batch::default()), Some(inner));
-            let node = segment.stash(Opened).node(inner.id()).unwrap();
-            assert_eq!(node, Node { parent: outer.id(), pc: leaf });
+            let node = segment.stash(Opened).node(inner.id).unwrap();
+            assert_eq!(node, Node { parent: outer.id, pc: leaf });
             let pc = segment.pcs(Opened).pc(node.pc).unwrap();
             assert!(pc.is_exact() && pc.address() == 0x2000);
             assert_eq!(segment.stash(Opened).node(900), None);

@@ -31,57 +31,37 @@ impl Node {
     }
 }
 
-/// A stack that may get further frames: its id below, the hash of its path above. One word, so that it stays in one
-/// register.
+/// A stack that may get further frames. Two words: in one, the hash of the next frame would wait for the id of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Path(u64);
+pub struct Path {
+    /// Id of the stack.
+    pub id: u32,
+    /// Hash of the pc ids of all its frames.
+    pub hash: u32,
+}
 
 impl Path {
     /// The empty stack.
-    pub const ROOT: Self = Self::new(ROOT, 0);
-
-    #[inline(always)]
-    const fn new(id: u32, hash: u32) -> Self {
-        Self((hash as u64) << 32 | id as u64)
-    }
-
-    /// Id of the stack.
-    #[inline(always)]
-    pub const fn id(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// As a word, to be kept somewhere.
-    #[inline(always)]
-    pub const fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    /// From the word.
-    #[inline(always)]
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
+    pub const ROOT: Self = Self { id: ROOT, hash: 0 };
 
     /// The node of this stack with a frame more.
     #[inline(always)]
     const fn node(self, pc: u32) -> u64 {
-        self.0 << 32 | pc as u64
+        (self.id as u64) << 32 | pc as u64
     }
 
     /// This stack with one more frame, the innermost, if that is found easily.
     #[inline(always)]
     pub fn find(self, pc: u32, finder: &Finder<'_, 1>) -> Option<Self> {
         let hash = self.longer(pc);
-        Some(Self::new(finder.find([self.node(pc)], u64::from(hash))?, hash))
+        Some(Self { id: finder.find([self.node(pc)], u64::from(hash))?, hash })
     }
 
     /// The hash of this path with a frame more. It depends on the pc ids of the path and nothing else.
     #[inline(always)]
     const fn longer(self, pc: u32) -> u32 {
         // The product's upper half: its low bits depend on the whole hash and most of the id.
-        ((self.0 >> 32 ^ (pc as u64) << 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+        ((self.hash as u64 ^ (pc as u64) << 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
     }
 }
 
@@ -90,7 +70,7 @@ impl<P: Pieces> Stash<'_, P> {
     #[inline]
     pub fn extend(&self, path: Path, pc: u32, batch: &mut Batch) -> Option<Path> {
         let hash = path.longer(pc);
-        Some(Path::new(self.intern([path.node(pc)], u64::from(hash), path.id(), batch)?, hash))
+        Some(Path { id: self.intern([path.node(pc)], u64::from(hash), path.id, batch)?, hash })
     }
 
     /// The node of an id, `None` when it is outside of the table or was never filled in.
@@ -105,20 +85,19 @@ mod tests {
     use std::collections::HashSet;
 
     /// Check that the paths of a program, many with the same few frames in another order, hardly ever share the low bits
-    /// of their hashes, and that a word gives a path back.
+    /// of their hashes.
     #[test]
     fn paths_spread() {
         let (mut hashes, mut paths) = (HashSet::new(), vec![Path::ROOT]);
         for depth in 0..4 {
             let longer = |path: &Path| {
                 let path = *path;
-                (64..72).map(move |pc| Path::new(depth, path.longer(pc * 16)))
+                (64..72).map(move |pc| Path { id: depth, hash: path.longer(pc * 16) })
             };
             paths = paths.iter().flat_map(longer).collect();
-            hashes.extend(paths.iter().map(|path| path.to_bits() >> 32 & 0xffff));
+            hashes.extend(paths.iter().map(|path| path.hash & 0xffff));
         }
         // 4,680 balls into 65,536 urns leave about 163 in one that has another.
         assert!(hashes.len() > 4680 - 250, "{}", hashes.len());
-        assert!(paths.iter().all(|path| Path::from_bits(path.to_bits()) == *path));
     }
 }

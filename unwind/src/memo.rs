@@ -25,7 +25,7 @@ mod regions;
 mod saved;
 mod tag;
 
-pub use regions::{Frames, Labels, Memos, Numbered};
+pub use regions::{Frames, Label, Labels, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
 #[cfg(test)]

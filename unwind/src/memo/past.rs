@@ -1,7 +1,7 @@
 //! The last stack of one region, frame by frame.
 
-use super::Labels;
 use super::saved::{SavedWord, WordStack};
+use super::{Label, Labels};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
 
@@ -205,30 +205,31 @@ impl<'a> Stack<'a> {
     pub(super) fn extend<'f>(
         &mut self,
         known: usize,
-        mut label: u64,
+        label: u64,
         mut fresh: impl Iterator<Item = &'f Fresh>,
         labels: &mut impl Labels,
     ) -> Option<u64> {
+        let mut label = Label::from_bits(label);
         self.truncate(known);
         let mut older = match known.checked_sub(1).and_then(|last| self.frames.get(last)) {
             Some(newest) => Some(Older::of(newest)),
             None => {
-                let Some(outermost) = fresh.next() else { return Some(label) };
+                let Some(outermost) = fresh.next() else { return Some(label.to_bits()) };
                 label = labels.longer(label, outermost.number)?;
-                self.push_outermost(outermost, label)
+                self.push_outermost(outermost, label.to_bits())
             }
         };
         while let Some(caller) = older
             && let Some(fresh) = fresh.next()
         {
             label = labels.longer(label, fresh.number)?;
-            older = self.push(fresh, label, caller);
+            older = self.push(fresh, label.to_bits(), caller);
         }
         if older.is_none() {
             // Some words of the frame that could not be remembered.
             self.truncate(self.len);
         }
-        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number))
+        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
     }
 
     /// Adds the frame that `older`, the newest one, has called, and gives it. `None` if it can't be remembered: then no newer one

@@ -22,6 +22,10 @@ const OTHERS: usize = REGIONS - 1;
 /// Most innermost frames that are left out. A stack that somebody has written over may have any number of them.
 const LEFT_OUT: usize = 64;
 
+/// Ways to walk: with all that a stack can be remembered by, or with the frames' numbers alone.
+const REMEMBERED: bool = true;
+const NUMBERED: bool = false;
+
 /// The last stacks of a thread.
 #[derive(Debug)]
 pub struct Memos<'a> {
@@ -39,17 +43,41 @@ pub struct Memos<'a> {
     rest: u32,
 }
 
-/// What the caller of a walk keeps for each stack.
+/// What the caller of a walk keeps for a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What the stack is called.
+    pub id: u32,
+    /// What longer ones are looked for by.
+    pub key: u32,
+}
+
+impl Label {
+    /// As one word, in which it is kept, and handed from function to function.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u64 {
+        (self.key as u64) << 32 | self.id as u64
+    }
+
+    /// From the word. Only apart from each other do the halves become known at different times: the key of a longer stack needs no
+    /// look-up of this one.
+    #[inline(always)]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { id: bits as u32, key: (bits >> 32) as u32 }
+    }
+}
+
+/// How the caller of a walk labels stacks.
 pub trait Labels {
     /// The number of a new frame: of its address, with the tag that lies beside its rule, as in
     /// [`walk()`](crate::walk()). 0 for innermost frames that are to be left out.
     fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32;
 
-    /// The label of the empty stack that ended so, if there is one.
+    /// The label of the empty stack that ended so, as a word, if there is one.
     fn empty(&mut self, end: End) -> Option<u64>;
 
     /// The label of the stack `label` with one more frame, the innermost, if there is one.
-    fn longer(&mut self, label: u64, number: u32) -> Option<u64>;
+    fn longer(&mut self, label: Label, number: u32) -> Option<Label>;
 }
 
 /// A frame of a stack: the number that [`Labels`] gave it, and where on the stack it lies.
@@ -109,7 +137,7 @@ impl<'a> Memos<'a> {
         (self.floor, self.top) = (0, 0);
     }
 
-    /// The label of the stack from `start` to its root, if that is just the last one of its region. Most loops that allocate
+    /// The label of the stack from `start` to its root, as a word, if that is just the last one of its region. Most loops that allocate
     /// end here.
     ///
     /// Cost: about 1 cycle for each frame.
@@ -121,7 +149,7 @@ impl<'a> Memos<'a> {
         self.current().label_if_same(start, memory)
     }
 
-    /// The label of the stack from `start` to its root.
+    /// The label of the stack from `start` to its root, as a word.
     ///
     /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
     /// `None` is what [`Labels`] said; the new frames are not remembered then.
@@ -146,7 +174,11 @@ impl<'a> Memos<'a> {
             Ok(label) => return Some(label),
             Err(tag) => tag,
         };
-        let (mut met, mut count) = self.walk(start, candidates, memory, rules, labels);
+        let (mut met, mut count) = if matches {
+            self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels)
+        } else {
+            self.walk::<NUMBERED, _, _>(start, 0, memory, rules, labels)
+        };
         if let Met::Past(known) = met
             && known.wrapping_add(count) > self.fresh.len()
         {
@@ -174,7 +206,8 @@ impl<'a> Memos<'a> {
             }
             label
         } else {
-            fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number))
+            let label = Label::from_bits(label);
+            fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
         }
     }
 
@@ -187,8 +220,8 @@ impl<'a> Memos<'a> {
         labels: &mut impl Labels,
     ) -> Option<u64> {
         let (end, mut frames) = self.frames(start, memory, rules, labels);
-        let label = labels.empty(end)?;
-        frames.try_fold(label, |label, frame| labels.longer(label, frame.number))
+        let label = Label::from_bits(labels.empty(end)?);
+        frames.try_fold(label, |label, frame| labels.longer(label, frame.number)).map(Label::to_bits)
     }
 
     /// The frames of the stack from `start`, the outermost first, and how it ended. The last stacks are neither looked at nor
@@ -243,14 +276,14 @@ impl<'a> Memos<'a> {
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> (Met, usize) {
-        self.walk(start, 0, memory, rules, labels)
+        self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels)
     }
 
     /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack; what there was, and how
-    /// many new ones.
+    /// many new ones. Of those that are but `NUMBERED` nothing else is kept.
     // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
     #[inline(never)]
-    fn walk<M: Memory, R: Rules>(
+    fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
         &mut self,
         start: Registers,
         mut candidates: usize,
@@ -268,7 +301,7 @@ impl<'a> Memos<'a> {
         let mut left_out = 0;
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
         let met = loop {
-            if past.finds(&mut candidates, code, sp, bp) {
+            if IS_KEPT && past.finds(&mut candidates, code, sp, bp) {
                 break Met::Past(candidates);
             }
             if free.len() == 0 {
@@ -283,7 +316,11 @@ impl<'a> Memos<'a> {
                 }
                 left_out = left_out.wrapping_add(1);
             } else if let Some(place) = free.next() {
-                *place = Fresh { code, sp, bp, rule, number };
+                if IS_KEPT {
+                    *place = Fresh { code, sp, bp, rule, number };
+                } else {
+                    place.number = number;
+                }
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,

@@ -1,6 +1,6 @@
 //! A made-up machine calls and returns at random; each of its stacks is walked with the memo and without.
 
-use super::{Labels, Memos, SavedWords};
+use super::{Label, Labels, Memos, SavedWords};
 use crate::testing::{CODE, Function, Layout, Segment, Words};
 use crate::{CachedRules, CodeAddress, End, Memory, Registers, RuleTable, Scratch, SharedRules, arch, walk};
 use proptest::prelude::*;
@@ -110,18 +110,20 @@ impl Machine {
 /// Labels that stand for whole stacks, outermost frame first.
 #[derive(Default)]
 struct Stacks {
-    labels: HashMap<Vec<u64>, u64>,
+    labels: HashMap<Vec<u64>, Label>,
     stacks: Vec<Vec<u64>>,
     codes: Vec<u64>,
     new_frames: usize,
 }
 
 impl Stacks {
-    fn label(&mut self, stack: Vec<u64>) -> u64 {
+    fn label(&mut self, stack: Vec<u64>) -> Label {
         let stacks = &mut self.stacks;
         *self.labels.entry(stack.clone()).or_insert_with(|| {
             stacks.push(stack);
-            stacks.len() as u64 - 1
+            // Whatever the memo mixes up, the two words do not fit each other any more.
+            let id = stacks.len() as u32 - 1;
+            Label { id, key: !id }
         })
     }
 }
@@ -133,12 +135,13 @@ impl Labels for Stacks {
     }
 
     fn empty(&mut self, end: End) -> Option<u64> {
-        Some(self.label(Vec::from([end as u64])))
+        Some(self.label(Vec::from([end as u64])).to_bits())
     }
 
-    fn longer(&mut self, label: u64, number: u32) -> Option<u64> {
+    fn longer(&mut self, label: Label, number: u32) -> Option<Label> {
         self.new_frames += 1;
-        let mut stack = self.stacks[label as usize].clone();
+        assert_eq!(label.key, !label.id);
+        let mut stack = self.stacks[label.id as usize].clone();
         stack.push(self.codes[number as usize - 1]);
         Some(self.label(stack))
     }
@@ -181,7 +184,7 @@ impl Checker {
         let end = walk(start, memory, &mut rules, self.depth, |code, _| whole.push(code.to_bits()));
         whole.push(end as u64);
         whole.reverse();
-        (self.stacks.stacks[label as usize].clone(), whole)
+        (self.stacks.stacks[Label::from_bits(label).id as usize].clone(), whole)
     }
 
     fn check(&mut self, start: Registers, memory: &mut impl Memory) {
@@ -439,7 +442,7 @@ impl Labels for Nothing {
         Some(end as u64)
     }
 
-    fn longer(&mut self, _: u64, _: u32) -> Option<u64> {
+    fn longer(&mut self, _: Label, _: u32) -> Option<Label> {
         unreachable!("no frame counts")
     }
 }
