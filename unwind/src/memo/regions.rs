@@ -280,7 +280,7 @@ impl<'a> Memos<'a> {
     }
 
     /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack; what there was, and how
-    /// many new ones. Of those that are but `NUMBERED` nothing else is kept.
+    /// many new ones. Of frames that are only `NUMBERED` nothing else is kept.
     // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
     #[inline(never)]
     fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
