@@ -1,7 +1,6 @@
 //! Recordings that keep totals of stacks at snapshots, and no single events.
 
-use crate::harness::{Capture, c, record, wait};
-use crate::services::{Server, info, number};
+use crate::harness::{Capture, Service, c, info, number, record, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -135,7 +134,7 @@ fn views_of_blocks_say_what_to_record() {
 /// kept grows with these and not with what happens.
 #[test]
 fn services_have_snapshots_by_name() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let collector = server.attach_with(&["--aggregate", "--every", "1h", "--output", "it.memprof"]);
     for name in ["a", "b", "c"] {
         server.work();

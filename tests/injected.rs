@@ -1,7 +1,9 @@
 //! Programs that were started without the agent, and get it when they are attached to.
 
-use crate::harness::{Fixture, Page, Running, World, attach, c, library, skip, start, wait, wait_for};
-use crate::services::{Server, agent, assert_exact, info, number};
+use crate::harness::{
+    Fixture, Page, Running, Service, World, agent, assert_exact, attach, c, info, library, number, skip,
+    start, wait, wait_for,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -62,7 +64,7 @@ fn allocating(world: &World) -> Vec<String> {
 /// Check that a process is recorded exactly that has no agent, again and again, and that nothing but the library is left in it.
 #[test]
 fn process_without_the_agent_is_recorded() {
-    let server = Server::without_agent(3);
+    let server = Service::without_agent(3);
     let (descriptors, files) = (server.descriptors(), server.maps().lines().count());
     assert!(!server.maps().contains("sysprof_memprof_preload"));
     let mut settled = None;
@@ -97,7 +99,7 @@ fn process_without_the_agent_is_recorded() {
 /// Check that `top` looks at such a process, too, and leaves it as it was.
 #[test]
 fn top_looks_at_it() {
-    let server = Server::without_agent(2);
+    let server = Service::without_agent(2);
     let ran = server.run("top", &["--batch", "-n", "2", "--json", "--on-full", "block"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.text().contains("\"work\""), "{}", ran.text());
@@ -327,7 +329,7 @@ fn refusals_say_why() {
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
         program.end();
     }
-    let server = Server::without_agent(1);
+    let server = Service::without_agent(1);
     let ran = server.run("attach", &["--no-inject", "-o", "no.memprof"]);
     assert!(ran.code == 2 && ran.stderr.contains("does not have the agent preloaded"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("now"), "{}", ran.stderr);

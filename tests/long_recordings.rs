@@ -1,7 +1,6 @@
 //! Recordings of services that go on for days: moments are marked, captures are followed by others.
 
-use crate::harness::{start, start_collector, wait, wait_for};
-use crate::services::{Server, assert_exact, info, number};
+use crate::harness::{Service, assert_exact, info, number, start, start_collector, wait, wait_for};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ fn marks(info: &Value) -> Vec<&str> {
 /// a snapshot marks its own.
 #[test]
 fn moments_are_marked_from_outside() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let collector = server.attach("it.memprof");
     server.work();
     for name in ["before", "after the work"] {
@@ -50,7 +49,7 @@ fn moments_are_marked_from_outside() {
 /// Check that snapshots are marked by time and by what is live, without anybody asking.
 #[test]
 fn snapshots_are_marked_without_asking() {
-    let server = Server::new(1);
+    let server = Service::new(1);
     for (occasion, value, least) in [("--snapshot-every", "20ms", 3), ("--snapshot-over", "1", 1)] {
         let file = format!("it{occasion}.memprof");
         // Before it has attached there may be no capture, or one without a beginning.
@@ -72,7 +71,7 @@ fn snapshots_are_marked_without_asking() {
 /// Check that a full capture is followed by another one, that each is whole and exact, and that older ones are removed.
 #[test]
 fn full_captures_are_followed_by_others() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let path = |number: u32| server.world.path(&format!("it.{number}.memprof"));
     let mut tool = server.tool("attach", &["--no-symbolize", "--max-size", "64K", "--keep", "1"]);
     tool.args(["--on-full", "block", "--max-wait", "100s", "-o", "it.memprof"]);
@@ -99,7 +98,7 @@ fn full_captures_are_followed_by_others() {
 /// Check that the daemon sets marks, and goes on in another capture when one is full.
 #[test]
 fn daemon_marks_and_goes_on() {
-    let server = Server::new(1);
+    let server = Service::new(1);
     let folder = server.world.path("captures");
     std::fs::create_dir(&folder).unwrap();
     let mut daemon =

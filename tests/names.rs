@@ -1,10 +1,9 @@
 //! Which names there are, and what is shown where there is none.
 
 use crate::harness::{
-    Capture, Page, World, c, copy_program, cpp, library, product, record, skip, start, start_collector, wait,
-    wait_for,
+    Capture, Page, World, agent, c, copy_program, cpp, library, product, record, skip, start,
+    start_collector, wait, wait_for,
 };
-use crate::services::agent;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! A service that another user has put into namespaces of its own, as container engines do: its uids, files and pids are not
 //! those of whoever records it.
 
-use crate::harness::{Page, World, attach, c, copy_program, installed, product, skip, start, wait};
-use crate::services::{info, number};
+use crate::harness::{
+    Page, World, attach, c, copy_program, info, installed, number, product, skip, start, wait,
+};
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
 use std::fs;

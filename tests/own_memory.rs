@@ -1,7 +1,6 @@
 //! Collector and viewer, recorded by themselves: they keep nothing of what they have done.
 
-use crate::harness::{Capture, World, c, product, record, start_collector, wait, wait_for};
-use crate::services::Server;
+use crate::harness::{Capture, Service, World, c, product, record, start_collector, wait, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 
@@ -18,7 +17,7 @@ fn held(capture: &Capture, mark: &str) -> u64 {
 /// ends.
 #[test]
 fn ten_recordings_leave_nothing_in_the_collector() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let captures = server.world.path("captures");
     fs::create_dir(&captures).expect("the folder is ours");
     let capture = server.world.path("daemon.memprof");

@@ -1,7 +1,6 @@
 //! Page faults beside the allocations: what of the memory is really there.
 
-use crate::harness::{Capture, World, c, product, record, skip, wait};
-use crate::services::Server;
+use crate::harness::{Capture, Service, World, c, product, record, skip, wait};
 use serde_json::Value;
 
 /// Whether `doctor` finds that page faults can be recorded in this way. Where not, a recording says so, and that is tested as
@@ -126,7 +125,7 @@ fn pages_of_attached_processes_are_theirs() {
     if !can("attach --faults is possible") {
         return;
     }
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let file = server.world.path("it.memprof");
     let collector = server.attach_with(&["--faults", "--output", "it.memprof"]);
     server.work();

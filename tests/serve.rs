@@ -1,7 +1,7 @@
 //! The server of a capture: what it gives, to whom, and what a browser makes of it.
 
-use crate::harness::{Capture, Running, World, c, installed, record, skip, start, wait, wait_for};
-use crate::{services, web};
+use crate::harness::{Capture, Running, Service, World, c, installed, record, skip, start, wait, wait_for};
+use crate::web;
 use rustix::process::Signal;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -223,7 +223,7 @@ fn changes_since_another_capture_are_served() {
 /// Check that the recording of a process is shown while it goes on: the page asks anew, and has what came since.
 #[test]
 fn recording_is_served_while_it_goes_on() {
-    let server = services::Server::new(1);
+    let server = Service::new(1);
     let collector = server.attach("growing.memprof");
     let pid = server.pid();
     let served = Server::start(&server.world, &[&pid]);
@@ -250,7 +250,7 @@ fn head_of(data: &[u8]) -> serde_json::Value {
 /// that is open; and that a capture that is written anew does.
 #[test]
 fn next_recording_takes_the_place_of_the_one_before() {
-    let server = services::Server::new(1);
+    let server = Service::new(1);
     let first = server.attach("first.memprof");
     let pid = server.pid();
     let served = Server::start(&server.world, &[&pid]);

@@ -1,202 +1,20 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Capture, Fixture, Page, Ran, Running, World, attach, c, copy_program, cpp, installed, library, product,
-    skip, start, start_collector, wait, wait_for,
+    Capture, Page, Service, World, agent, assert_exact, assert_exact_so_far, attach, c, copy_program, cpp,
+    info, installed, library, number, product, skip, start, start_collector, wait, wait_for,
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::Command;
-
-/// Microseconds that threads of the server sleep after a thousand calls: however slow the machine is, captures stay small.
-const REST: &str = "5000";
-/// Blocks that each thread of the server keeps.
-const KEPT: u64 = 64;
-
-/// A program with the agent preloaded whose threads allocate until they are told to stop.
-pub(crate) struct Server {
-    pub(crate) world: World,
-    page: Page,
-    running: Running,
-    threads: usize,
-}
-
-impl Server {
-    /// One that can be attached to.
-    pub(crate) fn new(threads: usize) -> Server {
-        let world = World::new();
-        let agent = agent(&world);
-        Server::with(world, &agent, threads)
-    }
-
-    /// One that was started without the agent.
-    pub(crate) fn without_agent(threads: usize) -> Server {
-        Server::with(World::new(), "", threads)
-    }
-
-    /// One of one thread that holds ever more in one function and churns in another.
-    pub(crate) fn that_grows() -> Server {
-        Server::of(&c("holds_and_churns").flags(["-O1", "-g"]))
-    }
-
-    /// One of one thread, or one process at a time, with a way of its own.
-    pub(crate) fn with_a_way(way: &str) -> Server {
-        let world = World::new();
-        let agent = agent(&world);
-        // Some become other users, who read it.
-        let everybody =
-            |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-        everybody(world.folder(), 0o755);
-        everybody(&world.path("agent"), 0o755);
-        Server::start(world, &agent, &c("serves_in_its_way").flags(["-O1", "-fno-builtin"]), &[way], 1)
-    }
-
-    /// One of one thread.
-    fn of(program: &Fixture) -> Server {
-        let world = World::new();
-        let agent = agent(&world);
-        Server::start(world, &agent, program, &[], 1)
-    }
-
-    fn with(world: World, agent: &str, threads: usize) -> Server {
-        let program = c("counts_its_calls").flags(["-O1"]);
-        Server::start(world, agent, &program, &[&threads.to_string(), REST], threads)
-    }
-
-    fn start(world: World, agent: &str, program: &Fixture, arguments: &[&str], threads: usize) -> Server {
-        let page = Page::new(&world);
-        let mut command = world.command(program.build());
-        command.arg(&page.path).args(arguments).env("LD_PRELOAD", agent);
-        let running = start(&world, command);
-        page.wait_for_calls(threads, 1000);
-        Server { world, page, running, threads }
-    }
-
-    pub(crate) fn pid(&self) -> String {
-        self.running.pid().as_raw_nonzero().to_string()
-    }
-
-    /// The product with a command about this server.
-    pub(crate) fn tool(&self, command: &str, more: &[&str]) -> Command {
-        let mut tool = self.world.tool([command, &self.pid()]);
-        tool.args(more);
-        tool
-    }
-
-    pub(crate) fn run(&self, command: &str, more: &[&str]) -> Ran {
-        wait(&self.world, self.tool(command, more))
-    }
-
-    /// A collector that has attached and loses nothing, however slow it is.
-    pub(crate) fn attach(&self, file: &str) -> Running {
-        self.attach_with(&["--output", file])
-    }
-
-    /// One with options of its own, where it writes to among them.
-    pub(crate) fn attach_with(&self, options: &[&str]) -> Running {
-        attach(&self.world, &self.pid(), &[&["--no-symbolize"], options].concat())
-    }
-
-    /// Lets every thread go on for a while.
-    pub(crate) fn work(&self) {
-        self.page.wait_for_calls(self.threads, self.page.calls(0).mallocs_done + 20_000);
-    }
-
-    /// Its row of `ps`.
-    pub(crate) fn row(&self) -> Value {
-        let ran = wait(&self.world, self.world.tool(["ps", "--json"]));
-        let document: Value = serde_json::from_str(ran.text()).expect("ps prints JSON");
-        let rows = document["processes"].as_array().expect("there is a list").clone();
-        let pid = self.running.pid().as_raw_nonzero().get();
-        rows.into_iter().find(|row| row["pid"] == pid).expect("it has the agent preloaded")
-    }
-
-    pub(crate) fn maps(&self) -> String {
-        fs::read_to_string(format!("/proc/{}/maps", self.pid())).expect("it runs")
-    }
-
-    /// Its open descriptors.
-    pub(crate) fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("it runs").count()
-    }
-
-    /// A number of kilobytes of its status.
-    pub(crate) fn kilobytes(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells");
-        line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number")
-    }
-
-    /// Waits until it has no memory of a recording any more.
-    pub(crate) fn wait_until_it_has_left(&self) {
-        wait_for("the process to leave its recording", || !self.maps().contains("memfd:sysprof"));
-    }
-
-    /// The letter for what it does, as `ps` shows it.
-    pub(crate) fn state(&self) -> char {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).expect("it runs");
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("the kernel tells")
-    }
-
-    /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.running.signal(signal);
-    }
-
-    /// Has it end, as it would have without us.
-    pub(crate) fn stop(self) -> World {
-        self.page.stop();
-        assert_eq!(self.running.wait().code, 5);
-        self.world
-    }
-}
-
-/// The agent of a world, which has a doorbell then.
-pub(crate) fn agent(world: &World) -> String {
-    let ran = wait(world, world.tool(["preload-path"]));
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    ran.text().trim().to_string()
-}
-
-pub(crate) fn info(world: &World, file: &str) -> Value {
-    let mut tool = world.tool(["info", "--json"]);
-    tool.arg(world.path(file));
-    let ran = wait(world, tool);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(ran.text()).expect("info prints JSON")
-}
-
-pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} of {value:#}"))
-}
-
-/// Checks a capture of a server that was attached to and has worked: exact, and not empty.
-pub(crate) fn assert_exact(info: &Value, threads: u64) {
-    assert_exact_so_far(info, threads);
-    assert!(number(info, "/totals/allocations") > 1000, "{:#}", info["totals"]);
-}
-
-/// Checks a capture of a server that was attached to, however little it has done since then: exact but for blocks of
-/// before, of which there are few.
-pub(crate) fn assert_exact_so_far(info: &Value, threads: u64) {
-    for field in ["unmatched_frees", "lost_allocations", "lost_frees", "conflicts", "stray_events"] {
-        assert_eq!(number(info, &format!("/totals/{field}")), 0, "{field}: {:#}", info["totals"]);
-    }
-    assert_eq!(number(info, "/lost/events"), 0, "{:#}", info["lost"]);
-    assert_eq!(number(info, "/overhead/agent_allocations"), 0);
-    let (before, live) = (number(info, "/totals/frees_from_before"), number(info, "/totals/running_blocks"));
-    assert!(before <= KEPT * threads, "{before} frees of blocks from before");
-    assert!(live <= KEPT * threads, "{live} blocks are left");
-}
 
 /// Check that a running process is recorded from the attach on, exactly, and goes on unrecorded after the detach, with
 /// nothing of ours left in it.
 #[test]
 fn running_process_is_recorded_between_attach_and_detach() {
-    let server = Server::new(3);
+    let server = Service::new(3);
     assert_eq!(server.row()["state"], "dormant");
     let descriptors = server.descriptors();
     let before = server.page.calls(0).mallocs_done;
@@ -229,7 +47,7 @@ fn what_is_announced_at_rest_is_over() {
     let world = World::new();
     let agent = agent(&world);
     let server =
-        Server::start(world, &agent, &cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]), &[], 2);
+        Service::start(world, &agent, &cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]), &[], 2);
     let collector = server.attach("it.memprof");
     server.page.go();
     wait_for("the second thread to allocate", || server.page.is_done());
@@ -248,7 +66,7 @@ fn nobody_answers_in_the_middle_of_an_allocator() {
     let (world, allocator) = (World::new(), library("maps_while_it_allocates").build());
     let agent = agent(&world);
     let program = c("counts_its_calls").flags(["-O1"]).with(&allocator);
-    let server = Server::start(world, &agent, &program, &["1", "0"], 1);
+    let server = Service::start(world, &agent, &program, &["1", "0"], 1);
     for file in ["first.memprof", "second.memprof", "third.memprof"] {
         let collector = server.attach(file);
         server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 5);
@@ -285,7 +103,7 @@ fn a_hook_that_outlives_its_recording_is_waited_for() {
 /// as exact as the first.
 #[test]
 fn cycles_of_attach_and_detach_leave_nothing() {
-    let server = Server::new(3);
+    let server = Service::new(3);
     let (mut settled, descriptors) = (None, server.descriptors());
     let files = || fs::read_dir(server.world.path("agent")).expect("it is ours").count();
     let files_before = files();
@@ -314,7 +132,7 @@ fn cycles_of_attach_and_detach_leave_nothing() {
 }
 
 /// Records a server into one file after the other: nothing is lost, and each has more than a thousand of what is counted.
-fn records_again(server: &Server, files: &[&str], counted: &str) {
+fn records_again(server: &Service, files: &[&str], counted: &str) {
     for file in files {
         let collector = server.attach(file);
         server.work();
@@ -329,7 +147,7 @@ fn records_again(server: &Server, files: &[&str], counted: &str) {
 /// Check that stacks of a recording are those of its own, though the threads had others in the one before.
 #[test]
 fn each_recording_has_stacks_of_its_own() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     records_again(&server, &["one.memprof", "two.memprof", "three.memprof"], "/stacks/complete_allocations");
     server.stop();
 }
@@ -337,7 +155,7 @@ fn each_recording_has_stacks_of_its_own() {
 /// Check that a service which has tried to confine itself in vain is recorded as before, again and again.
 #[test]
 fn service_that_could_not_confine_itself_is_recorded() {
-    let server = Server::of(&c("fails_to_confine_itself").flags(["-O1"]));
+    let server = Service::of(&c("fails_to_confine_itself").flags(["-O1"]));
     records_again(&server, &["one.memprof", "two.memprof"], "/totals/allocations");
     server.stop();
 }
@@ -346,7 +164,7 @@ fn service_that_could_not_confine_itself_is_recorded() {
 #[test]
 fn killed_collector_is_replaced() {
     for threads in [1, 3] {
-        let server = Server::new(threads);
+        let server = Service::new(threads);
         for _ in 0..2 {
             let collector = server.attach("killed.memprof");
             server.work();
@@ -367,7 +185,7 @@ fn killed_collector_is_replaced() {
 /// Check that a recording ends by itself after its duration, and with its process.
 #[test]
 fn recording_ends_by_itself() {
-    let server = Server::new(1);
+    let server = Service::new(1);
     let mut arguments = vec!["--no-symbolize", "--quiet", "--duration", "100ms", "-o", "short.memprof"];
     arguments.extend(["--on-full", "block", "--max-wait", "100s"]);
     let ran = server.run("attach", &arguments);
@@ -384,7 +202,7 @@ fn recording_ends_by_itself() {
 /// Check that a process is recorded by one at a time, and that the second is told who the first is.
 #[test]
 fn second_collector_is_told_of_the_first() {
-    let server = Server::new(1);
+    let server = Service::new(1);
     let collector = server.attach("first.memprof");
     let ran = server.run("attach", &["-o", "second.memprof"]);
     let expected = format!("already recorded by process {}", collector.pid().as_raw_nonzero());
@@ -446,7 +264,7 @@ fn strange_doorbells_are_not_heard() {
         let world = World::new();
         let agent = agent(&world);
         spoil(&world.path("agent/doorbell"));
-        let server = Server::with(world, &agent, 1);
+        let server = Service::with(world, &agent, 1);
         assert!(!server.maps().contains("doorbell"), "{what}");
         let ran = server.run("attach", &["-o", "no.memprof"]);
         assert!(ran.code == 2 && ran.stderr.contains("there was no doorbell"), "{what}: {}", ran.stderr);
@@ -460,7 +278,7 @@ fn other_users_are_kept_out() {
     let Some(setpriv) = installed("setpriv").filter(|_| geteuid().is_root()) else {
         return skip("another user", "this needs root and setpriv");
     };
-    let server = Server::new(1);
+    let server = Service::new(1);
     // The other user can run the tool: what keeps it out is not that.
     let tool = server.world.path("sysprof-memprof");
     copy_program(product(), &tool);
@@ -490,7 +308,7 @@ fn other_users_are_kept_out() {
 /// signals harms nothing.
 #[test]
 fn snapshots_are_captures() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let collector = server.attach("it.memprof");
     server.work();
     let ran = server.run("snapshot", &["first"]);
@@ -527,7 +345,7 @@ fn snapshots_are_captures() {
 /// while nobody is recorded, and finishes its captures when it is told to end.
 #[test]
 fn daemon_records_when_asked() {
-    let server = Server::new(1);
+    let server = Service::new(1);
     let captures = server.world.path("captures");
     fs::create_dir(&captures).unwrap();
     let mut daemon =

@@ -1,7 +1,6 @@
 //! Captures that are sent while they are made.
 
-use crate::harness::{World, c, product, start, wait};
-use crate::services::{Server, assert_exact, info, number};
+use crate::harness::{Service, World, assert_exact, c, info, number, product, start, wait};
 use rustix::process::Signal;
 use std::io::Read;
 use std::net::TcpListener;
@@ -52,7 +51,7 @@ fn nobody_else_has_standard_output() {
 /// Check that a listener gets a service's capture, exact and whole, and an aggregated one likewise.
 #[test]
 fn a_listener_gets_the_capture() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     for (file, options) in [("all.memprof", &[][..]), ("totals.memprof", &["--aggregate"][..])] {
         let (address, received) = receiver();
         let collector = server.attach_with(&[options, &["--output", &address]].concat());
@@ -72,7 +71,7 @@ fn a_listener_gets_the_capture() {
 /// whose receiver was never there.
 #[test]
 fn a_broken_connection_ends_the_recording_alone() {
-    let server = Server::new(2);
+    let server = Service::new(2);
     let nowhere = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("tcp://{}", nowhere.local_addr().expect("it is bound"));
     let mut tool = server.tool("attach", &["--no-symbolize", "--output", &address]);

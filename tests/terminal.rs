@@ -1,7 +1,8 @@
 //! The views in a terminal, for once in a real one: tmux draws, presses keys, and says what is on the screen.
 
-use crate::harness::{Capture, World, c, copy_program, installed, product, record, skip, wait, wait_for};
-use crate::services::Server;
+use crate::harness::{
+    Capture, Service, World, c, copy_program, installed, product, record, skip, wait, wait_for,
+};
 use std::path::PathBuf;
 
 /// A terminal of 80 by 24 that runs a command; it is gone with this.
@@ -167,7 +168,7 @@ fn without_a_terminal_there_is_a_report() {
 /// Check that `top` shows a process in a terminal, unfolds a stack, and gives back both: the process goes on dormant.
 #[test]
 fn top_takes_a_terminal_and_gives_it_back() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let (tool, pid) = (product().display(), server.pid());
     let agent = server.world.path("agent");
     let shell = format!(

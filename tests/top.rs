@@ -1,7 +1,6 @@
 //! `top`: a process is looked at while it runs, and left as it was found.
 
-use crate::harness::{Page, World, c, start, wait, wait_for};
-use crate::services::{Server, number};
+use crate::harness::{Page, Service, World, c, number, start, wait, wait_for};
 use serde_json::Value;
 
 /// The documents of lines of JSON.
@@ -19,7 +18,7 @@ fn row<'a>(document: &'a Value, function: &str) -> &'a Value {
 /// Check that reports name who holds and who churns, that nothing is kept, and that the process is dormant after.
 #[test]
 fn top_names_who_holds_and_who_churns() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let ran =
         wait(&server.world, server.tool("top", &["--batch", "-n", "3", "--json", "--on-full", "block"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -51,7 +50,7 @@ fn top_names_who_holds_and_who_churns() {
 /// Check that the order of rows is the one that was asked for, and that text has them, too.
 #[test]
 fn top_sorts_by_rate() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let ran =
         wait(&server.world, server.tool("top", &["--batch", "-n", "1", "--sort", "rate", "--limit", "1"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -74,7 +73,7 @@ fn function<'a>(document: &'a Value, name: &str) -> &'a Value {
 /// that were asked for; and that nothing of the recording is lost for it.
 #[test]
 fn top_shows_functions() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let top = |more: &[&str]| {
         let mut arguments = vec!["--batch", "-n", "2", "-d", "0.5", "--on-full", "block"];
         arguments.extend(more);
@@ -114,7 +113,7 @@ fn top_shows_functions() {
 /// for.
 #[test]
 fn top_ends_with_its_process() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let more = ["--json", "-d", "0.1", "-o", "kept.memprof", "--on-full", "block", "--max-wait", "100s"];
     let top = start(&server.world, server.tool("top", &more));
     wait_for("the recording", || server.row()["state"] == "recorded");
@@ -143,7 +142,7 @@ fn top_ends_with_its_process() {
 /// Check that of a process that is recorded already that recording is shown, from its beginning, and goes on.
 #[test]
 fn top_shows_a_recording_that_runs() {
-    let server = Server::that_grows();
+    let server = Service::that_grows();
     let more = ["--no-symbolize", "--on-full", "block", "--max-wait", "100s", "-o", "other.memprof"];
     let collector = start(&server.world, server.tool("attach", &more));
     wait_for("the recording", || server.row()["state"] == "recorded");

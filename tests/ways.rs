@@ -1,14 +1,16 @@
 //! Services that do odd things while they are attached to: each is recorded exactly, or it is said why not and what helps; and
 //! all of them go on as if we had not come.
 
-use crate::harness::{Page, Ran, World, c, installed, skip, start, wait, wait_for};
-use crate::services::{Server, agent, assert_exact, assert_exact_so_far, info, number};
+use crate::harness::{
+    Page, Ran, Service, World, agent, assert_exact, assert_exact_so_far, c, info, installed, number, skip,
+    start, wait, wait_for,
+};
 use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// Records a server while it works, and has it end.
-fn records(server: &Server, file: &str) {
+fn records(server: &Service, file: &str) {
     let collector = server.attach(file);
     server.work();
     collector.signal(Signal::INT);
@@ -25,7 +27,7 @@ fn services_are_recorded_whatever_their_ways() {
             skip(way, "only root may");
             continue;
         }
-        let server = Server::with_a_way(way);
+        let server = Service::with_a_way(way);
         let before = server.kilobytes("VmRSS:");
         for file in ["one.memprof", "two.memprof"] {
             records(&server, file);
@@ -40,7 +42,7 @@ fn services_are_recorded_whatever_their_ways() {
 /// Check that a service whose workers come and go is recorded with all of them, more than there is room for at once.
 #[test]
 fn workers_that_come_and_go_are_recorded() {
-    let server = Server::with_a_way("workers");
+    let server = Service::with_a_way("workers");
     for file in ["one.memprof", "two.memprof"] {
         let collector = server.attach(file);
         // A worker makes some four hundred.
@@ -65,7 +67,7 @@ fn workers_that_come_and_go_are_recorded() {
 /// recording ends where the image does, and the process goes on.
 #[test]
 fn process_that_executes_itself_can_be_attached_to() {
-    let server = Server::with_a_way("execs");
+    let server = Service::with_a_way("execs");
     for _ in 0..8 {
         let more = ["--duration", "5s", "--no-symbolize", "--on-full", "block", "--force"];
         let ran = server.run("attach", &[&more[..], &["-o", "it.memprof"]].concat());
@@ -80,7 +82,7 @@ fn process_that_executes_itself_can_be_attached_to() {
 }
 
 /// Attaches in vain.
-fn refused(server: &Server) -> String {
+fn refused(server: &Service) -> String {
     let ran = server.run("attach", &["--patience", "200ms", "-o", "no.memprof"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("did not answer"), "{}", ran.stderr);
@@ -92,7 +94,7 @@ fn refused(server: &Server) -> String {
 /// as it goes on.
 #[test]
 fn stopped_process_is_told_of() {
-    let server = Server::with_a_way("closes");
+    let server = Service::with_a_way("closes");
     server.signal(Signal::STOP);
     wait_for("the stop", || server.state() == 'T');
     let began = Instant::now();
@@ -114,7 +116,7 @@ fn limits_of_a_service_are_told_of() {
         ("few", "descriptors open and may have 3", "--nofile=256:"),
         ("narrow", "and a recording takes", "--as=unlimited:"),
     ] {
-        let server = Server::with_a_way(way);
+        let server = Service::with_a_way(way);
         let said = refused(&server);
         assert!(said.contains(why), "{way}: {said}");
         server.work();
@@ -135,7 +137,7 @@ fn limits_of_a_service_are_told_of() {
 /// Check that while a process that does nothing is waited for, it is said what for, and that the waiting ends when the user wants.
 #[test]
 fn waiting_says_what_for() {
-    let server = Server::with_a_way("sleeps");
+    let server = Service::with_a_way("sleeps");
     for command in ["attach", "top"] {
         let waiting = start(&server.world, server.tool(command, &["--patience", "1h"]));
         wait_for("a note", || waiting.stderr().contains("Waiting for it, 1 h 00 min at most"));

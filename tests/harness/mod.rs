@@ -18,6 +18,7 @@ mod burst;
 mod page;
 mod probe;
 mod server;
+mod service;
 
 mod repeat;
 
@@ -33,6 +34,7 @@ pub(crate) use recording::{Recording, record};
 pub(crate) use repeat::repeat;
 pub(crate) use run::{Ran, Running, start, wait};
 pub(crate) use server::{Request, Server};
+pub(crate) use service::{Service, agent, assert_exact, assert_exact_so_far, info, number};
 pub(crate) use world::World;
 
 use std::io::Write;
