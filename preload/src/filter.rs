@@ -101,6 +101,12 @@ pub(crate) fn add(address: usize) -> bool {
     FILTER.add(address)
 }
 
+/// True while the end of every block is to be recorded.
+#[inline(always)]
+pub(crate) fn takes_all() -> bool {
+    FILTER.directory.load(Ordering::Relaxed).is_null()
+}
+
 /// Takes a block out that is about to end: true when its end is to be recorded.
 // Cost: three loads and tests; what is not a sample changes nothing.
 #[inline(always)]

@@ -350,20 +350,33 @@ shim!(
 );
 
 /// Records the end of a block if it is wanted, publishes that, and frees it then.
-// Cost: two compares at rest, else four, and what the filter of samples takes; else see `tracker::freeing`.
+// Cost: two compares at rest or when everything is recorded, else see the other ways.
 unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
-    let local = arch::thread_local();
-    if filter::take(block.addr()) {
+    // All ways are jumps.
+    if filter::takes_all() {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp) };
-    } else if process::is_at_rest(local) {
-        // SAFETY: passed on as it came. As above, a jump.
+    } else if process::is_at_rest(arch::thread_local()) {
+        // SAFETY: passed on as it came.
         let _ = unsafe { real::free(block) };
-    } else if local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()) {
-        // SAFETY: as above.
+    } else {
+        // SAFETY: as for all that are recorded.
+        unsafe { release_sample(block, entry, bp) };
+    }
+}
+
+/// The same where some blocks are samples, or none.
+// Cost: what the filter of samples takes, and a compare.
+#[inline(never)]
+unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
+    let local = arch::thread_local();
+    let is_wanted = filter::take(block.addr())
+        || (local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()));
+    if is_wanted {
+        // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp) };
     } else {
         // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
