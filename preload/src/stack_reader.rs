@@ -152,13 +152,18 @@ impl StackReader {
         self.here = next;
     }
 
-    /// As `unchanged`, for words that may lie in pages which nobody has asked for yet.
+    /// True when all `words`, whose addresses are aligned and fall, lie where the walk began.
+    #[inline(always)]
+    fn spans(&self, words: &[SavedWord]) -> bool {
+        let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
+        self.here.spans(lowest.address, highest.address)
+    }
+
+    /// As `unchanged`, word by word, which may lie in pages that nobody has asked for yet.
     #[cold]
     #[inline(never)]
-    fn unchanged_anywhere(&mut self, words: &[SavedWord], lowest: u64) -> usize {
-        let is_unchanged =
-            |word: &&SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
-        words.iter().take_while(is_unchanged).count()
+    fn unchanged_anywhere(&mut self, words: &[SavedWord]) -> usize {
+        words.iter().take_while(|word| self.read(word.address) == Some(word.value)).count()
     }
 
     // Says so and does not read: what it read would come back by way of memory, and the next frame wait for it.
@@ -197,33 +202,6 @@ impl StackReader {
     }
 }
 
-/// How many of `words`, from the first on, lie at `lowest` or above and hold their value.
-///
-/// # Safety
-/// Their addresses are multiples of 8 and fall, and those at `lowest` or above can be read.
-// A function of its own, which has all registers for itself.
-#[inline(never)]
-unsafe fn unchanged_here(words: &[SavedWord], lowest: u64) -> usize {
-    // SAFETY: called for words at `lowest` or above.
-    let change =
-        |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } ^ word.value;
-    // By fours, with one look at where they lie.
-    let mut count = 0;
-    while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
-        && d.address >= lowest
-        && change(a) | change(b) | change(c) | change(d) == 0
-    {
-        count = count.wrapping_add(4);
-    }
-    while let Some(word) = words.get(count)
-        && word.address >= lowest
-        && change(word) == 0
-    {
-        count = count.wrapping_add(1);
-    }
-    count
-}
-
 impl Memory for StackReader {
     #[inline(always)]
     fn read(&mut self, address: u64) -> Option<u64> {
@@ -248,56 +226,88 @@ impl Memory for StackReader {
     }
 
     #[inline(always)]
-    fn unchanged(&mut self, words: SavedWords<'_>, lowest: u64) -> usize {
-        let words = words.as_slice();
-        #[cfg(feature = "forgetful")]
-        let words = {
-            let older = words.len().saturating_sub(4);
-            let newer = words.get(older..).unwrap_or(&[]);
-            if newer.iter().any(|word| word.address < lowest || self.read(word.address) != Some(word.value)) {
-                words
-            } else {
-                return words.len();
-            }
-        };
-        let Some(highest) = words.first() else { return 0 };
-        if !self.here.spans(lowest, highest.address) {
-            return self.unchanged_anywhere(words, lowest);
+    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+        if cfg!(feature = "forgetful") && self.holds(words) {
+            return words.as_slice().len();
         }
-        // SAFETY: the addresses are aligned and fall from the first on, so whichever word lies at `lowest` or above lies between
-        // that and the highest, in pages that the kernel said are readable.
-        unsafe { unchanged_here(words, lowest) }
+        let words = words.as_slice();
+        if !self.spans(words) {
+            return self.unchanged_anywhere(words);
+        }
+        // SAFETY: they lie in pages that the kernel said are readable.
+        unsafe { unchanged_here(words) }
     }
 
-    // By eights, with one branch for each word: this is what a hook in a deep stack does most.
     #[inline(always)]
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
-        if cfg!(feature = "forgetful") {
-            return self.unchanged(words, 0) == words.as_slice().len();
-        }
         let words = words.as_slice();
-        let (Some(highest), Some(lowest)) = (words.first(), words.last()) else { return true };
-        if !self.here.spans(lowest.address, highest.address) {
-            return self.unchanged_anywhere(words, 0) == words.len();
+        #[cfg(feature = "forgetful")]
+        let words = words.get(words.len().saturating_sub(4)..).unwrap_or(words);
+        if !self.spans(words) {
+            return self.unchanged_anywhere(words) == words.len();
         }
-        // SAFETY: the addresses are aligned and fall from the first on, so the word lies between the lowest and the highest, in
-        // pages that the kernel said are readable.
-        let has_changed =
-            |word: &SavedWord| unsafe { core::ptr::read_volatile(word.address as *const u64) } != word.value;
-        let (eights, rest) = words.as_chunks::<8>();
-        for [a, b, c, d, e, f, g, h] in eights {
-            if has_changed(a) || has_changed(b) || has_changed(c) || has_changed(d) {
-                return false;
-            }
-            if has_changed(e) || has_changed(f) || has_changed(g) || has_changed(h) {
-                return false;
-            }
-        }
-        for word in rest {
-            if has_changed(word) {
-                return false;
-            }
-        }
-        true
+        // SAFETY: they lie in pages that the kernel said are readable.
+        unsafe { hold(words) }
     }
+}
+
+/// Whether a word holds its value.
+///
+/// # Safety
+/// It can be read.
+#[inline(always)]
+unsafe fn holds(word: &SavedWord) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe { core::ptr::read_volatile(word.address as *const u64) == word.value }
+}
+
+/// How many of `words`, from the first on, hold their value.
+///
+/// # Safety
+/// All can be read.
+// A function of its own, which has all registers for itself.
+#[inline(never)]
+unsafe fn unchanged_here(words: &[SavedWord]) -> usize {
+    // SAFETY: the caller vouches for all of them.
+    let holds = |word: &SavedWord| unsafe { holds(word) };
+    // By fours: fewer ends to look for.
+    let mut count = 0;
+    while let Some([a, b, c, d]) = words.get(count..).and_then(<[SavedWord]>::first_chunk)
+        && holds(a)
+        && holds(b)
+        && holds(c)
+        && holds(d)
+    {
+        count = count.wrapping_add(4);
+    }
+    while words.get(count).is_some_and(holds) {
+        count = count.wrapping_add(1);
+    }
+    count
+}
+
+/// Whether all `words` hold their value.
+///
+/// # Safety
+/// All can be read.
+// By eights, with one branch for each word: this is what a hook in a deep stack does most.
+#[inline(always)]
+unsafe fn hold(words: &[SavedWord]) -> bool {
+    // SAFETY: the caller vouches for all of them.
+    let has_changed = |word: &SavedWord| unsafe { !holds(word) };
+    let (eights, rest) = words.as_chunks::<8>();
+    for [a, b, c, d, e, f, g, h] in eights {
+        if has_changed(a) || has_changed(b) || has_changed(c) || has_changed(d) {
+            return false;
+        }
+        if has_changed(e) || has_changed(f) || has_changed(g) || has_changed(h) {
+            return false;
+        }
+    }
+    for word in rest {
+        if has_changed(word) {
+            return false;
+        }
+    }
+    true
 }

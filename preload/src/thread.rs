@@ -103,9 +103,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     memory.rules.clear_tags();
     // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
     // state is their only user.
-    let mut memos = unsafe { Memos::from_raw(behind, depth) };
-    // So may be the stack ids of the chains that it has kept.
-    memos.clear();
+    let memos = unsafe { Memos::from_raw(behind, depth) };
     let bell = Bell {
         asleep: &session.control.header().asleep,
         rung: &session.segment.header().bell,

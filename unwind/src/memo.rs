@@ -20,6 +20,7 @@ mod branches;
 #[expect(unsafe_code, reason = "divides memory of the caller's")]
 mod layout;
 mod past;
+mod places;
 #[expect(unsafe_code, reason = "is made of memory of the caller's")]
 mod regions;
 mod saved;

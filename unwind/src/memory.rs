@@ -16,20 +16,19 @@ pub trait Memory {
         Some((self.read(first)?, self.read(second)?))
     }
 
-    /// How many of `words`, from the first and highest on, lie at `lowest` or above, can be read and hold their value.
+    /// How many of `words`, from the first and highest on, can be read and hold their value.
     ///
     /// An implementation that knows a readable range may compare the two ends with it, and read without further checks.
     #[inline(always)]
-    fn unchanged(&mut self, words: SavedWords<'_>, lowest: u64) -> usize {
-        let is_unchanged =
-            |word: &SavedWord| word.address >= lowest && self.read(word.address) == Some(word.value);
+    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+        let is_unchanged = |word: &SavedWord| self.read(word.address) == Some(word.value);
         words.as_slice().iter().copied().take_while(is_unchanged).count()
     }
 
     /// Whether all `words` can be read and hold their value.
     #[inline(always)]
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
-        self.unchanged(words, 0) == words.as_slice().len()
+        self.unchanged(words) == words.as_slice().len()
     }
 }
 

@@ -84,7 +84,8 @@ impl RuleTable {
     /// The tag beside the rule.
     #[inline(always)]
     pub(crate) fn tag(&mut self, hit: Hit) -> Option<&mut u32> {
-        let [first, _] = &mut self.sets.get_mut(hit.set)?.entries;
+        // The mask shows the compiler that there is such a set.
+        let [first, _] = &mut self.sets.get_mut(hit.set & (SETS - 1))?.entries;
         Some(&mut first.tag)
     }
 

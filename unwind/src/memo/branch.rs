@@ -1,7 +1,7 @@
 //! A chain of frames that has hung on an older frame.
 
 use super::past::{Past, Stack};
-use super::saved::SavedWord;
+use super::saved::{Kept, SavedWords};
 use crate::{Memory, Registers};
 
 /// Most frames of a chain.
@@ -20,21 +20,15 @@ pub(super) struct Branch {
     root: Past,
     /// How many frames of the stack are older than the chain.
     known: u32,
-    /// How many frames and words.
-    count: u16,
-    words: u16,
-    saved: [SavedWord; WORDS],
+    /// How many frames.
+    count: u32,
+    saved: Kept<WORDS>,
     frames: [Past; LONGEST],
 }
 
 impl Branch {
-    /// The words.
-    #[inline(always)]
-    fn saved(&self) -> &[SavedWord] {
-        self.saved.get(..self.words as usize).unwrap_or(&[])
-    }
-
-    /// The label of the stack with these registers, if it is this chain on one of the oldest `candidates` frames of `stack`.
+    /// The label of the stack with these registers, if it is this chain on an unchanged frame of `stack`. `unchanged` is what
+    /// [`Stack::unchanged`] says of that, once somebody had to know.
     ///
     /// # Errors
     /// The first word that is another one, from the newest frame on: until there, it is the same chain.
@@ -43,22 +37,21 @@ impl Branch {
         &self,
         start: Registers,
         stack: &Stack<'_>,
-        candidates: usize,
+        unchanged: &mut Option<u32>,
         memory: &mut impl Memory,
     ) -> Result<u64, u64> {
         let newest = self.frames.get((self.count as usize).wrapping_sub(1)).ok_or(0_u64)?;
         if !newest.is_at(start) {
             return Err(start.bp);
         }
-        for saved in self.saved().iter().rev() {
-            match memory.read(saved.address) {
-                Some(value) if value == saved.value && saved.address >= start.sp => {}
-                value => return Err(value.unwrap_or(0)),
-            }
+        let saved = self.saved.words();
+        if !saved.lie_at(start.sp) || !memory.holds(saved) {
+            return Err(first_change(saved, memory));
         }
         let known = self.known as usize;
-        if known > candidates || !stack.has(known, &self.root) {
-            return Err(stack.label(known.min(candidates)).unwrap_or(0));
+        let unchanged = *unchanged.get_or_insert_with(|| stack.unchanged(memory));
+        if !self.root.leads(unchanged) || !stack.has(known, &self.root) {
+            return Err(stack.label(known.min(stack.reach(unchanged))).unwrap_or(0));
         }
         Ok(newest.label())
     }
@@ -69,7 +62,7 @@ impl Branch {
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
         if let Some(frames) = self.frames.get(..self.count as usize) {
             stack.truncate(self.known as usize);
-            stack.append(frames, self.saved());
+            stack.append(frames, self.saved.words());
         }
     }
 
@@ -78,9 +71,18 @@ impl Branch {
         let root = stack.frame(known)?;
         let (frames, words) = stack.newer_than(known, root);
         self.frames.get_mut(..frames.len())?.copy_from_slice(frames);
-        self.saved.get_mut(..words.len())?.copy_from_slice(words);
+        self.saved.fill(words)?;
         self.root = root;
-        (self.known, self.count, self.words) = (known as u32, frames.len() as u16, words.len() as u16);
+        (self.known, self.count) = (known as u32, frames.len() as u32);
         Some(())
     }
+}
+
+/// What the first word holds that is another one, from the newest frame on.
+#[cold]
+#[inline(never)]
+fn first_change(words: SavedWords<'_>, memory: &mut impl Memory) -> u64 {
+    let mut newest_first =
+        words.as_slice().iter().rev().map(|saved| (memory.read(saved.address), saved.value));
+    newest_first.find(|(value, saved)| *value != Some(*saved)).and_then(|(value, _)| value).unwrap_or(0)
 }

@@ -50,8 +50,9 @@ pub(super) struct Branches<'a> {
 }
 
 impl<'a> Branches<'a> {
-    /// Of zeroed memory, which has no chains.
+    /// No chains, in memory that may have some: what a place holds counts only where a tag says so.
     pub(super) fn new(tags: &'a mut Tags, places: &'a mut [Branch]) -> Self {
+        tags.clear();
         Self { tags, places, last: None, credit: CREDIT, misses: 0, rest: 0 }
     }
 
@@ -68,8 +69,8 @@ impl<'a> Branches<'a> {
         self.rest == 0
     }
 
-    /// The label of the stack with these registers, if its newest frames are a chain that hangs on one of the oldest
-    /// `candidates` frames of `stack`.
+    /// The label of the stack with these registers, if its newest frames are a chain that hangs on an unchanged frame of
+    /// `stack`. `unchanged` is what [`Stack::unchanged`] says, once somebody has asked.
     ///
     /// # Errors
     /// The tag that it should be kept by.
@@ -79,13 +80,13 @@ impl<'a> Branches<'a> {
         mut tag: Tag,
         start: Registers,
         stack: &mut Stack<'_>,
-        candidates: usize,
+        unchanged: &mut Option<u32>,
         memory: &mut impl Memory,
     ) -> Result<u64, Tag> {
         for _ in 0..LOOKS {
             let Some(place) = self.tags.find(tag) else { break };
             let Some(branch) = self.places.get(place) else { break };
-            match branch.leads(start, stack, candidates, memory) {
+            match branch.leads(start, stack, unchanged, memory) {
                 Ok(label) => {
                     self.misses = self.misses.saturating_sub(WORTH);
                     self.credit = self.credit.saturating_add(1).min(CREDIT);

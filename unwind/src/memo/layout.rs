@@ -3,6 +3,7 @@
 use super::branch::Branch;
 use super::branches::Branches;
 use super::past::{Fresh, Past, Stack};
+use super::places::Places;
 use super::saved::{SavedWord, WordStack};
 use super::tag::{PLACES, Tags};
 use core::array;
@@ -14,8 +15,8 @@ pub(super) const REGIONS: usize = 4;
 /// Memory for stacks of up to `depth` frames; what is not reached is not touched.
 ///
 /// ```text
-///  ┌─ for each region ─────────────────────────────┐
-///  │ depth frames │ 2 depth words │ their frames   │ … │ depth fresh frames │ tags │ branches │
+///  ┌─ for each region ─────────────────────┐
+///  │ depth frames │ 2 depth words │ places │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -36,12 +37,9 @@ impl Layout {
         self.count_of_words().saturating_mul(size_of::<SavedWord>())
     }
 
-    const fn frames_of_words(self) -> usize {
-        self.count_of_words().saturating_mul(size_of::<u32>())
-    }
-
     const fn region(self) -> usize {
-        self.frames().saturating_add(self.words()).saturating_add(self.frames_of_words())
+        let places = size_of::<Places>().next_multiple_of(align_of::<Past>());
+        self.frames().saturating_add(self.words()).saturating_add(places)
     }
 
     /// Bytes of all.
@@ -69,15 +67,14 @@ impl Layout {
         let stacks = array::from_fn(|region| {
             let frames = memory.wrapping_add(self.region().wrapping_mul(region));
             let words = frames.wrapping_add(self.frames());
-            let frames_of_words = words.wrapping_add(self.words());
-            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and any bytes are such frames.
+            let places = words.wrapping_add(self.words());
+            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are such frames.
             let frames = unsafe { from_raw_parts_mut(frames.cast::<Past>(), self.depth) };
             // SAFETY: as above, with words.
             let words = unsafe { from_raw_parts_mut(words.cast::<SavedWord>(), self.count_of_words()) };
-            // SAFETY: as above, with numbers.
-            let frames_of_words =
-                unsafe { from_raw_parts_mut(frames_of_words.cast::<u32>(), self.count_of_words()) };
-            Stack::new(frames, WordStack::new(words, frames_of_words))
+            // SAFETY: as above, with places.
+            let places = unsafe { &mut *places.cast::<Places>() };
+            Stack::new(frames, WordStack::new(words), places)
         });
         let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
         // SAFETY: as above, with fresh frames.

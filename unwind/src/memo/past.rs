@@ -1,6 +1,7 @@
 //! The last stack of one region, frame by frame.
 
-use super::saved::{SavedWord, WordStack};
+use super::places::Places;
+use super::saved::{SavedWord, SavedWords, Top, WordStack};
 use super::{Label, Labels};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
@@ -12,6 +13,8 @@ use crate::{Kind, Memory, Registers, Rule};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Fresh {
+    /// What the caller of the walk keeps for the stack that ends here, once that is known.
+    pub(super) label: u64,
     /// Compact form of its address.
     pub(super) code: u64,
     /// See [`Labels::number`](super::Labels::number).
@@ -44,6 +47,12 @@ impl Past {
         self.label
     }
 
+    /// Whether it still leads to the callers that it had, if so many words, from the oldest on, are unchanged.
+    #[inline(always)]
+    pub(super) fn leads(&self, unchanged: u32) -> bool {
+        self.words <= unchanged
+    }
+
     /// Whether these are its registers, as far as they matter.
     #[inline(always)]
     pub(super) fn is_at(&self, registers: Registers) -> bool {
@@ -54,7 +63,7 @@ impl Past {
 }
 
 /// The caller of a frame that is added.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Older {
     code: u64,
     sp: u64,
@@ -62,10 +71,22 @@ struct Older {
     is_bp_live: bool,
 }
 
-impl Older {
+/// Frames of a stack that a walk may meet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidates<'a> {
+    frames: &'a [Past],
+    places: &'a Places,
+}
+
+impl Candidates<'_> {
+    /// How many frames end with the one that has these registers, if one has. A frame that a newer one has pushed out of its
+    /// place is not found.
     #[inline(always)]
-    fn of(past: &Past) -> Self {
-        Self { code: past.code, sp: past.sp, bp: past.bp, is_bp_live: past.is_bp_live }
+    pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<usize> {
+        let frame = self.places.frame(sp);
+        let past = self.frames.get(frame)?;
+        (past.sp == sp && past.code == code && (!past.is_bp_live || past.bp == bp))
+            .then(|| frame.wrapping_add(1))
     }
 }
 
@@ -88,11 +109,12 @@ pub(super) struct Stack<'a> {
     frames: &'a mut [Past],
     len: usize,
     words: WordStack<'a>,
+    places: &'a mut Places,
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn new(frames: &'a mut [Past], words: WordStack<'a>) -> Self {
-        Self { frames, len: 0, words }
+    pub(super) fn new(frames: &'a mut [Past], words: WordStack<'a>, places: &'a mut Places) -> Self {
+        Self { frames, len: 0, words, places }
     }
 
     pub(super) fn clear(&mut self) {
@@ -110,22 +132,41 @@ impl<'a> Stack<'a> {
         Some(self.frames.get(count.checked_sub(1)?)?.label)
     }
 
-    /// How many frames, from the oldest on, lead to the same callers as before: every word by which they did lies at `sp`
-    /// or above and holds what it held.
+    /// Whether the oldest `count` frames, of which there is one, lead to the same callers as before: every word by which they did
+    /// holds what it held. `unchanged` is how many do, if somebody has asked.
     #[inline(always)]
-    pub(super) fn unchanged(&self, sp: u64, memory: &mut impl Memory) -> usize {
-        let words = self.words.after(0);
-        match memory.unchanged(words, sp) {
-            count if count == words.as_slice().len() => self.len,
-            changed => self.words.frame(changed),
+    pub(super) fn is_unchanged(
+        &self,
+        count: usize,
+        unchanged: Option<u32>,
+        memory: &mut impl Memory,
+    ) -> bool {
+        let Some(newest) = self.frames.get(count.wrapping_sub(1)) else { return false };
+        if let Some(unchanged) = unchanged {
+            return newest.leads(unchanged);
         }
+        self.words.first(newest.words as usize).is_some_and(|words| memory.holds(words))
+    }
+
+    /// How many of the words that lead through the stack hold what they held, from the oldest on.
+    #[inline(always)]
+    pub(super) fn unchanged(&self, memory: &mut impl Memory) -> u32 {
+        memory.unchanged(self.words.all()) as u32
+    }
+
+    /// How many frames lead to the same callers as before, if so many words are unchanged.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reach(&self, unchanged: u32) -> usize {
+        let frames = self.frames.get(..self.len).unwrap_or(&[]);
+        frames.partition_point(|frame| frame.leads(unchanged))
     }
 
     /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        (newest.is_at(start) && memory.holds(self.words.after(0))).then_some(newest.label)
+        (newest.is_at(start) && memory.holds(self.words.all())).then_some(newest.label)
     }
 
     /// Number of frames.
@@ -143,7 +184,8 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn has(&self, count: usize, frame: &Past) -> bool {
         let Some(past) = count.checked_sub(1).and_then(|last| self.frames.get(last)) else { return false };
-        past.code == frame.code
+        count <= self.len
+            && past.code == frame.code
             && past.sp == frame.sp
             && past.label == frame.label
             && past.words == frame.words
@@ -152,43 +194,32 @@ impl<'a> Stack<'a> {
     }
 
     /// The frames after the first `known`, of which `root` is the last, and their words.
-    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], &[SavedWord]) {
+    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], SavedWords<'_>) {
         let frames = self.frames.get(known..self.len).unwrap_or(&[]);
-        (frames, self.words.after(root.words as usize).as_slice())
+        (frames, self.words.after(root.words as usize))
     }
 
     /// Adds frames, the oldest first, that have been here before, and the words that led through them.
-    pub(super) fn append(&mut self, frames: &[Past], words: &[SavedWord]) {
-        let mut words = words.iter();
+    pub(super) fn append(&mut self, frames: &[Past], words: SavedWords<'_>) {
+        let mut words = words.as_slice().iter();
         for frame in frames {
-            let count = (frame.words as usize).saturating_sub(self.words.len());
-            let is_whole = words
-                .by_ref()
-                .take(count)
-                .all(|word| self.words.push(self.len as u32, word.address, word.value));
-            let place = self.frames.get_mut(self.len).filter(|_| is_whole);
-            let Some(place) = place else { return self.truncate(self.len) };
+            let mut top = Some(self.words.top());
+            let count = (frame.words as usize).saturating_sub(self.words.top().len());
+            for word in words.by_ref().take(count) {
+                top = top.and_then(|top| self.words.add(top, word.address, word.value));
+            }
+            let (Some(top), Some(place)) = (top, self.frames.get_mut(self.len)) else { return };
             *place = *frame;
+            self.places.put(frame.sp, self.len);
+            self.words.set_top(top);
             self.len = self.len.wrapping_add(1);
         }
     }
 
-    /// Whether the frame with these registers is one of the first `candidates`. Then that is frame number
-    /// `candidates - 1`; else `candidates` are those that a caller of it may still be.
-    // Cost: one comparison for a frame that lies below all candidates.
+    /// The oldest `count` frames, to be found by their registers.
     #[inline(always)]
-    pub(super) fn finds(&self, candidates: &mut usize, code: u64, sp: u64, bp: u64) -> bool {
-        while let Some(last) = candidates.checked_sub(1)
-            && let Some(past) = self.frames.get(last)
-            && past.sp <= sp
-        {
-            if past.sp == sp && past.code == code && (!past.is_bp_live || past.bp == bp) {
-                return true;
-            }
-            // Callers lie higher, and the candidates before this one lie higher, too.
-            *candidates = last;
-        }
-        false
+    pub(super) fn candidates(&self, count: usize) -> Candidates<'_> {
+        Candidates { frames: self.frames.get(..count).unwrap_or(&[]), places: self.places }
     }
 
     /// Forgets all frames but the oldest `len`.
@@ -199,119 +230,143 @@ impl<'a> Stack<'a> {
         self.words.truncate(newest.map_or(0, |newest| newest.words as usize));
     }
 
-    /// Forgets all frames but the oldest `known`, whose label is `label`, and adds those that they have called, oldest first,
-    /// as far as they can be remembered. Gives the label of all, if there is one.
-    #[inline(always)]
-    pub(super) fn extend<'f>(
+    /// Forgets all frames but the oldest `known`, of which there is one, and adds those that they have called, the newest first
+    /// in `fresh`, as far as they can be remembered. Gives the label of all, if there is one.
+    // A function of its own, which has all registers for itself.
+    #[inline(never)]
+    pub(super) fn extend(
         &mut self,
         known: usize,
-        label: u64,
-        mut fresh: impl Iterator<Item = &'f Fresh>,
+        fresh: &mut [Fresh],
         labels: &mut impl Labels,
     ) -> Option<u64> {
-        let mut label = Label::from_bits(label);
-        self.truncate(known);
-        let mut older = match known.checked_sub(1).and_then(|last| self.frames.get(last)) {
-            Some(newest) => Some(Older::of(newest)),
-            None => {
-                let Some(outermost) = fresh.next() else { return Some(label.to_bits()) };
-                label = labels.longer(label, outermost.number)?;
-                self.push_outermost(outermost, label.to_bits())
-            }
-        };
-        while let Some(caller) = older
-            && let Some(fresh) = fresh.next()
-        {
-            label = labels.longer(label, fresh.number)?;
-            older = self.push(fresh, label.to_bits(), caller);
-        }
-        if older.is_none() {
-            // Some words of the frame that could not be remembered.
-            self.truncate(self.len);
-        }
-        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
+        let label = name(self.label(known)?, fresh, labels)?;
+        self.add(known, fresh.iter().rev());
+        Some(label)
     }
 
-    /// Adds the frame that `older`, the newest one, has called, and gives it. `None` if it can't be remembered: then no newer one
-    /// can.
+    /// The same of the stack that has no frame, whose label is this.
+    #[inline(never)]
+    pub(super) fn begin(&mut self, label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
+        self.clear();
+        let label = name(label, fresh, labels)?;
+        let mut fresh = fresh.iter().rev();
+        if fresh.next().is_some_and(|outermost| self.set_outermost(outermost)) {
+            self.add(1, fresh);
+        }
+        Some(label)
+    }
+
+    /// Adds frames to the oldest `known`.
     #[inline(always)]
-    fn push(&mut self, fresh: &Fresh, label: u64, older: Older) -> Option<Older> {
-        let is_bp_live = self.push_words(fresh, older)?;
-        self.push_frame(fresh, label, is_bp_live)
+    fn add<'f>(&mut self, known: usize, fresh: impl Iterator<Item = &'f Fresh>) {
+        let Some(newest) = self.frames.get(known.wrapping_sub(1)) else { return };
+        // Loose words, which stay in registers.
+        let Past { mut code, mut sp, mut bp, mut is_bp_live, words, .. } = *newest;
+        let (mut len, mut top) = (known, self.words.top_at(words as usize));
+        for fresh in fresh {
+            let older = Older { code, sp, bp, is_bp_live };
+            let Some(words) = self.add_words(top, fresh, older) else { break };
+            is_bp_live = is_live_in(fresh.rule, is_bp_live);
+            if !self.set_frame(len, fresh, words.len(), is_bp_live) {
+                break;
+            }
+            (len, top) = (len.wrapping_add(1), words);
+            (code, sp, bp) = (fresh.code, fresh.sp, fresh.bp);
+        }
+        self.len = len;
+        self.words.set_top(top);
     }
 
-    /// Adds a frame, all of whose words were added.
+    /// Writes frame number `number`, which counts once the length says so; false where there is no room.
     // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
     #[inline(always)]
-    fn push_frame(&mut self, fresh: &Fresh, label: u64, is_bp_live: bool) -> Option<Older> {
-        let place = self.frames.get_mut(self.len)?;
-        let Fresh { code, sp, bp, .. } = *fresh;
-        (place.code, place.sp, place.bp) = (code, sp, bp);
-        (place.label, place.words, place.is_bp_live) = (label, self.words.len() as u32, is_bp_live);
-        self.len = self.len.wrapping_add(1);
-        Some(Older { code, sp, bp, is_bp_live })
+    fn set_frame(&mut self, number: usize, fresh: &Fresh, words: usize, is_bp_live: bool) -> bool {
+        let Some(place) = self.frames.get_mut(number) else { return false };
+        (place.code, place.sp, place.bp) = (fresh.code, fresh.sp, fresh.bp);
+        (place.label, place.words, place.is_bp_live) = (fresh.label, words as u32, is_bp_live);
+        self.places.put(fresh.sp, number);
+        true
     }
 
-    /// Adds the words by which `fresh` led to `older`; whether its rbp mattered, or `None` if not all is known.
+    /// Adds the words by which `fresh` led to `older`. `None` if it can't be remembered: then no newer frame can.
     #[inline(always)]
-    fn push_words(&mut self, fresh: &Fresh, older: Older) -> Option<bool> {
+    fn add_words(&mut self, top: Top, fresh: &Fresh, older: Older) -> Option<Top> {
         // An interrupted frame was found by a signal frame, which may lie on another stack.
-        if older.code >> 63 != 0 || fresh.sp >= older.sp {
+        if older.code >> 63 != 0 {
             return None;
         }
         // The return address lies just below the caller's frame.
-        if !self.push_word(older.sp.wrapping_sub(8), older.code) {
-            return None;
+        let top = self.words.add(top, older.sp.wrapping_sub(8), older.code)?;
+        match fresh.rule.ordinary() {
+            None => self.add_unusual_words(top, fresh, older.sp, older.bp),
+            Some(Ordinary { saves_bp, .. }) if saves_bp & older.is_bp_live => {
+                self.words.add(top, older.sp.wrapping_add_signed(fresh.rule.bp_offset()), older.bp)
+            }
+            Some(_) => Some(top),
         }
-        let Some(Ordinary { uses_bp, saves_bp }) = fresh.rule.ordinary() else {
-            return self.push_unusual(fresh, older.sp, older.bp);
-        };
-        let is_saved = !(saves_bp & older.is_bp_live)
-            || self.push_word(older.sp.wrapping_add_signed(fresh.rule.bp_offset()), older.bp);
-        is_saved.then_some(uses_bp | (!saves_bp & older.is_bp_live))
-    }
-
-    /// Adds a word that leads from the frame which is added.
-    #[inline(always)]
-    fn push_word(&mut self, address: u64, value: u64) -> bool {
-        self.words.push(self.len as u32, address, value)
     }
 
     /// The further words of the kinds that are rare, which lead to a caller with these registers.
     #[cold]
     #[inline(never)]
-    fn push_unusual(&mut self, fresh: &Fresh, sp: u64, bp: u64) -> Option<bool> {
+    fn add_unusual_words(&mut self, top: Top, fresh: &Fresh, sp: u64, bp: u64) -> Option<Top> {
         let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
-        let is_saved = match fresh.rule.kind()? {
+        match fresh.rule.kind()? {
+            _ if fresh.sp >= sp => None,
             // Along the chain of frame pointers, which has to rise, whoever uses its values.
-            Kind::NoInformation => self.push_word(sp.wrapping_sub(16), bp),
+            Kind::NoInformation => self.words.add(top, sp.wrapping_sub(16), bp),
             Kind::Deref => {
                 let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
                 let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value: bp };
                 let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
-                self.push_word(first.address, first.value) && self.push_word(second.address, second.value)
+                let top = self.words.add(top, first.address, first.value)?;
+                self.words.add(top, second.address, second.value)
             }
-            _ => return None,
-        };
-        is_saved.then_some(true)
+            _ => None,
+        }
     }
 
-    /// Adds the outermost frame with what ends a stack: that it is marked so, or returns to 0.
+    /// Adds the outermost frame, with what ends a stack: that it is marked so, or returns to 0. False if it can't be remembered.
     #[cold]
     #[inline(never)]
-    fn push_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<Older> {
+    fn set_outermost(&mut self, fresh: &Fresh) -> bool {
         let above = |base: u64| Some(base.wrapping_add_signed(fresh.rule.cfa_offset()).wrapping_sub(8));
-        let (is_bp_live, returns_at) = match fresh.rule.kind()? {
-            Kind::End => (false, None),
-            Kind::Sp | Kind::SpSavesBp => (false, above(fresh.sp)),
-            Kind::Bp | Kind::BpSavesBp => (true, above(fresh.bp)),
-            Kind::NoInformation if fresh.bp == 0 => (true, None),
-            Kind::NoInformation => (true, Some(fresh.bp.wrapping_add(8))),
-            Kind::Deref | Kind::Signal | Kind::Slow => return None,
+        let (is_bp_live, returns_at) = match fresh.rule.kind() {
+            Some(Kind::End) => (false, None),
+            Some(Kind::Sp | Kind::SpSavesBp) => (false, above(fresh.sp)),
+            Some(Kind::Bp | Kind::BpSavesBp) => (true, above(fresh.bp)),
+            Some(Kind::NoInformation) if fresh.bp == 0 => (true, None),
+            Some(Kind::NoInformation) => (true, Some(fresh.bp.wrapping_add(8))),
+            Some(Kind::Deref | Kind::Signal | Kind::Slow) | None => return false,
         };
-        if !returns_at.is_none_or(|address| self.push_word(address, 0)) {
-            return None;
-        }
-        self.push_frame(fresh, label, is_bp_live)
+        let top = match returns_at {
+            Some(address) => self.words.add(self.words.top(), address, 0),
+            None => Some(self.words.top()),
+        };
+        let Some(top) = top.filter(|top| self.set_frame(0, fresh, top.len(), is_bp_live)) else {
+            return false;
+        };
+        self.len = 1;
+        self.words.set_top(top);
+        true
     }
+}
+
+/// The label of a stack with further frames, the newest first, each of which gets its own.
+#[inline(always)]
+pub(super) fn name(label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
+    let mut label = Label::from_bits(label);
+    for fresh in fresh.iter_mut().rev() {
+        label = labels.longer(label, fresh.number)?;
+        fresh.label = label.to_bits();
+    }
+    Some(label.to_bits())
+}
+
+/// Whether the rbp of a frame which is left by `rule` matters, of whose caller it does or does not.
+#[inline(always)]
+fn is_live_in(rule: Rule, is_live: bool) -> bool {
+    // All of the rare kinds that can be remembered go by rbp.
+    rule.ordinary().is_none_or(|Ordinary { uses_bp, saves_bp }| uses_bp | (!saves_bp & is_live))
 }

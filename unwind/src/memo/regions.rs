@@ -2,7 +2,7 @@
 
 use super::branches::Branches;
 use super::layout::{Layout, REGIONS};
-use super::past::{Fresh, Stack};
+use super::past::{Fresh, Stack, name};
 use super::tag::Tag;
 use crate::walk::leave;
 use crate::{CodeAddress, End, Frame, Memory, Registers, Rules};
@@ -103,10 +103,28 @@ impl Iterator for Frames<'_> {
     }
 }
 
-/// What a walk came to, after its new frames.
+/// What a walk came to.
+#[derive(Clone, Copy)]
+struct Walked {
+    /// After its new frames.
+    met: Met,
+    /// How many of these there are.
+    count: usize,
+}
+
+/// What is known after a look for a chain that has found none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Missed {
+    /// What the newest frames are to be kept by, if they are worth it.
+    tag: Option<Tag>,
+    /// What [`Stack::unchanged`] says, if that had to be known.
+    unchanged: Option<u32>,
+}
+
+/// What lies behind the new frames of a walk.
 #[derive(Clone, Copy)]
 enum Met {
-    /// So many frames of the last stack, unchanged.
+    /// So many frames of the last stack, if they still have the same callers.
     Past(usize),
     /// An end.
     End(End),
@@ -118,12 +136,12 @@ impl<'a> Memos<'a> {
         Layout { depth }.bytes()
     }
 
-    /// Empty memos for stacks of up to `depth` frames, in zeroed memory.
+    /// Empty memos for stacks of up to `depth` frames.
     ///
     /// # Safety
     ///
-    /// `memory` is aligned to 8 bytes, its [`Memos::bytes`] are mapped, readable, writable and initialised for `'a`, and
-    /// nothing else refers to them meanwhile.
+    /// `memory` is aligned to 8 bytes, its [`Memos::bytes`] are mapped, readable and writable for `'a`, zeroed or as other memos
+    /// of this depth have left them, and nothing else refers to them meanwhile.
     pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
         // SAFETY: the caller vouches for the memory.
         let (stacks, fresh, branches) = unsafe { Layout { depth }.divide(memory) };
@@ -164,50 +182,128 @@ impl<'a> Memos<'a> {
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> Option<u64> {
+        // The key of this address would be that of a free place in the tables.
+        if start.ip == CodeAddress::Return(0) {
+            return labels.empty(End::Broken);
+        }
         if start.sp <= self.floor || start.sp > self.top {
             self.choose(start.sp);
         }
-        // The key of that address would be that of a free place in the tables.
-        let matches = self.rest == 0 && start.ip != CodeAddress::Return(0);
-        let candidates = if matches { self.current().unchanged(start.sp, memory) } else { 0 };
-        let tag = match self.recall(start, candidates, memory, rules) {
-            Ok(label) => return Some(label),
-            Err(tag) => tag,
-        };
-        let (mut met, mut count) = if matches {
-            self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels)
-        } else {
-            self.walk::<NUMBERED, _, _>(start, 0, memory, rules, labels)
-        };
-        if let Met::Past(known) = met
-            && known.wrapping_add(count) > self.fresh.len()
-        {
-            // Together they are too long: the outermost ones are to be cut off.
-            (met, count) = self.walk_afresh(start, memory, rules, labels);
+        if self.rest != 0 {
+            return self.passing_stack(start, memory, rules, labels);
         }
-        let (known, label) = match met {
-            Met::Past(known) => (known, self.current().label(known)?),
-            Met::End(end) => (0, labels.empty(end)?),
-        };
-        self.weigh(count, known);
-        let is_remembered = match met {
-            Met::Past(_) if count == 0 => return Some(label),
-            Met::Past(_) => true,
-            Met::End(end) => matches && end == End::Root && self.settle(count),
-        };
-        let [stack, ..] = &mut self.stacks;
-        let mut fresh = self.fresh.get(..count)?.iter().rev();
-        if is_remembered {
-            let label = stack.extend(known, label, fresh, labels);
-            if let Some(tag) = tag
-                && stack.len() == known.wrapping_add(count)
-            {
-                self.branches.keep(tag, stack, known);
+        let mut missed = Missed::default();
+        if self.current().len() != 0 && self.branches.are_due() {
+            match self.recall(start, memory, rules) {
+                Ok(label) => return Some(label),
+                Err(other) => missed = other,
             }
-            label
+        }
+        self.other_stack(start, missed, memory, rules, labels)
+    }
+
+    /// The label of a stack that is not remembered.
+    #[inline(never)]
+    fn passing_stack<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        self.rest = self.rest.saturating_sub(1);
+        let Walked { met, count } = self.walk::<NUMBERED, _, _>(start, 0, memory, rules, labels);
+        let Met::End(end) = met else { return None };
+        let label = Label::from_bits(labels.empty(end)?);
+        let mut fresh = self.fresh.get(..count)?.iter().rev();
+        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
+    }
+
+    /// The label of a stack that no chain leads to.
+    // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
+    #[inline(never)]
+    fn other_stack<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        missed: Missed,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        let candidates = self.current().len();
+        let walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
+        if let Met::Past(known) = walked.met
+            && self.is_whole(known, walked.count, missed, memory)
+        {
+            return self.extend(known, walked.count, missed, labels);
+        }
+        self.mend(start, walked, missed, memory, rules, labels)
+    }
+
+    /// Whether the oldest `known` frames still have the callers that they had, and there is room for so many newer ones.
+    #[inline(always)]
+    fn is_whole(&self, known: usize, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
+        known.wrapping_add(count) <= self.fresh.len()
+            && self.current().is_unchanged(known, missed.unchanged, memory)
+    }
+
+    /// The label of the oldest `known` frames with the `count` that were walked.
+    #[inline(always)]
+    fn extend(
+        &mut self,
+        known: usize,
+        count: usize,
+        missed: Missed,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        self.weigh(count, known);
+        let [stack, ..] = &mut self.stacks;
+        if count == 0 {
+            return stack.label(known);
+        }
+        let label = stack.extend(known, self.fresh.get_mut(..count)?, labels)?;
+        if let Some(tag) = missed.tag
+            && stack.len() == known.wrapping_add(count)
+        {
+            self.branches.keep(tag, stack, known);
+        }
+        Some(label)
+    }
+
+    /// The label of a stack that has nothing in common with the last one, or less than it seemed.
+    #[inline(never)]
+    fn mend<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        mut walked: Walked,
+        missed: Missed,
+        memory: &mut M,
+        rules: &mut R,
+        labels: &mut impl Labels,
+    ) -> Option<u64> {
+        if let Met::Past(known) = walked.met {
+            // The frame is there again, but its callers are others. Or together they are too long, and the outermost ones are to
+            // be cut off.
+            let unchanged = missed.unchanged.unwrap_or_else(|| self.current().unchanged(memory));
+            let reach = self.current().reach(unchanged);
+            let candidates = if reach < known { reach } else { 0 };
+            walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
+        }
+        if let Met::Past(known) = walked.met {
+            if known.wrapping_add(walked.count) <= self.fresh.len() {
+                return self.extend(known, walked.count, missed, labels);
+            }
+            walked = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
+        }
+        let Met::End(end) = walked.met else { return None };
+        let count = walked.count;
+        let label = labels.empty(end)?;
+        self.weigh(count, 0);
+        if end == End::Root && self.settle(count) {
+            let [stack, ..] = &mut self.stacks;
+            stack.begin(label, self.fresh.get_mut(..count)?, labels)
         } else {
-            let label = Label::from_bits(label);
-            fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
+            name(label, self.fresh.get_mut(..count)?, labels)
         }
     }
 
@@ -235,7 +331,7 @@ impl<'a> Memos<'a> {
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> (End, Frames<'_>) {
-        let (met, count) = self.walk_afresh(start, memory, rules, labels);
+        let Walked { met, count } = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
         let end = match met {
             Met::End(end) => end,
             // Of a walk that does not look at the past.
@@ -244,65 +340,50 @@ impl<'a> Memos<'a> {
         (end, Frames { fresh: self.fresh.get(..count).unwrap_or(&[]).iter().rev() })
     }
 
-    /// The label of a stack whose newest frames have hung before on one of the oldest `candidates` frames of the last one.
+    /// The label of a stack whose newest frames have hung before on an unchanged frame of the last one.
     ///
     /// # Errors
-    /// What to keep its frames by, if they are worth it.
+    /// There is none such.
     #[inline(always)]
     fn recall<M: Memory, R: Rules>(
+        &mut self,
+        start: Registers,
+        memory: &mut M,
+        rules: &mut R,
+    ) -> Result<u64, Missed> {
+        let Some(tag) = Tag::of(start, memory, rules) else { return Err(Missed::default()) };
+        let [stack, ..] = &mut self.stacks;
+        let mut unchanged = None;
+        let label = self.branches.recall(tag, start, stack, &mut unchanged, memory);
+        let label = label.map_err(|tag| Missed { tag: Some(tag), unchanged })?;
+        self.strangers = self.strangers.saturating_sub(1);
+        Ok(label)
+    }
+
+    /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack, whose callers may be others
+    /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept.
+    #[inline(always)]
+    fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
         &mut self,
         start: Registers,
         candidates: usize,
         memory: &mut M,
         rules: &mut R,
-    ) -> Result<u64, Option<Tag>> {
-        if candidates == 0 || !self.branches.are_due() {
-            return Err(None);
-        }
-        let Some(tag) = Tag::of(start, memory, rules) else { return Err(None) };
-        let [stack, ..] = &mut self.stacks;
-        let label = self.branches.recall(tag, start, stack, candidates, memory).map_err(Some)?;
-        self.strangers = self.strangers.saturating_sub(1);
-        Ok(label)
-    }
-
-    /// Collects all frames.
-    #[cold]
-    #[inline(never)]
-    fn walk_afresh<M: Memory, R: Rules>(
-        &mut self,
-        start: Registers,
-        memory: &mut M,
-        rules: &mut R,
         labels: &mut impl Labels,
-    ) -> (Met, usize) {
-        self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels)
-    }
-
-    /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack; what there was, and how
-    /// many new ones. Of frames that are only `NUMBERED` nothing else is kept.
-    // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
-    #[inline(never)]
-    fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
-        &mut self,
-        start: Registers,
-        mut candidates: usize,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
-    ) -> (Met, usize) {
-        // The key of this address would be that of a free place in the tables.
-        if start.ip == CodeAddress::Return(0) {
-            return (Met::End(End::Broken), 0);
-        }
-        let [past, ..] = &self.stacks;
+    ) -> Walked {
         let depth = self.fresh.len();
         let mut free = self.fresh.iter_mut();
         let mut left_out = 0;
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
+        let [past, ..] = &self.stacks;
+        let past = past.candidates(candidates);
+        // As in `stack`.
+        if code == 0 {
+            return Walked { met: Met::End(End::Broken), count: 0 };
+        }
         let met = loop {
-            if IS_KEPT && past.finds(&mut candidates, code, sp, bp) {
-                break Met::Past(candidates);
+            if IS_KEPT && let Some(known) = past.find(code, sp, bp) {
+                break Met::Past(known);
             }
             if free.len() == 0 {
                 break Met::End(End::Truncated);
@@ -317,17 +398,16 @@ impl<'a> Memos<'a> {
                 left_out = left_out.wrapping_add(1);
             } else if let Some(place) = free.next() {
                 if IS_KEPT {
-                    *place = Fresh { code, sp, bp, rule, number };
-                } else {
-                    place.number = number;
+                    (place.code, place.sp, place.bp, place.rule) = (code, sp, bp, rule);
                 }
+                place.number = number;
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,
                 Err(end) => break Met::End(end),
             };
         };
-        (met, depth.wrapping_sub(free.len()))
+        Walked { met, count: depth.wrapping_sub(free.len()) }
     }
 
     #[inline(always)]
@@ -339,9 +419,7 @@ impl<'a> Memos<'a> {
     /// Notes how much of a stack was new.
     #[inline(always)]
     fn weigh(&mut self, count: usize, known: usize) {
-        if self.rest != 0 {
-            self.rest = self.rest.wrapping_sub(1);
-        } else if count > known && count > SHALLOW {
+        if count > known && count > SHALLOW {
             self.strangers = self.strangers.wrapping_add(1);
             if self.strangers >= STREAK {
                 (self.strangers, self.rest) = (STREAK / 2, REST);

@@ -21,63 +21,122 @@ impl<'a> SavedWords<'a> {
     pub fn as_slice(self) -> &'a [SavedWord] {
         self.0
     }
+
+    /// Whether all lie at `lowest` or above.
+    #[inline(always)]
+    pub(super) fn lie_at(self, lowest: u64) -> bool {
+        self.0.last().is_none_or(|last| last.address >= lowest)
+    }
 }
 
-/// A stack of saved words over memory of the caller's, each with the number of the frame that it leads from; only what falls can be
-/// pushed.
+/// Room for some of the words of a stack. Zeroed memory has none.
+///
+/// A hook may be left in the middle of [`Kept::fill`], so nobody asks for the words before it has come to its end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Kept<const ROOM: usize> {
+    len: usize,
+    words: [SavedWord; ROOM],
+}
+
+impl<const ROOM: usize> Kept<ROOM> {
+    /// Keeps these instead of what it has, if there is room.
+    pub(super) fn fill(&mut self, words: SavedWords<'_>) -> Option<()> {
+        self.len = 0;
+        self.words.get_mut(..words.0.len())?.copy_from_slice(words.0);
+        self.len = words.0.len();
+        Some(())
+    }
+
+    /// The words. They fall, as they did in the stack.
+    #[inline(always)]
+    pub(super) fn words(&self) -> SavedWords<'_> {
+        SavedWords(self.words.get(..self.len).unwrap_or(&[]))
+    }
+}
+
+/// A stack of saved words over memory of the caller's; only what falls can be put there.
 #[derive(Debug)]
 pub(super) struct WordStack<'a> {
     words: &'a mut [SavedWord],
-    frames: &'a mut [u32],
+    top: Top,
+}
+
+/// How far a stack of words reaches. A copy of it is enough to add words that count only once it is given back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Top {
+    /// Number of words.
     len: usize,
-    /// Where the last word lies, all addresses lie below that of none.
+    /// Where the last word lies; all addresses lie below that of none.
     lowest: u64,
 }
 
+impl Top {
+    #[inline(always)]
+    pub(super) fn len(self) -> usize {
+        self.len
+    }
+}
+
 impl<'a> WordStack<'a> {
-    pub(super) fn new(words: &'a mut [SavedWord], frames: &'a mut [u32]) -> Self {
-        Self { words, frames, len: 0, lowest: u64::MAX }
+    pub(super) fn new(words: &'a mut [SavedWord]) -> Self {
+        Self { words, top: Top { len: 0, lowest: u64::MAX } }
     }
 
     #[inline(always)]
-    pub(super) fn len(&self) -> usize {
-        self.len
+    pub(super) fn top(&self) -> Top {
+        self.top
+    }
+
+    /// Has the words up to there, which were added to what it had.
+    #[inline(always)]
+    pub(super) fn set_top(&mut self, top: Top) {
+        self.top = top;
+    }
+
+    /// The top of the first `len` words, of which there are so many.
+    #[inline(always)]
+    pub(super) fn top_at(&self, len: usize) -> Top {
+        match len.checked_sub(1).and_then(|last| self.words.get(last)) {
+            Some(last) => Top { len, lowest: last.address },
+            None => Top { len: 0, lowest: u64::MAX },
+        }
     }
 
     /// Forgets all words but the first `len`.
-    #[inline(always)]
     pub(super) fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-        let last = self.len.checked_sub(1).and_then(|last| self.words.get(last));
-        self.lowest = last.map_or(u64::MAX, |last| last.address);
+        self.top = self.top_at(self.top.len.min(len));
     }
 
-    /// Adds a word below the others; false if it does not lie below, is no word, or there is no room.
+    /// Adds a word below the others, up to `top`, and gives the new top. `None` if it does not lie below, is no word, or there
+    /// is no room.
     #[inline(always)]
-    pub(super) fn push(&mut self, frame: u32, address: u64, value: u64) -> bool {
-        if address >= self.lowest || !address.is_multiple_of(8) {
-            return false;
+    pub(super) fn add(&mut self, top: Top, address: u64, value: u64) -> Option<Top> {
+        if address >= top.lowest || !address.is_multiple_of(8) {
+            return None;
         }
-        let (Some(word), Some(of)) = (self.words.get_mut(self.len), self.frames.get_mut(self.len)) else {
-            return false;
-        };
+        let word = self.words.get_mut(top.len)?;
         // Word by word: no reader waits for a copy of both.
         (word.address, word.value) = (address, value);
-        *of = frame;
-        (self.len, self.lowest) = (self.len.wrapping_add(1), address);
-        true
+        Some(Top { len: top.len.wrapping_add(1), lowest: address })
+    }
+
+    /// The first `count` words, if there are so many.
+    #[inline(always)]
+    pub(super) fn first(&self, count: usize) -> Option<SavedWords<'_>> {
+        if count > self.top.len { None } else { self.words.get(..count).map(SavedWords) }
+    }
+
+    /// All words.
+    #[inline(always)]
+    pub(super) fn all(&self) -> SavedWords<'_> {
+        self.after(0)
     }
 
     /// The words after the first `count`.
     #[inline(always)]
     pub(super) fn after(&self, count: usize) -> SavedWords<'_> {
-        SavedWords(self.words.get(count..self.len).unwrap_or(&[]))
-    }
-
-    /// The number of the frame that a word leads from.
-    #[inline(always)]
-    pub(super) fn frame(&self, word: usize) -> usize {
-        self.frames.get(word).map_or(0, |frame| *frame as usize)
+        SavedWords(self.words.get(count..self.top.len).unwrap_or(&[]))
     }
 }
 
@@ -88,9 +147,9 @@ mod tests {
     /// Check that only words that fall, are aligned and fit are taken, and that those stay in order.
     #[test]
     fn only_falling_words_are_taken() {
-        let (mut memory, mut frames) = ([SavedWord::default(); 3], [0; 3]);
-        let mut words = WordStack::new(&mut memory, &mut frames);
-        for (frame, (address, taken)) in (1..).zip([
+        let mut memory = [SavedWord::default(); 3];
+        let mut words = WordStack::new(&mut memory);
+        for (address, taken) in [
             (0x1000, true),
             (0x1000, false),
             (0x1008, false),
@@ -98,14 +157,26 @@ mod tests {
             (0xff8, true),
             (8, true),
             (0, false),
-        ]) {
-            assert_eq!(words.push(frame, address, address + 1), taken, "{address:#x}");
+        ] {
+            let top = words.add(words.top(), address, address + 1);
+            assert_eq!(top.is_some(), taken, "{address:#x}");
+            words.set_top(top.unwrap_or(words.top()));
         }
-        assert_eq!((0..3).map(|word| words.frame(word)).collect::<std::vec::Vec<_>>(), [1, 5, 6]);
         let all: std::vec::Vec<_> = words.after(0).as_slice().iter().map(|word| word.address).collect();
         assert_eq!(all, [0x1000, 0xff8, 8]);
         words.truncate(1);
-        assert_eq!((words.len(), words.after(1).as_slice().len()), (1, 0));
-        assert!(words.push(7, 0x10, 1));
+        assert_eq!((words.top().len(), words.after(1).as_slice().len()), (1, 0));
+        assert!(words.add(words.top(), 0x10, 1).is_some());
+    }
+
+    /// Check that words which were added count only once the top is given back.
+    #[test]
+    fn words_count_once_their_top_is_given_back() {
+        let mut memory = [SavedWord::default(); 3];
+        let mut words = WordStack::new(&mut memory);
+        let top = words.add(words.top(), 0x1000, 1).and_then(|top| words.add(top, 0xff8, 2));
+        assert_eq!((top.map(|top| top.len()), words.after(0).as_slice().len()), (Some(2), 0));
+        words.set_top(top.expect("both fit"));
+        assert_eq!(words.after(0).as_slice().len(), 2);
     }
 }
