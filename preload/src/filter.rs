@@ -104,6 +104,7 @@ pub(crate) fn add(address: usize) -> bool {
 /// True while the end of every block is to be recorded.
 #[inline(always)]
 pub(crate) fn takes_all() -> bool {
+    // Relaxed: a flag. Whether its end is recorded is for the guard to say.
     FILTER.directory.load(Ordering::Relaxed).is_null()
 }
 

@@ -84,8 +84,7 @@ impl RuleTable {
     /// The tag beside the rule.
     #[inline(always)]
     pub(crate) fn tag(&mut self, hit: Hit) -> Option<&mut u32> {
-        // The mask shows the compiler that there is such a set.
-        let [first, _] = &mut self.sets.get_mut(hit.set & (SETS - 1))?.entries;
+        let [first, _] = &mut self.sets.get_mut(hit.set)?.entries;
         Some(&mut first.tag)
     }
 

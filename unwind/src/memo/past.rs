@@ -355,7 +355,7 @@ impl<'a> Stack<'a> {
 
 /// The label of a stack with further frames, the newest first, each of which gets its own.
 #[inline(always)]
-pub(super) fn name(label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
+fn name(label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
     let mut label = Label::from_bits(label);
     for fresh in fresh.iter_mut().rev() {
         label = labels.longer(label, fresh.number)?;

@@ -2,7 +2,7 @@
 
 use super::branches::Branches;
 use super::layout::{Layout, REGIONS};
-use super::past::{Fresh, Stack, name};
+use super::past::{Fresh, Stack};
 use super::tag::Tag;
 use crate::walk::leave;
 use crate::{CodeAddress, End, Frame, Memory, Registers, Rules};
@@ -98,9 +98,26 @@ pub struct Frames<'a> {
 impl Iterator for Frames<'_> {
     type Item = Numbered;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Numbered> {
         self.fresh.next().map(|fresh| Numbered { number: fresh.number, sp: fresh.sp })
     }
+}
+
+/// Frames that a walk has met, which has the newest first.
+#[inline(always)]
+fn outermost_first(fresh: &[Fresh]) -> Frames<'_> {
+    Frames { fresh: fresh.iter().rev() }
+}
+
+/// The label of a stack with further frames.
+#[inline(always)]
+fn longer(label: u64, frames: Frames<'_>, labels: &mut impl Labels) -> Option<u64> {
+    let mut label = Label::from_bits(label);
+    for frame in frames {
+        label = labels.longer(label, frame.number)?;
+    }
+    Some(label.to_bits())
 }
 
 /// What a walk came to.
@@ -214,9 +231,7 @@ impl<'a> Memos<'a> {
         self.rest = self.rest.saturating_sub(1);
         let Walked { met, count } = self.walk::<NUMBERED, _, _>(start, 0, memory, rules, labels);
         let Met::End(end) = met else { return None };
-        let label = Label::from_bits(labels.empty(end)?);
-        let mut fresh = self.fresh.get(..count)?.iter().rev();
-        fresh.try_fold(label, |label, fresh| labels.longer(label, fresh.number)).map(Label::to_bits)
+        longer(labels.empty(end)?, outermost_first(self.fresh.get(..count)?), labels)
     }
 
     /// The label of a stack that no chain leads to.
@@ -303,7 +318,7 @@ impl<'a> Memos<'a> {
             let [stack, ..] = &mut self.stacks;
             stack.begin(label, self.fresh.get_mut(..count)?, labels)
         } else {
-            name(label, self.fresh.get_mut(..count)?, labels)
+            longer(label, outermost_first(self.fresh.get(..count)?), labels)
         }
     }
 
@@ -315,9 +330,8 @@ impl<'a> Memos<'a> {
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> Option<u64> {
-        let (end, mut frames) = self.frames(start, memory, rules, labels);
-        let label = Label::from_bits(labels.empty(end)?);
-        frames.try_fold(label, |label, frame| labels.longer(label, frame.number)).map(Label::to_bits)
+        let (end, frames) = self.frames(start, memory, rules, labels);
+        longer(labels.empty(end)?, frames, labels)
     }
 
     /// The frames of the stack from `start`, the outermost first, and how it ended. The last stacks are neither looked at nor
@@ -331,13 +345,17 @@ impl<'a> Memos<'a> {
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> (End, Frames<'_>) {
+        // As in `stack`.
+        if start.ip == CodeAddress::Return(0) {
+            return (End::Broken, outermost_first(&[]));
+        }
         let Walked { met, count } = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
         let end = match met {
             Met::End(end) => end,
             // Of a walk that does not look at the past.
             Met::Past(_) => End::Broken,
         };
-        (end, Frames { fresh: self.fresh.get(..count).unwrap_or(&[]).iter().rev() })
+        (end, outermost_first(self.fresh.get(..count).unwrap_or(&[])))
     }
 
     /// The label of a stack whose newest frames have hung before on an unchanged frame of the last one.
@@ -361,7 +379,8 @@ impl<'a> Memos<'a> {
     }
 
     /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack, whose callers may be others
-    /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept.
+    /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept. It does not begin at the
+    /// address that is that of a free place in the tables.
     #[inline(always)]
     fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
         &mut self,
@@ -377,10 +396,6 @@ impl<'a> Memos<'a> {
         let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
         let [past, ..] = &self.stacks;
         let past = past.candidates(candidates);
-        // As in `stack`.
-        if code == 0 {
-            return Walked { met: Met::End(End::Broken), count: 0 };
-        }
         let met = loop {
             if IS_KEPT && let Some(known) = past.find(code, sp, bp) {
                 break Met::Past(known);
