@@ -6,10 +6,11 @@
 //! `longjmp`, the hook is never finished, and a later one finds itself where the interrupted one was, or above it. Then
 //! the thread begins anew, with another ring, since nobody knows what its state was in the middle of.
 //!
-//! While the *next allocator* works (`inside`), hooks that it calls itself (its own `mmap`, glibc's `reallocarray`
-//! calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. Those of a
+//! While a *next allocator* works that may call hooks (`inside`), those that it calls itself (its own `mmap`, glibc's
+//! `reallocarray` calling `realloc`) are part of the outer call: they go through, and only `mmap` records, flagged. Those of a
 //! signal handler that has interrupted it are recorded as any other: the stack tells both apart. It also tells when a
-//! handler has left the allocator by `longjmp`: then there is no outer hook on it, or the caller is above the mark.
+//! handler has left the allocator by `longjmp`: then there is no outer hook on it, or the caller is above the mark. Most functions
+//! of libc's call none, so hooks that come meanwhile are a handler's, and nothing need be marked.
 
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
@@ -56,7 +57,8 @@ impl Busy {
         let local = arch::thread_local();
         // Not as one word with the epoch: a hook that begins just when the last one has ended would wait for its store.
         if local.busy.get() != 0 || local.inside.get() != 0 {
-            return enter_otherwise(local, call, caller);
+            let [ip, sp, bp] = caller.into_words();
+            return enter_otherwise(local, call, ip, sp, bp);
         }
         // First busy, then the look: so whoever leaves the session sees that we are in it, or we that it has left.
         let mut busy = Self::begin(local);
@@ -208,10 +210,11 @@ impl Attention {
     }
 }
 
-/// Something is not as usual.
+/// Something is not as usual. Of the caller it takes the words.
 #[cold]
 #[inline(never)]
-fn enter_otherwise(local: &'static ThreadLocal, call: Call, caller: Caller) -> Option<Busy> {
+fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp: u64) -> Option<Busy> {
+    let caller = Caller::from_words([ip, sp, bp]);
     if was_left(local.busy.get(), caller.sp()) {
         abandon(local);
     }

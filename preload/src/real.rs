@@ -45,8 +45,9 @@ static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 /// The next allocator is libc's.
 static IS_PLAIN: AtomicBool = AtomicBool::new(false);
 
-/// True when the next allocator is libc's, which calls none of our functions while it works: it has its own ways to the kernel.
-/// Others may call `mmap`, and hold their locks meanwhile.
+/// True when the next allocator is libc's, of which no function calls one of ours while it works, but `reallocarray`: it has its own
+/// ways to the kernel. Others may call `mmap`, and hold their locks meanwhile.
+#[inline(always)]
 pub(crate) fn is_allocator_plain() -> bool {
     IS_PLAIN.load(Ordering::Relaxed)
 }
@@ -57,7 +58,8 @@ fn find_all() {
     for next in ALL {
         next.find();
     }
-    let is_plain = own_call(|| lifecycle::is_of_allocator(libc::getauxval as *mut c_void));
+    let is_plain =
+        own_call(|| [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator));
     IS_PLAIN.store(is_plain, Ordering::Relaxed);
 }
 

@@ -75,6 +75,13 @@ impl Candidate {
     }
 }
 
+/// True when nothing has been drawn for the thread, so that there is nothing to count down: always where everything is recorded.
+// Cost: one compare.
+#[inline(always)]
+pub(crate) fn is_open(local: &ThreadLocal) -> bool {
+    local.countdown.get() < DRAWN
+}
+
 /// Counts an allocation down; `None` when it is not to be recorded.
 // Cost: one subtraction and one branch, and three instructions that keep the size between 1 and the largest.
 #[inline(always)]

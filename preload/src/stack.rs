@@ -47,6 +47,19 @@ impl Caller {
         Self { registers: crate::arch::here() }
     }
 
+    /// As words, for functions that are called now and then: what goes to one as a whole is written to memory each time, needed or not.
+    #[inline(always)]
+    pub(crate) fn into_words(self) -> [u64; 3] {
+        let Registers { ip, sp, bp } = self.registers;
+        [ip.to_bits(), sp, bp]
+    }
+
+    /// From the words.
+    #[inline(always)]
+    pub(crate) fn from_words([ip, sp, bp]: [u64; 3]) -> Self {
+        Self { registers: Registers { ip: CodeAddress::from_bits(ip), sp, bp } }
+    }
+
     /// The caller's stack pointer.
     #[inline(always)]
     pub(crate) fn sp(self) -> usize {
@@ -64,8 +77,9 @@ impl ThreadState {
     // Cost: for the same stack as the last time, one load and compare a frame; else see `Memos::stack`.
     #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
+        let [ip, sp, bp] = caller.into_words();
         if !modules::are_plain(self.unmappings) {
-            return self.unusual_stack(caller, kind);
+            return self.unusual_stack(ip, sp, bp, kind);
         }
         self.reader.begin(caller.registers.sp);
         if kind == 0
@@ -75,20 +89,21 @@ impl ThreadState {
             self.verify(caller, Some(path));
             return Label::from_bits(path).id;
         }
-        self.other_stack(caller, kind)
+        self.other_stack(ip, sp, bp, kind)
     }
 
     /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
     #[cold]
     #[inline(never)]
-    fn unusual_stack(&mut self, caller: Caller, kind: u32) -> u32 {
+    fn unusual_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
+        let caller = Caller::from_words([ip, sp, bp]);
         let said = provider::frames(self);
         self.begin(caller);
         match said {
             Some(said) if said.count != 0 => {
                 self.scripted_stack(caller, kind, said).unwrap_or_else(|| self.stash_full())
             }
-            _ => self.other_stack(caller, kind),
+            _ => self.other_stack(ip, sp, bp, kind),
         }
     }
 
@@ -115,7 +130,8 @@ impl ThreadState {
     }
 
     #[inline(never)]
-    fn other_stack(&mut self, caller: Caller, kind: u32) -> u32 {
+    fn other_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
+        let caller = Caller::from_words([ip, sp, bp]);
         let Self { memos, reader, rules, paths, .. } = self;
         let path = memos.stack(caller.registers, reader, rules, paths);
         let with_kind = |path| if kind == 0 { Some(path) } else { paths.longer(path, kind) };

@@ -66,6 +66,10 @@ unsafe fn allocate(
     bp: u64,
 ) -> Pointer {
     let local = arch::thread_local();
+    if sampler::is_open(local) {
+        // SAFETY: the caller passes the shim's arguments.
+        return unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, Candidate::Open) };
+    }
     match sampler::candidate(size) {
         None if process::is_at_rest(local) => {
             // What `operator new` announced is over with it.
@@ -74,24 +78,25 @@ unsafe fn allocate(
             next().unwrap_or_else(|| bootstrap::allocate(size, alignment))
         }
         // SAFETY: the caller passes the shim's arguments.
-        None => unsafe { pass(next, size, alignment, kind, entry, bp) },
+        None => unsafe { pass(next, entry, bp, size, alignment, kind) },
         // SAFETY: as above.
-        Some(candidate) => unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) },
+        Some(candidate) => unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, candidate) },
     }
 }
 
-// Both ways are functions of their own, so that each saves the registers that it needs and no others.
+// Both ways are functions of their own, so that each saves the registers that it needs and no others. They take first what `malloc`
+// has in these registers.
 
 /// A block that is no sample, unless there are news. What `operator new` announced is over with it.
 // Cost: one compare beside the mark.
 #[inline(never)]
 unsafe fn pass(
     next: impl FnOnce() -> Option<Pointer>,
+    entry: *const u64,
+    bp: u64,
     size: usize,
     alignment: usize,
     kind: u32,
-    entry: *const u64,
-    bp: u64,
 ) -> Pointer {
     let local = arch::thread_local();
     if local.heard.get() != process::epoch()
@@ -99,10 +104,10 @@ unsafe fn pass(
         && let Some(candidate) = sampler::candidate(size)
     {
         // SAFETY: the caller passes the shim's arguments.
-        return unsafe { allocate_candidate(candidate, next, size, alignment, kind, entry, bp) };
+        return unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, candidate) };
     }
     let was_announced = local.kind_hint.get() != 0 && announced(local, size, alignment).is_some();
-    let block = guarded(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
+    let block = marked(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
     if was_announced {
         local.hinted_block.set(arch::hinted(block.addr()));
     }
@@ -112,26 +117,26 @@ unsafe fn pass(
 /// A block that is one, or may be: everything is recorded.
 #[inline(never)]
 unsafe fn allocate_candidate(
-    candidate: Candidate,
     next: impl FnOnce() -> Option<Pointer>,
+    entry: *const u64,
+    bp: u64,
     size: usize,
     alignment: usize,
     kind: u32,
-    entry: *const u64,
-    bp: u64,
+    candidate: Candidate,
 ) -> Pointer {
     let local = arch::thread_local();
     if local.kind_hint.get() != 0
         && let Some((announced, asked_for)) = announced(local, size, alignment)
     {
-        let block = guarded(next);
+        let block = marked(next);
         // A null pointer is no block's.
         local.hinted_block.set(arch::hinted(block.map_or(0, Pointer::addr)));
         let kind = if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind };
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { record(candidate, block, asked_for, alignment, kind, entry, bp) };
     }
-    let block = guarded(next);
+    let block = marked(next);
     // SAFETY: the caller passes the shim's arguments.
     unsafe { record(candidate, block, size, alignment, kind, entry, bp) }
 }
@@ -146,6 +151,12 @@ fn announced(local: &arch::ThreadLocal, size: usize, alignment: usize) -> Option
         local.kind_hint.set(0);
         (kind.into(), asked_for)
     })
+}
+
+/// Calls the next allocator, under the mark that it is at work if it may call hooks of ours meanwhile.
+#[inline(always)]
+fn marked<T>(next: impl FnOnce() -> T) -> T {
+    if real::is_allocator_plain() { next() } else { guarded(next) }
 }
 
 /// Calls the next allocator under the mark that it is at work.
@@ -209,8 +220,8 @@ unsafe extern "C" fn reallocarray_body(
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
-    // SAFETY: passed on as it came.
-    let next = move |block| unsafe { real::reallocarray(block, count, size) };
+    // SAFETY: passed on as it came. Libc's calls `realloc`.
+    let next = move |block| guarded(|| unsafe { real::reallocarray(block, count, size) });
     // One that overflows fails.
     let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
@@ -380,7 +391,7 @@ unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
         unsafe { release_recorded(block, entry, bp) };
     } else {
         // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
-        let _ = guarded(|| unsafe { real::free(block) });
+        let _ = marked(|| unsafe { real::free(block) });
     }
 }
 
@@ -391,7 +402,7 @@ unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64) {
     let caller = unsafe { Caller::of_entry(entry, bp) };
     tracker::freeing(block.addr(), caller);
     // SAFETY: passed on as it came.
-    let _ = guarded(|| unsafe { real::free(block) });
+    let _ = marked(|| unsafe { real::free(block) });
 }
 
 /// `size_t malloc_usable_size(void *block)`, passed through.
