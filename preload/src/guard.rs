@@ -76,6 +76,35 @@ impl Busy {
         Some(busy)
     }
 
+    /// Enters a hook in which nothing is to be done beside its own work; `None` otherwise, or when nothing is to be recorded.
+    // Cost: as `enter`; no other function is called, so whoever calls none either has no registers to save.
+    #[inline(always)]
+    pub(crate) fn enter_as_usual() -> Option<Busy> {
+        let local = arch::thread_local();
+        if local.busy.get() != 0 || local.inside.get() != 0 {
+            return None;
+        }
+        // As in `enter`.
+        let busy = Self::begin(local);
+        if local.epoch.get() != process::epoch() || !process::is_recording() || local.attention.get() != 0 {
+            busy.give_up();
+            return None;
+        }
+        Some(busy)
+    }
+
+    /// Ends such a hook. It is given back if something has come up that is to be done at its end.
+    #[inline(always)]
+    pub(crate) fn leave_as_usual(self) -> Option<Busy> {
+        arch::fence();
+        // What is to be timed is the next one.
+        if self.local.attention.get() & !(Attention::Timed as u8) != 0 {
+            return Some(self);
+        }
+        self.give_up();
+        None
+    }
+
     /// Enters to tell something that is told even while the program wants nothing recorded; `None` when it cannot be.
     #[cold]
     pub(crate) fn enter_to_tell() -> Option<Busy> {
@@ -104,9 +133,9 @@ impl Busy {
 
     /// Ends a hook that has not begun: nothing was done in it.
     #[inline(always)]
-    fn give_up(self) {
+    pub(crate) fn give_up(self) {
         let local = self.local;
-        // It has no state to attend to.
+        // Nothing is to be attended to.
         core::mem::forget(self);
         arch::fence();
         local.busy.set(0);
@@ -205,7 +234,7 @@ impl Attention {
     }
 
     /// It is done.
-    fn dismiss(self, local: &ThreadLocal) {
+    pub(crate) fn dismiss(self, local: &ThreadLocal) {
         local.attention.set(local.attention.get() & !(self as u8));
     }
 }

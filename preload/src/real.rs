@@ -45,11 +45,22 @@ static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 /// The next allocator is libc's.
 static IS_PLAIN: AtomicBool = AtomicBool::new(false);
 
+/// The next `free` if the next allocator is libc's, null otherwise.
+static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
 /// True when the next allocator is libc's, of which no function calls one of ours while it works, but `reallocarray`: it has its own
 /// ways to the kernel. Others may call `mmap`, and hold their locks meanwhile.
 #[inline(always)]
 pub(crate) fn is_allocator_plain() -> bool {
     IS_PLAIN.load(Ordering::Relaxed)
+}
+
+/// The next `free` if it is that of such an allocator.
+#[inline(always)]
+pub(crate) fn plain_free() -> Option<unsafe extern "C" fn(Pointer)> {
+    let address = PLAIN_FREE.load(Ordering::Relaxed);
+    // SAFETY: null, or the address of `free`, which has this type in C; an optional function is null or its address.
+    unsafe { core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Pointer)>>(address) }
 }
 
 /// Looks all functions up.
@@ -61,6 +72,7 @@ fn find_all() {
     let is_plain =
         own_call(|| [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator));
     IS_PLAIN.store(is_plain, Ordering::Relaxed);
+    PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
 }
 
 /// Looks all functions up anew, for a library that stands before none.

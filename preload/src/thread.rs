@@ -223,28 +223,27 @@ impl ThreadState {
         } else {
             self.emit(Record::Alloc { address, size, alignment, stack }, time, 1, 0);
         }
-        time & TIMED == 0
+        is_followed_by_timed(time)
     }
 
-    /// Records that a block is about to be freed, now. True when the next hook is to be timed.
-    // Cost: the time, two shifts and tests, one store, one that publishes.
+    /// Records that a block is about to be freed, now, if that takes one word and there is known to be room. Gives its time; `None`
+    /// when nothing was done.
+    // Cost: the time, two shifts and tests, one store, one that publishes; no call.
     #[inline(always)]
-    pub(crate) fn free(&mut self, address: u64) -> bool {
-        let time = clock::now(self.uses_tsc, false);
+    pub(crate) fn free_in_short(&mut self, address: u64) -> Option<u64> {
+        if !self.uses_tsc || self.in_gap {
+            return None;
+        }
+        let time = clock::now(true, false);
         // Of a clock that went backwards it is far too long.
         let delta = time.wrapping_sub(self.last);
-        let is_short = !self.in_gap && delta < DELTA_LIMIT;
-        if is_short
-            && let Some(word) = record::short_free(address, delta)
-            && let Some(mut room) = self.producer.reserve(1, SPARE)
-        {
-            room.push(word);
-            drop(room);
-            self.last = time;
-        } else {
-            self.emit(Record::Free { address }, time, 0, 1);
+        if delta >= DELTA_LIMIT {
+            return None;
         }
-        time & TIMED == 0
+        let word = record::short_free(address, delta)?;
+        self.producer.reserve_known(1, SPARE)?.push(word);
+        self.last = time;
+        Some(time)
     }
 
     /// Tells about losses before the next record; false when the ring is still too full for both.
@@ -354,7 +353,7 @@ impl ThreadState {
     /// Leaves the recording when its collector is gone; true then. Looked at now and then by busy threads, and by idle
     /// ones after each pause.
     #[cold]
-    fn look_for_collector(&self) -> bool {
+    pub(crate) fn look_for_collector(&self) -> bool {
         let is_gone = self.session.control.owner_died();
         if is_gone {
             process::leave();
@@ -386,18 +385,29 @@ impl ThreadState {
         self.watch = clock::ticks().max(1);
     }
 
-    /// Ends the timing of a hook and adds its ticks, false if it was not timed. Long ones are cut: those were off the
-    /// processor, not at work.
+    /// Ends the timing of a hook, false if it was not timed.
     pub(crate) fn stop_watch(&mut self) -> bool {
         let started = core::mem::take(&mut self.watch);
-        if started != 0
-            && let Some(slot) = process::slot()
-        {
-            let ticks = clock::ticks().saturating_sub(started).min(LONGEST_HOOK);
-            slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
-            slot.timed_events.fetch_add(1, Ordering::Relaxed);
+        if started != 0 {
+            add_timed(started);
         }
         started != 0
+    }
+}
+
+/// True when the hook after one of this time is to be timed.
+#[inline(always)]
+pub(crate) fn is_followed_by_timed(time: u64) -> bool {
+    time & TIMED == 0
+}
+
+/// Ends the timing of a hook that has begun at so many ticks. Long ones are cut: those were off the processor, not at work.
+#[cold]
+pub(crate) fn add_timed(started: u64) {
+    let ticks = clock::ticks().saturating_sub(started).min(LONGEST_HOOK);
+    if let Some(slot) = process::slot() {
+        slot.timed_ticks.fetch_add(ticks, Ordering::Relaxed);
+        slot.timed_events.fetch_add(1, Ordering::Relaxed);
     }
 }
 

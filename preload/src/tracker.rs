@@ -17,8 +17,8 @@ use crate::pools;
 use crate::process::{self, Loss};
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
-use crate::thread::ThreadState;
 use crate::thread::missed::{self, FREED, Note};
+use crate::thread::{self, ThreadState};
 use shared_ring::name::{MarkKind, Named};
 use shared_ring::record::Record;
 
@@ -44,16 +44,78 @@ pub(crate) fn allocated(
     }
 }
 
-/// A block is about to be freed whose end is wanted: the filter of samples said so.
+/// What became of the end of a block that would have been told in the usual way.
+#[derive(Debug)]
+pub(crate) enum Usual {
+    /// It is told.
+    Told,
+    /// It is told, and the hook is to end now, which is more than usual.
+    Attended(Busy),
+    /// Something is not as usual. Nothing was done.
+    Not,
+}
+
+/// A block is about to be freed whose end is wanted: the filter of samples said so. Told if all is as it is nearly always.
+#[inline(always)]
+pub(crate) fn freeing_as_usual(address: usize) -> Usual {
+    let Some(mut busy) = Busy::enter_as_usual() else { return Usual::Not };
+    let time = if sampler::has_allocated_since(&mut busy, address) {
+        None
+    } else {
+        busy.state().free_in_short(address as u64)
+    };
+    let Some(time) = time else {
+        busy.give_up();
+        return Usual::Not;
+    };
+    if thread::is_followed_by_timed(time) {
+        Attention::Timed.call(busy.local());
+    }
+    busy.leave_as_usual().map_or(Usual::Told, Usual::Attended)
+}
+
+/// The same, told in any case.
 #[inline(always)]
 pub(crate) fn freeing(address: usize, caller: Caller) {
+    match freeing_as_usual(address) {
+        Usual::Told => {}
+        Usual::Attended(busy) => drop(busy),
+        Usual::Not => freeing_otherwise(address, caller),
+    }
+}
+
+/// The same, where something is not as usual.
+#[cold]
+#[inline(never)]
+pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     let Some(mut busy) = Busy::enter(Call::Free, caller) else { return missed_free(address) };
     if sampler::has_allocated_since(&mut busy, address) {
         busy.state().emit(Record::Unsampled, clock::before(), 0, 0);
     }
-    if busy.state().free(address as u64) {
+    let time = clock::before();
+    busy.state().emit(Record::Free { address: address as u64 }, time, 0, 1);
+    if thread::is_followed_by_timed(time) {
         Attention::Timed.call(busy.local());
     }
+}
+
+/// When a hook begins that is to be timed; `None` if it is not.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin_timed() -> Option<u64> {
+    let local = arch::thread_local();
+    if !Attention::Timed.is_called(local) {
+        return None;
+    }
+    // First, or what tells of other things here would be timed.
+    Attention::Timed.dismiss(local);
+    let Some(mut busy) = Busy::enter_to_tell() else {
+        Attention::Timed.call(local);
+        return None;
+    };
+    busy.state().look_for_collector();
+    drop(busy);
+    Some(clock::ticks())
 }
 
 /// A `realloc` whose end is still to be told.

@@ -4,12 +4,13 @@ use super::shim;
 use crate::arch;
 use crate::bootstrap;
 use crate::filter;
-use crate::guard::{self, Inside};
+use crate::guard::{self, Busy, Inside};
 use crate::process;
 use crate::real;
 use crate::sampler::{self, Candidate};
 use crate::stack::Caller;
-use crate::tracker::{self, Reallocated};
+use crate::thread;
+use crate::tracker::{self, Reallocated, Usual};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use shared_ring::pseudo;
@@ -369,7 +370,7 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     // All ways are jumps.
     if filter::takes_all() {
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp) };
+        unsafe { release_recorded(block, entry, bp, next_free()) };
     } else if process::is_at_rest(arch::thread_local()) {
         // SAFETY: passed on as it came.
         let _ = unsafe { real::free(block) };
@@ -388,22 +389,67 @@ unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
         || (local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()));
     if is_wanted {
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp) };
+        unsafe { release_recorded(block, entry, bp, next_free()) };
     } else {
-        // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
-        let _ = marked(|| unsafe { real::free(block) });
+        // SAFETY: passed on as it came.
+        unsafe { next_free()(block) };
     }
 }
 
-/// Apart from [`release`], for the sake of registers again.
+/// Apart from [`release`], for the sake of registers again. It calls nothing, but goes on to what is next by a jump.
 #[inline(never)]
-unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64) {
-    // SAFETY: the shim passes the stack pointer at the entry of the export.
-    let caller = unsafe { Caller::of_entry(entry, bp) };
-    tracker::freeing(block.addr(), caller);
-    // SAFETY: passed on as it came.
-    let _ = marked(|| unsafe { real::free(block) });
+unsafe fn release_recorded(block: Pointer, entry: *const u64, bp: u64, next: Free) {
+    match tracker::freeing_as_usual(block.addr()) {
+        // SAFETY: the caller passes a block, and what takes one.
+        Usual::Told => unsafe { next(block) },
+        // SAFETY: as above.
+        Usual::Attended(busy) => unsafe { release_attended(block, next, busy) },
+        // SAFETY: as above, and the shim's arguments.
+        Usual::Not => unsafe { release_otherwise(block, entry, bp, next) },
+    }
 }
+
+/// Ends the hook, and frees the block then.
+#[cold]
+#[inline(never)]
+unsafe fn release_attended(block: Pointer, next: Free, busy: Busy) {
+    drop(busy);
+    // SAFETY: the caller passes a block, and what takes one.
+    unsafe { next(block) };
+}
+
+/// Records the end of a block in whatever way, and frees it then. If it is to be timed, the usual way is, by which all others went that
+/// it stands for: what is seldom executed takes longer.
+#[cold]
+#[inline(never)]
+unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Free) {
+    if let Some(began) = tracker::begin_timed() {
+        // SAFETY: nothing is done to the block, otherwise as the caller says.
+        unsafe { release_recorded(block, entry, bp, keep) };
+        thread::add_timed(began);
+    } else {
+        // SAFETY: the shim passes the stack pointer at the entry of the export.
+        tracker::freeing_otherwise(block.addr(), unsafe { Caller::of_entry(entry, bp) });
+    }
+    // SAFETY: the caller passes a block, and what takes one.
+    unsafe { next(block) };
+}
+
+/// What takes a block to free it.
+type Free = unsafe extern "C" fn(block: Pointer);
+
+/// The next `free`, under the mark that it is at work if need be.
+#[inline(always)]
+fn next_free() -> Free {
+    real::plain_free().unwrap_or(free_marked)
+}
+
+unsafe extern "C" fn free_marked(block: Pointer) {
+    // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
+    let _ = guarded(|| unsafe { real::free(block) });
+}
+
+unsafe extern "C" fn keep(_: Pointer) {}
 
 /// `size_t malloc_usable_size(void *block)`, passed through.
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -59,6 +59,25 @@ fn full_ring_refuses() {
     assert!(producer.reserve(2, 0).is_some());
 }
 
+/// Check that only room counts as known which a look at the consumer has shown, and that spare words are kept of it.
+#[test]
+fn known_room_is_what_was_looked_for() {
+    let ring = shared(1 << 7, 0);
+    let mut producer = ring.producer();
+    assert!(producer.reserve_known(1, 0).is_none());
+    producer.reserve(1, 0).unwrap().push(0);
+    let mut known = 1;
+    while let Some(mut room) = producer.reserve_known(1, 2) {
+        room.push(0);
+        known += 1;
+    }
+    // A look shows an eighth of a lap at most.
+    assert_eq!(known, (1 << 7) / 8 - 2);
+    assert!(producer.reserve_known(2, 0).is_some());
+    assert!(producer.reserve(3, 0).is_some());
+    assert!(producer.reserve_known(3, 0).is_some());
+}
+
 /// Check that a producer calls for a sleeping consumer once its ring is a quarter full and before it is half full, and
 /// not while the consumer is awake.
 #[test]
