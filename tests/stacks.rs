@@ -121,6 +121,7 @@ fn coroutines_end_where_they_began() {
             rows.iter().partition(|row| row.names().iter().any(|name| name == "main"));
         assert_eq!((mains.len(), coroutines.len()), (1, 2), "{rows:#?}");
         assert_names(mains[0], &["probe", "inner", "main"]);
+        assert!(coroutines.iter().all(|row| row.state == "complete"), "{coroutines:#?}");
     }
 }
 

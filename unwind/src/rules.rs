@@ -1,7 +1,9 @@
 //! Where a walk gets its rules from.
 
 use crate::memory::Memory;
-use crate::{CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, SharedRules, arch, cfi};
+use crate::{
+    CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
+};
 
 /// The rules of all code of a process.
 pub trait Rules {
@@ -78,7 +80,9 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
     let rule = match sections {
         _ if is_trampoline(address, modules) => Rule::SIGNAL,
         Some(sections) => match cfi::rule(sections, address, scratch) {
-            Rule::NO_INFORMATION => stub(address, modules).unwrap_or(Rule::NO_INFORMATION),
+            Rule::NO_INFORMATION => stub(address, modules)
+                .or_else(|| made_by_hand(address, sections, modules, scratch))
+                .unwrap_or(Rule::NO_INFORMATION),
             rule => rule,
         },
         None => Rule::NO_INFORMATION,
@@ -107,6 +111,21 @@ fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
     let CodeAddress::Exact(ip) = address else { return None };
     let (before, at) = (modules.code(ip.checked_sub(16)?)?, modules.code(ip)?);
     arch::stub_offset(&before, &at).map(|offset| Rule::new(Kind::Sp, offset, 0))
+}
+
+/// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins. A call leaves no
+/// such address, for that lies behind the call.
+fn made_by_hand(
+    address: CodeAddress,
+    sections: Sections<'_>,
+    modules: &impl Modules,
+    scratch: &mut Scratch,
+) -> Option<Rule> {
+    let CodeAddress::Return(ip) = address else { return None };
+    let is_called = arch::call_before(ip, &modules.code(ip.checked_sub(16)?)?).is_some();
+    // The byte before has no row.
+    let is_beginning = cfi::rule(sections, CodeAddress::Exact(ip), scratch) != Rule::NO_INFORMATION;
+    (is_beginning && !is_called).then_some(Rule::END)
 }
 
 /// Whether a signal handler returns to `address`. Asked before the tables: where the trampoline has none, the

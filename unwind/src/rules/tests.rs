@@ -1,5 +1,5 @@
 use super::{CachedRules, Rules};
-use crate::testing::{CODE, Segment};
+use crate::testing::{CODE, Function, Layout, Segment};
 use crate::{CodeAddress, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, SharedSlot};
 use std::boxed::Box;
 use std::cell::Cell;
@@ -15,7 +15,9 @@ impl Asked {
     /// Modules whose code is these bytes.
     fn with_code(code: &[u8]) -> Self {
         let code = core::array::from_fn(|i| code.get(i).copied().unwrap_or(0x90));
-        Self { tables: Segment::of(b""), code, asked: Cell::new(0) }
+        let function = |start, length| Function { start, length, instructions: b"", signal: false };
+        let tables = Segment::build(&[function(0, 256), function(APART, 16)], Layout::Indexed);
+        Self { tables, code, asked: Cell::new(0) }
     }
 
     /// What `address` has for a rule, and how often the modules were asked for it; twice, with a table that keeps its
@@ -48,6 +50,8 @@ impl Modules for Asked {
     }
 }
 
+/// Where a function begins, from the beginning of the code: behind bytes without a row.
+const APART: u32 = 0x200;
 /// In the module, without a row.
 const BARE: u64 = CODE + 0x8000;
 /// Outside of modules.
@@ -56,6 +60,8 @@ const JIT: u64 = CODE + 0x1_8000;
 const NOPS: &[u8] = b"";
 const TRAMPOLINE: &[u8] = b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
 const STUB: &[u8] = b"\xff\x25\0\0\0\0";
+/// Sixteen bytes, the last five of which call.
+const CALL: &[u8] = b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xe8\0\0\0\0";
 
 /// Check that rules of modules, even that there is none, are asked for once per process, and those of other code and
 /// of data each time.
@@ -69,6 +75,15 @@ fn rules_of_modules_are_asked_for_once() {
         ("no code", NOPS, CodeAddress::Return(0x1234), None, false),
         ("stub", STUB, CodeAddress::Exact(BARE), Some(sp(8)), true),
         ("stubs are not returned to", STUB, CodeAddress::Return(BARE), Some(Rule::NO_INFORMATION), true),
+        ("made by hand", NOPS, CodeAddress::Return(CODE + u64::from(APART)), Some(Rule::END), true),
+        (
+            "the end of a function without a row",
+            CALL,
+            CodeAddress::Return(CODE + u64::from(APART)),
+            Some(Rule::NO_INFORMATION),
+            true,
+        ),
+        ("inside a function", NOPS, CodeAddress::Return(CODE + u64::from(APART) + 1), Some(sp(8)), true),
         ("trampoline", TRAMPOLINE, CodeAddress::Return(BARE), Some(Rule::SIGNAL), true),
         (
             "trampoline after a function",
