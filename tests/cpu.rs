@@ -126,9 +126,10 @@ fn time_in_page_faults_is_where_they_happen() {
     if !can_sample() {
         return;
     }
+    // Seldom enough that a busy virtual machine is no period late: what a timer is late for is one sample, and not counted.
     let sampled = |kind| {
         let recording = record(c("touches_pages").build()).args([kind, "600"]).with_names();
-        let (ran, capture) = recording.options(["--frequency", "1999"]).succeed();
+        let (ran, capture) = recording.options(["--frequency", "499"]).succeed();
         let charged: i64 = ran.text().trim().parse().expect("nanoseconds");
         let cpu = &capture.info()["cpu"];
         let lost = cpu["lost"].as_i64().expect("losses are counted");
@@ -136,7 +137,7 @@ fn time_in_page_faults_is_where_they_happen() {
     };
     let (charged, lost, sees_kernel, rows) = sampled("new");
     let (charged_kept, lost_kept, .., rows_kept) = sampled("kept");
-    let period = 1_000_000_000 / 1999;
+    let period = 1_000_000_000 / 499;
     let expected = (charged - charged_kept) / period;
     let seen = samples_in(&rows, "touch") - samples_in(&rows_kept, "touch");
     assert!(expected > 200, "{charged} {charged_kept}");
