@@ -131,11 +131,10 @@ impl Busy {
         Busy { local }
     }
 
-    /// Ends a hook that has not begun: nothing was done in it.
+    /// Ends a hook without a look at what else there is to do, as before anything was done in it.
     #[inline(always)]
     pub(crate) fn give_up(self) {
         let local = self.local;
-        // Nothing is to be attended to.
         core::mem::forget(self);
         arch::fence();
         local.busy.set(0);

@@ -42,8 +42,6 @@ impl Next {
 
 /// This library was loaded later and stands before none: functions are looked up where the program would find them.
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
-/// The next allocator is libc's.
-static IS_PLAIN: AtomicBool = AtomicBool::new(false);
 
 /// The next `free` if the next allocator is libc's, null otherwise.
 static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -52,7 +50,7 @@ static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// ways to the kernel. Others may call `mmap`, and hold their locks meanwhile.
 #[inline(always)]
 pub(crate) fn is_allocator_plain() -> bool {
-    IS_PLAIN.load(Ordering::Relaxed)
+    plain_free().is_some()
 }
 
 /// The next `free` if it is that of such an allocator.
@@ -71,7 +69,6 @@ fn find_all() {
     }
     let is_plain =
         own_call(|| [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator));
-    IS_PLAIN.store(is_plain, Ordering::Relaxed);
     PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
 }
 
