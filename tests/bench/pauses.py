@@ -7,6 +7,7 @@ goes on, a line for each: seconds since 1970, and a word. At the end of its inpu
 began after that step and before the next one, in milliseconds.
 """
 
+import os
 import select
 import socket
 import struct
@@ -74,6 +75,10 @@ def main():
             connection.close()
             connection = dial(protocol, address)
         waits.append((begin, time.time() - begin))
+    # What follows takes a while, in which another client may still ask: it is to wait for nobody who only counts.
+    if hasattr(os, "sched_setscheduler"):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.nice(19)
     names = [line.split() for line in open(steps, encoding="utf-8")]
     edges = [(float(when), name) for when, name in names] + [(float("inf"), "")]
     for (begin, name), (end, _) in zip(edges, edges[1:]):
@@ -81,4 +86,5 @@ def main():
         print(name, f"{1000 * max(inside, default=0):.2f}", len(inside))
 
 
-main()
+if __name__ == "__main__":
+    main()
