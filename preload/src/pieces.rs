@@ -29,26 +29,30 @@ impl Opening {
         Self { bytes: AtomicUsize::new(0) }
     }
 
+    /// False when so much cannot be made accessible.
     #[inline(always)]
-    fn open(&self, segment: &Segment, part: Part, bytes: usize) {
+    fn open(&self, segment: &Segment, part: Part, bytes: usize) -> bool {
         // Relaxed: the count is of what is certainly open, and mprotect by two threads at once does no harm.
-        if bytes > self.bytes.load(Ordering::Relaxed) {
-            self.open_more(segment, part, bytes);
-        }
+        bytes <= self.bytes.load(Ordering::Relaxed) || self.open_more(segment, part, bytes)
     }
 
     #[cold]
     #[inline(never)]
-    fn open_more(&self, segment: &Segment, part: Part, bytes: usize) {
+    fn open_more(&self, segment: &Segment, part: Part, bytes: usize) -> bool {
         let from = self.bytes.load(Ordering::Relaxed);
         let to = bytes.next_multiple_of(PIECE).min(part.length.next_multiple_of(1 << 16));
+        if to <= from {
+            return bytes <= from;
+        }
         let start = segment.base().wrapping_add(part.offset + from);
         // SAFETY: the range lies in the part, which lies in our mapping.
-        if to > from && unsafe { sys::open(start.cast(), to - from) } {
+        if unsafe { sys::open(start.cast(), to - from) } {
             self.bytes.fetch_max(to, Ordering::Relaxed);
-        } else if to > from {
+            true
+        } else {
             // Nothing can be recorded without memory.
             leave();
+            false
         }
     }
 }
@@ -103,10 +107,10 @@ pub(crate) struct TablePieces<const W: usize> {
 
 impl<const W: usize> Pieces for TablePieces<W> {
     #[inline(always)]
-    fn open(&self, entries: u32, level: u32) {
-        self.entries.open(&self.segment, self.entries_part, entries as usize * W * 8);
+    fn open(&self, entries: u32, level: u32) -> bool {
         let slots = (2usize << (FIRST_LEVEL + level)) - (1 << FIRST_LEVEL);
-        self.index.open(&self.segment, self.index_part, slots * 4);
+        self.entries.open(&self.segment, self.entries_part, entries as usize * W * 8)
+            && self.index.open(&self.segment, self.index_part, slots * 4)
     }
 
     fn opened(&self) -> u32 {

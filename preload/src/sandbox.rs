@@ -13,7 +13,7 @@
 //! | process ids, signal stacks | what they would tell is taken for unknown |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
-//! Calls that merely fail under the filter need no care. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
+//! Calls that merely fail under the filter need no care, but those for memory, which is opened before. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
 //! write, not even the time: it is not recorded any longer. A filter that was there before the program began, as those of
 //! services and containers, is not seen.
 
@@ -140,14 +140,15 @@ impl Prepared {
 fn forbidden_by(program: &[Instruction]) -> u32 {
     CALLS
         .iter()
-        .filter(|(_, call)| !is_harmless(bpf::run(program, call)))
+        .filter(|(need, call)| !is_harmless(*need, bpf::run(program, call)))
         .fold(0, |all, (need, _)| all | *need as u32)
 }
 
-/// The answers of seccomp(2) that let a call through, or let it fail.
-fn is_harmless(answer: Option<u32>) -> bool {
-    matches!(
-        answer.map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL),
-        Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG | libc::SECCOMP_RET_ERRNO)
-    )
+/// The answers of seccomp(2) that let a call through, or let one fail that may.
+fn is_harmless(need: Need, answer: Option<u32>) -> bool {
+    match answer.map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL) {
+        Some(libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG) => true,
+        Some(libc::SECCOMP_RET_ERRNO) => need != Need::Map,
+        _ => false,
+    }
 }

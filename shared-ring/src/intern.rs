@@ -30,9 +30,10 @@ const SPARSE: u32 = 2;
 
 /// Opens memory before its first use in this process.
 pub trait Pieces {
-    /// Makes the first `entries` entries and all index levels up to `level` accessible in this process. Called
-    /// before every access, so it must be cheap when they already are.
-    fn open(&self, entries: u32, level: u32);
+    /// Makes the first `entries` entries and all index levels up to `level` accessible in this process; false when that cannot be, and
+    /// they must not be touched. Called before every access, so it must be cheap when they already are.
+    #[must_use]
+    fn open(&self, entries: u32, level: u32) -> bool;
 
     /// How many entries are accessible in this process at least.
     fn opened(&self) -> u32;
@@ -44,7 +45,9 @@ pub struct Opened;
 
 impl Pieces for Opened {
     #[inline(always)]
-    fn open(&self, _entries: u32, _level: u32) {}
+    fn open(&self, _entries: u32, _level: u32) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn opened(&self) -> u32 {
@@ -116,7 +119,9 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     pub fn finder(&self) -> Finder<'a, W> {
         // Acquire pairs with the Release half of the exchange in `grow`.
         let level = self.level.load(Ordering::Acquire).min(self.last_level());
-        self.pieces.open(0, level);
+        if !self.pieces.open(0, level) {
+            return Finder::default();
+        }
         let opened = (self.pieces.opened() as usize).saturating_mul(W).min(self.entries.len());
         Finder { slots: self.level_slots(level), entries: self.entries.get(..opened).unwrap_or(&[]) }
     }
@@ -135,14 +140,16 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         self.index.get(start..start + size).unwrap_or(&[])
     }
 
-    /// The id of `key`, entering it when it is new; `None` when the table is full. Ids of new keys are greater than
+    /// The id of `key`, entering it when it is new; `None` when the table is full or cannot be opened. Ids of new keys are greater than
     /// `above`. A key always comes with the same `hash`.
     // Cost: one index line and one entry line when the key is known.
     #[inline]
     pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
         // Acquire pairs with the Release half of the exchange in `grow`.
         let level = self.level.load(Ordering::Acquire).min(self.last_level());
-        self.pieces.open(0, level);
+        if !self.pieces.open(0, level) {
+            return None;
+        }
         match self.probe(level, hash, key, 0) {
             Probe::Found(id) => Some(id),
             found => self.enter(key, hash, level, found, above, batch),
@@ -166,14 +173,13 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         Probe::Crowded
     }
 
-    /// The key of an id, as far as this process can tell: `None` for an id outside of the table.
+    /// The key of an id, as far as this process can tell: `None` for an id outside of the table, or one that cannot be opened.
     #[inline]
     pub fn key(&self, id: u32) -> Option<[u64; W]> {
         let start = id as usize * W;
-        if start + W > self.entries.len() {
+        if start + W > self.entries.len() || !self.pieces.open(id + 1, 0) {
             return None;
         }
-        self.pieces.open(id + 1, 0);
         let mut key = [0; W];
         for (word, entry) in key.iter_mut().zip(self.entries.get(start..start + W)?) {
             *word = entry.load(Ordering::Relaxed);
@@ -221,7 +227,9 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
                 Probe::Crowded if level < self.last_level() => {
                     self.grow(level);
                     level += 1;
-                    self.pieces.open(0, level);
+                    if !self.pieces.open(0, level) {
+                        return known;
+                    }
                     probe = self.probe(level, hash, key, 0);
                 }
                 // A known id is good even when it can't be entered into the newest level.
@@ -246,7 +254,9 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         }
         let id = batch.next;
         batch.next += 1;
-        self.pieces.open(id + 1, 0);
+        if !self.pieces.open(id + 1, 0) {
+            return None;
+        }
         let start = id as usize * W;
         for (word, entry) in key.iter().zip(self.entries.get(start..start + W)?) {
             entry.store(*word, Ordering::Relaxed);

@@ -129,15 +129,17 @@ impl ModuleLog<'_> {
     /// Serial of the first description.
     pub const FIRST: u32 = 1;
 
-    /// Appends a description and gives its serial; `None` when the log is full. `open` is called with the words that
-    /// must be accessible, before they are.
-    pub fn append(&self, described: Described<'_>, open: impl Fn(usize)) -> Option<u32> {
+    /// Appends a description and gives its serial; `None` when the log is full or cannot be opened: `open` is called
+    /// with the words that must be accessible, before they are touched, and says whether they are.
+    pub fn append(&self, described: Described<'_>, open: impl Fn(usize) -> bool) -> Option<u32> {
         let ([from, to, bias], slot, first, second) = described.parts();
         let length = HEADER + (first.len() + second.len()).div_ceil(8);
         // Relaxed: the words are published by the Release store below, the counter only hands out room.
         let start = self.next.fetch_add(length as u64, Ordering::Relaxed) as usize;
         let words = self.words.get(start..start.checked_add(length)?)?;
-        open(start + length);
+        if !open(start + length) {
+            return None;
+        }
         let sizes = u64::from(slot) << 32 | (first.len() as u64) << 16 | second.len() as u64;
         let mut bytes = first.iter().chain(second);
         let (header, text) = words.split_at(HEADER);
@@ -223,7 +225,7 @@ mod tests {
             }).collect();
             let mut serials = Vec::new();
             for described in &all {
-                serials.push(log.append(*described, |_| {}).unwrap());
+                serials.push(log.append(*described, |_| true).unwrap());
             }
             let mut walked = ModuleLog::FIRST;
             for (described, serial) in all.into_iter().zip(serials) {
@@ -253,7 +255,7 @@ mod tests {
         let log = ModuleLog { words: &words, next: &next };
         let long = [b'x'; 2 * MAX_PATH];
         let kept = |described| {
-            let serial = log.append(described, |_| {}).unwrap();
+            let serial = log.append(described, |_| true).unwrap();
             let entry = log.read(serial).unwrap().unwrap();
             let described = entry.described();
             let (_, _, first, second) = described.parts();
@@ -279,8 +281,8 @@ mod tests {
             build_id: &[],
             path: b"0123456789",
         });
-        assert_eq!(log.append(module, |_| {}), Some(1));
-        assert_eq!(log.append(module, |_| {}), Some(8));
-        assert_eq!(log.append(module, |_| {}), None);
+        assert_eq!(log.append(module, |_| true), Some(1));
+        assert_eq!(log.append(module, |_| true), Some(8));
+        assert_eq!(log.append(module, |_| true), None);
     }
 }
