@@ -10,6 +10,7 @@ use crate::foreign;
 use crate::functions;
 use crate::process;
 use crate::sys;
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use shared_ring::module_log::{Described, Module};
@@ -121,6 +122,7 @@ pub(crate) fn is_own(address: u64) -> bool {
 /// Remembers what finds modules. Called once, in the constructor.
 pub(crate) fn prepare(find_object: *mut c_void) {
     FIND_OBJECT.store(find_object, Ordering::Relaxed);
+    EXECUTABLE.learn();
     if let Some(found) = find_object_at(prepare as *const () as u64) {
         OWN[0].store(found.map_start.addr() as u64, Ordering::Relaxed);
         OWN[1].store(found.map_end.addr() as u64, Ordering::Relaxed);
@@ -191,7 +193,26 @@ fn entry(address: u64) -> Option<&'static Entry> {
         let start = entry.start.load(Ordering::Acquire);
         start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
     });
-    known.or_else(|| describe(address))
+    match known {
+        Some(entry) if entry.is_there(address) => known,
+        // libc unloads modules of its own, as those for character sets, and calls no hook of ours for that.
+        Some(_) => {
+            forget_unloaded();
+            describe(address)
+        }
+        None => describe(address),
+    }
+}
+
+impl Entry {
+    /// True while the loader has the same module around an address.
+    fn is_there(&self, address: u64) -> bool {
+        find_object_at(address).is_some_and(|found| {
+            found.link_map.addr() as u64 == self.link_map.load(Ordering::Relaxed)
+                && found.map_start.addr() as u64 == self.map_start.load(Ordering::Relaxed)
+                && found.map_end.addr() as u64 == self.map_end.load(Ordering::Relaxed)
+        })
+    }
 }
 
 /// Reads the mapped image around `address` and makes an entry for it.
@@ -204,15 +225,13 @@ fn describe(address: u64) -> Option<&'static Entry> {
     let start = code.iter().map(|range| range.start).min()?;
     let end = code.iter().map(|range| range.end).max()?;
     let session = process::session()?;
-    let mut path = PathBuffer::default();
-    path.set(&found);
     let serial = session.describe(Described::Module(Module {
         start: load_address,
         end: end.max(found.map_end.addr() as u64),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
-        path: path.bytes(),
+        path: path_of(&found),
     }));
     // Relaxed: the index is only handed out; the entry is published by its start.
     let index = USED.fetch_add(1, Ordering::Relaxed);
@@ -274,40 +293,55 @@ fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
     true
 }
 
+/// The path of the program that runs, asked for once: later it may forbid itself to ask.
+struct Executable {
+    bytes: UnsafeCell<[u8; 1024]>,
+    length: AtomicUsize,
+}
+
+// SAFETY: written once, by the constructor, before the length is published.
+unsafe impl Sync for Executable {}
+
+static EXECUTABLE: Executable =
+    Executable { bytes: UnsafeCell::new([0; 1024]), length: AtomicUsize::new(0) };
+
+impl Executable {
+    /// Called once, in the constructor, before there is a second thread that asks.
+    fn learn(&self) {
+        if self.length.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        // SAFETY: nobody reads before the length is published, and nobody else writes.
+        let bytes = unsafe { &mut *self.bytes.get() };
+        if let Ok(length) = rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/exe", bytes.as_mut_slice()) {
+            // Release pairs with the Acquire load in `path`.
+            self.length.store(length, Ordering::Release);
+        }
+    }
+
+    fn path(&self) -> &'static [u8] {
+        let length = self.length.load(Ordering::Acquire);
+        if length == 0 {
+            return &[];
+        }
+        // SAFETY: written before the length was published, and never again.
+        let bytes: &'static [u8; 1024] = unsafe { &*EXECUTABLE.bytes.get() };
+        bytes.get(..length).unwrap_or(&[])
+    }
+}
+
 /// The path of a module, without allocation.
-struct PathBuffer {
-    bytes: [u8; 1024],
-    length: usize,
-    name: &'static [u8],
-}
-
-impl Default for PathBuffer {
-    fn default() -> Self {
-        Self { bytes: [0; 1024], length: 0, name: &[] }
-    }
-}
-
-impl PathBuffer {
-    fn set(&mut self, found: &DlFindObject) {
-        // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
-        let Some(map) = (unsafe { found.link_map.as_ref() }) else { return };
-        if !map.name.is_null() {
-            // SAFETY: the loader's names are strings that live as long as the module.
-            self.name = unsafe { CStr::from_ptr(map.name) }.to_bytes();
-        }
-        if self.name.is_empty() {
-            // The main program has an empty name.
-            if let Ok(length) =
-                rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/exe", self.bytes.as_mut_slice())
-            {
-                self.length = length;
-            }
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        if self.name.is_empty() { self.bytes.get(..self.length).unwrap_or(&[]) } else { self.name }
-    }
+fn path_of(found: &DlFindObject) -> &'static [u8] {
+    // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
+    let Some(map) = (unsafe { found.link_map.as_ref() }) else { return &[] };
+    let name = if map.name.is_null() {
+        &[]
+    } else {
+        // SAFETY: the loader's names are strings that live as long as the module.
+        unsafe { CStr::from_ptr(map.name) }.to_bytes()
+    };
+    // The main program has an empty name.
+    if name.is_empty() { EXECUTABLE.path() } else { name }
 }
 
 /// Counts a generation, before and after `dlclose`.
@@ -325,12 +359,7 @@ pub(crate) fn forget_unloaded() {
         if start == 0 {
             continue;
         }
-        let there = find_object_at(start).is_some_and(|found| {
-            found.link_map.addr() as u64 == entry.link_map.load(Ordering::Relaxed)
-                && found.map_start.addr() as u64 == entry.map_start.load(Ordering::Relaxed)
-                && found.map_end.addr() as u64 == entry.map_end.load(Ordering::Relaxed)
-        });
-        if !there {
+        if !entry.is_there(start) {
             shared_rules().invalidate(start..entry.end.load(Ordering::Relaxed));
             entry.start.store(0, Ordering::Release);
         }

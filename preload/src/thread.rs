@@ -99,8 +99,15 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     memory.tid.store(tid, Ordering::Relaxed);
     memory.owner.store(core::ptr::from_ref(local).cast_mut(), Ordering::Release);
     memory.missed.clear();
-    // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
-    memory.rules.clear_tags();
+    let unmappings = modules::unmappings();
+    let generation = modules::generation();
+    if memory.generation == generation {
+        // Rules of an earlier owner are still right, but its pc ids may be those of another session's table.
+        memory.rules.clear_tags();
+    } else {
+        memory.rules.clear();
+        memory.generation = generation;
+    }
     // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
     // state is their only user.
     let memos = unsafe { Memos::from_raw(behind, depth) };
@@ -125,8 +132,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         uses_tsc: process::uses_tsc(),
         threads: process::count_thread(),
         watch: 0,
-        unmappings: modules::unmappings(),
-        generation: modules::generation(),
+        unmappings,
+        generation,
         reader: StackReader::default(),
         rules: CachedRules::new(
             &mut memory.rules,

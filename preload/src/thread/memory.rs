@@ -22,6 +22,8 @@ pub(super) struct Memory {
     /// Frames that the memos behind have room for.
     pub(super) depth: u32,
     pub(super) rules: RuleTable,
+    /// The generation of modules that the rules are of.
+    pub(super) generation: u32,
     pub(super) scratch: MaybeUninit<Scratch>,
     pub(super) missed: missed::Notes,
     /// Never touched, and so no memory, where there is no stack provider.
