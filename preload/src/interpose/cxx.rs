@@ -85,6 +85,8 @@ macro_rules! exports {
                     "cmp byte ptr fs:[rax + {hint}], {array}",
                     "je 3f",
                     "mov byte ptr fs:[rax + {hint}], {kind}",
+                    // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+                    "mov dword ptr fs:[rax + {block}], 0",
                     "3:",
                     "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                     "test rax, rax",
@@ -102,6 +104,7 @@ macro_rules! exports {
                     "jmp rax",
                     hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
                     size = const offset_of!(crate::arch::ThreadLocal, size_hint),
+                    block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
                     kind = const $kind,
                     array = const array_form_of($kind),
                     index = const $index,
@@ -255,11 +258,14 @@ extern "C" fn find(index: usize) -> *mut c_void {
             plain_delete as *const () as *mut c_void
         }
     } else if lifecycle::is_of_allocator(next) {
+        real::pin(next);
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
         }
         wrapper(index)
     } else {
+        // Without us the loader would have bound the caller to it, and kept it for that.
+        real::pin(next);
         next
     };
     if let Some(place) = TARGETS.get(index) {
