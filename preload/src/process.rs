@@ -143,6 +143,8 @@ pub(crate) fn silence() {
 #[cold]
 pub(crate) fn listen() {
     crate::filter::resume();
+    // Blocks that were given up meanwhile have told nobody.
+    crate::modules::note_unmapping();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
     if matches!(STATE.load(Ordering::Acquire), LEAVING | DORMANT) {
         // Another thread has just left.

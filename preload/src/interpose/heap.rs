@@ -5,6 +5,7 @@ use crate::arch;
 use crate::bootstrap;
 use crate::filter;
 use crate::guard::{self, Busy, Inside};
+use crate::modules;
 use crate::process;
 use crate::real;
 use crate::sampler::{self, Candidate};
@@ -248,6 +249,7 @@ unsafe fn reallocate(
         return next(block).unwrap_or(null_mut());
     }
     let candidate = sampler::candidate(size);
+    note_mapped(block);
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
     let begun = tracker::reallocating(block.addr(), caller);
@@ -361,6 +363,22 @@ shim!(
     free_aligned_sized, "rsi", "rdx", release
 );
 
+/// A block is about to be given up. One that libc has mapped by itself it unmaps, and calls no hook of ours for that; a stack may
+/// have been in it.
+// Cost: a load of what `free` loads, and two compares.
+#[inline(always)]
+fn note_mapped(block: Pointer) {
+    /// Of a chunk's header in glibc's malloc.
+    const IS_MMAPPED: usize = 2;
+    if real::is_allocator_plain() {
+        // SAFETY: a block of libc's has its chunk's header in front of it, which `free` reads, too.
+        let header = unsafe { block.cast::<usize>().wrapping_sub(1).read() };
+        if header & IS_MMAPPED != 0 {
+            modules::note_unmapping();
+        }
+    }
+}
+
 /// Records the end of a block if it is wanted, publishes that, and frees it then.
 // Cost: two compares at rest or when everything is recorded, else see the other ways.
 unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
@@ -369,6 +387,7 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     }
     // All ways are jumps.
     if filter::takes_all() {
+        note_mapped(block);
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next_free()) };
     } else if process::is_at_rest(arch::thread_local()) {
@@ -385,6 +404,7 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
 #[inline(never)]
 unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
     let local = arch::thread_local();
+    note_mapped(block);
     let is_wanted = filter::take(block.addr())
         || (local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()));
     if is_wanted {
