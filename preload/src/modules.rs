@@ -302,8 +302,7 @@ struct Executable {
 // SAFETY: written once, by the constructor, before the length is published.
 unsafe impl Sync for Executable {}
 
-static EXECUTABLE: Executable =
-    Executable { bytes: UnsafeCell::new([0; 1024]), length: AtomicUsize::new(0) };
+static EXECUTABLE: Executable = Executable { bytes: UnsafeCell::new([0; 1024]), length: AtomicUsize::new(0) };
 
 impl Executable {
     /// Called once, in the constructor, before there is a second thread that asks.
@@ -313,7 +312,9 @@ impl Executable {
         }
         // SAFETY: nobody reads before the length is published, and nobody else writes.
         let bytes = unsafe { &mut *self.bytes.get() };
-        if let Ok(length) = rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/exe", bytes.as_mut_slice()) {
+        if let Ok(length) =
+            rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/exe", bytes.as_mut_slice())
+        {
             // Release pairs with the Acquire load in `path`.
             self.length.store(length, Ordering::Release);
         }

@@ -4,6 +4,7 @@
 mod allocators;
 mod beginnings;
 mod children;
+mod gone;
 mod libraries;
 mod random;
 mod rights;
