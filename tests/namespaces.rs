@@ -2,7 +2,7 @@
 //! those of whoever records it.
 
 use crate::harness::{
-    Page, World, attach, c, copy_program, info, installed, number, product, skip, start, wait,
+    Page, World, attach, c, copy_program, info, installed, number, product, record, skip, start, wait,
 };
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
@@ -134,4 +134,33 @@ fn service_in_its_own_namespaces_is_recorded() {
 
     page.stop();
     assert_eq!(service.wait().code, 5);
+}
+
+/// Check that a process which was forked in a pid namespace has its own end and blocks, whoever has its number outside.
+#[test]
+fn children_in_a_pid_namespace_are_told_apart() {
+    let world = World::new();
+    let Some(unshare) = installed("unshare") else {
+        return skip("a pid namespace", "this needs unshare");
+    };
+    let own = ["--user", "--map-root-user", "--pid", "--fork"];
+    let mut test = world.command(&unshare);
+    test.args(own).arg("true");
+    if wait(&world, test).code != 0 {
+        return skip("a pid namespace", "this machine does not let users make namespaces");
+    }
+    let program = c("forks_and_starts_threads").flags(["-O1"]).build();
+    let (ran, capture) = record(unshare).args(own).arg(program).world(world).run();
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    capture.assert_sound();
+    let count = |size, what| capture.rows_of_size(size).iter().map(|row| row.number(what)).sum::<u64>();
+    assert_eq!((count(2101, "allocations"), count(2101, "frees")), (2000, 0));
+    assert_eq!((count(2102, "allocations"), count(2102, "frees")), (21_000, 21_000));
+    let info = capture.info();
+    let processes = info["processes"].as_array().expect("there are some");
+    let child = processes.iter().find(|process| process["allocations"] == 2000);
+    let child = child.unwrap_or_else(|| panic!("no process has just these blocks: {info:#}"));
+    assert_eq!((&child["ended"], &child["exit"]), (&"exited".into(), &7.into()), "{child:#}");
+    // Its number is 2 in there.
+    assert!(child["pid"].as_u64() > processes[0]["pid"].as_u64(), "{child:#}");
 }

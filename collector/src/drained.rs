@@ -150,19 +150,25 @@ impl Drained {
                     sweep.counts.threads.fetch_add(1, Ordering::Relaxed);
                     let segment = image.memory.segment();
                     let claimed = segment.slots().get(slot as usize);
-                    if let Some((claimed, (pid, parent))) =
+                    if let Some((claimed, (told, parent))) =
                         claimed.and_then(|slot| Some((slot, slot.owner()?)))
                     {
                         // Relaxed: written before the record that is read here was published.
                         let fork = claimed.fork.load(Ordering::Relaxed);
                         let origin =
                             parent.map(|slot| Origin { slot, pid: (fork >> 32) as u32, fork: fork as u32 });
-                        notes.push(Item { time, image: image.id, what: What::Started { slot, pid, origin } });
                         // Another thread's ring, read before, may have got further than this one's beginning.
                         let known = slots.insert(slot, time);
                         see(slots, slot, known.unwrap_or(0));
-                        if known.is_none() && slot != 0 {
-                            sweep.watcher.ask(Request::Watch { image: image.clone(), slot, pid });
+                        let pid = if known.is_none() { image.meet(told) } else { image.pid_of(told) };
+                        notes.push(Item {
+                            time,
+                            image: image.id,
+                            what: What::Started { slot, told, pid, origin },
+                        });
+                        // The first one is watched since it connected.
+                        if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
+                            sweep.watcher.ask(Request::Watch { image: image.clone(), slot, told, pid });
                         }
                     }
                 }
@@ -221,11 +227,12 @@ impl Drained {
         let slots: Vec<u32> = self.slots.keys().copied().collect();
         for slot in slots {
             let owner = self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
-            let end = match (slot, owner) {
-                (0, _) => end_by_now(&self.image, self.image.info.pid),
-                (_, Some((pid, _))) => end_by_now(&self.image, pid),
-                (_, None) => End::Gone(None),
+            let pid = match (slot, owner) {
+                (_, Some((told, _))) => self.image.pid_of(told),
+                (0, None) => Some(self.image.info.pid),
+                (_, None) => None,
             };
+            let end = pid.map_or(End::Gone(None), |pid| end_by_now(&self.image, pid));
             self.finish(slot, end, merger);
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::keeper::Keeper;
 use crate::memory::Memory;
+use crate::numbers::Numbers;
 use crate::process::Info;
 use crate::sleeper::Bell;
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Counts images of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +24,7 @@ pub(crate) enum End {
     Running,
 }
 
-// One word per slot, 0 while nothing is known: the pid above, the wait status in bits 8 to 23, flags below. The pid is
+// One word per slot, 0 while nothing is known: the pid above, the wait status in bits 8 to 23, flags below. The pid, as it is told, is
 // in it because a slot passes on: what is told about the last owner must not end the next.
 const GONE: u64 = 1;
 const EXEC: u64 = 2;
@@ -35,6 +37,10 @@ pub(crate) struct Image {
     pub(crate) memory: Memory,
     /// The process that connected.
     pub(crate) info: Info,
+    /// How its children are told.
+    numbers: Numbers,
+    /// Pids that they have here, by those that are told.
+    pids: Mutex<FxHashMap<u32, u32>>,
     keeper: Arc<Keeper>,
     /// Of the drain thread.
     bell: Arc<Bell>,
@@ -56,21 +62,43 @@ impl Image {
         keeper.add(&memory.control());
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let is_over = AtomicBool::new(false);
-        Arc::new(Image { id, memory, info, keeper, bell, ends, is_over })
+        let numbers = Numbers::of(&info);
+        let pids = Mutex::new(FxHashMap::from_iter([(info.own_pid, info.pid)]));
+        Arc::new(Image { id, memory, info, numbers, pids, keeper, bell, ends, is_over })
     }
 
-    /// Tells that the process `pid` in a slot is gone.
-    pub(crate) fn gone(&self, slot: u32, pid: u32, status: Option<i32>) {
+    /// A process has a slot: the pid that it has here, by the one that it tells; `None` when it is gone.
+    pub(crate) fn meet(&self, told: u32) -> Option<u32> {
+        let pid = if told == self.info.own_pid { Some(self.info.pid) } else { self.numbers.find(told) };
+        if let Ok(mut pids) = self.pids.lock() {
+            // One that had the number before is gone.
+            match pid {
+                Some(pid) => pids.insert(told, pid),
+                None => pids.remove(&told),
+            };
+        }
+        pid
+    }
+
+    /// The pid that a process has here which was met.
+    pub(crate) fn pid_of(&self, told: u32) -> Option<u32> {
+        self.pids.lock().ok()?.get(&told).copied()
+    }
+
+    /// Tells that the process in a slot is gone which is told by this pid.
+    pub(crate) fn gone(&self, slot: u32, told: u32, status: Option<i32>) {
         let status = status.map_or(0, |status| HAS_STATUS | u64::from(status as u16) << 8);
-        self.end(slot, u64::from(pid) << 32 | status | GONE);
+        self.end(slot, u64::from(told) << 32 | status | GONE);
     }
 
-    /// Tells that the process with this pid executed another program.
+    /// Tells that the process that has this pid here executed another program.
     pub(crate) fn execed(&self, pid: u32) {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
-            if slot.owner().is_some_and(|(owner, _)| owner == pid) {
-                self.end(index as u32, u64::from(pid) << 32 | EXEC);
+            if let Some((told, _)) = slot.owner()
+                && self.pid_of(told) == Some(pid)
+            {
+                self.end(index as u32, u64::from(told) << 32 | EXEC);
             }
         }
     }

@@ -34,6 +34,7 @@ mod distil;
 mod error;
 mod log;
 mod name_search;
+mod numbers;
 mod occasions;
 mod options;
 mod orders;

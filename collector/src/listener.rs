@@ -267,7 +267,8 @@ impl Host {
         if let Ok(mut known) = self.known.lock() {
             known.push(Arc::downgrade(&image));
         }
-        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, pid });
+        let told = image.info.own_pid;
+        self.watcher.ask(Request::Watch { image: image.clone(), slot: 0, told, pid: Some(pid) });
         let _ = self.images.send(image);
         self.bell.ring();
     }

@@ -234,15 +234,21 @@ impl Pipeline {
                 self.images[index] = Some(Box::new(known));
                 Ok(())
             }
-            What::Started { slot, pid, origin } => self.started(item.image, slot, pid, origin),
+            What::Started { slot, told, pid, origin } => self.started(item.image, slot, (told, pid), origin),
             What::Ended { slot, end, counters } => self.ended(item.image, slot, end, &counters),
             What::Finished => self.finished(item.image),
         }
     }
 
-    fn started(&mut self, image: ImageId, slot: u32, pid: u32, origin: Option<Origin>) -> Result<(), Error> {
+    fn started(
+        &mut self,
+        image: ImageId,
+        slot: u32,
+        pids: (u32, Option<u32>),
+        origin: Option<Origin>,
+    ) -> Result<(), Error> {
         let Some(known) = known(&mut self.images, image) else { return Ok(()) };
-        if self.processes.start(&known.image, slot, pid, origin, self.last, &mut self.writer)? {
+        if self.processes.start(&known.image, slot, pids, origin, self.last, &mut self.writer)? {
             known.modules.find_all(&known.segment, &mut self.writer)?;
         }
         Ok(())

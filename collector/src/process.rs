@@ -1,5 +1,6 @@
 //! What `/proc` says about a process, read while it waits for our answer and is certainly there.
 
+use crate::numbers;
 use procfs::process::Process;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 pub(crate) struct Info {
     /// Pid in our namespace.
     pub(crate) pid: u32,
+    /// Pid in its own, which its agent tells.
+    pub(crate) own_pid: u32,
     /// Pid of the parent.
     pub(crate) parent_pid: u32,
     /// Start in clock ticks since boot, which tells reused pids apart.
@@ -30,10 +33,13 @@ pub(crate) struct Info {
 impl Info {
     /// Reads what is there; what is not stays empty.
     pub(crate) fn read(pid: u32) -> Info {
-        let Ok(process) = Process::new(pid as i32) else { return Info { pid, ..Info::default() } };
+        let Ok(process) = Process::new(pid as i32) else {
+            return Info { pid, own_pid: pid, ..Info::default() };
+        };
         let stat = process.stat().ok();
         Info {
             pid,
+            own_pid: numbers::own(pid).unwrap_or(pid),
             parent_pid: stat.as_ref().map_or(0, |stat| stat.ppid.unsigned_abs()),
             start_ticks: stat.as_ref().map_or(0, |stat| stat.starttime),
             executable: process.exe().unwrap_or_default(),
@@ -59,11 +65,24 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     OpenOptions::new().read(true).custom_flags(flags).open(path).ok().map(Arc::new)
 }
 
-/// Name of a thread, empty when it is gone.
+/// Name of a thread by the number that it has in its own namespace, empty when it is gone.
 pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"))
-        .map(|name| name.trim_end().to_owned())
-        .unwrap_or_default()
+    let read = |tid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok();
+    let name = read(tid).or_else(|| read(thread_told_by(pid, tid)?));
+    name.map(|name| name.trim_end().to_owned()).unwrap_or_default()
+}
+
+/// The thread of a process in another namespace that is told by a number.
+fn thread_told_by(pid: u32, tid: u32) -> Option<u32> {
+    let process = Process::new(pid.cast_signed()).ok()?;
+    // In ours it is gone.
+    process.status().ok()?.nspid.filter(|own| own.len() > 1)?;
+    let mut tasks = process.tasks().ok()?.filter_map(Result::ok);
+    let told_by = |task: &procfs::process::Task| {
+        let own = task.status().ok().and_then(|status| status.nspid);
+        own.is_some_and(|own| own.last().is_some_and(|last| last.unsigned_abs() == tid))
+    };
+    tasks.find(told_by).map(|task| task.tid.unsigned_abs())
 }
 
 /// Wait status of a process that has ended and was not waited for yet.

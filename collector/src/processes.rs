@@ -63,12 +63,13 @@ impl Processes {
         self.threads.iter().rposition(is_meant).map(ThreadId::from_index)
     }
 
-    /// A process has a slot: its image, unless it is known already; whether it is new.
+    /// A process has a slot: its image, unless it is known already; whether it is new. Its pid is as it tells it, and as it is here
+    /// unless it is gone.
     pub(crate) fn start(
         &mut self,
         image: &Image,
         slot: u32,
-        pid: u32,
+        (told, pid): (u32, Option<u32>),
         origin: Option<Origin>,
         time: u64,
         writer: &mut Writer,
@@ -76,19 +77,20 @@ impl Processes {
         if self.alive.contains_key(&(image.id, slot)) {
             return Ok(false);
         }
-        let claimed_by = pid;
         let process = match origin {
             None => self.connected(&image.info),
-            Some(origin) => self.forked(image, origin, pid),
+            Some(origin) => self.forked(image, origin, told, pid),
         };
-        let (pid, start_ticks) = (process.pid, process.start_ticks);
+        let start_ticks = process.start_ticks;
         let id = writer.process(process.clone())?;
-        let subject = Subject { process: id, pid, start_ticks };
-        self.subjects.add(subject);
         self.all.push(process);
         self.starts.push(time);
-        self.by_pid.insert(pid, id);
-        self.by_slot.insert((image.id, slot, claimed_by), id);
+        // What has the number of one that is gone may be anybody.
+        if let Some(pid) = if origin.is_none() { Some(image.info.pid) } else { pid } {
+            self.subjects.add(Subject { process: id, pid, start_ticks });
+            self.by_pid.insert(pid, id);
+        }
+        self.by_slot.insert((image.id, slot, told), id);
         let begins_by = Some(origin.map_or(0, |origin| origin.fork));
         self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begins_by });
         Ok(true)
@@ -119,16 +121,16 @@ impl Processes {
     }
 
     /// The image that fork made: in all but its pid a copy of its parent's.
-    fn forked(&self, image: &Image, origin: Origin, pid: u32) -> Process {
+    fn forked(&self, image: &Image, origin: Origin, told: u32, pid: Option<u32>) -> Process {
         let parent = self.by_slot.get(&(image.id, origin.slot, origin.pid)).copied();
         let origin = parent.and_then(|id| self.all.get(id.index()));
         let like = origin.cloned().unwrap_or_else(|| self.connected(&image.info));
         Process {
-            pid,
+            pid: pid.unwrap_or(told),
             parent_pid: origin.map_or(image.info.pid, |origin| origin.pid),
             parent,
             image: 0,
-            start_ticks: process::start_ticks(pid).unwrap_or(0),
+            start_ticks: pid.and_then(process::start_ticks).unwrap_or(0),
             forked: true,
             end: None,
             ..like

@@ -18,7 +18,14 @@ const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// What the watcher is asked.
 pub(crate) enum Request {
     /// Tell when the process in this slot is gone.
-    Watch { image: Arc<Image>, slot: u32, pid: u32 },
+    Watch {
+        image: Arc<Image>,
+        slot: u32,
+        /// By the number that it tells, …
+        told: u32,
+        /// … and the one that it has here; `None` when it is gone.
+        pid: Option<u32>,
+    },
     /// The process in this slot is about to exec.
     Exec { image: ImageId, slot: u32 },
 }
@@ -26,6 +33,7 @@ pub(crate) enum Request {
 struct Watched {
     image: Arc<Image>,
     slot: u32,
+    told: u32,
     pid: u32,
     pidfd: OwnedFd,
     execing: bool,
@@ -89,11 +97,11 @@ fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
 
 fn take(request: Request, all: &mut Vec<Watched>) {
     match request {
-        Request::Watch { image, slot, pid } => {
-            match open(&image, pid) {
-                Some(pidfd) => all.push(Watched { image, slot, pid, pidfd, execing: false }),
+        Request::Watch { image, slot, told, pid } => {
+            match pid.and_then(|pid| Some((pid, open(&image, pid)?))) {
+                Some((pid, pidfd)) => all.push(Watched { image, slot, told, pid, pidfd, execing: false }),
                 // Gone before we could look.
-                None => image.gone(slot, pid, None),
+                None => image.gone(slot, told, None),
             }
         }
         Request::Exec { image, slot } => {
@@ -148,7 +156,7 @@ fn wait(all: &mut Vec<Watched>, alarm: &Alarm) {
     all.retain(|watched| {
         let is_gone = ended.next().unwrap_or(false);
         if is_gone {
-            watched.image.gone(watched.slot, watched.pid, process::zombie_status(watched.pid));
+            watched.image.gone(watched.slot, watched.told, process::zombie_status(watched.pid));
         }
         !is_gone
     });

@@ -1,0 +1,115 @@
+//! Which process it is that has a number. Agents know the pids that their processes have in their own pid namespace; to us these have
+//! others, and what has that number here may be anybody.
+
+use crate::process::{Info, maps_segment, start_ticks};
+use procfs::process::Process;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// The numbers that the processes of one image are told by.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    /// Start of the process that connected, in clock ticks since boot: its children began later.
+    start_ticks: u64,
+    /// Its pid namespace, when that is not ours.
+    namespace: Option<u64>,
+}
+
+impl Numbers {
+    /// Those of the children of this process.
+    pub(crate) fn of(info: &Info) -> Numbers {
+        let ours = namespace("self");
+        let namespace =
+            namespace(&info.pid.to_string()).filter(|theirs| ours.is_some_and(|ours| ours != *theirs));
+        Numbers { start_ticks: info.start_ticks, namespace }
+    }
+
+    /// The pid that a process has here which is told by this number; `None` when it is gone.
+    pub(crate) fn find(&self, told: u32) -> Option<u32> {
+        if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
+            // It may be gone by now: so it was called.
+            return Some(told);
+        }
+        let all = procfs::process::all_processes().ok()?;
+        all.filter_map(Result::ok)
+            .find(|process| self.is_told_by(process, told))
+            .map(|process| process.pid.unsigned_abs())
+    }
+
+    fn is_told_by(&self, process: &Process, told: u32) -> bool {
+        let own = process.status().ok().and_then(|status| status.nspid);
+        let Some(own) = own.filter(|own| own.last().is_some_and(|last| last.unsigned_abs() == told)) else {
+            return false;
+        };
+        let pid = process.pid.unsigned_abs();
+        if start_ticks(pid).is_none_or(|start| start < self.start_ticks) {
+            return false;
+        }
+        match self.namespace {
+            // One that may not be looked at gets the benefit of the doubt.
+            Some(theirs) => namespace(&pid.to_string()).is_none_or(|its| its == theirs || maps_segment(pid)),
+            // It has a namespace that it has made itself, as others have.
+            None => own.len() > 1 && maps_segment(pid),
+        }
+    }
+}
+
+/// The pid that a process has in its own namespace.
+pub(crate) fn own(pid: u32) -> Option<u32> {
+    let status = Process::new(pid.cast_signed()).and_then(|process| process.status()).ok()?;
+    status.nspid?.last().map(|own| own.unsigned_abs())
+}
+
+/// The pid namespace of a process.
+fn namespace(process: &str) -> Option<u64> {
+    fs::metadata(format!("/proc/{process}/ns/pid")).ok().map(|namespace| namespace.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Check that processes of our own namespace have their numbers, those that have ended too, and that nothing is taken for a child
+    /// that began before its parent.
+    #[test]
+    fn numbers_of_our_own_namespace_are_theirs() {
+        let own_pid = std::process::id();
+        let numbers = Numbers::of(&Info::read(own_pid));
+        let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
+        assert_eq!(numbers.find(child.id()), Some(child.id()));
+        child.kill().and_then(|()| child.wait()).expect("it is ours");
+        assert_eq!(numbers.find(child.id()), Some(child.id()));
+        assert_eq!(numbers.find(1), None);
+        assert!(own(own_pid).is_some());
+    }
+
+    /// Check that a process is found by the number that it has in a namespace of its own.
+    #[test]
+    fn numbers_of_other_namespaces_are_found() {
+        let mut unshare = Command::new("unshare");
+        unshare
+            .args(["--pid", "--fork", "--kill-child", "sh", "-c", "echo; exec sleep 60"])
+            .stdout(Stdio::piped());
+        let Ok(mut unshare) = unshare.spawn() else {
+            return println!("skipped: namespaces (no unshare here)");
+        };
+        let mut line = [0];
+        let began = unshare.stdout.as_mut().map(|told| std::io::Read::read(told, &mut line));
+        let child = procfs::process::all_processes().ok().and_then(|all| {
+            all.filter_map(Result::ok)
+                .find(|process| process.stat().is_ok_and(|stat| stat.ppid.unsigned_abs() == unshare.id()))
+        });
+        if let (Some(Ok(1)), Some(child)) = (began, child) {
+            let pid = child.pid.unsigned_abs();
+            assert_eq!(own(pid), Some(1));
+            let numbers = Numbers::of(&Info::read(pid));
+            assert!(numbers.namespace.is_some());
+            assert_eq!((numbers.find(1), numbers.find(2)), (Some(pid), None));
+        } else {
+            println!("skipped: namespaces (not allowed here)");
+        }
+        let _ = unshare.kill();
+        let _ = unshare.wait();
+    }
+}
