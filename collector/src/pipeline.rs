@@ -22,6 +22,7 @@ use shared_ring::name::Name;
 use shared_ring::record::{Record, TIME_SHIFT};
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use symbols::ModuleFile;
 
 /// Descriptors that are kept for names; the rest of what a process may have is for rings.
@@ -312,6 +313,9 @@ impl Pipeline {
     fn finished(&mut self, image: ImageId) -> Result<(), Error> {
         if let Some(known) = self.images.get_mut(image.0 as usize).and_then(Option::take) {
             self.sums.shared_memory += known.image.memory.used();
+            // Relaxed: a count of processes that have gone their way since.
+            self.sums.refused +=
+                u64::from(known.image.memory.segment().header().refused.load(Ordering::Relaxed));
             self.sums.corrupt += known.stacks.corrupt;
             self.keep(*known);
         }

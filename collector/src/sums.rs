@@ -11,6 +11,8 @@ pub(crate) struct Sums {
     pub(crate) corrupt: u64,
     /// Ticks of all hooks, estimated from those that were timed.
     pub(crate) agent_ticks: u64,
+    /// Processes that found no place among those of their image.
+    pub(crate) refused: u64,
     /// Bytes of shared memory.
     pub(crate) shared_memory: u64,
 }
@@ -30,6 +32,12 @@ impl Sums {
                  `sysprof-memprof doctor` shows what is wrong with this machine."
                     .into(),
             );
+        }
+        if self.refused > 0 {
+            remarks.push(format!(
+                "Processes that were not recorded: {}. Of those that one program forks, 1,024 at a time are.",
+                self.refused
+            ));
         }
         let counters = &self.counters;
         if counters.stash_full > 0 {

@@ -33,7 +33,8 @@ pub struct Header {
     pub generation: AtomicU32,
     /// Counts calls for the collector, which waits on it, see [`crate::bell`].
     pub bell: AtomicU32,
-    _reserved: AtomicU32,
+    /// Processes that found no free slot, and are not recorded.
+    pub refused: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Header>() == 56);

@@ -36,6 +36,8 @@ pub(super) fn claim(session: Session, page: &Page) -> bool {
     let pid = sys::process_id();
     let found = session.segment.slots().iter().position(|slot| slot.claim(pid, parent));
     let Some(index) = found else {
+        // Relaxed: a count, read at the end.
+        session.segment.header().refused.fetch_add(1, Ordering::Relaxed);
         leave();
         return false;
     };
