@@ -84,3 +84,20 @@ fn smallest_stacks_are_large_enough() {
         assert_eq!(row.state, "complete");
     }
 }
+
+/// Check that blocks which a thread's last destructors let grow are the same ones: nothing of them leaks.
+#[test]
+fn blocks_grow_in_last_destructors() {
+    let (_, capture) = record(c("reallocates_in_destructors").build()).with_names().succeed();
+    capture.assert_sound();
+    let info = capture.info();
+    assert_eq!(info["totals"]["unmatched_frees"], 0, "{:#}", info["totals"]);
+    let rows = capture.rows();
+    let grown = rows.iter().filter(|row| row.names().iter().any(|name| name == "grow"));
+    let (allocations, frees) = grown.fold((0, 0), |(allocations, frees), row| {
+        (allocations + row.number("allocations"), frees + row.number("frees"))
+    });
+    assert_eq!((allocations, frees), (200, 200));
+    let first = capture.row_of_size(2100);
+    assert_eq!((first.number("allocations"), first.number("frees")), (50, 50));
+}

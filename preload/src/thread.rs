@@ -44,6 +44,8 @@ pub(crate) struct ThreadState {
     /// Shifted ticks of the last record.
     last: u64,
     pub(crate) realloc_serial: u16,
+    /// The first half of a `realloc` was told, the other was not yet.
+    pub(crate) is_reallocating: bool,
     pub(crate) sampler: Sampler,
     in_gap: bool,
     lost_allocations: u64,
@@ -125,6 +127,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         entry,
         last: now,
         realloc_serial: 0,
+        is_reallocating: false,
         sampler: Sampler::new(slot, tid),
         in_gap: false,
         lost_allocations: 0,
@@ -174,6 +177,10 @@ pub(crate) fn leave_for_good(busy: &mut Busy) {
         return;
     }
     let state = state(busy);
+    if state.is_reallocating {
+        // Both halves are to be in one ring; the end comes here, too.
+        return;
+    }
     state.emit(Record::End, clock::before(), 0, 0);
     state.entry.release();
     local.epoch.set(crate::arch::NO_EPOCH);

@@ -143,6 +143,7 @@ fn begin_realloc(address: usize, caller: Caller) -> Option<u16> {
     let state = busy.state();
     state.realloc_serial = state.realloc_serial.wrapping_add(1);
     let serial = state.realloc_serial;
+    state.is_reallocating = true;
     state.emit(Record::ReallocBegin { address: address as u64, serial }, clock::before(), 0, 1);
     Some(serial)
 }
@@ -184,6 +185,7 @@ impl Realloc {
             _ => None,
         };
         let state = busy.state();
+        state.is_reallocating = false;
         match (self.serial, block) {
             (Some(serial), Some((address, size, stack))) => {
                 state.emit(Record::ReallocEnd { serial, address, size, stack }, clock::after(), 1, 0);
