@@ -35,7 +35,8 @@ impl Sums {
         }
         if self.refused > 0 {
             remarks.push(format!(
-                "Processes that were not recorded: {}. Of those that one program forks, 1,024 at a time are.",
+                "Processes that were not recorded: {}. Of those that one program forks, 1,024 at a time are, and those are not \
+                 that are forked by a signal handler while it interrupts an allocation.",
                 self.refused
             ));
         }

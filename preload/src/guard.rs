@@ -30,6 +30,11 @@ fn mark(sp: usize) -> u32 {
     sp as u32 | 1
 }
 
+/// True in a signal handler that has interrupted a hook of this thread's, or seems to have.
+pub(crate) fn is_in_hook(local: &ThreadLocal) -> bool {
+    local.busy.get() & 1 != 0
+}
+
 /// Proof that this thread is in a hook and may record.
 #[derive(Debug)]
 pub(crate) struct Busy {

@@ -1,6 +1,7 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
 use crate::arch;
+use crate::guard;
 use crate::guard::Attention;
 use crate::process;
 use crate::real::{self, own_call};
@@ -130,7 +131,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     // What was no function fails like a fork for which there is no room.
     let result = fork().unwrap_or(-1);
     if process::is_recorded() && process::epoch() == 0 {
-        tracker::joining();
+        if guard::is_in_hook(local) { process::part() } else { tracker::joining() }
     }
     local.fork.set(before);
     result

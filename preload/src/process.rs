@@ -331,6 +331,18 @@ pub(crate) fn leave() {
     turn_away();
 }
 
+/// Takes a child of fork out of the recording, since a hook of its parent's goes on in it when the signal handler that has forked
+/// returns: it would write into its parent's ring.
+#[cold]
+pub(crate) fn part() {
+    let Some(session) = session() else { return };
+    // Relaxed: a count, read at the end.
+    session.segment.header().refused.fetch_add(1, Ordering::Relaxed);
+    // Where that fails the parent's ring is given up as corrupt, and that is told.
+    let _ = crate::sys::map_private_over(session.segment.base().cast(), session.segment.layout().length);
+    leave();
+}
+
 /// Leaves a recording that is over, without waiting for a hook to notice that. False while threads are still in its memory.
 #[cold]
 pub(crate) fn withdraw() -> bool {

@@ -81,6 +81,14 @@ pub(crate) fn map_zeros_over(start: *mut c_void, bytes: usize) {
     let _ = unsafe { rustix::mm::mmap_anonymous(start, bytes, ProtFlags::READ, flags) };
 }
 
+/// Memory of this process alone in the place of pages that it shares; they read as zeros. False when that cannot be.
+pub(crate) fn map_private_over(start: *mut c_void, bytes: usize) -> bool {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: pages that are ours stay mapped; any bits are valid for those who look.
+    unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
+}
+
 /// Moves pages of ours over others, all at once; false when that failed, and the moved ones are gone then.
 pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> bool {
     // SAFETY: nobody knows of `from` yet, and pages at `to` stay readable; any bits are valid for those who look.

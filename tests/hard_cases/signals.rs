@@ -21,3 +21,21 @@ fn hooks_that_were_left_by_longjmp_are_given_up() {
     assert_eq!(number("/overhead/agent_allocations"), 0);
     assert_eq!(number("/totals/conflicts") + number("/totals/unmatched_frees"), 0, "{:#}", info["totals"]);
 }
+
+/// Check that a handler which interrupts a hook and forks leaves the recording of its own process as it is: the hook ends in the child,
+/// too, when that returns.
+#[test]
+fn handlers_fork_within_hooks() {
+    let (ran, capture) = record(c("forks_in_a_handler").flags(["-O1"]).build()).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let info = capture.info();
+    assert_eq!(
+        (&info["lost"]["events"], &info["totals"]["stray_events"]),
+        (&0.into(), &0.into()),
+        "{info:#}"
+    );
+    let made: u64 = ran.text().trim().parse().expect("a number");
+    let row = capture.row_of_size(2101);
+    let recorded = row.number("allocations");
+    assert!((made..=made + 50 * 102).contains(&recorded), "{recorded} of {made}");
+}
