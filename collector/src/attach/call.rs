@@ -9,7 +9,7 @@ use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
 use crate::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, Mode, chmodat, chownat, fstat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chownat, fchmod, fstat, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -163,30 +163,45 @@ impl<'f> Beside<'f> {
     fn listen(folder: &'f OwnedFd, uid: u32) -> io::Result<Beside<'f>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // The file gets the mode of the socket. Once it is there, its name may lead to anything: the folder is not ours.
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         // Left behind by one that was killed.
         let _ = unlinkat(folder, SOCKET, AtFlags::empty());
         let name = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
         let name = SocketAddrUnix::new(name)?;
-        match rustix::net::bind(&socket, &name) {
-            Err(Errno::OVERFLOW) => as_owner(folder, || rustix::net::bind(&socket, &name))?,
-            bound => bound?,
+        let is_root = rustix::process::geteuid().is_root();
+        let owner = fstat(folder)?;
+        if is_root && owner.st_uid != 0 {
+            as_owner(&owner, || rustix::net::bind(&socket, &name))?;
+        } else {
+            rustix::net::bind(&socket, &name)?;
         }
         let beside = Beside { folder, socket };
-        chmodat(folder, SOCKET, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-        if rustix::process::geteuid().is_root() && uid != 0 {
-            let owner = Some(Uid::from_raw(uid));
-            chownat(folder, SOCKET, owner, None, AtFlags::SYMLINK_NOFOLLOW)?;
+        if is_root && owner.st_uid != uid {
+            give(folder, &owner, uid)?;
         }
         rustix::net::listen(&beside.socket, 64)?;
         Ok(beside)
     }
 }
 
-/// Does something as the owner of a folder: on file systems of another user namespace there is no file of a user that it does
-/// not have, such as us. A thread of its own becomes that user, and ends.
-fn as_owner(folder: &OwnedFd, act: impl FnOnce() -> rustix::io::Result<()> + Send) -> io::Result<()> {
-    let stat = fstat(folder)?;
-    let (uid, gid) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+/// Gives the socket's file to the user whose process is called, where the folder is somebody else's, as that of root for all users.
+fn give(folder: &OwnedFd, owner: &Stat, uid: u32) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(folder, SOCKET, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    // What the owner of the folder has put there instead may be theirs to give, but nothing else.
+    let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+    if !is_socket || stat.st_uid != owner.st_uid || stat.st_nlink != 1 {
+        return Err(io::Error::other("somebody has taken the socket away"));
+    }
+    Ok(chownat(&file, "", Some(Uid::from_raw(uid)), None, AtFlags::EMPTY_PATH)?)
+}
+
+/// Does something as the owner of a folder, to which what is made belongs then. On file systems of another user namespace there is
+/// no file of a user that it does not have, such as us. A thread of its own becomes that user, and ends.
+fn as_owner(owner: &Stat, act: impl FnOnce() -> rustix::io::Result<()> + Send) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
     let acted = std::thread::scope(|scope| {
         let become_owner =
             move || set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));
@@ -243,4 +258,64 @@ fn hear(agent: &OwnedFd) -> Option<Hello> {
     let (length, _) =
         rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT).ok().filter(|_| has_spoken)?;
     Hello::from_bytes(&message).filter(|_| length == MESSAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const USER: u32 = 12345;
+
+    /// Owner and mode of the socket's file.
+    fn file(folder: &Path) -> (u32, u32) {
+        let file = std::fs::symlink_metadata(folder.join(SOCKET)).unwrap();
+        (file.uid(), file.mode() & 0o7777)
+    }
+
+    /// Check that only the user whose process is called can connect, whoever has the folder.
+    #[test]
+    fn socket_belongs_to_the_called() {
+        let own = rustix::process::geteuid().as_raw();
+        let others: &[(u32, u32)] = &[(USER, USER), (0, USER), (USER, 0), (USER, USER + 1)];
+        for (owner, uid) in [(own, own)].iter().chain(others.iter().filter(|_| own == 0)) {
+            let folder = tempfile::tempdir().unwrap();
+            chown(folder.path(), Some(*owner), Some(*owner)).unwrap();
+            let opened = open_folder(folder.path()).unwrap();
+            let beside = Beside::listen(&opened, *uid).unwrap();
+            assert_eq!(file(folder.path()), (*uid, 0o600), "a folder of {owner}");
+            drop(beside);
+            assert!(!folder.path().join(SOCKET).exists());
+        }
+    }
+
+    /// Check that a user who puts a link in the socket's place does not get at the file behind it.
+    #[test]
+    fn links_in_its_place_lead_nowhere() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (folder, ours) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        std::fs::set_permissions(ours.path(), PermissionsExt::from_mode(0o644)).unwrap();
+        chown(folder.path(), Some(USER), Some(USER)).unwrap();
+        let opened = open_folder(folder.path()).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (link, place) = (folder.path().join("link"), folder.path().join(SOCKET));
+                while !is_over.load(Ordering::Relaxed) {
+                    if place.exists() && symlink(ours.path(), &link).is_ok() {
+                        let _ = std::fs::rename(&link, &place);
+                    }
+                }
+            });
+            for uid in [USER, USER + 1].into_iter().cycle().take(4000) {
+                let _ = Beside::listen(&opened, uid);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let metadata = ours.path().metadata().unwrap();
+        assert_eq!((metadata.uid(), metadata.mode() & 0o7777), (0, 0o644));
+    }
 }
