@@ -8,12 +8,15 @@ use crate::image::{End, Image, ImageId};
 use crate::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// How often announced execs are looked at; without one the thread sleeps until something happens.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// How often processes are looked at for which the system has no pidfd: we may have no descriptor left, or it no memory.
+const UNHEARD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What the watcher is asked.
 pub(crate) enum Request {
@@ -35,7 +38,8 @@ struct Watched {
     slot: u32,
     told: u32,
     pid: u32,
-    pidfd: OwnedFd,
+    /// None while there cannot be one: a process that is not heard of is not gone, and still writes.
+    pidfd: Option<OwnedFd>,
     execing: bool,
 }
 
@@ -91,17 +95,39 @@ fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
                 watched.execing = false;
             }
         }
+        all.retain_mut(Watched::is_there);
         wait(&mut all, alarm);
+    }
+}
+
+impl Watched {
+    /// Tries again to watch a process that could not be watched; false when it is gone.
+    fn is_there(&mut self) -> bool {
+        if self.pidfd.is_some() {
+            return true;
+        }
+        match open(&self.image, self.pid) {
+            Found::Pidfd(pidfd) => self.pidfd = Some(pidfd),
+            Found::Unheard => {}
+            Found::Gone => {
+                self.image.gone(self.slot, self.told, None);
+                return false;
+            }
+        }
+        true
     }
 }
 
 fn take(request: Request, all: &mut Vec<Watched>) {
     match request {
         Request::Watch { image, slot, told, pid } => {
-            match pid.and_then(|pid| Some((pid, open(&image, pid)?))) {
-                Some((pid, pidfd)) => all.push(Watched { image, slot, told, pid, pidfd, execing: false }),
+            let Some(pid) = pid else {
                 // Gone before we could look.
-                None => image.gone(slot, told, None),
+                return image.gone(slot, told, None);
+            };
+            let mut watched = Watched { image, slot, told, pid, pidfd: None, execing: false };
+            if watched.is_there() {
+                all.push(watched);
             }
         }
         Request::Exec { image, slot } => {
@@ -114,15 +140,35 @@ fn take(request: Request, all: &mut Vec<Watched>) {
     }
 }
 
-/// A descriptor of a recorded process, unless it is gone.
-fn open(image: &Image, pid: u32) -> Option<OwnedFd> {
-    let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
-    is_the_one(image, pid).then_some(pidfd)
+/// What the system says of a recorded process.
+enum Found {
+    Pidfd(OwnedFd),
+    /// It is there, and cannot be watched now.
+    Unheard,
+    Gone,
+}
+
+fn open(image: &Image, pid: u32) -> Found {
+    let Some(number) = Pid::from_raw(pid.cast_signed()) else { return Found::Gone };
+    let opened = pidfd_open(number, PidfdFlags::empty());
+    if matches!(opened, Err(Errno::SRCH)) || !is_the_one(image, pid) {
+        return Found::Gone;
+    }
+    match opened {
+        Ok(pidfd) => Found::Pidfd(pidfd),
+        // Other failures are ours or the system's, but kernels may have reasons that we do not know.
+        Err(_) if test_kill_process(number) == Err(Errno::SRCH) => Found::Gone,
+        Err(_) => Found::Unheard,
+    }
 }
 
 /// How a recorded process stands at this moment.
 pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
-    let Some(pidfd) = open(image, pid) else { return End::Gone(None) };
+    let pidfd = match open(image, pid) {
+        Found::Pidfd(pidfd) => pidfd,
+        Found::Unheard => return End::Running,
+        Found::Gone => return End::Gone(None),
+    };
     let mut descriptors = [PollFd::new(&pidfd, PollFlags::IN)];
     match poll(&mut descriptors, Some(&Timespec::default())) {
         Ok(0) | Err(_) => End::Running,
@@ -137,10 +183,14 @@ fn is_the_one(image: &Image, pid: u32) -> bool {
 
 /// Waits until a process ends, somebody asks, or an announced exec is due to be looked at.
 fn wait(all: &mut Vec<Watched>, alarm: &Alarm) {
-    let timeout = all.iter().any(|watched| watched.execing).then_some(&ROUND);
+    let timeout = if all.iter().any(|watched| watched.execing) {
+        Some(&ROUND)
+    } else {
+        all.iter().any(|watched| watched.pidfd.is_none()).then_some(&UNHEARD)
+    };
     let mut descriptors: Vec<PollFd<'_>> = all
         .iter()
-        .map(|watched| watched.pidfd.as_fd())
+        .filter_map(|watched| Some(watched.pidfd.as_ref()?.as_fd()))
         .chain([alarm.as_fd()])
         .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
         .collect();
@@ -154,7 +204,7 @@ fn wait(all: &mut Vec<Watched>, alarm: &Alarm) {
     }
     let mut ended = ended.into_iter();
     all.retain(|watched| {
-        let is_gone = ended.next().unwrap_or(false);
+        let is_gone = watched.pidfd.is_some() && ended.next().unwrap_or(false);
         if is_gone {
             watched.image.gone(watched.slot, watched.told, process::zombie_status(watched.pid));
         }

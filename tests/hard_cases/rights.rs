@@ -125,6 +125,28 @@ fn limit_on_files_is_not_the_collectors() {
     }
 }
 
+/// Check that processes are recorded to their end for which the collector has no descriptors left, that it takes as many as it may,
+/// and that the program has the limit all the same.
+#[test]
+fn limit_on_descriptors_loses_nothing() {
+    let program = c("has_many_children").flags(["-O1", "-fno-builtin"]).build();
+    for limit in ["-S -n 48", "-n 48"] {
+        let world = World::new();
+        let file = world.path("it.memprof");
+        let mut command = world.command("bash");
+        let script = format!(
+            "ulimit {limit}; exec \"$@\" -- bash -c 'ulimit -S -n; exec \"$0\" 60 5000' \"$PROGRAM\""
+        );
+        command.args(["-c", &script, "bash"]).arg(super::super::harness::product());
+        command.args(["run", "--no-symbolize", "--quiet", "--output"]).arg(&file).env("PROGRAM", &program);
+        let ran = wait(&world, command);
+        assert_eq!((ran.code, ran.text().trim()), (0, "48"), "{limit}: {}", ran.stderr);
+        let capture = Capture::new(world, file);
+        capture.assert_sound();
+        assert_eq!(frees(&capture, 1300), 60 * 5000, "{limit}");
+    }
+}
+
 /// Check that a user who may not read a file is told nothing by it: captures are private whatever the umask is.
 #[test]
 fn captures_are_private_whatever_the_umask() {

@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::attach::preloaded;
 use collector::commands::ask;
-use collector::launch::{Signal, Signals};
+use collector::launch::{Signal, Signals, lift_descriptor_limit};
 use collector::{NameSearch, Session};
 use std::ffi::OsStr;
 use std::fs;
@@ -71,6 +71,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     }
     output::prepare(&capture, arguments.recording.force)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
+    lift_descriptor_limit();
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);

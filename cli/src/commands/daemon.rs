@@ -20,7 +20,7 @@ use clap::Args;
 use collector::Session;
 use collector::attach::make_doorbell;
 use collector::commands::{Answer, Ear, ask_daemon};
-use collector::launch::{Received, Signal, Signals};
+use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -83,6 +83,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     // Before the first thread, which inherits what is blocked.
+    lift_descriptor_limit();
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
         message::warning(&format!(

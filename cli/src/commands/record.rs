@@ -9,7 +9,7 @@ use crate::{agent, message, output};
 use anyhow::Context;
 use clap::Args;
 use collector::OnFull;
-use collector::launch::{Signal, Signals, lift_file_limit};
+use collector::launch::{Signal, Signals, lift_descriptor_limit, lift_file_limit};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +43,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     };
     output::prepare(&capture, arguments.recording.force)?;
     lift_file_limit();
+    lift_descriptor_limit();
     let agent = agent::provide().map_err(Failure::usage)?;
     // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;

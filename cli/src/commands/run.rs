@@ -22,7 +22,9 @@ use crate::stream::Stream;
 use crate::{agent, message, output};
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::launch::{Environment, Launch, Signals, adopt_orphans, lift_file_limit};
+use collector::launch::{
+    Environment, Launch, Signals, adopt_orphans, lift_descriptor_limit, lift_file_limit,
+};
 use collector::{OnFull, target};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -87,6 +89,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, has_output)).transpose()?;
     lift_file_limit();
+    lift_descriptor_limit();
     let agent = agent::provide().map_err(Failure::usage)?;
     for remark in &target.remarks {
         message::warning(remark);

@@ -1,6 +1,6 @@
 //! What this process was given and changes for itself: the disposition of SIGPIPE and standard streams that were closed,
-//! by the Rust runtime before `main`; the limit on the size of files, by [`lift_file_limit`]. The target is to get all
-//! of it as it was.
+//! by the Rust runtime before `main`; the limits on the size of files and the number of descriptors, by [`lift_file_limit`] and
+//! [`lift_descriptor_limit`]. The target is to get all of it as it was.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -11,6 +11,8 @@ static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 /// The limit on the size of files that was lifted, [`UNLIMITED`] when none was.
 static FILE_LIMIT: AtomicU64 = AtomicU64::new(UNLIMITED);
+/// The limit on descriptors that was lifted, [`UNLIMITED`] when none was.
+static DESCRIPTOR_LIMIT: AtomicU64 = AtomicU64::new(UNLIMITED);
 /// Set when SIGXFSZ is ignored for our own sake.
 static SIGXFSZ_TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -46,10 +48,22 @@ pub fn lift_file_limit() {
         // Relaxed: read by children of this process, which are made later.
         SIGXFSZ_TAKEN.store(true, Ordering::Relaxed);
     }
-    let limit = getrlimit(Resource::Fsize);
+    lift(Resource::Fsize, &FILE_LIMIT);
+}
+
+/// Raises the limit on descriptors (`ulimit -n`) in the same way: a recording takes one for each process, and some for its memory.
+pub fn lift_descriptor_limit() {
+    lift(Resource::Nofile, &DESCRIPTOR_LIMIT);
+}
+
+fn lift(resource: Resource, before: &AtomicU64) {
+    let limit = getrlimit(resource);
     let Some(current) = limit.current else { return };
-    if setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit }).is_ok() {
-        FILE_LIMIT.store(current, Ordering::Relaxed);
+    if limit.maximum != limit.current
+        && setrlimit(resource, Rlimit { current: limit.maximum, ..limit }).is_ok()
+    {
+        // Relaxed: read by children of this process, which are made later.
+        before.store(current, Ordering::Relaxed);
     }
 }
 
@@ -62,11 +76,13 @@ pub(super) fn restore() {
         // SAFETY: SIG_DFL is a valid action for SIGXFSZ.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
     }
-    let current = FILE_LIMIT.load(Ordering::Relaxed);
-    if current != UNLIMITED {
-        // It was the limit before, so it can be set; and nobody could be told here.
-        let maximum = getrlimit(Resource::Fsize).maximum;
-        let _ = setrlimit(Resource::Fsize, Rlimit { current: Some(current), maximum });
+    for (resource, before) in [(Resource::Fsize, &FILE_LIMIT), (Resource::Nofile, &DESCRIPTOR_LIMIT)] {
+        let current = before.load(Ordering::Relaxed);
+        if current != UNLIMITED {
+            // It was the limit before, so it can be set; and nobody could be told here.
+            let maximum = getrlimit(resource).maximum;
+            let _ = setrlimit(resource, Rlimit { current: Some(current), maximum });
+        }
     }
     for descriptor in 0..3 {
         if CLOSED.load(Ordering::Relaxed) & (1 << descriptor) != 0 {
