@@ -60,6 +60,29 @@ fn baselines_and_formats_agree() {
     assert!(junit.text().contains(&format!("tests=\"4\" failures=\"{failed}\"")), "{}", junit.text());
 }
 
+/// Check that neither `check` nor `diff --fail-over` passes a capture whose end is missing.
+#[test]
+fn cut_captures_are_not_passed() {
+    let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
+    let whole = capture.file().to_string_lossy().into_owned();
+    let world = World::new();
+    let bytes = fs::read(&whole).unwrap();
+    fs::write(world.path("cut.memprof"), &bytes[..bytes.len() - 100]).unwrap();
+    let cut = world.path("cut.memprof").to_string_lossy().into_owned();
+    let code = |arguments: &[&str]| {
+        let ran = wait(&world, world.tool(arguments));
+        (ran.code, ran.stderr)
+    };
+    for (file, expected) in [(&whole, 0), (&cut, 2)] {
+        let (code, said) = code(&["check", file, "--max-leaked", "1M"]);
+        assert_eq!(code, expected, "{said}");
+    }
+    for (file, limit, expected) in [(&whole, "1M", 0), (&cut, "1M", 2)] {
+        let (code, said) = code(&["diff", &whole, file, "--by", "allocations", "--fail-over", limit]);
+        assert_eq!(code, expected, "{said}");
+    }
+}
+
 /// Runs the program under rules and gives the exit code and what was said.
 fn run_checked(world: &World, rules: &str, arguments: &[&str]) -> (i32, String) {
     fs::write(world.path("rules.toml"), rules).unwrap();

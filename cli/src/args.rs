@@ -47,7 +47,8 @@ Exit codes:
   0       success
   1       something failed; `check` or `run --check` found a rule broken, or `diff` more growth than --fail-over
           allows
-  2       wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
+  2       what `check`, `run --check` or `diff --fail-over` ask cannot be told: the capture is incomplete;
+          wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed
   126     the target cannot be executed
   127     the target was not found

@@ -5,11 +5,14 @@ use collector::launch::NotExecuted;
 use collector::target::Refusal;
 use std::io;
 use std::process::{ExitCode, ExitStatus};
+use viewer::check;
 
 /// Something went wrong that no other code stands for.
 pub(crate) const FAILED: u8 = 1;
 /// The command line, or a file that it names, is not of use; nothing was started.
 pub(crate) const USAGE: u8 = 2;
+/// A capture lacks what it takes to say whether it keeps to its rules.
+pub(crate) const UNTOLD: u8 = 2;
 /// The target ran and succeeded, but its recording failed.
 pub(crate) const NOT_RECORDED: u8 = 3;
 /// The target was found but cannot be executed, as shells have it.
@@ -58,6 +61,15 @@ impl Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(reason: E) -> Failure {
         Failure::new(FAILED, reason)
+    }
+}
+
+/// The code for what came out of rules.
+pub(crate) fn of_rules(outcome: check::Outcome) -> u8 {
+    match outcome {
+        check::Outcome::Kept => 0,
+        check::Outcome::Untold => UNTOLD,
+        check::Outcome::Broken => FAILED,
     }
 }
 

@@ -29,12 +29,21 @@ pub struct Side {
     pub source: Source,
     /// When; none for a capture as a whole.
     pub at: Option<Instant>,
+    /// Events that its capture lacks.
+    pub lost_events: u64,
 }
 
 impl Side {
     fn new(source: Source, profile: &Profile) -> Self {
         let at = if let Span::At(at) = profile.span { Some(at) } else { None };
-        Self { source, at }
+        Self { source, at, lost_events: 0 }
+    }
+}
+
+impl Compared {
+    /// True when nothing is known to be missing on either side.
+    pub fn is_complete(&self) -> bool {
+        [&self.before, &self.after].iter().all(|side| side.source.cut.is_none() && side.lost_events == 0)
     }
 }
 
@@ -56,8 +65,9 @@ pub fn compare_moments(
     let after = moments.profile(&query)?;
     let diff = Diff::of_moments(&before, &after);
     let source = moments.source().clone();
-    let (before_side, after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
+    let (mut before_side, mut after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
     let loaded = moments.show_beside(after, &[&before], naming);
+    (before_side.lost_events, after_side.lost_events) = (loaded.lost_events(), loaded.lost_events());
     Ok(Compared { loaded, diff, before: before_side, after: after_side, two_captures: false })
 }
 
@@ -80,8 +90,9 @@ pub fn compare_captures(
 /// The same of captures that were counted already. What refers to the newer one's stacks, processes and threads by
 /// number still does so afterwards.
 pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, spelling: Spelling) -> Compared {
-    let before = Side::new(old.source, &old.profile);
-    let after = Side::new(new.source.clone(), &new.profile);
+    let lost_events = old.lost_events();
+    let before = Side { lost_events, ..Side::new(old.source, &old.profile) };
+    let after = Side { lost_events: new.lost_events(), ..Side::new(new.source.clone(), &new.profile) };
     let united = unite(old.tables, new.tables, spelling);
     united.adopt(&mut old.profile);
     let names = Names::new(&united.tables);

@@ -1,8 +1,9 @@
 //! Results of rules as the XML that test runners write and build servers read.
 //!
-//! There is no standard but the habit of Ant's `junitreport` task: a suite with cases, of which some have a `failure`.
+//! There is no standard but the habit of Ant's `junitreport` task: a suite with cases, of which some have a `failure`, or an
+//! `error` where nobody knows.
 
-use crate::check::Report;
+use crate::check::{Outcome, Report};
 use crate::text::{check_result, check_title};
 use std::io::{self, Write};
 
@@ -11,28 +12,33 @@ use std::io::{self, Write};
 /// # Errors
 /// Those of the writer.
 pub fn check(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    let failures = report.verdicts.iter().filter(|verdict| !verdict.is_kept()).count();
+    let number = |outcome| report.verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
+    let (failures, errors) = (number(Outcome::Broken), number(Outcome::Untold));
     let tests = report.verdicts.len();
     let file = escape(&report.file);
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    writeln!(out, r#"<testsuites tests="{tests}" failures="{failures}">"#)?;
+    writeln!(out, r#"<testsuites tests="{tests}" failures="{failures}" errors="{errors}">"#)?;
     writeln!(
         out,
-        r#"  <testsuite name="sysprof-memprof check" tests="{tests}" failures="{failures}" errors="0">"#
+        r#"  <testsuite name="sysprof-memprof check" tests="{tests}" failures="{failures}" errors="{errors}">"#
     )?;
     for verdict in &report.verdicts {
         let measure = verdict.measure.name();
         let against = if verdict.baseline.is_some() { " against the baseline" } else { "" };
         let title = check_title(verdict).map_or(String::new(), |title| format!(" of {title}"));
         let name = escape(&format!("{measure}{against}{title}"));
-        if verdict.is_kept() {
-            writeln!(out, r#"    <testcase classname="{file}" name="{name}"/>"#)?;
-        } else {
-            let message = escape(&format!("{measure}: {}", check_result(verdict)));
-            writeln!(out, r#"    <testcase classname="{file}" name="{name}">"#)?;
-            writeln!(out, r#"      <failure message="{message}"/>"#)?;
-            writeln!(out, "    </testcase>")?;
-        }
+        let element = match verdict.outcome() {
+            Outcome::Kept => {
+                writeln!(out, r#"    <testcase classname="{file}" name="{name}"/>"#)?;
+                continue;
+            }
+            Outcome::Untold => "error",
+            Outcome::Broken => "failure",
+        };
+        let message = escape(&format!("{measure}: {}", check_result(verdict)));
+        writeln!(out, r#"    <testcase classname="{file}" name="{name}">"#)?;
+        writeln!(out, r#"      <{element} message="{message}"/>"#)?;
+        writeln!(out, "    </testcase>")?;
     }
     if !report.warnings.is_empty() {
         writeln!(out, "    <system-err>{}</system-err>", escape(&report.warnings.join("\n")))?;

@@ -2,10 +2,10 @@
 
 mod support;
 
-use capture::Ended;
+use capture::{Action, Ended, Lost, Summary};
 use std::path::Path;
 use support::Made;
-use viewer::check::{Report, Rules};
+use viewer::check::{Outcome, Report, Rules};
 use viewer::text::{self, Style};
 use viewer::{Naming, junit};
 
@@ -71,7 +71,7 @@ FAIL  growth       30 B, at most 29 B: after the free
 ok    growth       200 B, at most 1.00 KiB
 ";
     assert_eq!(text_of(&report), expected);
-    assert!(!report.is_kept());
+    assert_eq!(report.outcome(), Outcome::Broken);
 }
 
 /// Check that a capture is within any tolerance of itself, and that the tolerance is rounded down.
@@ -85,7 +85,7 @@ fn baselines_are_compared() {
         file.display()
     );
     let report = check(&baseline);
-    assert!(report.is_kept() && report.verdicts.len() == 8, "{report:#?}");
+    assert!(report.outcome() == Outcome::Kept && report.verdicts.len() == 8, "{report:#?}");
     let limits: Vec<(&str, i64, i64)> = report
         .verdicts
         .iter()
@@ -114,7 +114,7 @@ fn results_can_be_read() {
     let mut out = Vec::new();
     junit::check(&mut out, &report).unwrap();
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites tests="2" failures="1">
+<testsuites tests="2" failures="1" errors="0">
   <testsuite name="sysprof-memprof check" tests="2" failures="1" errors="0">
     <testcase classname="app.memprof" name="leaked of a &lt;b&gt; &amp; &quot;c&quot;�">
       <failure message="leaked: 130 B, at most 129 B"/>
@@ -129,4 +129,85 @@ fn results_can_be_read() {
     (report.verdicts[0].actual, report.verdicts[0].limit) = ((1 << 20) + 1, 1 << 20);
     let expected = "FAIL  peak  1.00 MiB (1,048,577 bytes), at most 1.00 MiB (1,048,576 bytes)\n";
     assert_eq!(text_of(&report), expected);
+}
+
+/// Check that what a capture lacks makes a limit that seems kept untold, and leaves one that is broken broken.
+#[test]
+fn incomplete_captures_are_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = made();
+    let lost = Lost { reason: "ring_full".to_owned(), events: 12, advice: String::new() };
+    made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
+    made.write(&file);
+    let judged = |rules: &str| {
+        let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
+        let mut report = rules.check(&file, Naming::Stored).unwrap();
+        report.file = "app.memprof".to_owned();
+        report
+    };
+    let report = judged("max-peak = 199\nmax-leaked = 130");
+    let expected = "\
+FAIL  peak    200 B, at most 199 B
+?     leaked  130 B, at most 130 B; cannot be told: the capture lacks 12 events
+";
+    assert!(text_of(&report).ends_with(expected), "{}", text_of(&report));
+    assert_eq!(report.outcome(), Outcome::Broken);
+    let report = judged("max-leaked = 130");
+    assert_eq!((report.outcome(), report.outcome().is_kept()), (Outcome::Untold, None));
+    let mut xml = Vec::new();
+    junit::check(&mut xml, &report).unwrap();
+    let xml = String::from_utf8(xml).unwrap();
+    assert!(xml.contains(r#"tests="1" failures="0" errors="1""#) && xml.contains("<error message="), "{xml}");
+    let mut json = Vec::new();
+    viewer::json::check(&mut json, &report).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert!(document["kept"].is_null() && document["rules"][0]["kept"].is_null(), "{document}");
+
+    made.tables.summary = None;
+    std::fs::remove_file(&file).unwrap();
+    made.write(&file);
+    let whole = std::fs::read(&file).unwrap();
+    assert_eq!(judged("max-leaked = 130").outcome(), Outcome::Kept);
+    std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
+    assert_eq!(judged("max-peak = \"1M\"").outcome(), Outcome::Untold);
+    assert_eq!(judged("max-peak = 1").outcome(), Outcome::Broken);
+}
+
+/// Check that blocks which may be leaked or not count against a limit, as far as it cannot be told.
+#[test]
+fn uncertain_blocks_are_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > a");
+    made.alloc(thread, 0x1000, 100, stack);
+    made.event(thread, Action::GapBegin);
+    made.event(thread, Action::GapEnd { allocations: 1, frees: 1 });
+    made.end(process, thread, Ended::Exited(0));
+    made.write(&file);
+    for (limit, expected) in [(99, Outcome::Untold), (100, Outcome::Kept)] {
+        let (rules, _) = Rules::from_toml(&format!("max-leaked = {limit}"), Path::new("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        assert_eq!(report.outcome(), expected, "{}", text_of(&report));
+    }
+}
+
+/// Check that a sampled number is within its limit from two standard errors below it on.
+#[test]
+fn estimates_near_their_limit_are_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = made();
+    made.tables.metadata.sample_interval = 1000;
+    made.write(&file);
+    let judged = |limit: i64| {
+        let (rules, _) = Rules::from_toml(&format!("max-bytes = {limit}"), Path::new("rules.toml")).unwrap();
+        rules.check(&file, Naming::Stored).unwrap()
+    };
+    let actual = judged(0).verdicts[0].actual;
+    assert_eq!(judged(actual - 1).outcome(), Outcome::Broken);
+    assert_eq!(judged(actual).outcome(), Outcome::Untold, "{}", text_of(&judged(actual)));
+    assert_eq!(judged(10 * actual).outcome(), Outcome::Kept);
 }

@@ -16,6 +16,9 @@ use viewer::{json, junit, text};
 
 /// Check a capture against rules: exit code 0 when all are kept, 1 when not, 2 when that cannot be told
 ///
+/// It cannot be told where no number is over its limit, but events were lost, the file is incomplete, blocks may be
+/// leaked or not, or a sampled number is within two standard errors of its limit.
+///
 /// Rules come from options, from a file in TOML, or both. README.md describes the file and has examples for build
 /// servers. `run --check RULES` records and checks in one.
 #[derive(Args, Debug)]
@@ -83,7 +86,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
         Ok(())
     })?;
-    Ok(ExitCode::from(if report.is_kept() { 0 } else { exit::FAILED }))
+    Ok(ExitCode::from(exit::of_rules(report.outcome())))
 }
 
 impl Arguments {

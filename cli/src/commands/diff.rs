@@ -4,7 +4,8 @@ use super::question::WhichBlocks;
 use super::report::metric;
 use super::symbols::Symbols;
 use super::view::{self, failure};
-use crate::exit::{FAILED, Outcome};
+use crate::exit::{FAILED, Outcome, UNTOLD};
+use crate::message;
 use crate::values::size;
 use clap::Args;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ Examples:
   sysprof-memprof diff old.memprof new.memprof                who holds more at the peak than before
   sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
 
-Exit code: 1 when it grew by more than --fail-over.")]
+Exit code: 1 when it grew by more than --fail-over, 2 when that cannot be told: events were lost, or a file is cut.")]
 pub(crate) struct Arguments {
     /// The capture; the older one of two
     file: PathBuf,
@@ -115,5 +116,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })?;
     let grown = options.metric.of(&compared.diff.delta()).bytes;
     let most = arguments.fail_over.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
-    Ok(if most.is_some_and(|most| grown > most) { ExitCode::from(FAILED) } else { code })
+    Ok(match most {
+        Some(most) if grown > most => ExitCode::from(FAILED),
+        Some(_) if !compared.is_complete() => {
+            message::warning("events are missing, so it cannot be told whether --fail-over is kept");
+            ExitCode::from(UNTOLD)
+        }
+        _ => code,
+    })
 }

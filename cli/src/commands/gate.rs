@@ -42,14 +42,15 @@ impl Gate {
                 return Ok(ExitCode::from(code));
             }
         };
-        let is_fine = code == 0 && report.is_kept();
+        let outcome = exit::of_rules(report.outcome());
+        let is_fine = code == 0 && outcome == 0;
         if is_fine && self.removes {
             let removed = fs::remove_file(&finished.path);
             debug!("all rules are kept, so nobody needs {}: {removed:?}", finished.path.display());
         } else {
             view::after_recording(finished, quiet);
         }
-        if !quiet || !report.is_kept() {
+        if !quiet || outcome != 0 {
             let stderr = io::stderr();
             let color = AutoStream::choice(&stderr) != ColorChoice::Never;
             let style = Style { color, width: terminal::width(&stderr) };
@@ -61,6 +62,6 @@ impl Gate {
         if quiet && !is_fine {
             message::plain(&format!("Wrote {}", finished.path.display()));
         }
-        Ok(ExitCode::from(if code == 0 && !report.is_kept() { exit::FAILED } else { code }))
+        Ok(ExitCode::from(if code == 0 { outcome } else { code }))
     }
 }

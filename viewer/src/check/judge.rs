@@ -2,7 +2,8 @@
 
 use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
-use crate::analysis::{Cost, Share};
+use crate::analysis::{Cost, Share, Spread};
+use crate::format::{bytes, counted};
 use crate::loaded::Loaded;
 use crate::moments::Moments;
 use crate::open::Error;
@@ -36,19 +37,47 @@ pub struct Verdict {
     pub limit: i64,
     /// What the limit was taken from: an earlier capture's number and how far it may be exceeded.
     pub baseline: Option<(i64, Share)>,
+    /// Why it may be more than that in truth, and more than the limit.
+    pub doubt: Option<String>,
+}
+
+/// Whether rules are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// They are.
+    Kept,
+    /// No number is over its limit, but the capture does not have all that counts.
+    Untold,
+    /// A number is over its limit, whatever else there was.
+    Broken,
+}
+
+impl Outcome {
+    /// The answer, where there is one.
+    pub fn is_kept(self) -> Option<bool> {
+        match self {
+            Outcome::Kept => Some(true),
+            Outcome::Untold => None,
+            Outcome::Broken => Some(false),
+        }
+    }
 }
 
 impl Verdict {
-    /// True when the rule is kept.
-    pub fn is_kept(&self) -> bool {
-        self.actual <= self.limit
+    /// Whether the rule is kept.
+    pub fn outcome(&self) -> Outcome {
+        match (self.actual <= self.limit, &self.doubt) {
+            (false, _) => Outcome::Broken,
+            (true, Some(_)) => Outcome::Untold,
+            (true, None) => Outcome::Kept,
+        }
     }
 }
 
 impl Report {
-    /// True when all rules are kept.
-    pub fn is_kept(&self) -> bool {
-        self.verdicts.iter().all(Verdict::is_kept)
+    /// Whether all rules are kept: the worst of them.
+    pub fn outcome(&self) -> Outcome {
+        self.verdicts.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Kept)
     }
 }
 
@@ -64,14 +93,15 @@ impl Rules {
             if section.limits.is_empty() {
                 continue;
             }
-            let cost = capture.of(section)?;
+            let sum = capture.of(section)?;
             report.verdicts.extend(section.limits.iter().map(|(measure, limit)| Verdict {
                 name: section.name.clone(),
                 filter: section.filter.as_ref().map(ToString::to_string),
                 measure,
-                actual: measure.of(&cost),
+                actual: measure.of(&sum.cost),
                 limit,
                 baseline: None,
+                doubt: sum.doubt(measure, limit, "the capture"),
             }));
         }
         if let Some(baseline) = &self.baseline {
@@ -91,16 +121,54 @@ impl Rules {
     }
 }
 
-fn compare(section: &Section, measure: Measure, now: &Cost, before: &Cost, tolerance: Share) -> Verdict {
-    let before = measure.of(before);
+fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, tolerance: Share) -> Verdict {
+    let earlier = measure.of(&before.cost);
+    // The part that is tolerated is rounded down: 5 % of 10 allocations are none.
+    let limit = earlier.saturating_add((tolerance.as_percent() / 100.0 * earlier as f64).floor() as i64);
     Verdict {
         name: section.name.clone(),
         filter: section.filter.as_ref().map(ToString::to_string),
         measure,
-        actual: measure.of(now),
-        // The part that is tolerated is rounded down: 5 % of 10 allocations are none.
-        limit: before.saturating_add((tolerance.as_percent() / 100.0 * before as f64).floor() as i64),
-        baseline: Some((before, tolerance)),
+        actual: measure.of(&now.cost),
+        limit,
+        baseline: Some((earlier, tolerance)),
+        // A baseline without the frees that it lost would allow too much.
+        doubt: now.doubt(measure, limit, "the capture").or_else(|| before.missing("the baseline")),
+    }
+}
+
+/// What some stacks cost in a part of a capture, and what makes that less than the truth.
+struct Sum {
+    cost: Cost,
+    spread: Cost<Spread>,
+    lost: u64,
+    is_cut: bool,
+}
+
+impl Sum {
+    /// Why it cannot be told that a number is within its limit.
+    fn doubt(&self, measure: Measure, limit: i64, which: &str) -> Option<String> {
+        if let Some(missing) = self.missing(which) {
+            return Some(missing);
+        }
+        let actual = measure.of(&self.cost);
+        let uncertain = self.cost.uncertain.bytes;
+        if measure == Measure::Leaked && actual.saturating_add(uncertain) > limit {
+            return Some(format!("{} more may be leaked or not", bytes(uncertain)));
+        }
+        let error = measure.error(&self.spread);
+        (actual.saturating_add(error.saturating_mul(2)) > limit).then(|| {
+            format!("it is an estimate, within two standard errors ({}) of its limit", measure.text(error))
+        })
+    }
+
+    /// Why no number of the capture is known.
+    fn missing(&self, which: &str) -> Option<String> {
+        match (self.is_cut, self.lost) {
+            (true, _) => Some(format!("{which} is incomplete")),
+            (false, 0) => None,
+            (false, lost) => Some(format!("{which} lacks {}", counted(lost, "event"))),
+        }
     }
 }
 
@@ -121,7 +189,7 @@ impl<'a> Sums<'a> {
     }
 
     /// The costs of a section's stacks in its part.
-    fn of(&mut self, section: &Section) -> Result<Cost, Error> {
+    fn of(&mut self, section: &Section) -> Result<Sum, Error> {
         let place = match self.parts.iter().position(|(part, _)| *part == section.part) {
             Some(place) => place,
             None => {
@@ -130,10 +198,12 @@ impl<'a> Sums<'a> {
             }
         };
         let (_, loaded) = &self.parts[place];
-        Ok(match &section.filter {
-            None => loaded.profile.total,
+        let (cost, spread) = match &section.filter {
+            None => (loaded.profile.total, loaded.profile.total_spread),
             Some(filter) => sum(loaded, filter),
-        })
+        };
+        let is_cut = loaded.source.cut.is_some();
+        Ok(Sum { cost, spread, lost: loaded.lost_events(), is_cut })
     }
 
     fn read(&self, part: &Part) -> Result<Loaded, Error> {
@@ -161,7 +231,7 @@ impl<'a> Sums<'a> {
         }
         let uncertain = loaded.profile.total.uncertain;
         if !uncertain.is_zero() {
-            let bytes = crate::format::bytes(uncertain.bytes);
+            let bytes = bytes(uncertain.bytes);
             warnings.push(format!("{bytes} in {which} may be leaked or not: their free may have been lost"));
         }
         if loaded.profile.sampling.is_some() {
@@ -171,13 +241,14 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// The costs of the stacks that an expression selects.
-fn sum(loaded: &Loaded, filter: &Expression) -> Cost {
+/// The costs of the stacks that an expression selects, and their variances.
+fn sum(loaded: &Loaded, filter: &Expression) -> (Cost, Cost<Spread>) {
     let mut selection = filter.select(&loaded.tables, &loaded.names);
-    let sites = loaded.profile.sites.iter();
-    let sites = sites.filter(|site| selection.contains(site.process, site.thread, site.node));
-    sites.fold(Cost::default(), |mut sum, site| {
-        sum += site.cost;
-        sum
+    let sites = loaded.profile.sites_with_spread();
+    let sites = sites.filter(|(site, _)| selection.contains(site.process, site.thread, site.node));
+    sites.fold(Default::default(), |(mut cost, mut variance): (Cost, Cost<Spread>), (site, spread)| {
+        cost += site.cost;
+        variance += spread;
+        (cost, variance)
     })
 }

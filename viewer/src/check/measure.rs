@@ -1,6 +1,7 @@
 //! What a rule is about.
 
-use crate::analysis::{Amount, Cost};
+use crate::analysis::{Amount, Cost, Spread};
+use crate::format;
 
 /// One number of a capture, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,5 +58,23 @@ impl Measure {
             Measure::Growth => cost.allocated - cost.freed,
         };
         if self.counts_blocks() { blocks } else { bytes }
+    }
+
+    /// Its standard error; 0 where everything was recorded.
+    pub(super) fn error(self, spread: &Cost<Spread>) -> i64 {
+        let spread = match self {
+            Measure::Peak => spread.peak,
+            Measure::Leaked => spread.leaked,
+            Measure::Allocations | Measure::Bytes => spread.allocated,
+            Measure::Temporary => spread.temporary,
+            // What was freed again adds nothing to the doubt.
+            Measure::Growth => spread.live(),
+        };
+        if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
+    }
+
+    /// Such a number in words.
+    pub(crate) fn text(self, value: i64) -> String {
+        if self.counts_blocks() { format::count(value) } else { format::bytes(value) }
     }
 }

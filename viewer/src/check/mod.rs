@@ -27,6 +27,6 @@ mod measure;
 mod rule;
 
 pub use file::RulesError;
-pub use judge::{Report, Verdict};
+pub use judge::{Outcome, Report, Verdict};
 pub use measure::Measure;
 pub use rule::{Baseline, Limits, Rules, Section};
