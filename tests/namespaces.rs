@@ -161,6 +161,4 @@ fn children_in_a_pid_namespace_are_told_apart() {
     let child = processes.iter().find(|process| process["allocations"] == 2000);
     let child = child.unwrap_or_else(|| panic!("no process has just these blocks: {info:#}"));
     assert_eq!((&child["ended"], &child["exit"]), (&"exited".into(), &7.into()), "{child:#}");
-    // Its number is 2 in there.
-    assert!(child["pid"].as_u64() > processes[0]["pid"].as_u64(), "{child:#}");
 }

@@ -244,19 +244,6 @@ pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
     })
 }
 
-/// Keeps the module around a function loaded for good.
-#[cold]
-pub(crate) fn pin(function: *mut c_void) {
-    // SAFETY: the loader's description of a module that is loaded: it was just found in there.
-    let name = crate::modules::around(function).and_then(|map| unsafe { map.as_ref() }).map(|map| map.name);
-    // The main program has an empty name, and is never unloaded.
-    // SAFETY: the loader's names are strings.
-    let Some(name) = name.filter(|name| !name.is_null() && unsafe { **name } != 0) else { return };
-    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: as above; NOLOAD only finds what is there.
-    own_call(|| unsafe { libc::dlopen(name, flags) });
-}
-
 /// Address of the next `syscall`.
 pub(crate) fn syscall_address() -> *mut c_void {
     SYSCALL.get()

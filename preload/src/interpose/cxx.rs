@@ -10,6 +10,7 @@
 use crate::filter;
 use crate::guard::Inside;
 use crate::lifecycle;
+use crate::modules;
 use crate::real;
 use crate::sampler;
 use crate::stack::Caller;
@@ -258,14 +259,11 @@ extern "C" fn find(index: usize) -> *mut c_void {
             plain_delete as *const () as *mut c_void
         }
     } else if lifecycle::is_of_allocator(next) {
-        real::pin(next);
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
         }
         wrapper(index)
     } else {
-        // Without us the loader would have bound the caller to it, and kept it for that.
-        real::pin(next);
         next
     };
     if let Some(place) = TARGETS.get(index) {
@@ -273,6 +271,19 @@ extern "C" fn find(index: usize) -> *mut c_void {
         place.store(target, Ordering::Release);
     }
     target
+}
+
+/// Forgets forms that lay in a library which is gone: they are looked up again.
+#[cold]
+pub(crate) fn forget_unloaded() {
+    for place in &TARGETS {
+        let target = place.load(Ordering::Relaxed);
+        if !target.is_null() && modules::around(target).is_none() {
+            // One that was found meanwhile stays.
+            let _ =
+                place.compare_exchange(target, core::ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
+        }
+    }
 }
 
 extern "C" fn plain_new(size: usize) -> *mut c_void {

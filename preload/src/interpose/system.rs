@@ -219,6 +219,7 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     // SAFETY: passed on as it came.
     let result = unsafe { real::dlclose(handle) }.unwrap_or(-1);
     modules::forget_unloaded();
+    super::cxx::forget_unloaded();
     result
 }
 

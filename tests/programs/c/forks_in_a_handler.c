@@ -5,11 +5,12 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+enum { FORKS = 50 };
 static volatile sig_atomic_t is_child, forks;
 
 static void on_alarm(int number) {
   (void)number;
-  if (is_child) return;
+  if (is_child || forks >= FORKS) return;
   pid_t child = fork();
   if (child == 0) is_child = 1;
   if (child > 0) {
@@ -24,7 +25,7 @@ int main(void) {
   long blocks = 0, left = 100;
   sigaction(SIGALRM, &action, NULL);
   setitimer(ITIMER_REAL, &often, NULL);
-  while (forks < 50) {
+  while (forks < FORKS) {
     free(malloc(2101));
     blocks++;
     if (is_child && left-- == 0) _exit(0);
