@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// A program that shares a page, without the agent.
 struct Program {
@@ -193,6 +194,24 @@ fn libraries_are_followed() {
         assert!(number(&info, "/totals/running_blocks") < 20, "{info:#}");
         program.end();
     }
+}
+
+/// Check that a thread which is in the kernel for long when it is looked at goes on as soon as it leaves that, while the recording goes on.
+#[test]
+fn thread_that_stops_late_goes_on() {
+    let lender = library("lends_memory").flags(["-DFUNCTION=lends_late", "-DSIZE=1405"]).build();
+    let fixture = c("vforks_at_length").flags(["-O1", "-fno-builtin", "-D_GNU_SOURCE", "-pthread"]);
+    let program = Program::start(&fixture, &[&lender]);
+    let collector = program.attach(&[]);
+    wait_for("calls of the program", || allocating(&program.world).iter().any(|name| name == "main"));
+    program.page.go();
+    wait_for("the thread", || program.page.longest_ns() > 0);
+    let pause = Duration::from_nanos(program.page.longest_ns());
+    assert!(pause < Duration::from_secs(1), "it stood still for {pause:?}");
+    wait_for("calls of the library", || allocating(&program.world).iter().any(|name| name == "lends_late"));
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    program.end();
 }
 
 /// Check that a program is recorded which has cleared its environment, as some servers do: it cannot know where its doorbell is.

@@ -14,6 +14,7 @@
 
 mod breakpoints;
 mod host;
+mod late;
 mod linkage;
 mod loading;
 mod memory;
@@ -58,7 +59,11 @@ impl Injection {
         let (tell, told) = channel();
         let agent = agent.to_owned();
         // A thread of its own: tracees belong to threads, and are free when it ends.
-        let work = move || work(pid, &agent, patience, &tell, &ends);
+        let work = move || {
+            let worked = work(pid, &agent, patience, &tell, &ends);
+            late::settle();
+            worked
+        };
         let thread =
             std::thread::Builder::new().name("inject".into()).spawn(work).map_err(Refusal::System)?;
         let mut injection = Injection { end: Some(end), thread: Some(thread), pid };
@@ -117,12 +122,18 @@ fn work(
         }
     };
     let _ = tell.send(Ok(()));
-    while ends.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout) {
+    let mut due = Instant::now() + PACE;
+    while ends.recv_timeout(until(due)) == Err(RecvTimeoutError::Timeout) {
+        late::let_go();
+        if Instant::now() < due {
+            continue;
+        }
         match host.follow() {
             Ok(()) => {}
             Err(Refusal::NoProcess { .. }) => return Ok(()),
             Err(refusal) => debug!("cannot follow what process {pid} loads: {refusal}"),
         }
+        due = Instant::now() + PACE;
     }
     // What it forked meanwhile has copies of the changed words.
     let children = descendants(pid);
@@ -136,4 +147,10 @@ fn work(
         Err(Refusal::NoProcess { .. }) => Ok(()),
         restored => restored,
     }
+}
+
+/// The time until new libraries are looked for, or threads that have to be let go.
+fn until(due: Instant) -> Duration {
+    let wait = due.saturating_duration_since(Instant::now());
+    if late::is_any() { wait.min(late::PACE) } else { wait }
 }

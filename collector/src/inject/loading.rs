@@ -2,6 +2,7 @@
 
 use super::breakpoints::Ready;
 use super::host::Host;
+use super::late;
 use super::moment::{Bad, Ground};
 use super::refusal::Refusal;
 use super::remote::{AREA, Caller, Failed, Stood, look};
@@ -35,6 +36,7 @@ impl Host {
         let mut last = Bad::Dark;
         let (mut chances, mut ready) = (CHANCES, None);
         while Instant::now() < deadline {
+            late::let_go();
             if chances == 0 {
                 ready.get_or_insert_with(Ready::new);
             }

@@ -13,6 +13,7 @@
 //! So a call costs one stop, whatever it does: each is two changes between processes, and waits for a processor where they are busy.
 
 use super::breakpoints::Ready;
+use super::late::is_late;
 use super::memory::Memory;
 use super::moment::{Bad, Ground, Refused, STACK};
 use super::threads::task;
@@ -85,6 +86,9 @@ pub(super) struct Caller {
 
 /// Where a thread stands; it runs again.
 pub(super) fn look(pid: u32, thread: u32, memory: &Memory, deadline: Instant) -> io::Result<Option<Stood>> {
+    if is_late(thread) {
+        return Ok(None);
+    }
     let mut tracee = Tracee::seize(thread)?;
     tracee.interrupt()?;
     if !tracee.wait_interrupted(deadline)? {
@@ -166,6 +170,9 @@ impl Caller {
         ready: Option<&Ready>,
         deadline: Instant,
     ) -> io::Result<Result<Caller, Bad>> {
+        if is_late(thread) {
+            return Ok(Err(Bad::Call));
+        }
         let mut tracee = Tracee::seize(thread)?;
         tracee.interrupt()?;
         if !tracee.wait_interrupted(deadline)? {

@@ -1,10 +1,13 @@
 //! One thread of another process under `ptrace`.
 //!
 //! A tracee is seized, which it does not notice, stopped when it is to be looked at, and let go when this is dropped. All of that
-//! happens in one thread of ours, as the kernel wants; when that thread ends, its tracees are free, whatever happened.
+//! happens in one thread of ours, as the kernel wants; when that thread ends, its tracees are free, whatever happened. One that has not
+//! stopped cannot be let go, and is kept until it has.
 
+use super::late;
 use libc::{c_int, c_long, c_uint, c_void, iovec, pid_t, user_regs_struct};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// Bytes of the largest vector state: AMX has 11 KiB.
@@ -40,6 +43,7 @@ pub(super) struct Tracee {
     thread: pid_t,
     stop: Option<Stop>,
     is_gone: bool,
+    has_breakpoint: bool,
 }
 
 impl Tracee {
@@ -47,7 +51,7 @@ impl Tracee {
     pub(super) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
         request(libc::PTRACE_SEIZE, thread, 0, 0)?;
-        Ok(Tracee { thread, stop: None, is_gone: false })
+        Ok(Tracee { thread, stop: None, is_gone: false, has_breakpoint: false })
     }
 
     /// Asks it to stop.
@@ -62,9 +66,32 @@ impl Tracee {
             match self.wait(deadline)? {
                 None => return Ok(false),
                 Some(Stop::Interrupted) => return Ok(true),
-                Some(Stop::Signal(signal)) => self.go(signal)?,
+                Some(Stop::Signal(_)) => {
+                    self.forget_breakpoint();
+                    self.go(self.signal())?;
+                }
             }
         }
+    }
+
+    /// True once it has stopped, for whatever reason.
+    pub(super) fn has_stopped(&mut self) -> io::Result<bool> {
+        let has_stopped = self.look(libc::WNOHANG)?.is_some();
+        self.forget_breakpoint();
+        Ok(has_stopped)
+    }
+
+    /// It is not to have the signal of a breakpoint of ours, which would kill it.
+    fn forget_breakpoint(&mut self) {
+        let is_trap = self.has_breakpoint && self.stop == Some(Stop::Signal(libc::SIGTRAP));
+        if is_trap && !self.is_signal_sent().unwrap_or(false) {
+            self.forget_signal();
+        }
+    }
+
+    /// True while the processor stops it somewhere.
+    pub(super) fn has_breakpoint(&self) -> bool {
+        self.has_breakpoint
     }
 
     /// Lets it go on up to its next stop, however far that is.
@@ -87,7 +114,10 @@ impl Tracee {
         let came = self.run_to_breakpoint(deadline);
         if !matches!(came, Ok(true)) && self.stop.is_none() {
             self.interrupt()?;
-            self.wait_interrupted(Instant::now() + LONG)?;
+            if !self.wait_interrupted(Instant::now() + LONG)? {
+                // It is let go of its breakpoint when it has stopped.
+                return Ok(false);
+            }
         }
         self.set_breakpoint(None)?;
         came
@@ -109,22 +139,25 @@ impl Tracee {
     }
 
     /// Has the processor stop it before an instruction, or no more.
-    fn set_breakpoint(&self, address: Option<u64>) -> io::Result<()> {
+    fn set_breakpoint(&mut self, address: Option<u64>) -> io::Result<()> {
+        let thread = self.thread;
         let set = |register: usize, value: u64| {
             let place = DEBUG_REGISTERS + 8 * register;
-            request(libc::PTRACE_POKEUSER, self.thread, place, value as usize).map(drop)
+            request(libc::PTRACE_POKEUSER, thread, place, value as usize).map(drop)
         };
         set(7, 0)?;
+        self.has_breakpoint = false;
         if let Some(address) = address {
             set(0, address)?;
             // The first one, for this thread, for execution.
             set(7, 1)?;
+            self.has_breakpoint = true;
         }
         Ok(())
     }
 
     /// The signal that it is to have when it goes on.
-    fn signal(&self) -> c_int {
+    pub(super) fn signal(&self) -> c_int {
         if let Some(Stop::Signal(signal)) = self.stop { signal } else { 0 }
     }
 
@@ -257,8 +290,18 @@ impl Drop for Tracee {
             return;
         }
         if self.stop.is_none() && self.interrupt().is_ok() {
-            // One that does not stop stays in the kernel until our thread ends, and is free then.
             let _ = self.wait_interrupted(Instant::now() + Duration::from_millis(100));
+        }
+        if self.is_gone {
+            return;
+        }
+        if self.stop.is_none() {
+            // It stops when it leaves the kernel, and would stand there until our thread ends.
+            late::keep(ManuallyDrop::new(Tracee { ..*self }));
+            return;
+        }
+        if self.has_breakpoint {
+            let _ = self.set_breakpoint(None);
         }
         let _ = request(libc::PTRACE_DETACH, self.thread, 0, self.signal() as usize);
     }
