@@ -9,6 +9,7 @@ use crate::identity::FileIdentity;
 use memmap2::Mmap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -24,14 +25,16 @@ pub(crate) enum Image {
 }
 
 impl Image {
-    /// Opens a regular file and says which one it is. Never blocks on a pipe that took the file's place.
+    /// Opens a regular file and says which one it is. What else may have taken the file's place is not opened: to open a device can
+    /// be to use it, and a pipe has a writer who waits for that.
     pub(crate) fn open(path: &Path) -> Result<(Image, FileIdentity), Reason> {
-        let file =
-            OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+        let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
+        if !place.metadata()?.is_file() {
             return Err(Reason::FileUnreadable);
         }
+        // The file itself, whatever its name leads to by now.
+        let file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
+        let metadata = file.metadata()?;
         let identity = FileIdentity::of(&metadata);
         if metadata.len() == 0 {
             return Err(Reason::UnreadableElf);
@@ -105,5 +108,26 @@ mod tests {
         ] {
             assert_eq!(Image::open(&path).err(), Some(expected), "{}", path.display());
         }
+    }
+
+    /// Check that a pipe in a file's place is not opened: somebody who waits for a reader waits on.
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let (tell, told) = std::sync::mpsc::channel();
+        let writer = pipe.clone();
+        let waits =
+            std::thread::spawn(move || tell.send(OpenOptions::new().write(true).open(writer).is_ok()));
+        // It is about to open it, or does.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(Image::open(&pipe).err(), Some(Reason::FileUnreadable));
+        let early = told.recv_timeout(std::time::Duration::from_millis(100));
+        assert!(early.is_err(), "the pipe was opened");
+        let _reader = File::open(&pipe).unwrap();
+        assert_eq!(told.recv(), Ok(true));
+        waits.join().unwrap().unwrap();
     }
 }
