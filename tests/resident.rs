@@ -38,6 +38,25 @@ fn rows_of<'v>(rows: &'v Value, function: &'v str) -> impl Iterator<Item = &'v V
     rows.as_array().expect("a list").iter().filter(has)
 }
 
+/// Check that a capture without page faults has an error in place of numbers, which says what to do, and null in JSON.
+#[test]
+fn what_was_not_recorded_is_not_shown() {
+    let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
+    let ran = capture.show(&["resident"]);
+    assert_eq!((ran.code, ran.text()), (2, ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("page faults were not recorded") && ran.stderr.contains("run --faults"),
+        "{}",
+        ran.stderr
+    );
+    let document = resident(&capture, &[]);
+    assert_eq!(document["recorded"], false);
+    assert!(
+        document["resident"].is_null() && document["held"].as_array().is_some_and(Vec::is_empty),
+        "{document}"
+    );
+}
+
 /// Check that the heap's resident bytes are those that the kernel counts, within 5 %: of the break, of mapped blocks and of a
 /// thread's arena, of which half was touched and a part freed.
 #[test]
@@ -114,8 +133,8 @@ fn refused_page_faults_do_no_harm() {
     let mut view = world.tool(["resident"]);
     view.arg(&file);
     let ran = wait(&world, view);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.text().contains("page faults not recorded"), "{}", ran.text());
+    assert_eq!((ran.code, ran.text()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("page faults not recorded"), "{}", ran.stderr);
 }
 
 /// Check that of a process that runs already the pages count that it touches from the attach on, for the blocks that lie there,

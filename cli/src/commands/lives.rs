@@ -58,6 +58,11 @@ impl LivesArguments {
         Ok((self.capture.told(loaded), found))
     }
 
+    /// True when programs will read it.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Writes what was found.
     pub(super) fn print(&self, write: impl FnOnce(&mut dyn Write, Form<'_>) -> Result<(), Error>) -> Outcome {
         view::print(|out, style| match self.json {

@@ -1,9 +1,10 @@
 //! `resident`: what of the memory is really there.
 
 use super::lives::{Form, LivesArguments};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use viewer::{Moments, ResidentBy, json, text};
+use viewer::{Loaded, Moments, ResidentBy, json, text};
 
 /// Show which memory is resident: who allocated it, who touched it, and what else a process has
 ///
@@ -41,6 +42,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Who::Touch => ResidentBy::Touch,
     };
     let (loaded, table) = arguments.lives.ask(Moments::resident)?;
+    if !table.has_faults && !arguments.lives.is_json() {
+        return Err(not_recorded(&loaded));
+    }
     arguments.lives.print(|out, form| {
         match form {
             Form::Text(limit, style) => text::resident(out, &loaded, &table, by, limit, style)?,
@@ -48,4 +52,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// Without page faults all memory would look as if nobody had touched it.
+fn not_recorded(loaded: &Loaded) -> Failure {
+    let refused = loaded.tables.summary.as_ref().map_or("", |summary| &summary.faults.refused);
+    let why = if refused.is_empty() { "page faults were not recorded" } else { refused };
+    Failure::usage(anyhow!(
+        "{}: {why}, so what is resident is not known; `sysprof-memprof run --faults` records them",
+        loaded.source.file
+    ))
 }

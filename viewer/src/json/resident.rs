@@ -20,7 +20,8 @@ struct Document<'a> {
     recorded: bool,
     lost_faults: u64,
     unknown_at_most_bytes: u64,
-    resident: SumFields,
+    /// None where page faults were not recorded: nobody knows then.
+    resident: Option<SumFields>,
     processes: Vec<ProcessFields>,
     held: Vec<HeldFields<'a>>,
     touched: Vec<TouchFields<'a>>,
@@ -96,12 +97,16 @@ pub fn resident(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable) ->
     let Loaded { tables, names, .. } = loaded;
     let pid = |process: ProcessId| tables.processes.get(process.index()).map(|row| row.pid);
     let stack = |node| Stack { tables, names, node };
-    let processes = table.processes.iter().map(|(process, sums)| ProcessFields {
+    let (processes, held, touched) = match table.has_faults {
+        true => (&table.processes[..], &table.held[..], &table.touched[..]),
+        false => (&[][..], &[][..], &[][..]),
+    };
+    let processes = processes.iter().map(|(process, sums)| ProcessFields {
         pid: pid(*process),
         rss_bytes: loaded.last_rss(*process),
         sums: sums.into(),
     });
-    let held = table.held.iter().map(|row| HeldFields {
+    let held = held.iter().map(|row| HeldFields {
         stack: stack(row.node),
         pid: pid(row.process),
         blocks: row.held.blocks,
@@ -109,7 +114,7 @@ pub fn resident(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable) ->
         resident_bytes: row.resident,
         untouched_bytes: row.untouched(),
     });
-    let touched = table.touched.iter().map(|row| TouchFields {
+    let touched = touched.iter().map(|row| TouchFields {
         stack: (row.node != NodeId::ROOT).then(|| stack(row.node)),
         pid: pid(row.process),
         resident_bytes: row.bytes,
@@ -122,7 +127,7 @@ pub fn resident(out: &mut dyn Write, loaded: &Loaded, table: &ResidencyTable) ->
         recorded: table.has_faults,
         lost_faults: table.lost,
         unknown_at_most_bytes: table.huge_at_most,
-        resident: (&table.sums).into(),
+        resident: table.has_faults.then(|| (&table.sums).into()),
         processes: processes.collect(),
         held: held.collect(),
         touched: touched.collect(),

@@ -49,9 +49,6 @@ pub fn resident(
 fn notes(loaded: &Loaded, table: &ResidencyTable) -> Vec<String> {
     let told = loaded.tables.summary.as_ref().map(|summary| &summary.faults);
     let mut notes = Vec::new();
-    if !table.has_faults {
-        notes.push("page faults were not recorded: record with --faults".to_owned());
-    }
     notes.extend(told.map(|told| escape(&told.refused).into_owned()).filter(|refused| !refused.is_empty()));
     if table.lost > 0 {
         notes.push(format!("{} lost: their pages are missing here", counted(table.lost, "page fault")));
