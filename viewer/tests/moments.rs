@@ -2,13 +2,14 @@
 
 mod support;
 
-use capture::{NodeId, ProcessId, Summary, ThreadId};
+use capture::{Ended, NodeId, ProcessId, Summary, ThreadId};
 use std::path::Path;
 use support::Made;
 use support::fixtures::rich;
-use viewer::Moments;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
 use viewer::query::{Filter, Part, Query, Selected};
+use viewer::text::Style;
+use viewer::{Moments, Naming};
 
 /// Two threads that allocate in three stacks, free each other's blocks and leave some, one event a millisecond.
 fn busy() -> Made {
@@ -179,4 +180,32 @@ fn a_pass_that_is_stopped_has_no_answer() {
     };
     assert!(ask(true).is_err());
     assert!(ask(false).is_ok());
+}
+
+/// Check that the timeline ends with what processes that go on hold, as a moment does, and tells apart what ended ones left.
+#[test]
+fn timelines_end_with_what_is_held() {
+    for (ended, held, said) in [
+        (Ended::Running, 100, "100 B in 1 blocks held at the end;"),
+        (
+            Ended::Exited(0),
+            0,
+            "0 B in 0 blocks held at the end, and 100 B in 1 blocks by ended processes before their end;",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        made.alloc(thread, 0x10, 100, NodeId::ROOT);
+        made.end(process, thread, ended);
+        let path = file(&made, &folder);
+        assert_eq!(at(&path, "end").total.live().bytes, 100);
+        let mut moments = Moments::open(&path).unwrap();
+        let (timeline, profile) = moments.timeline(&Part::Whole, 100).unwrap();
+        assert_eq!(timeline.buckets.last().unwrap().held.bytes, held);
+        let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));
+        viewer::text::timeline(&mut out, &loaded, &timeline, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(said), "{text}");
+    }
 }

@@ -186,6 +186,10 @@ impl Watch for Timeline {
     }
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
+        if let End::Left { ended: Ended::Running, .. } = death.end {
+            // Its process goes on, and has it still.
+            return;
+        }
         let block = self.estimator.count(life.size).amount;
         if self.is_in(death.at) {
             self.reach(death.at.time);
@@ -208,7 +212,10 @@ impl Watch for Timeline {
         self.held += moved.live;
     }
 
-    fn left(&mut self, at: Instant, _: ProcessId, _: NodeId, held: Amount, _: Ended) {
+    fn left(&mut self, at: Instant, _: ProcessId, _: NodeId, held: Amount, ended: Ended) {
+        if ended == Ended::Running {
+            return;
+        }
         if self.is_in(at) {
             self.reach(at.time);
         }

@@ -12,10 +12,10 @@
 use super::escape::escape;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
-use crate::analysis::{Bucket, Profile, Timeline, Track, process_name, resident};
+use crate::analysis::{Amount, Bucket, Profile, Span, Timeline, Track, process_name, resident};
 use crate::format::{bytes, count, duration, percent};
 use crate::loaded::Loaded;
-use capture::{CounterKind, ProcessId};
+use capture::{CounterKind, Ended, ProcessId};
 use std::io::{self, Write};
 
 /// Rows of the picture.
@@ -66,17 +66,32 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let held = steps.last().map_or_else(Default::default, |step| step.held);
     writeln!(
         out,
-        "\n{} allocations of {}, {} frees of {}; {} in {} blocks held at the end; {} a step",
+        "\n{} allocations of {}, {} frees of {}; {} in {} blocks held at the end{}; {} a step",
         count(sum.allocated.blocks),
         bytes(sum.allocated.bytes),
         count(sum.freed.blocks),
         bytes(sum.freed.bytes),
         bytes(held.bytes),
         count(held.blocks),
+        left(profile),
         duration(timeline.width)
     )?;
     of_kernel(out, loaded, timeline)?;
     of_disks(out, loaded, timeline)
+}
+
+/// What ended processes did not free: they hold it no more, but it was never freed.
+fn left(profile: &Profile) -> String {
+    let ended = profile.processes.iter().filter(|process| process.ended != Ended::Running);
+    let left = ended.fold(Amount::ZERO, |sum, process| sum + process.cost.live());
+    if profile.span != Span::Whole || left.is_zero() {
+        return String::new();
+    }
+    format!(
+        ", and {} in {} blocks by ended processes before their end",
+        bytes(left.bytes),
+        count(left.blocks)
+    )
 }
 
 /// One row of picture for what happened beside the heap.
