@@ -340,3 +340,16 @@ fn pages_beside_the_allocator_are_summed() {
     let pages = made.profile().own_pages;
     assert_eq!((pages.bytes, pages.time), (0x6000, at));
 }
+
+/// Check that a child's frees of blocks that its parent's record lacks are laid to that gap.
+#[test]
+fn gaps_of_a_parent_explain_frees_of_its_child() {
+    let mut made = Made::new();
+    let (parent, one) = made.process("app");
+    made.event(one, Action::GapBegin);
+    made.event(one, Action::GapEnd { allocations: 1, frees: 0 });
+    let (_, two) = made.fork(parent);
+    made.free(two, 0x10);
+    let expected = Anomalies { lost_allocations: 1, ..Anomalies::default() };
+    assert_eq!(made.profile().processes[1].anomalies, expected);
+}

@@ -275,7 +275,9 @@ impl Replay {
         if parent.seen && !parent.ended {
             inherited.extend(parent.heap());
         }
+        let gapped = parent.gapped;
         self.processes[p].inherited = inherited;
+        self.processes[p].gapped |= gapped;
     }
 
     fn end(&mut self, tables: &Tables, p: usize) {

@@ -5,7 +5,7 @@ use super::told::life;
 use crate::analysis::cost::{Amount, Part};
 use crate::analysis::heap::Block;
 use crate::analysis::lineage;
-use crate::analysis::process::Phase;
+use crate::analysis::process::{Phase, ProcessState};
 use crate::analysis::watch::{Death, End, Instant, Left, Watch};
 use capture::{Ended, ProcessId};
 
@@ -25,8 +25,11 @@ impl<W: Watch> Load<'_, W> {
         let parent = parent.filter(|parent| *parent != process && parent.index() < self.processes.len());
         if let Some(parent) = parent {
             lineage::inherit(&mut self.processes, parent, process, fork);
-            let was_paused = self.processes[parent.index()].was_paused;
-            self.processes[process.index()].was_paused |= was_paused;
+            // The child has the blocks that its parent's record lacks.
+            let ProcessState { had_gaps, was_paused, .. } = self.processes[parent.index()];
+            let child = &mut self.processes[process.index()];
+            child.had_gaps |= had_gaps;
+            child.was_paused |= was_paused;
         }
     }
 
