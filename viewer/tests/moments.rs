@@ -182,6 +182,20 @@ fn a_pass_that_is_stopped_has_no_answer() {
     assert!(ask(false).is_ok());
 }
 
+/// Check that a sample on a boundary is in the range before it alone, and one at the very beginning in the first.
+#[test]
+fn samples_on_a_boundary_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = busy();
+    let stack = made.stack("main > a");
+    let task = made.task(ProcessId(0), 5000, "app");
+    made.time = 0;
+    [0, 50_000_000, 60_000_000].iter().for_each(|time| made.sample(task, *time, stack));
+    let path = file(&made, &folder);
+    let samples = |from, to| between(&path, from, to).total.cpu.blocks;
+    assert_eq!([samples("start", "50ms"), samples("50ms", "60ms"), samples("60ms", "end")], [2, 1, 0]);
+}
+
 /// Check that the timeline ends with what processes that go on hold, as a moment does, and tells apart what ended ones left.
 #[test]
 fn timelines_end_with_what_is_held() {

@@ -175,7 +175,10 @@ impl Moments {
         let is_in = |time| match span {
             Span::Whole => is_during(time),
             Span::At(_) => false,
-            Span::Range { from, to } => (from.time..=to.time).contains(&time) && is_during(time),
+            // As events: what is on a boundary belongs to the range before it, and to the first where none is.
+            Span::Range { from, to } => {
+                (time > from.time || from == Instant::default()) && time <= to.time && is_during(time)
+            }
         };
         let mut sites = SampleSites::new(profile, self.reader.tables());
         let read = self.reader.for_each_samples(|samples| {
