@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Action, Ended, Lost, Summary};
+use capture::{Action, Ended, Lost, NodeId, Summary};
 use std::path::Path;
 use support::Made;
 use viewer::check::{Outcome, Report, Rules};
@@ -210,4 +210,25 @@ fn estimates_near_their_limit_are_not_judged() {
     assert_eq!(judged(actual - 1).outcome(), Outcome::Broken);
     assert_eq!(judged(actual).outcome(), Outcome::Untold, "{}", text_of(&judged(actual)));
     assert_eq!(judged(10 * actual).outcome(), Outcome::Kept);
+}
+
+/// Check that what processes held that went on is said to be no leak yet, where leaks count.
+#[test]
+fn processes_that_go_on_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = made();
+    let (child, thread) = made.process("daemon");
+    made.alloc(thread, 0x1000, 5000, NodeId::ROOT);
+    made.end(child, thread, Ended::Running);
+    made.write(&file);
+    let said = |rules: &str| {
+        let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
+        text_of(&rules.check(&file, Naming::Stored).unwrap())
+    };
+    let warning =
+        "warning: 4.88 KiB in the capture are of processes that were still running: not leaked yet\n";
+    let text = said("max-leaked = 0");
+    assert!(text.starts_with(warning) && text.contains("FAIL  leaked"), "{text}");
+    assert!(!said("max-peak = \"1M\"").contains("warning"));
 }

@@ -2,7 +2,7 @@
 
 use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
-use crate::analysis::{Cost, Share, Spread};
+use crate::analysis::{Amount, Cost, Share, Spread};
 use crate::format::{bytes, counted};
 use crate::loaded::Loaded;
 use crate::moments::Moments;
@@ -233,6 +233,13 @@ impl<'a> Sums<'a> {
         if !uncertain.is_zero() {
             let bytes = bytes(uncertain.bytes);
             warnings.push(format!("{bytes} in {which} may be leaked or not: their free may have been lost"));
+        }
+        let mut whole = self.parts.iter().filter(|(part, _)| *part == Part::Whole);
+        let running = whole.next().map_or(Amount::ZERO, |(_, loaded)| loaded.profile.still_running());
+        if self.rules.asks_for_leaks() && !running.is_zero() {
+            let bytes = bytes(running.bytes);
+            warnings
+                .push(format!("{bytes} in {which} are of processes that were still running: not leaked yet"));
         }
         if loaded.profile.sampling.is_some() {
             warnings.push(format!("{which} is sampled, so its numbers are estimates"));

@@ -71,6 +71,12 @@ impl Baseline {
 }
 
 impl Rules {
+    /// True when what is leaked counts.
+    pub(super) fn asks_for_leaks(&self) -> bool {
+        let mut limits = self.sections.iter().flat_map(|section| section.limits.iter());
+        self.baseline.is_some() || limits.any(|(measure, _)| measure == Measure::Leaked)
+    }
+
     /// True when there is nothing to check.
     pub fn is_empty(&self) -> bool {
         self.baseline.is_none() && self.sections.iter().all(|section| section.limits.is_empty())

@@ -139,6 +139,13 @@ pub(super) fn counted_losses(loaded: &Loaded) -> Vec<String> {
     warnings
 }
 
+/// What the recording had to say, and which processes it was not there to the end of.
+pub(super) fn remark_texts(loaded: &Loaded) -> Vec<String> {
+    let Some(summary) = &loaded.tables.summary else { return Vec::new() };
+    let unrecorded = summary.unrecorded.iter().map(|process| format!("not recorded to its end: {process}"));
+    summary.remarks.iter().cloned().chain(unrecorded).collect()
+}
+
 /// A moment for people.
 pub(super) fn span_at(at: Instant) -> String {
     duration(at.time)

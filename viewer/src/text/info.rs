@@ -3,7 +3,7 @@
 use super::beside;
 use super::escape::{columns, escape};
 use super::estimate;
-use super::headline::{span, warnings};
+use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
@@ -39,10 +39,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     marks(out, loaded, style)?;
     regions(out, loaded, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
-    let remarks =
-        loaded.tables.summary.iter().flat_map(|summary| summary.remarks.iter().chain(&summary.unrecorded));
-    for remark in remarks {
-        writeln!(out, "remark: {}", escape(remark))?;
+    for remark in remark_texts(loaded) {
+        writeln!(out, "remark: {}", escape(&remark))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::beside;
 use super::escape::{escape, fit};
 use super::estimate;
-use super::headline::{interruption, warnings};
+use super::headline::{interruption, remark_texts, warnings};
 use super::place::{chain, detail};
 use super::style::{Role, Style};
 use crate::analysis::{Metric, StackState, meaningful, nameless, rows_as_read, stack_states, state_share};
@@ -182,9 +182,7 @@ fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
 }
 
 fn remarks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let Some(summary) = &loaded.tables.summary else { return Ok(()) };
-    let unrecorded = summary.unrecorded.iter().map(|process| format!("not recorded to its end: {process}"));
-    let remarks: Vec<String> = summary.remarks.iter().cloned().chain(unrecorded).collect();
+    let remarks = remark_texts(loaded);
     if remarks.is_empty() {
         return Ok(());
     }
