@@ -252,11 +252,11 @@ extern "C" fn find(index: usize) -> *mut c_void {
         next = real::in_cxx_runtime(form.name);
     }
     let target = if next.is_null() {
-        // No C++ library at all: then nobody can expect an exception.
+        // No C++ library at all: then nobody can expect an exception. The hook of `malloc` records it as announced.
         if index < NEWS {
-            plain_new as *const () as *mut c_void
+            super::heap::malloc as *const () as *mut c_void
         } else {
-            plain_delete as *const () as *mut c_void
+            super::heap::free as *const () as *mut c_void
         }
     } else if lifecycle::is_of_allocator(next) {
         if let Some(place) = WRAPPED.get(index) {
@@ -284,16 +284,6 @@ pub(crate) fn forget_unloaded() {
                 place.compare_exchange(target, core::ptr::null_mut(), Ordering::Release, Ordering::Relaxed);
         }
     }
-}
-
-extern "C" fn plain_new(size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
-    unsafe { real::malloc(size.max(1)) }.unwrap_or(core::ptr::null_mut())
-}
-
-extern "C" fn plain_delete(block: *mut c_void) {
-    // SAFETY: the caller gives up a block that `plain_new` made.
-    let _ = unsafe { real::free(block) };
 }
 
 extern "C" fn record(
