@@ -194,7 +194,7 @@ fn entry(address: u64) -> Option<&'static Entry> {
         start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
     });
     match known {
-        Some(entry) if entry.is_there(address) => known,
+        Some(entry) if entry.is_there(entry.start.load(Ordering::Relaxed)) => known,
         // libc unloads modules of its own, as those for character sets, and calls no hook of ours for that.
         Some(_) => {
             forget_unloaded();
@@ -247,6 +247,8 @@ fn describe(address: u64) -> Option<&'static Entry> {
         entry.segment_start.store(tables.segment.start, Ordering::Relaxed);
         entry.segment_end.store(tables.segment.end, Ordering::Relaxed);
     }
+    // What is around the start is compared later; of a module that is mapped with holes it is another part than around the address.
+    let found = find_object_at(start).unwrap_or(found);
     entry.link_map.store(found.link_map.addr() as u64, Ordering::Relaxed);
     entry.map_start.store(found.map_start.addr() as u64, Ordering::Relaxed);
     entry.map_end.store(found.map_end.addr() as u64, Ordering::Relaxed);
