@@ -6,6 +6,7 @@
 //!
 //! Some programs map code of files past the loader: node does that with its own. Such code is in that file all the same.
 
+use crate::numbers;
 use crate::perf::Files;
 use capture::{Error, Module, ModuleId, Writer};
 use procfs::ProcError;
@@ -155,9 +156,11 @@ impl Seen {
         );
         let mapped = dumps(&maps).map(|path| base.join(path.strip_prefix("/").unwrap_or(path)));
         // A short life may be over before its mappings could be read.
-        let usual = base.join(format!("tmp/jit-{}.dump", inner_pid(pid)));
+        // By the pid that it has itself.
+        let own = numbers::own(pid).unwrap_or(pid);
+        let usual = base.join(format!("tmp/jit-{own}.dump"));
         let files = JitFiles {
-            perf_map: base.join(format!("tmp/perf-{}.map", inner_pid(pid))),
+            perf_map: base.join(format!("tmp/perf-{own}.map")),
             dumps: mapped.chain([usual]).collect(),
             owner: std::fs::metadata(format!("/proc/{pid}")).map_or(0, |process| process.uid()),
             started_unix_ns: started(pid).unwrap_or(0),
@@ -177,13 +180,6 @@ impl Seen {
 fn root(pid: u32) -> Option<File> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     std::fs::OpenOptions::new().read(true).custom_flags(flags).open(format!("/proc/{pid}/root")).ok()
-}
-
-/// The pid that the process itself has, by which it names its files.
-fn inner_pid(pid: u32) -> u32 {
-    let status = Process::new(pid as i32).and_then(|process| process.status()).ok();
-    let inner = status.and_then(|status| status.nspid?.last().copied());
-    inner.and_then(|inner| u32::try_from(inner).ok()).unwrap_or(pid)
 }
 
 /// Nanoseconds since the Unix epoch.

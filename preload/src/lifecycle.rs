@@ -1,8 +1,7 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
 use crate::arch;
-use crate::guard;
-use crate::guard::Attention;
+use crate::guard::{self, Attention};
 use crate::process;
 use crate::real::{self, own_call};
 use crate::tracker;

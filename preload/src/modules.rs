@@ -194,7 +194,7 @@ fn entry(address: u64) -> Option<&'static Entry> {
         start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
     });
     match known {
-        Some(entry) if entry.is_there(entry.start.load(Ordering::Relaxed)) => known,
+        Some(entry) if entry.is_there() => known,
         // libc unloads modules of its own, as those for character sets, and calls no hook of ours for that.
         Some(_) => {
             forget_unloaded();
@@ -205,9 +205,9 @@ fn entry(address: u64) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// True while the loader has the same module around an address.
-    fn is_there(&self, address: u64) -> bool {
-        find_object_at(address).is_some_and(|found| {
+    /// True while the loader has the same module where the code begins.
+    fn is_there(&self) -> bool {
+        find_object_at(self.start.load(Ordering::Relaxed)).is_some_and(|found| {
             found.link_map.addr() as u64 == self.link_map.load(Ordering::Relaxed)
                 && found.map_start.addr() as u64 == self.map_start.load(Ordering::Relaxed)
                 && found.map_end.addr() as u64 == self.map_end.load(Ordering::Relaxed)
@@ -322,13 +322,13 @@ impl Executable {
         }
     }
 
-    fn path(&self) -> &'static [u8] {
+    fn path(&'static self) -> &'static [u8] {
         let length = self.length.load(Ordering::Acquire);
         if length == 0 {
             return &[];
         }
         // SAFETY: written before the length was published, and never again.
-        let bytes: &'static [u8; 1024] = unsafe { &*EXECUTABLE.bytes.get() };
+        let bytes: &'static [u8; 1024] = unsafe { &*self.bytes.get() };
         bytes.get(..length).unwrap_or(&[])
     }
 }
@@ -362,7 +362,7 @@ pub(crate) fn forget_unloaded() {
         if start == 0 {
             continue;
         }
-        if !entry.is_there(start) {
+        if !entry.is_there() {
             shared_rules().invalidate(start..entry.end.load(Ordering::Relaxed));
             entry.start.store(0, Ordering::Release);
         }

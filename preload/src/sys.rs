@@ -76,16 +76,17 @@ pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
 
 /// Zeros to be read in the place of pages that users look at.
 pub(crate) fn map_zeros_over(start: *mut c_void, bytes: usize) {
-    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-    // SAFETY: pages that are ours stay readable; any bits are valid for those who look.
-    let _ = unsafe { rustix::mm::mmap_anonymous(start, bytes, ProtFlags::READ, flags) };
+    let _ = map_over(start, bytes, ProtFlags::READ);
 }
 
 /// Memory of this process alone in the place of pages that it shares; they read as zeros. False when that cannot be.
 pub(crate) fn map_private_over(start: *mut c_void, bytes: usize) -> bool {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
+    map_over(start, bytes, ProtFlags::READ | ProtFlags::WRITE)
+}
+
+fn map_over(start: *mut c_void, bytes: usize, access: ProtFlags) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-    // SAFETY: pages that are ours stay mapped; any bits are valid for those who look.
+    // SAFETY: pages that are ours stay readable; any bits are valid for those who look.
     unsafe { rustix::mm::mmap_anonymous(start, bytes, access, flags) }.is_ok()
 }
 

@@ -33,7 +33,7 @@ pub struct Header {
     pub generation: AtomicU32,
     /// Counts calls for the collector, which waits on it, see [`crate::bell`].
     pub bell: AtomicU32,
-    /// Processes that found no free slot, and are not recorded.
+    /// Forked processes that are not recorded: they found no free slot, or were forked within a hook.
     pub refused: AtomicU32,
 }
 

@@ -14,8 +14,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the sources include, beside `programs`.
-const HEADERS: [&str; 8] = [
+const HEADERS: [&str; 9] = [
     "c/say.h",
+    "c/filter.h",
     "c/page.h",
     "c/probe.h",
     "../bench/stopwatch.h",

@@ -70,8 +70,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     output::prepare(&capture, arguments.recording.force)?;
-    // Shells let what they start in the background ignore ^C; here it is the way to end.
     lift_descriptor_limit();
+    // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);

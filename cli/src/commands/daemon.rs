@@ -82,8 +82,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
-    // Before the first thread, which inherits what is blocked.
     lift_descriptor_limit();
+    // Before the first thread, which inherits what is blocked.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     if let Err(error) = make_doorbell() {
         message::warning(&format!(

@@ -128,8 +128,8 @@ impl Sort {
 
 /// Shows it until the user leaves or the process ends.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    // Shells let what they start in the background ignore ^C; here it is the way to end.
     lift_descriptor_limit();
+    // Shells let what they start in the background ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;
     let shows =

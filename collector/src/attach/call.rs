@@ -7,6 +7,7 @@ use super::preloaded::{Mapped, Preloaded, State, preloaded};
 use crate::image::Image;
 use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
+use crate::numbers;
 use crate::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chownat, fchmod, fstat, openat, unlinkat};
@@ -49,7 +50,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
         std::thread::sleep(AGAIN);
     }
     let socket = Beside::listen(&folder, process.uid).map_err(system)?;
-    let own_pid = pid_in_its_namespace(pid).unwrap_or(pid);
+    let own_pid = numbers::own(pid).unwrap_or(pid);
     let mut is_busy = false;
     while Instant::now() < deadline && is_there(pid) {
         bell.ring(own_pid).map_err(system)?;
@@ -117,13 +118,6 @@ fn find(pid: u32) -> Result<Preloaded, Refusal> {
 
 fn is_there(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
-}
-
-/// The innermost of the pids that the kernel lists.
-fn pid_in_its_namespace(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 /// The folder of the process' doorbell, as the process sees it, and the file: just the one that it has mapped.

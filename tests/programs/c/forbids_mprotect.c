@@ -1,10 +1,6 @@
 /* Has mprotect fail from now on, as a service may that needs no more of it, and allocates from 8,192 different stacks then. */
 #include "say.h"
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "filter.h"
 
 static void even(int depth, unsigned way);
 static void odd(int depth, unsigned way);
@@ -23,15 +19,7 @@ STEP(odd)
 
 int main(void) {
   allocate();
-  struct sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  struct sock_fprog filter = {sizeof code / sizeof *code, code};
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) return 1;
+  if (refuse(SYS_mprotect)) return 1;
   for (unsigned way = 0; way < 1 << 13; way++) even(13, way);
   return 0;
 }

@@ -12,7 +12,9 @@ int main(int count, char **arguments) {
   children = atoi(arguments[1]);
   calls = atoi(arguments[2]);
   for (int child = 0; child < children; child++) {
-    if (fork() == 0) {
+    pid_t pid = fork();
+    if (pid < 0) return 77;
+    if (pid == 0) {
       close(begin[1]);
       free(malloc(1300));
       if (write(ready[1], &byte, 1) != 1) return 2;
