@@ -1,7 +1,7 @@
 //! Which process it is that has a number. Agents know the pids that their processes have in their own pid namespace; to us these have
 //! others, and what has that number here may be anybody.
 
-use crate::process::{Info, maps_segment, start_ticks};
+use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use procfs::process::Process;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -48,8 +48,8 @@ impl Numbers {
         match self.namespace {
             // One that may not be looked at gets the benefit of the doubt.
             Some(theirs) => namespace(&pid.to_string()).is_none_or(|its| its == theirs || maps_segment(pid)),
-            // It has a namespace that it has made itself, as others have.
-            None => own.len() > 1 && maps_segment(pid),
+            // It has a namespace that it has made itself, as others have: of those that exit nothing tells which is which.
+            None => own.len() > 1 && maps_segment_still(pid),
         }
     }
 }
@@ -84,6 +84,11 @@ mod tests {
         assert!(own(own_pid).is_some());
     }
 
+    fn signal(pid: u32, name: &str) {
+        let kill = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+        assert!(kill.is_ok_and(|status| status.success()));
+    }
+
     /// Check that a process is found by the number that it has in a namespace of its own.
     #[test]
     fn numbers_of_other_namespaces_are_found() {
@@ -106,6 +111,15 @@ mod tests {
             let numbers = Numbers::of(&Info::read(pid));
             assert!(numbers.namespace.is_some());
             assert_eq!((numbers.find(1), numbers.find(2)), (Some(pid), None));
+            // To us it is a stranger, when it has ended and nobody has asked for its end yet, too.
+            let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
+            assert_eq!(ours.find(1), None);
+            signal(unshare.id(), "STOP");
+            signal(pid, "KILL");
+            while !child.stat().is_ok_and(|stat| stat.state == 'Z') {
+                std::thread::yield_now();
+            }
+            assert_eq!(ours.find(1), None);
         } else {
             println!("skipped: namespaces (not allowed here)");
         }

@@ -100,7 +100,18 @@ pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
 pub(crate) fn maps_segment(pid: u32) -> bool {
     // A process whose maps cannot be read is given the benefit of the doubt, and one that is about to exit has none:
     // its end will show by its pidfd.
-    std::fs::read(format!("/proc/{pid}/maps")).map_or(true, |maps| {
-        maps.is_empty() || maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof ")
-    })
+    maps(pid).is_none_or(|maps| maps.is_empty() || has_segment(&maps))
+}
+
+/// As [`maps_segment`], of processes that are not about to exit either.
+pub(crate) fn maps_segment_still(pid: u32) -> bool {
+    maps(pid).is_none_or(|maps| has_segment(&maps))
+}
+
+fn maps(pid: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/maps")).ok()
+}
+
+fn has_segment(maps: &[u8]) -> bool {
+    maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof ")
 }
