@@ -341,9 +341,10 @@ pub(crate) unsafe extern "C" fn with_stack(
     )
 }
 
-/// True while the thread runs on the stack that `sigaltstack` has set for its signal handlers.
+/// What the kernel says of the stack that `sigaltstack` has set for this thread's signal handlers: `SS_ONSTACK` while the thread runs
+/// on it, `SS_DISABLE` when there is none; `None` when it cannot be told.
 #[cold]
-pub(crate) fn is_on_signal_stack() -> bool {
+pub(crate) fn signal_stack() -> Option<i32> {
     let mut stack = core::mem::MaybeUninit::<libc::stack_t>::zeroed();
     let result: i64;
     // SAFETY: asks only, into memory that is large enough; the kernel judges by the stack pointer of this call.
@@ -357,9 +358,7 @@ pub(crate) fn is_on_signal_stack() -> bool {
         );
     }
     // SAFETY: zeroed, which is valid, or filled in.
-    let flags = unsafe { stack.assume_init() }.ss_flags;
-    // What cannot be told is taken for the case in which nothing is done.
-    result != 0 || flags & libc::SS_ONSTACK != 0
+    (result == 0).then(|| unsafe { stack.assume_init() }.ss_flags)
 }
 
 /// Ends the process without another word.

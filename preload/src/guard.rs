@@ -15,6 +15,7 @@
 use crate::arch::{self, ThreadLocal};
 use crate::process::{self, Loss};
 use crate::sandbox::{self, Need};
+use crate::signal_stacks;
 use crate::stack::{Beyond, Caller};
 use crate::sys;
 use crate::thread::{self, ThreadState};
@@ -267,7 +268,10 @@ fn was_left(busy: u32, sp: usize) -> bool {
     busy & 1 != 0
         && mark(sp).wrapping_sub(busy) < SAME_STACK
         && sandbox::allows(Need::SignalStack)
-        && !arch::is_on_signal_stack()
+        // What cannot be told is taken for the case in which nothing is done.
+        && arch::signal_stack().is_some_and(|flags| {
+            flags & libc::SS_ONSTACK == 0 && (flags & libc::SS_DISABLE == 0 || !signal_stacks::are_disarmed())
+        })
 }
 
 /// Begins anew in a thread whose last hook was left in the middle of its work.

@@ -86,6 +86,7 @@ mod real;
 mod reservation;
 mod sampler;
 mod sandbox;
+mod signal_stacks;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]
 mod stack;
 #[expect(unsafe_code, reason = "reads the host's stack")]

@@ -216,6 +216,8 @@ next! {
     PRCTL, prctl = c"prctl": fn(option: c_int, second: usize, third: usize, fourth: usize, fifth: usize) -> c_int;
     /// The next `prlimit`.
     PRLIMIT, prlimit = c"prlimit": fn(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit) -> c_int;
+    /// The next `sigaltstack`.
+    SIGALTSTACK, sigaltstack = c"sigaltstack": fn(stack: *const libc::stack_t, old: *mut libc::stack_t) -> c_int;
     /// The next `syscall`, for calls of up to three arguments.
     SYSCALL, syscall = c"syscall": fn(number: i64, first: usize, second: usize, third: usize) -> i64;
     /// The next `posix_spawn`.

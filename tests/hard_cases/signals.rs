@@ -22,6 +22,25 @@ fn hooks_that_were_left_by_longjmp_are_given_up() {
     assert_eq!(number("/totals/conflicts") + number("/totals/unmatched_frees"), 0, "{:#}", info["totals"]);
 }
 
+/// Check that a hook goes on when the handler that has interrupted it ends, where the kernel does not tell that it ran on a stack of its
+/// own: all is recorded, but for what the handler called meanwhile, which is counted.
+#[test]
+fn hooks_go_on_after_handlers_on_disarmed_stacks() {
+    let allocator = library("signal_safe_allocator").build();
+    let program = c("disarmed_signal_stack").flags(["-O1"]).with(&allocator).build();
+    let (ran, capture) = record(program).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let counts: Vec<u64> =
+        ran.text().split_whitespace().map(|count| count.parse().expect("a number")).collect();
+    let info = capture.info();
+    let number = |path: &str| info.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let of_size = |size| capture.rows_of_size(size).iter().map(|row| row.number("allocations")).sum::<u64>();
+    assert_eq!(of_size(2302), counts[1], "{info:#}");
+    let in_handlers = of_size(2301);
+    assert_eq!(in_handlers + number("/lost/gap_allocations"), counts[0], "{:#}", info["lost"]);
+    assert!(in_handlers < counts[0], "no hook was interrupted");
+}
+
 /// Check that a handler which interrupts a hook and forks leaves the recording of its own process as it is: the hook ends in the child,
 /// too, when that returns.
 #[test]

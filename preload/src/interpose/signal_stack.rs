@@ -1,0 +1,17 @@
+//! The function that sets a thread's stack for signal handlers.
+
+use crate::real;
+use crate::signal_stacks;
+use core::ffi::c_int;
+
+/// `int sigaltstack(const stack_t *stack, stack_t *old)`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sigaltstack(stack: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: passed on as it came.
+    let result = unsafe { real::sigaltstack(stack, old) }.unwrap_or(-1);
+    if result == 0 && !stack.is_null() {
+        // SAFETY: the kernel has just read it.
+        signal_stacks::note(unsafe { (*stack).ss_flags });
+    }
+    result
+}

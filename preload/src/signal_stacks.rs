@@ -1,0 +1,23 @@
+//! Stacks of signal handlers that the kernel takes for unset while a handler runs on them (`SS_AUTODISARM`, `sigaltstack(2)`): then it
+//! cannot be asked whether the thread runs on one.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+const SS_AUTODISARM: c_int = c_int::MIN;
+
+/// Some thread has set such a stack.
+// Relaxed: what it is for is asked by the thread that has set it.
+static ARE_DISARMED: AtomicBool = AtomicBool::new(false);
+
+/// A stack with these flags is being set.
+pub(crate) fn note(flags: c_int) {
+    if flags & SS_AUTODISARM != 0 {
+        ARE_DISARMED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// True when a thread that seems to have no signal stack may be on one.
+pub(crate) fn are_disarmed() -> bool {
+    ARE_DISARMED.load(Ordering::Relaxed)
+}
