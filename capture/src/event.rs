@@ -118,9 +118,9 @@ pub enum Action {
         /// The image that ends.
         process: ProcessId,
     },
-    /// First event of a thread.
+    /// First event of a thread. What has the same id before it is of another one, which has ended.
     ThreadStart,
-    /// The thread ended; its id is not used again.
+    /// The thread ended. Its id is used again only where nobody tells threads apart: in the capture that an aggregated one is made of.
     ThreadEnd,
     /// The thread has made allocations that are no samples since its last recorded one: what it frees next is not
     /// temporary.

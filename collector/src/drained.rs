@@ -160,7 +160,8 @@ impl Drained {
                         // Another thread's ring, read before, may have got further than this one's beginning.
                         let known = slots.insert(slot, time);
                         see(slots, slot, known.unwrap_or(0));
-                        let pid = if known.is_none() { image.meet(told) } else { image.pid_of(told) };
+                        let pid =
+                            if known.is_none() { image.meet(slot, told) } else { image.pid_of(slot, told) };
                         notes.push(Item {
                             time,
                             image: image.id,
@@ -228,7 +229,7 @@ impl Drained {
         for slot in slots {
             let owner = self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
             let pid = match (slot, owner) {
-                (_, Some((told, _))) => self.image.pid_of(told),
+                (slot, Some((told, _))) => self.image.pid_of(slot, told),
                 (0, None) => Some(self.image.info.pid),
                 (_, None) => None,
             };

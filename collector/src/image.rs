@@ -39,8 +39,8 @@ pub(crate) struct Image {
     pub(crate) info: Info,
     /// How its children are told.
     numbers: Numbers,
-    /// Pids that they have here, by those that are told.
-    pids: Mutex<FxHashMap<u32, u32>>,
+    /// The pid that a process has here, beside the one that it tells, by slot.
+    pids: Mutex<FxHashMap<u32, (u32, u32)>>,
     keeper: Arc<Keeper>,
     /// Of the drain thread.
     bell: Arc<Bell>,
@@ -63,26 +63,27 @@ impl Image {
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let is_over = AtomicBool::new(false);
         let numbers = Numbers::of(&info);
-        let pids = Mutex::new(FxHashMap::from_iter([(info.own_pid, info.pid)]));
+        let pids = Mutex::new(FxHashMap::from_iter([(0, (info.own_pid, info.pid))]));
         Arc::new(Image { id, memory, info, numbers, pids, keeper, bell, ends, is_over })
     }
 
     /// A process has a slot: the pid that it has here, by the one that it tells; `None` when it is gone.
-    pub(crate) fn meet(&self, told: u32) -> Option<u32> {
+    pub(crate) fn meet(&self, slot: u32, told: u32) -> Option<u32> {
         let pid = if told == self.info.own_pid { Some(self.info.pid) } else { self.numbers.find(told) };
         if let Ok(mut pids) = self.pids.lock() {
-            // One that had the number before is gone.
+            // One that had the slot before is gone.
             match pid {
-                Some(pid) => pids.insert(told, pid),
-                None => pids.remove(&told),
+                Some(pid) => pids.insert(slot, (told, pid)),
+                None => pids.remove(&slot),
             };
         }
         pid
     }
 
     /// The pid that a process has here which was met.
-    pub(crate) fn pid_of(&self, told: u32) -> Option<u32> {
-        self.pids.lock().ok()?.get(&told).copied()
+    pub(crate) fn pid_of(&self, slot: u32, told: u32) -> Option<u32> {
+        let pids = self.pids.lock().ok()?;
+        pids.get(&slot).and_then(|(met, pid)| (*met == told).then_some(*pid))
     }
 
     /// Tells that the process in a slot is gone which is told by this pid.
@@ -96,7 +97,7 @@ impl Image {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
             if let Some((told, _)) = slot.owner()
-                && self.pid_of(told) == Some(pid)
+                && self.pid_of(index as u32, told) == Some(pid)
             {
                 self.end(index as u32, u64::from(told) << 32 | EXEC);
             }

@@ -273,6 +273,7 @@ impl Pipeline {
                 let of_slot = rings.filter_map(|ring| ring.take_if(|writing| writing.slot == slot));
                 of_slot
                     .map(|writing| {
+                        self.processes.leave(writing.thread);
                         *self.records.entry((image, slot)).or_default() += writing.records;
                         writing.thread
                     })
@@ -402,6 +403,7 @@ impl Pipeline {
                 if let Some(ring) = known.rings.get_mut(ring as usize) {
                     *ring = None;
                 }
+                self.processes.leave(thread);
                 Action::ThreadEnd
             }
             Record::Exec => {
@@ -432,6 +434,7 @@ impl Pipeline {
             }
             let before = known.rings[index].replace(Writing { slot, thread, records: 0, execing: false });
             if let Some(before) = before {
+                self.processes.leave(before.thread);
                 *self.records.entry((image, before.slot)).or_default() += before.records;
             }
         }

@@ -65,18 +65,17 @@ pub(crate) fn hold(path: &Path) -> Option<Arc<File>> {
     OpenOptions::new().read(true).custom_flags(flags).open(path).ok().map(Arc::new)
 }
 
-/// Name of a thread by the number that it has in its own namespace, empty when it is gone.
-pub(crate) fn thread_name(pid: u32, tid: u32) -> String {
+/// Name of a thread by the number that it has in its own namespace, in which its process is told by `told`; empty when it is gone.
+pub(crate) fn thread_name(pid: u32, told: u32, tid: u32) -> String {
     let read = |tid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok();
-    let name = read(tid).or_else(|| read(thread_told_by(pid, tid)?));
+    let tid = if told == pid { Some(tid) } else { thread_told_by(pid, tid) };
+    let name = tid.and_then(read);
     name.map(|name| name.trim_end().to_owned()).unwrap_or_default()
 }
 
 /// The thread of a process in another namespace that is told by a number.
 fn thread_told_by(pid: u32, tid: u32) -> Option<u32> {
     let process = Process::new(pid.cast_signed()).ok()?;
-    // In ours it is gone.
-    process.status().ok()?.nspid.filter(|own| own.len() > 1)?;
     let mut tasks = process.tasks().ok()?.filter_map(Result::ok);
     let told_by = |task: &procfs::process::Task| {
         let own = task.status().ok().and_then(|status| status.nspid);

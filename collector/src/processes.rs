@@ -6,7 +6,12 @@ use crate::item::Origin;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::process::ExitStatus;
+
+/// So many images that have ended are known on: their children, and the images that follow them, are told of after their ends. What is
+/// recorded for days starts any number.
+const ENDED: usize = 4096;
 
 /// A process that is alive as far as the merged records go.
 #[derive(Debug)]
@@ -20,17 +25,44 @@ struct Alive {
     begins_by: Option<u32>,
 }
 
-/// All images and threads seen.
+/// An image that lives, or has ended lately.
+#[derive(Debug)]
+struct Known {
+    process: Process,
+    /// When it was first heard of, in nanoseconds of the recording.
+    start: u64,
+    /// The slot that it has or had, with the pid in its own namespace.
+    slot: (ImageId, u32, u32),
+    last_thread: Option<ThreadId>,
+    /// Ids of threads that have ended, for others.
+    spare: Vec<ThreadId>,
+}
+
+impl Known {
+    fn thread_name(&self, tid: u32) -> String {
+        let (_, _, told) = self.slot;
+        process::thread_name(self.process.pid, told, tid)
+    }
+}
+
+/// The images and threads of the capture: those that live, and images that have ended lately.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    all: Vec<Process>,
-    /// When each was first heard of, in nanoseconds of the recording.
-    starts: Vec<u64>,
-    threads: Vec<Thread>,
+    known: FxHashMap<ProcessId, Known>,
+    /// Those of them that have ended, the first one first.
+    ended: VecDeque<ProcessId>,
+    /// Images of the capture.
+    count: usize,
+    /// All are known on, for samples of the CPU: which image a task belongs to is told at the end.
+    keeps_all: bool,
+    /// The process that began the recording: how it ends is told last.
+    first_pid: Option<u32>,
+    /// A thread may have the id of one that has ended.
+    reuses_threads: bool,
+    threads: FxHashMap<ThreadId, Thread>,
     alive: FxHashMap<(ImageId, u32), Alive>,
     /// Latest image by pid.
     by_pid: FxHashMap<u32, ProcessId>,
-    /// By the slot that it has or had, with the pid in the process' own namespace.
     by_slot: FxHashMap<(ImageId, u32, u32), ProcessId>,
     store_command: bool,
     /// Those that are alive, for whoever reads their counters.
@@ -42,6 +74,16 @@ impl Processes {
         Processes { store_command, ..Processes::default() }
     }
 
+    /// No image is forgotten from here on.
+    pub(crate) fn keep_all(&mut self) {
+        self.keeps_all = true;
+    }
+
+    /// Whoever reads the capture follows its events and does not tell threads apart, so it need not have a row for each that ever was.
+    pub(crate) fn reuse_threads(&mut self) {
+        self.reuses_threads = true;
+    }
+
     /// A thread of the process in a slot has a ring: the process, and if this is its first thread, the number of the
     /// fork that made the process, or 0.
     pub(crate) fn owner(&mut self, image: ImageId, slot: u32) -> Option<(ProcessId, Option<u32>)> {
@@ -51,16 +93,16 @@ impl Processes {
 
     /// The latest thread of a process.
     pub(crate) fn last_thread(&self, process: ProcessId) -> Option<ThreadId> {
-        self.threads.iter().rposition(|thread| thread.process == process).map(ThreadId::from_index)
+        self.known.get(&process)?.last_thread
     }
 
     /// The thread that speaks for a process, or for all of them: the latest one, of a process that is alive.
     pub(crate) fn speaker(&self, pid: Option<u32>) -> Option<ThreadId> {
-        let is_meant = |thread: &Thread| {
-            let process = self.all.get(thread.process.index());
-            process.is_some_and(|process| process.end.is_none() && pid.is_none_or(|pid| process.pid == pid))
-        };
-        self.threads.iter().rposition(is_meant).map(ThreadId::from_index)
+        let alive = self.alive.values().filter_map(|alive| self.known.get(&alive.process));
+        alive
+            .filter(|known| pid.is_none_or(|pid| known.process.pid == pid))
+            .filter_map(|known| known.last_thread)
+            .max()
     }
 
     /// A process has a slot: its image, unless it is known already; whether it is new. Its pid is as it tells it, and as it is here
@@ -83,8 +125,16 @@ impl Processes {
         };
         let start_ticks = process.start_ticks;
         let id = writer.process(process.clone())?;
-        self.all.push(process);
-        self.starts.push(time);
+        self.count += 1;
+        self.first_pid = self.first_pid.or(Some(process.pid));
+        let known = Known {
+            process,
+            start: time,
+            slot: (image.id, slot, told),
+            last_thread: None,
+            spare: Vec::new(),
+        };
+        self.known.insert(id, known);
         // What has the number of one that is gone may be anybody.
         if let Some(pid) = if origin.is_none() { Some(image.info.pid) } else { pid } {
             self.subjects.add(Subject { process: id, pid, start_ticks });
@@ -98,7 +148,7 @@ impl Processes {
 
     /// The image of a process that connected: perhaps after an exec.
     fn connected(&self, info: &Info) -> Process {
-        let before = self.by_pid.get(&info.pid).and_then(|id| Some((*id, self.all.get(id.index())?)));
+        let before = self.by_pid.get(&info.pid).and_then(|id| Some((*id, self.process(*id)?)));
         // The start of a process that was gone before we could look is not known, but then its end is.
         let before = before.filter(|(_, process)| {
             let is_over = process.end.as_ref().is_some_and(|end| end.ended != Ended::Exec);
@@ -123,7 +173,7 @@ impl Processes {
     /// The image that fork made: in all but its pid a copy of its parent's.
     fn forked(&self, image: &Image, origin: Origin, told: u32, pid: Option<u32>) -> Process {
         let parent = self.by_slot.get(&(image.id, origin.slot, origin.pid)).copied();
-        let origin = parent.and_then(|id| self.all.get(id.index()));
+        let origin = parent.and_then(|id| self.process(id));
         let like = origin.cloned().unwrap_or_else(|| self.connected(&image.info));
         Process {
             pid: pid.unwrap_or(told),
@@ -137,6 +187,10 @@ impl Processes {
         }
     }
 
+    fn process(&self, id: ProcessId) -> Option<&Process> {
+        self.known.get(&id).map(|known| &known.process)
+    }
+
     /// A thread of the process in a slot.
     pub(crate) fn thread(
         &mut self,
@@ -144,17 +198,33 @@ impl Processes {
         tid: u32,
         writer: &mut Writer,
     ) -> Result<ThreadId, Error> {
-        let pid = self.all.get(process.index()).map_or(0, |process| process.pid);
-        let thread = Thread { process, tid, name: process::thread_name(pid, tid) };
-        self.threads.push(thread.clone());
-        writer.thread(thread)
+        let mut known = self.known.get_mut(&process);
+        let name = known.as_ref().map_or_else(String::new, |known| known.thread_name(tid));
+        let thread = Thread { process, tid, name };
+        let id = match known.as_mut().and_then(|known| known.spare.pop()) {
+            Some(id) => writer.update_thread(id, thread.clone()).map(|()| id)?,
+            None => writer.thread(thread.clone())?,
+        };
+        if let Some(known) = known {
+            known.last_thread = Some(id);
+        }
+        self.threads.insert(id, thread);
+        Ok(id)
+    }
+
+    /// A thread writes no more.
+    pub(crate) fn leave(&mut self, id: ThreadId) {
+        let Some(thread) = self.threads.remove(&id).filter(|_| self.reuses_threads) else { return };
+        if let Some(known) = self.known.get_mut(&thread.process) {
+            known.spare.push(id);
+        }
     }
 
     /// Reads a thread's name again: threads name themselves after they have started.
     pub(crate) fn rename(&mut self, id: ThreadId, writer: &mut Writer) -> Result<(), Error> {
-        let Some(thread) = self.threads.get_mut(id.index()) else { return Ok(()) };
-        let pid = self.all.get(thread.process.index()).map_or(0, |process| process.pid);
-        let name = process::thread_name(pid, thread.tid);
+        let Some(thread) = self.threads.get_mut(&id) else { return Ok(()) };
+        let Some(known) = self.known.get(&thread.process) else { return Ok(()) };
+        let name = known.thread_name(thread.tid);
         if !name.is_empty() && name != thread.name {
             thread.name = name;
             writer.update_thread(id, thread.clone())?;
@@ -205,7 +275,30 @@ impl Processes {
             (End::Gone(None), None) => Ended::Unknown,
         };
         self.set_end(alive.process, ended, Some(time), writer)?;
+        self.ended.push_back(alive.process);
+        self.forget_oldest();
         Ok(Some(alive.process))
+    }
+
+    /// Forgets the image that ended first, when there are too many.
+    fn forget_oldest(&mut self) {
+        if self.keeps_all || self.ended.len() <= ENDED {
+            return;
+        }
+        let Some(id) = self.ended.pop_front() else { return };
+        let Some(known) = self.known.remove(&id) else { return };
+        let pid = known.process.pid;
+        if Some(pid) == self.first_pid && self.by_pid.get(&pid) == Some(&id) {
+            self.known.insert(id, known);
+            return;
+        }
+        // Both may be of a later one by now.
+        if self.by_pid.get(&pid) == Some(&id) {
+            self.by_pid.remove(&pid);
+        }
+        if self.by_slot.get(&known.slot) == Some(&id) {
+            self.by_slot.remove(&known.slot);
+        }
     }
 
     /// Whoever started a process knows best how it ended.
@@ -217,10 +310,8 @@ impl Processes {
     ) -> Result<(), Error> {
         use std::os::unix::process::ExitStatusExt;
         let Some(id) = self.by_pid.get(&pid).copied() else { return Ok(()) };
-        let is_exec = self
-            .all
-            .get(id.index())
-            .is_some_and(|process| process.end.as_ref().is_some_and(|end| end.ended == Ended::Exec));
+        let end = self.process(id).and_then(|process| process.end.as_ref());
+        let is_exec = end.is_some_and(|end| end.ended == Ended::Exec);
         if is_exec {
             // It went on as a program that was not recorded.
             return Ok(());
@@ -235,7 +326,7 @@ impl Processes {
         time: Option<u64>,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let Some(process) = self.all.get_mut(id.index()) else { return Ok(()) };
+        let Some(process) = self.known.get_mut(&id).map(|known| &mut known.process) else { return Ok(()) };
         let before = process.end.as_ref().map(|end| end.time);
         process.end = Some(ProcessEnd { ended, time: before.or(time).unwrap_or(0) });
         writer.update_process(id, process.clone())
@@ -243,22 +334,22 @@ impl Processes {
 
     /// Names of the processes that still run, as `pid name`.
     pub(crate) fn running(&self) -> Vec<String> {
-        self.all
-            .iter()
-            .filter(|process| process.end.as_ref().is_some_and(|end| end.ended == Ended::Running))
-            .map(|process| format!("{} {}", process.pid, process.name))
+        self.with_starts()
+            .filter(|(_, process, _)| process.end.as_ref().is_some_and(|end| end.ended == Ended::Running))
+            .map(|(_, process, _)| format!("{} {}", process.pid, process.name))
             .collect()
     }
 
-    /// All images, each with the time when it was first heard of.
+    /// The images that are known, in order, each with the time when it was first heard of.
     pub(crate) fn with_starts(&self) -> impl Iterator<Item = (ProcessId, &Process, u64)> {
-        let all = self.all.iter().zip(&self.starts).enumerate();
-        all.map(|(index, (process, start))| (ProcessId::from_index(index), process, *start))
+        let mut all: Vec<_> = self.known.iter().collect();
+        all.sort_unstable_by_key(|(id, _)| **id);
+        all.into_iter().map(|(id, known)| (*id, &known.process, known.start))
     }
 
     /// How many images there were.
     pub(crate) fn count(&self) -> usize {
-        self.all.len()
+        self.count
     }
 }
 
@@ -266,5 +357,74 @@ fn of_wait_status(status: i32) -> Ended {
     match status & 0x7F {
         0 => Ended::Exited(status >> 8 & 0xFF),
         signal => Ended::Signaled(signal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keeper::Keeper;
+    use crate::memory::{Memory, Policy};
+    use capture::{Create, Metadata, Reader, Summary};
+    use shared_ring::Geometry;
+    use std::sync::Arc;
+
+    const GEOMETRY: Geometry =
+        Geometry { rings: 1, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
+    const FORKS: u32 = 3 * ENDED as u32;
+    /// No process has such a number.
+    const FIRST: u32 = 1 << 30;
+
+    /// Check that any number of forks, each with threads, leaves no more than what ended lately, that the first process is known to the
+    /// end, and that the capture has them all.
+    #[test]
+    fn what_ended_long_ago_is_forgotten() {
+        for keeps_all in [false, true] {
+            let keeper = Arc::new(Keeper::start().unwrap());
+            let memory = Memory::new(GEOMETRY, Policy::default(), keeper.thread_id()).unwrap();
+            let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
+            let image = Image::new(ImageId(0), memory, info, keeper, Arc::default());
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("forks.memprof");
+            let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+            let mut processes = Processes::new(false);
+            if keeps_all {
+                processes.keep_all();
+            } else {
+                processes.reuse_threads();
+            }
+            processes.start(&image, 0, (FIRST, Some(FIRST)), None, 0, &mut writer).unwrap();
+            for fork in 1..=FORKS {
+                let origin = Some(Origin { slot: 0, pid: FIRST, fork });
+                let told = FIRST + fork;
+                processes.start(&image, 1, (told, Some(told)), origin, 0, &mut writer).unwrap();
+                let (process, _) = processes.owner(image.id, 1).unwrap();
+                assert_eq!(processes.last_thread(process), None);
+                for tid in [told, 1] {
+                    let thread = processes.thread(process, tid, &mut writer).unwrap();
+                    assert_eq!(processes.speaker(Some(told)), Some(thread));
+                    processes.leave(thread);
+                }
+                processes.end(image.id, 1, End::Gone(None), 0, &mut writer).unwrap();
+                assert_eq!(processes.speaker(None), None);
+            }
+            let ended = if keeps_all { FORKS as usize } else { ENDED };
+            let kept = (processes.known.len(), processes.by_pid.len(), processes.by_slot.len());
+            assert_eq!(kept, (ended + 1, ended + 1, ended + 1));
+            assert!(processes.threads.is_empty());
+
+            processes.end(image.id, 0, End::Running, 0, &mut writer).unwrap();
+            assert_eq!(processes.running().len(), 1);
+            let status = std::os::unix::process::ExitStatusExt::from_raw(7 << 8);
+            processes.note_exit(FIRST, status, &mut writer).unwrap();
+            writer.finish(&Summary::default()).unwrap();
+            let reader = Reader::open(&path).unwrap();
+            let all = &reader.tables().processes;
+            assert_eq!((all.len(), processes.count()), (FORKS as usize + 1, FORKS as usize + 1));
+            let threads = FORKS as usize * if keeps_all { 2 } else { 1 };
+            assert_eq!(reader.tables().threads.len(), threads);
+            assert_eq!(all[0].end.as_ref().map(|end| &end.ended), Some(&Ended::Exited(7)));
+            assert!(all[1..].iter().all(|process| process.parent == Some(ProcessId::from_index(0))));
+        }
     }
 }

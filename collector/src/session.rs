@@ -130,7 +130,13 @@ impl Session {
         let chosen = (options.only.clone(), options.skip.clone());
         let wants_live = options.live || options.occasions.need_live();
         let live = wants_live.then(|| Live::new(options.sample_interval));
-        let pipeline = Pipeline::new(writer, clock, options.store_command, live);
+        let mut pipeline = Pipeline::new(writer, clock, options.store_command, live);
+        if options.cpu.is_some() {
+            pipeline.processes.keep_all();
+        }
+        if options.distils {
+            pipeline.processes.reuse_threads();
+        }
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),

@@ -168,7 +168,7 @@ impl Tasks {
         }
         let thread = self.threads.entry(tid).or_default();
         if thread.pid != pid || thread.name.is_empty() {
-            let name = crate::process::thread_name(pid, tid);
+            let name = crate::process::thread_name(pid, pid, tid);
             thread.pid = pid;
             thread.name = if name.is_empty() { process.image.name.clone() } else { name };
         }
@@ -194,7 +194,7 @@ impl Tasks {
     /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
     pub(super) fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
         let (mut space, mut regions) = (Space::default(), Regions::default());
-        let name = crate::process::thread_name(pid, pid);
+        let name = crate::process::thread_name(pid, pid, pid);
         let mut image = Image { pid, name, ..Image::default() };
         if let Ok(process) = procfs::process::Process::new(pid.cast_signed()) {
             image.executable =

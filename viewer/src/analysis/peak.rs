@@ -46,6 +46,8 @@ pub(super) struct Peak {
     dirty: Vec<SiteId>,
     /// The present moment is the maximum, and the rows' copies are not taken yet.
     standing: bool,
+    /// How often they were.
+    copies: u64,
 }
 
 impl Peak {
@@ -94,6 +96,11 @@ impl Peak {
         self.top
     }
 
+    /// How often rows got their shares.
+    pub(super) fn copies(&self) -> u64 {
+        self.copies
+    }
+
     /// Gives rows their shares of the peak so far.
     pub(super) fn settle(&mut self, sites: &mut Sites) {
         if self.standing {
@@ -136,5 +143,6 @@ impl Peak {
             sites.copy_peak(site);
         }
         self.standing = false;
+        self.copies += 1;
     }
 }

@@ -59,9 +59,16 @@ pub struct Totals {
     rows: Vec<Row>,
     /// Places of the rows that may change.
     open: Vec<u32>,
-    processes: Vec<Option<Figures>>,
-    /// Of all processes together.
-    whole: [u64; 4],
+    /// Places of rows of processes that have ended: what they held at the peak changes once more, when there is a later one.
+    ended: Vec<u32>,
+    /// Peaks so far.
+    peaks: u64,
+    /// Processes that may change, each with what was told of it.
+    running: Vec<(ProcessId, Option<Box<Figures>>)>,
+    /// Processes that were looked at.
+    processes: usize,
+    /// The process that is told of all together, and what was told.
+    whole: (Option<ProcessId>, [u64; 4]),
 }
 
 impl Totals {
@@ -69,14 +76,20 @@ impl Totals {
     ///
     /// # Errors
     /// Those of who is told.
-    // Cost: a look at every row of processes that run; where events were lost, at every live block.
+    // Cost: a look at every process that runs and at every row of it; where events were lost, at every live block of it.
     pub fn take<E>(
         &mut self,
         load: &mut Load<'_>,
         mut tell: impl FnMut(ProcessId, Action) -> Result<(), E>,
     ) -> Result<(), E> {
         load.settle();
-        let uncertain = load.uncertain();
+        let new = self.processes..load.process_count();
+        self.processes = new.end;
+        self.running.extend(new.map(|process| (ProcessId::from_index(process), None)));
+        let uncertain = load.uncertain(self.running.iter().map(|(process, _)| *process));
+        if std::mem::replace(&mut self.peaks, load.peaks()) != load.peaks() {
+            self.open.append(&mut self.ended);
+        }
         for new in load.site_states().iter().skip(self.rows.len()).map(|_| Row::default()) {
             self.open.extend(u32::try_from(self.rows.len()));
             self.rows.push(new);
@@ -90,32 +103,35 @@ impl Totals {
             }
             *told = row;
         }
-        // What an ended process held at the peak changes once more at most, when there is a later one.
-        self.open.retain(|&place| {
+        let (open, ended) = (&mut self.open, &mut self.ended);
+        open.retain(|&place| {
             let site = &load.site_states()[place as usize];
-            site.dirty || !load.has_ended(site.process)
+            let has_ended = load.has_ended(site.process);
+            ended.extend((has_ended && site.dirty).then_some(place));
+            !has_ended
         });
-        let figures = load.figures();
-        let whole = figures.first().map(|(process, _)| (*process, load.whole_figures()));
-        if let Some((process, whole)) = whole {
-            for ((kind, value), told) in whole.into_iter().zip(&mut self.whole) {
+        let (first, told) = &mut self.whole;
+        let seen = || self.running.iter().map(|(process, _)| *process).find(|process| load.is_seen(*process));
+        *first = first.or_else(seen);
+        if let Some(process) = *first {
+            for ((kind, value), told) in load.whole_figures().into_iter().zip(told) {
                 if std::mem::replace(told, value) != value {
                     tell(process, Action::Figure { kind, value })?;
                 }
             }
         }
-        for (process, figures) in figures {
-            if self.processes.len() <= process.index() {
-                self.processes.resize(process.index() + 1, None);
-            }
-            let told = self.processes[process.index()].replace(figures).unwrap_or([0; _]);
-            for (kind, (now, before)) in FigureKind::ALL.into_iter().zip(figures.into_iter().zip(told)) {
+        for (process, told) in self.running.iter_mut().filter(|(process, _)| load.is_seen(*process)) {
+            let figures = load.figures(*process);
+            let told = told.get_or_insert_with(|| Box::new([0; _]));
+            for ((kind, now), told) in FigureKind::ALL.into_iter().zip(figures).zip(told.iter_mut()) {
+                let before = std::mem::replace(told, now);
                 if now != before {
                     let value = if kind.replaces() { now } else { now.wrapping_sub(before) };
-                    tell(process, Action::Figure { kind, value })?;
+                    tell(*process, Action::Figure { kind, value })?;
                 }
             }
         }
+        self.running.retain(|(process, _)| !load.has_ended(*process));
         Ok(())
     }
 }

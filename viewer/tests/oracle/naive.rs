@@ -144,6 +144,7 @@ impl Replay {
                 self.processes[p].pending.push(pending);
             }
             Action::ReallocEnd { serial, outcome } => self.realloc_end(p, event, serial, outcome),
+            Action::ThreadStart => *self.ordinals.entry(thread).or_default() += 1,
             Action::Fork { fork } => {
                 let heap = self.processes[p].heap();
                 self.processes[p].forks.push((fork, heap));

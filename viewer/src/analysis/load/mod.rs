@@ -230,7 +230,9 @@ impl<'a, W: Watch> Load<'a, W> {
             Action::PoolAlloc { .. } | Action::PoolFree { .. } | Action::PoolRealloc { .. } => {
                 self.note_pool(process, event);
             }
-            Action::ThreadStart | Action::ThreadEnd | Action::Mark { .. } => {}
+            // Another one may have had this id before.
+            Action::ThreadStart => self.threads[thread.index()].last = None,
+            Action::ThreadEnd | Action::Mark { .. } => {}
             mapping => {
                 self.processes[process.index()].mappings.note(&mapping);
                 self.note_pages(process, &mapping, event.time);

@@ -34,6 +34,8 @@ pub(super) struct Told {
     before: HashMap<(ProcessId, NodeId), SiteId>,
     /// A range was begun: its peak is that of its snapshots.
     is_range: bool,
+    /// In a range, processes that have changed since the last one.
+    moved: Vec<ProcessId>,
 }
 
 impl Told {
@@ -148,6 +150,9 @@ impl<W: Watch> Load<'_, W> {
     /// Changes what a row and its process hold, without a look at the peak: between snapshots nobody knows of any.
     fn shift(&mut self, process: ProcessId, site: SiteId, by: Amount) {
         self.processes[process.index()].held += by;
+        if self.told.is_range && self.told.moved.last() != Some(&process) {
+            self.told.moved.push(process);
+        }
         self.peak.shift(&mut self.sites, site, exact(by));
     }
 
@@ -202,9 +207,10 @@ impl<W: Watch> Load<'_, W> {
         }
         if self.told.is_range {
             self.peak.look(at);
-            self.processes.iter_mut().for_each(|state| {
+            for process in self.told.moved.drain(..) {
+                let state = &mut self.processes[process.index()];
                 state.top.raise(state.held, at);
-            });
+            }
         }
     }
 
@@ -239,6 +245,11 @@ impl Load<'_> {
         self.peak.settle(&mut self.sites);
     }
 
+    /// How often rows got their shares of a peak.
+    pub(in crate::analysis) fn peaks(&self) -> u64 {
+        self.peak.copies()
+    }
+
     pub(in crate::analysis) fn has_ended(&self, process: ProcessId) -> bool {
         self.processes[process.index()].phase == Phase::Ended
     }
@@ -247,11 +258,20 @@ impl Load<'_> {
         self.sites.rows()
     }
 
-    /// By row, what is live and has lived through a gap or a pause.
-    pub(in crate::analysis) fn uncertain(&self) -> HashMap<u32, Amount> {
+    /// How many processes there are.
+    pub(in crate::analysis) fn process_count(&self) -> usize {
+        self.processes.len()
+    }
+
+    pub(in crate::analysis) fn is_seen(&self, process: ProcessId) -> bool {
+        self.processes[process.index()].phase != Phase::Unseen
+    }
+
+    /// By row of these processes, what is live and has lived through a gap or a pause.
+    pub(in crate::analysis) fn uncertain(&self, of: impl Iterator<Item = ProcessId>) -> HashMap<u32, Amount> {
         let mut uncertain: HashMap<u32, Amount> = HashMap::new();
-        let has_gaps =
-            self.processes.iter().filter(|state| state.gap_edges != 0 && state.phase != Phase::Ended);
+        let states = of.map(|process| &self.processes[process.index()]);
+        let has_gaps = states.filter(|state| state.gap_edges != 0 && state.phase != Phase::Ended);
         for state in has_gaps {
             let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
             let moving = pending.filter_map(|pending| pending.block.as_ref());
@@ -262,45 +282,42 @@ impl Load<'_> {
         uncertain
     }
 
-    /// The figures of each process that was seen.
-    pub(in crate::analysis) fn figures(&self) -> Vec<(ProcessId, Figures)> {
-        let seen = self.processes.iter().enumerate().filter(|(_, state)| state.phase != Phase::Unseen);
-        seen.map(|(process, state)| {
-            let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
-            let moving = pending.filter_map(|pending| pending.block.as_ref());
-            let moving = moving.fold(state.in_realloc, |sum, block| sum + Amount::block(block.size));
-            let mut figures = [0; _];
-            let mut set = |kind: FigureKind, value: u64| figures[kind as usize] = value;
-            let (top, anomalies, gaps, pages) = (state.top, state.anomalies, state.gaps, state.mappings);
-            set(FigureKind::PeakBlocks, top.held.blocks.cast_unsigned());
-            set(FigureKind::PeakBytes, top.held.bytes.cast_unsigned());
-            set(FigureKind::PeakTime, top.time);
-            set(FigureKind::InReallocBlocks, moving.blocks.cast_unsigned());
-            set(FigureKind::InReallocBytes, moving.bytes.cast_unsigned());
-            set(FigureKind::UnmatchedFrees, anomalies.unmatched_frees);
-            set(FigureKind::FreesFromBefore, anomalies.frees_from_before);
-            set(FigureKind::InheritedFrees, anomalies.inherited_frees);
-            set(FigureKind::LostAllocations, anomalies.lost_allocations);
-            set(FigureKind::LostFrees, anomalies.lost_frees);
-            set(FigureKind::PausedAllocations, anomalies.paused_allocations);
-            set(FigureKind::PausedFrees, anomalies.paused_frees);
-            set(FigureKind::Conflicts, anomalies.conflicts);
-            set(FigureKind::Gaps, gaps.gaps);
-            set(FigureKind::GapAllocations, gaps.allocations);
-            set(FigureKind::GapFrees, gaps.frees);
-            for (calls, bytes, of) in [
-                (FigureKind::Mapped, FigureKind::MappedBytes, pages.mapped),
-                (FigureKind::InHook, FigureKind::InHookBytes, pages.in_hook),
-                (FigureKind::Unmapped, FigureKind::UnmappedBytes, pages.unmapped),
-                (FigureKind::Remapped, FigureKind::RemappedBytes, pages.remapped),
-                (FigureKind::Breaks, FigureKind::BreakBytes, pages.breaks),
-            ] {
-                set(calls, of.blocks.cast_unsigned());
-                set(bytes, of.bytes.cast_unsigned());
-            }
-            (ProcessId::from_index(process), figures)
-        })
-        .collect()
+    /// The figures of a process.
+    pub(in crate::analysis) fn figures(&self, process: ProcessId) -> Figures {
+        let state = &self.processes[process.index()];
+        let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
+        let moving = pending.filter_map(|pending| pending.block.as_ref());
+        let moving = moving.fold(state.in_realloc, |sum, block| sum + Amount::block(block.size));
+        let mut figures = [0; _];
+        let mut set = |kind: FigureKind, value: u64| figures[kind as usize] = value;
+        let (top, anomalies, gaps, pages) = (state.top, state.anomalies, state.gaps, state.mappings);
+        set(FigureKind::PeakBlocks, top.held.blocks.cast_unsigned());
+        set(FigureKind::PeakBytes, top.held.bytes.cast_unsigned());
+        set(FigureKind::PeakTime, top.time);
+        set(FigureKind::InReallocBlocks, moving.blocks.cast_unsigned());
+        set(FigureKind::InReallocBytes, moving.bytes.cast_unsigned());
+        set(FigureKind::UnmatchedFrees, anomalies.unmatched_frees);
+        set(FigureKind::FreesFromBefore, anomalies.frees_from_before);
+        set(FigureKind::InheritedFrees, anomalies.inherited_frees);
+        set(FigureKind::LostAllocations, anomalies.lost_allocations);
+        set(FigureKind::LostFrees, anomalies.lost_frees);
+        set(FigureKind::PausedAllocations, anomalies.paused_allocations);
+        set(FigureKind::PausedFrees, anomalies.paused_frees);
+        set(FigureKind::Conflicts, anomalies.conflicts);
+        set(FigureKind::Gaps, gaps.gaps);
+        set(FigureKind::GapAllocations, gaps.allocations);
+        set(FigureKind::GapFrees, gaps.frees);
+        for (calls, bytes, of) in [
+            (FigureKind::Mapped, FigureKind::MappedBytes, pages.mapped),
+            (FigureKind::InHook, FigureKind::InHookBytes, pages.in_hook),
+            (FigureKind::Unmapped, FigureKind::UnmappedBytes, pages.unmapped),
+            (FigureKind::Remapped, FigureKind::RemappedBytes, pages.remapped),
+            (FigureKind::Breaks, FigureKind::BreakBytes, pages.breaks),
+        ] {
+            set(calls, of.blocks.cast_unsigned());
+            set(bytes, of.bytes.cast_unsigned());
+        }
+        figures
     }
 
     /// The figures of all processes together.
