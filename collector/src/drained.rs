@@ -25,6 +25,8 @@ pub(crate) struct Counts {
     pub(crate) events: AtomicU64,
     /// Records of agents that cannot be.
     pub(crate) corrupt: AtomicU64,
+    /// Words in rings that were given up, as far as they can be.
+    pub(crate) unread: AtomicU64,
     /// Threads seen.
     pub(crate) threads: AtomicU32,
 }
@@ -112,6 +114,8 @@ impl Drained {
         let Some(source) = self.sources.get_mut(ring) else { return 0 };
         if source.dead {
             // Nothing in there can be believed any more, but whoever writes must not wait for room.
+            let unread = source.consumer.available().unwrap_or(0);
+            sweep.counts.unread.fetch_add(unread as u64, Ordering::Relaxed);
             source.consumer.skip();
             self.wake(ring);
             return 0;

@@ -171,6 +171,12 @@ fn given_up_ring_is_still_emptied() {
     bench.round();
     let tail = bench.image.memory.control().tail(0).load(Ordering::Relaxed);
     assert_eq!(tail, bench.image.memory.segment().directory()[0].front.head.load(Ordering::Relaxed));
+    assert_eq!(bench.counts.unread.load(Ordering::Relaxed), 300);
+    bench.commit(0, &[0; 212]);
+    bench.round();
+    let losses = bench.pipeline.sums.losses(&bench.counts);
+    assert_eq!((losses.len(), losses[0].events), (1, 1));
+    assert!(losses[0].advice.contains("4 KiB that this number leaves out"), "{}", losses[0].advice);
 }
 
 /// Check that an image stays while there is something in its rings, though nobody can write into them any more: a

@@ -356,7 +356,7 @@ impl Session {
         let Sampled { cpu, faults, trace } = pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended),
-            lost: pipeline.sums.losses(shared.counts.corrupt.load(Ordering::Relaxed)),
+            lost: pipeline.sums.losses(&shared.counts),
             overhead: overhead(&mut pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
             remarks: pipeline.sums.remarks(pipeline.processes.count()),

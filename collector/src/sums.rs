@@ -1,7 +1,9 @@
 //! What is counted over all processes of a recording, and what the user is told of it.
 
+use crate::drained::Counts;
 use crate::item::Counters;
 use shared_ring::process_slot::Loss;
+use std::sync::atomic::Ordering;
 
 /// Sums over all processes that ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +60,7 @@ impl Sums {
     }
 
     /// Losses by reason, with advice, for the capture.
-    pub(crate) fn losses(&self, corrupt_rings: u64) -> Vec<capture::Lost> {
+    pub(crate) fn losses(&self, counts: &Counts) -> Vec<capture::Lost> {
         let advice = |loss: Loss| match loss {
             Loss::RingFull => {
                 "Make the rings larger with --ring-size, or let threads wait with --on-full block."
@@ -92,11 +94,20 @@ impl Sums {
                 advice: advice(loss).into(),
             })
             .collect();
-        if self.corrupt + corrupt_rings > 0 {
+        // Relaxed: the drain thread has ended.
+        let rings = counts.corrupt.load(Ordering::Relaxed);
+        if self.corrupt + rings > 0 {
+            let advice = "A recorded process has overwritten memory of the recording.";
+            let unread = counts.unread.load(Ordering::Relaxed) * 8 / 1024;
             losses.push(capture::Lost {
                 reason: "corrupt".into(),
-                events: self.corrupt + corrupt_rings,
-                advice: "A recorded process has overwritten memory of the recording.".into(),
+                events: self.corrupt + rings,
+                advice: match rings {
+                    0 => advice.into(),
+                    _ => format!(
+                        "{advice} Of what its threads wrote after that, {unread} KiB that this number leaves out, nothing is known."
+                    ),
+                },
             });
         }
         losses

@@ -2,6 +2,7 @@
 
 use crate::clock::thread_cpu_ns;
 use crate::distil::LAG;
+use crate::drained::Counts;
 use crate::occasions::Lookout;
 use crate::orders::{Mark, Order, Orders};
 use crate::perf::Samples;
@@ -142,7 +143,7 @@ impl Pipeline {
         self.refresh()?;
         let summary = Summary {
             duration_ns: self.now(),
-            lost: self.sums.losses(0),
+            lost: self.sums.losses(&Counts::default()),
             overhead: overhead(self),
             remarks: vec!["This is a snapshot: the recording went on.".into()],
             ..Summary::default()
