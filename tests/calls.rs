@@ -85,10 +85,10 @@ fn every_form_of_new_and_delete_is_recorded() {
 /// Check the same of an allocator that brings forms of its own, which do not go through its malloc.
 #[test]
 fn forms_of_an_allocators_own_are_recorded() {
-    let allocator = cpp_library("allocator_with_new").build();
-    check(&cpp("every_new").with(&allocator).build());
-    let allocator = cpp_library("allocator_with_new").flags(["-DDELETE_CALLS_FREE"]).build();
-    check(&cpp("every_new").with(&allocator).build());
+    for ways in [&[][..], &["-DDELETE_CALLS_FREE"], &["-DNEW_CALLS_POSIX_MEMALIGN"]] {
+        let allocator = cpp_library("allocator_with_new").flags(ways.iter().copied()).build();
+        check(&cpp("every_new").with(&allocator).build());
+    }
 }
 
 /// Check that all of this holds of samples, too: each call counts once, and its end is noticed.
@@ -97,6 +97,8 @@ fn every_call_can_be_a_sample() {
     check_sampled(&c("every_call").flags(["-O2"]).build());
     check_sampled(&c("every_call").with(&library("allocator_that_calls_itself").build()).build());
     check_sampled(&cpp("every_new").flags(["-O2"]).build());
+    let allocator = cpp_library("allocator_with_new").flags(["-DNEW_CALLS_POSIX_MEMALIGN"]).build();
+    check_sampled(&cpp("every_new").with(&allocator).build());
     check_sampled(&cpp("every_new").with(&cpp_library("allocator_with_new").build()).build());
 }
 

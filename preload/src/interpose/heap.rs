@@ -287,15 +287,22 @@ unsafe extern "C" fn posix_memalign_body(
     entry: *const u64,
     bp: u64,
 ) -> c_int {
+    let local = arch::thread_local();
     let candidate = sampler::candidate(size);
+    let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
     // SAFETY: passed on as it came.
     let result = guarded(|| unsafe { real::posix_memalign(place, alignment, size) });
+    if result == Some(0) && announced.is_some() {
+        // SAFETY: the call succeeded, so the pointer was written.
+        local.hinted_block.set(arch::hinted(unsafe { place.read() }.addr()));
+    }
     match (result, candidate) {
         (Some(0), Some(candidate)) => {
-            // SAFETY: the call succeeded, so the pointer was written.
+            let (kind, asked_for) = announced.unwrap_or((pseudo::POSIX_MEMALIGN, size));
+            // SAFETY: as above.
             let block = unsafe { place.read() };
             // SAFETY: the shim's arguments.
-            unsafe { record(candidate, Some(block), size, alignment, pseudo::POSIX_MEMALIGN, entry, bp) };
+            unsafe { record(candidate, Some(block), asked_for, alignment, kind, entry, bp) };
             0
         }
         (Some(result), _) => result,

@@ -1,6 +1,7 @@
 // An allocator that brings operator new and delete of its own, which do not go through malloc. With DELETE_CALLS_FREE its
-// delete calls free, through the linkage table as jemalloc's does.
+// delete calls free, through the linkage table as jemalloc's does; with NEW_CALLS_POSIX_MEMALIGN its aligned forms of new call that.
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 
 extern "C" {
@@ -19,6 +20,10 @@ void free(void *block) { __libc_free(block); }
 #endif
 
 static void *take(size_t size, std::align_val_t alignment) {
+#ifdef NEW_CALLS_POSIX_MEMALIGN
+  void *block = nullptr;
+  return posix_memalign(&block, static_cast<size_t>(alignment), size) ? nullptr : block;
+#endif
   return __libc_memalign(static_cast<size_t>(alignment), size);
 }
 
