@@ -45,6 +45,8 @@ compile_error!(
 
 #[expect(unsafe_code, reason = "reads registers and thread-local storage")]
 mod arch;
+#[expect(unsafe_code, reason = "reads a variable of libc's")]
+mod arenas;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 mod bootstrap;
 mod bpf;

@@ -3,12 +3,14 @@
 //! A thread's stack may be the main one, one of `pthread_create`, a coroutine's or a signal stack; nobody tells us
 //! where it ends, and asking (`pthread_getattr_np`, `/proc/self/maps`) allocates, locks or opens files. So the
 //! reader keeps a few ranges of pages that are known to be readable. One begins at the page of a walk's stack pointer
-//! and grows upwards as walks reach further; each new page is asked of the kernel once.
+//! and grows upwards as walks reach further; each new page is asked of the kernel once. On a stack in a block of libc's, which may
+//! go away unnoticed ([`crate::arenas`]), each walk asks anew.
 //!
 //! When a program is about to forbid asking ([`crate::sandbox`]), its stack is learned as a whole. The main stack grows
 //! later, but the kernel keeps what it grows into free of everything else: what lies above one of its pages is part of it.
 
 use crate::arch;
+use crate::arenas;
 use crate::sandbox::{self, Need};
 use unwind::{Memory, SavedWord, SavedWords};
 
@@ -92,6 +94,8 @@ impl Range {
 /// What is known to be readable on the stacks of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackReader {
+    /// Where a walk may begin on `here` as it is: nowhere when that may have gone away.
+    kept: Range,
     /// The stack of the walk.
     here: Range,
     /// Others, the one used last first: earlier pieces of this stack, other stacks, and the stack that a signal handler
@@ -106,7 +110,7 @@ impl StackReader {
     // Cost: two compares when the stack is the one of the last walk.
     #[inline(always)]
     pub(crate) fn begin(&mut self, sp: u64) {
-        if !self.here.contains(sp) {
+        if !self.kept.contains(sp) {
             self.change(sp);
         }
     }
@@ -136,20 +140,31 @@ impl StackReader {
     #[cold]
     #[inline(never)]
     fn change(&mut self, sp: u64) {
-        let start = sp & !(PAGE - 1);
-        let mut next = Range::new(start, start.wrapping_add(PAGE));
-        let mut before = self.here;
-        for other in &mut self.others {
-            core::mem::swap(other, &mut before);
-            if before.contains(sp) {
-                next = before;
-                break;
+        let is_kept = self.kept.end != 0;
+        if is_kept && self.here.contains(sp) {
+            // It has grown.
+            self.kept = self.here;
+            return;
+        }
+        let known = self.others.iter().position(|other| other.contains(sp));
+        let mut next = None;
+        if is_kept {
+            let mut before = self.here;
+            let last = known.unwrap_or(RANGES);
+            for other in self.others.iter_mut().take(last.saturating_add(1)) {
+                core::mem::swap(other, &mut before);
             }
+            next = known.map(|_| before);
+        } else if let Some(other) = known.and_then(|known| self.others.get_mut(known)) {
+            next = Some(core::mem::take(other));
         }
-        if self.learned.contains(sp) && next.end < self.learned.end {
-            next = self.learned;
+        if self.learned.contains(sp) && next.is_none_or(|next| next.end < self.learned.end) {
+            next = Some(self.learned);
         }
-        self.here = next;
+        let start = sp & !(PAGE - 1);
+        self.here = next.unwrap_or(Range::new(start, start.wrapping_add(PAGE)));
+        let is_lasting = next.is_some() || !arenas::may_give_back(sp);
+        self.kept = if is_lasting { self.here } else { Range::default() };
     }
 
     /// True when all `words`, whose addresses are aligned and fall, lie where the walk began.
@@ -191,6 +206,9 @@ impl StackReader {
         let start = address & !(PAGE - 1);
         if !arch::is_readable(start) {
             return false;
+        }
+        if arenas::may_give_back(address) {
+            return arch::is_readable(address.wrapping_add(7) & !(PAGE - 1));
         }
         let mut other = Range::new(start, start.wrapping_add(PAGE));
         let is_whole = other.grow(address, &others);

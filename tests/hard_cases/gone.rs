@@ -20,14 +20,17 @@ fn programs_that_may_not_open_memory_live() {
     assert_eq!(allocations(&capture), 1 + (1 << 13));
 }
 
-/// Check that a coroutine's stack in a block that libc has mapped by itself is not looked at any more once it was given back.
+/// Check that a coroutine's stack in a block is not looked at any more once libc has given that back by itself: one that it has mapped, at
+/// the end of the heap, and in an arena.
 #[test]
 fn stacks_in_blocks_are_forgotten_with_these() {
     let program = c("coroutine_in_a_block").flags(["-O1"]).build();
-    for frames in ["-6", "-3", "-1", "0", "1"] {
-        let (ran, capture) = record(&program).arg(frames).run();
-        assert_eq!(ran.code, 0, "{frames}: {}", ran.stderr);
-        assert_eq!(allocations(&capture), 2, "{frames}");
+    for place in ["mapped", "break", "arena"] {
+        for frames in ["-6", "-3", "-1", "0", "1"] {
+            let (ran, capture) = record(&program).args([place, frames]).run();
+            assert_eq!(ran.code, 0, "{place} {frames}: {}", ran.stderr);
+            assert_eq!(allocations(&capture), 2, "{place} {frames}");
+        }
     }
 }
 

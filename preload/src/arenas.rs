@@ -1,0 +1,85 @@
+//! Memory of libc's allocator. It gives that back by ways of its own, and calls none of our hooks for it: the end of the heap below
+//! the break, and parts of its arenas. So what is known of such pages, a coroutine's stack in a block, holds for one walk.
+//!
+//! An arena's parts lie at multiples of their largest size, and begin with a header (`heap_info` of glibc's `malloc/arena.c`).
+
+use crate::arch;
+use crate::sandbox::{self, Need};
+use crate::sys;
+
+/// `HEAP_MAX_SIZE`.
+const LARGEST_PART: u64 = 64 << 20;
+const PAGE: u64 = 4096;
+
+/// What a part begins with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    arena: u64,
+    before: u64,
+    size: u64,
+    opened: u64,
+}
+
+impl Part {
+    /// True when it can be the header of a part that has this offset.
+    fn contains(&self, offset: u64) -> bool {
+        self.arena != 0
+            && self.arena.is_multiple_of(8)
+            && self.before.is_multiple_of(LARGEST_PART)
+            && self.size.is_multiple_of(PAGE)
+            && self.opened.is_multiple_of(PAGE)
+            && offset < self.size
+            && self.size <= self.opened
+            && self.opened <= LARGEST_PART
+    }
+}
+
+/// True where memory may go away that nobody has unmapped.
+#[cold]
+pub(crate) fn may_give_back(address: u64) -> bool {
+    let place: *const u64 = arch::weak!("__curbrk").cast();
+    // SAFETY: null, or a variable of libc's.
+    let is_below_break = unsafe { place.as_ref() }.is_some_and(|end| address < *end);
+    is_below_break || is_in_arena(address)
+}
+
+fn is_in_arena(address: u64) -> bool {
+    let start = address & !(LARGEST_PART - 1);
+    if !sandbox::allows(Need::Leave) || !sandbox::allows(Need::Map) || start == 0 {
+        return false;
+    }
+    let mut part = Part::default();
+    let to = libc::iovec { iov_base: (&raw mut part).cast(), iov_len: size_of::<Part>() };
+    let from = libc::iovec { iov_base: start as *mut _, iov_len: size_of::<Part>() };
+    // What lies there may be anybody's, and go away now: the kernel can tell.
+    arch::copy_from_process(sys::thread_id(), &to, &from) == size_of::<Part>() as i64
+        && part.contains(address - start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_give_back;
+
+    /// Check that blocks of the heap and of an arena are told from what else can be read.
+    #[test]
+    fn blocks_of_the_allocator_are_known() {
+        let below_break = || {
+            // SAFETY: moves nothing.
+            unsafe { libc::sbrk(0) }.addr() as u64
+        };
+        let small = Box::new([0_u8; 64]);
+        let in_thread = std::thread::spawn(|| {
+            let small = Box::new([0_u8; 64]);
+            may_give_back((&raw const *small).addr() as u64)
+        });
+        assert!(in_thread.join().unwrap());
+        let address = (&raw const *small).addr() as u64;
+        assert!(may_give_back(address));
+        assert!(!may_give_back(below_break()));
+        let on_stack = 1_u64;
+        for address in [(&raw const on_stack).addr(), may_give_back as *const () as usize + (1 << 40), 0] {
+            assert!(!may_give_back(address as u64) || address < below_break() as usize, "{address:#x}");
+        }
+    }
+}
