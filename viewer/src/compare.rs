@@ -31,12 +31,16 @@ pub struct Side {
     pub at: Option<Instant>,
     /// Events that its capture lacks.
     pub lost_events: u64,
+    /// Gaps of its recording up to then.
+    pub gaps: u64,
+    /// Pauses that its programs made up to then.
+    pub pauses: u64,
 }
 
 impl Side {
     fn new(source: Source, profile: &Profile) -> Self {
         let at = if let Span::At(at) = profile.span { Some(at) } else { None };
-        Self { source, at, lost_events: 0 }
+        Self { source, at, lost_events: 0, gaps: profile.gaps().gaps, pauses: profile.pauses().pauses }
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Module, ModuleId, NodeId, Process};
+use capture::{Action, Module, ModuleId, NodeId, Process};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -291,6 +291,46 @@ fn equal_programs_do_not_differ() {
     let new = file(&moved, &folder, "2.memprof");
     for metric in Metric::ALL {
         assert_eq!(rows(&captures(&old, &new, Spelling::Exact), &DiffOptions { metric, ..live() }), []);
+    }
+}
+
+/// Check that blocks which became uncertain are told beside the change, of which they need not be a part, and that a pause is
+/// no gap.
+#[test]
+fn what_became_uncertain_is_told_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main");
+    made.alloc(thread, 0x10, 100, stack);
+    made.alloc(thread, 0x20, 10, stack);
+    made.time = 10_000_000;
+    made.event(thread, Action::Pause);
+    made.event(thread, Action::Resume);
+    made.time = 20_000_000;
+    made.free(thread, 0x20);
+    let path = file(&made, &folder, "paused.memprof");
+    for (from, to, expected) in [
+        (
+            "start",
+            "15ms",
+            "warning: +110 B in +2 blocks uncertain: alive across a pause, so their free may have been lost",
+        ),
+        (
+            "5ms",
+            "end",
+            "warning: +100 B in +1 block uncertain: alive across a pause, so their free may have been lost",
+        ),
+        (
+            "15ms",
+            "end",
+            "warning: -10 B in -1 block uncertain: alive across a pause, so their free may have been lost",
+        ),
+    ] {
+        let mut out = Vec::new();
+        viewer::text::diff(&mut out, &moments(&path, from, to), &live(), &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(expected), "{from} to {to}: {text}");
     }
 }
 

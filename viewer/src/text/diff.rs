@@ -7,7 +7,7 @@
 //! ```
 
 use super::escape::{escape, fit};
-use super::headline::{counted_losses, snapshot_note, span_at};
+use super::headline::{counted_losses, interruption, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
 use super::place::{chain, detail, fit_name};
 use super::style::{Role, Style};
@@ -119,9 +119,13 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     }
     let uncertain = diff.delta().uncertain;
     if !uncertain.is_zero() {
+        // Not "of it": what became uncertain may have been there before, and is no part of the change then.
         let text = format!(
-            "warning: {} of it is uncertain: alive across a gap of the recording, so its free may have been lost",
-            signed_bytes(uncertain.bytes)
+            "warning: {} in {} {} uncertain: alive across {}, so their free may have been lost",
+            signed_bytes(uncertain.bytes),
+            signed(uncertain.blocks),
+            if uncertain.blocks.abs() == 1 { "block" } else { "blocks" },
+            interruption(before.gaps + after.gaps, before.pauses + after.pauses)
         );
         writeln!(out, "{}", style.paint(Role::Warning, text))?;
     }

@@ -79,8 +79,8 @@ fn when_left(span: Span) -> &'static str {
 }
 
 /// What makes the end of blocks uncertain.
-pub(super) fn interruption(profile: &Profile) -> &'static str {
-    match (profile.gaps().gaps, profile.pauses().pauses) {
+pub(super) fn interruption(gaps: u64, pauses: u64) -> &'static str {
+    match (gaps, pauses) {
         (_, 0) => "a gap",
         (0, _) => "a pause",
         _ => "a gap or a pause",

@@ -79,7 +79,7 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         writeln!(
             out,
             "  beside it {uncertain} uncertain: alive across {}, so their free may have been lost",
-            interruption(profile)
+            interruption(profile.gaps().gaps, profile.pauses().pauses)
         )?;
     }
     if !profile.total.at_exec.is_zero() {

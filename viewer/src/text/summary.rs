@@ -69,7 +69,7 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
             format!(
                 "{}, alive across {}",
                 estimate::held(total.uncertain, spread.uncertain),
-                interruption(profile)
+                interruption(profile.gaps().gaps, profile.pauses().pauses)
             ),
         ));
     }
