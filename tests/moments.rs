@@ -51,14 +51,21 @@ fn a_leak_between_two_moments_is_found() {
     assert_eq!(diff(&capture, &to, &to).0, []);
 }
 
-/// Check that growth beyond a limit is the exit code, and growth up to it is not.
+/// Check that growth of call stacks beyond a limit is the exit code and is said, that growth up to it is not, and that what
+/// others shrank by does not hide it.
 #[test]
 fn growth_fails_over_its_limit() {
     let (capture, [from, to]) = recorded();
-    let code = |from: &str, limit: &str| {
-        capture.show(&["diff", "--from", from, "--to", &to, "--fail-over", limit]).code
+    let gate = |from: &str, limit: &str| {
+        let ran = capture.show(&["diff", "--from", from, "--to", &to, "--fail-over", limit]);
+        (ran.code, ran.stderr)
     };
-    assert_eq!([code(&from, "0"), code("start", "1000K"), code("start", "2M")], [0, 1, 0]);
+    assert_eq!(["1M", "2M"].map(|limit| gate(&from, limit).0), [0, 0]);
+    let (code, said) = gate(&from, "1000K");
+    let expected =
+        "error: call stacks grew by 1.00 MiB, more than --fail-over 1000 KiB; others shrank by 1.00 MiB";
+    assert!(code == 1 && said.contains(expected), "{code} {said}");
+    assert_eq!(["1000K", "2M"].map(|limit| gate("start", limit).0), [1, 0]);
 }
 
 /// Check that reports and leaks are about the moment and the range that they are asked for.

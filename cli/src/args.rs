@@ -45,8 +45,8 @@ Examples:
 Exit codes:
   of run: the target's own, or 128+N when signal N killed it
   0       success
-  1       something failed; `check` or `run --check` found a rule broken, or `diff` more growth than --fail-over
-          allows
+  1       something failed; `check` or `run --check` found a rule broken, or `diff` more growth of call stacks
+          than --fail-over allows
   2       what `check`, `run --check` or `diff --fail-over` ask cannot be told: the capture is incomplete;
           wrong usage, a file that is no capture, a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed

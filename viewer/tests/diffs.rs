@@ -2,13 +2,14 @@
 
 mod support;
 
-use capture::{Action, Module, ModuleId, NodeId, Process};
+use capture::{Action, Lost, Module, ModuleId, NodeId, Process, Summary};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use support::Made;
 use support::golden::check_golden;
 use viewer::analysis::{Cost, Metric, Spelling};
+use viewer::check::{Growth, Outcome};
 use viewer::query::Query;
 use viewer::text::Style;
 use viewer::{Compared, DiffOptions, Moments, Naming, compare_captures, compare_moments};
@@ -332,6 +333,49 @@ fn what_became_uncertain_is_told_with_its_reason() {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expected), "{from} to {to}: {text}");
     }
+}
+
+/// Check that growth is what call stacks have gained, whatever others have lost, and is not told where errors of samples, lost
+/// events or blocks of an unknown fate may be what it is made of.
+#[test]
+fn growth_is_judged_by_call_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let leaky = file(&leaky(), &folder, "leaky.memprof");
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (_, thread) = made.process("app");
+    let stacks = ["main > a", "main > b"].map(|stack| made.stack(stack));
+    made.alloc(thread, 0x100_0000, 20 << 20, stacks[0]);
+    // One sample, which stands for 64 KiB or for nothing.
+    made.alloc(thread, 0x10, 100, stacks[1]);
+    let sampled = file(&made, &folder, "sampled.memprof");
+    made.tables.metadata.sample_interval = 0;
+    let lost = vec![Lost { events: 1, ..Lost::default() }];
+    made.tables.summary = Some(Summary { lost, ..Summary::default() });
+    let lossy = file(&made, &folder, "lossy.memprof");
+    let judged = |compared: Compared, metric: Metric, limit: i64| {
+        let growth = Growth::of(&compared, metric, limit);
+        (growth.grown, growth.sum, growth.outcome())
+    };
+    const MIB: i64 = 1 << 20;
+    for (limit, expected) in [(MIB, Outcome::Kept), (MIB - 1, Outcome::Broken)] {
+        assert_eq!(judged(moments(&leaky, "10ms", "20ms"), Metric::Live, limit), (MIB, 0, expected));
+    }
+    let live = |path: &Path, limit: i64| judged(moments(path, "start", "end"), Metric::Live, limit).2;
+    assert_eq!(
+        [30 * MIB, 20 * MIB, 19 * MIB].map(|limit| live(&sampled, limit)),
+        [Outcome::Kept, Outcome::Untold, Outcome::Broken]
+    );
+    assert_eq!([30 * MIB, 20 * MIB].map(|limit| live(&lossy, limit)), [Outcome::Untold, Outcome::Broken]);
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main");
+    made.alloc(thread, 0x10, 100, stack);
+    made.event(thread, Action::Pause);
+    made.event(thread, Action::Resume);
+    let paused = file(&made, &folder, "paused.memprof");
+    let leaked = |limit| judged(moments(&paused, "start", "end"), Metric::Leaked, limit);
+    assert_eq!([leaked(99), leaked(100)], [(0, 0, Outcome::Untold), (0, 0, Outcome::Kept)]);
 }
 
 /// Check that nodes of a tree of changes are their own part, what is hidden and their children, net and gross.

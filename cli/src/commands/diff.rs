@@ -4,13 +4,15 @@ use super::question::WhichBlocks;
 use super::report::metric;
 use super::symbols::Symbols;
 use super::view::{self, failure};
-use crate::exit::{FAILED, Outcome, UNTOLD};
+use crate::exit::{self, Outcome};
 use crate::message;
 use crate::values::size;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use viewer::analysis::{Metric, Share, Spelling};
+use viewer::check::{self, Growth};
+use viewer::format::{bytes, counted};
 use viewer::query::{Anchor, Part, When};
 use viewer::{DiffOptions, compare_captures, compare_moments, json, text};
 
@@ -26,7 +28,8 @@ Examples:
   sysprof-memprof diff old.memprof new.memprof                who holds more at the peak than before
   sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
 
-Exit code: 1 when it grew by more than --fail-over, 2 when that cannot be told: events were lost, or a file is cut.")]
+Exit code: 1 when call stacks grew by more than --fail-over, 2 when that cannot be told: events were lost, a file is cut,
+or numbers are estimates whose errors are larger than what is left.")]
 pub(crate) struct Arguments {
     /// The capture; the older one of two
     file: PathBuf,
@@ -56,7 +59,11 @@ pub(crate) struct Arguments {
     /// Sum up what is beyond this number of rows, or of children in a tree [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Exit with 1 when the sum of all changes is more than so many bytes: 65536, 64K, 1M
+    /// Exit with 1 when the call stacks that grew did so by more than so many bytes together: 65536, 64K, 1M
+    ///
+    /// What other call stacks shrank by is not subtracted, so one that leaks does not pass because another one went. What a
+    /// function holds less under its old name or caller does not make up for the new one either; `check --baseline` compares
+    /// the totals instead.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     fail_over: Option<usize>,
     /// Write JSON
@@ -114,14 +121,27 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
         Ok(())
     })?;
-    let grown = options.metric.of(&compared.diff.delta()).bytes;
-    let most = arguments.fail_over.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
-    Ok(match most {
-        Some(most) if grown > most => ExitCode::from(FAILED),
-        Some(_) if !compared.is_complete() => {
-            message::warning("events are missing, so it cannot be told whether --fail-over is kept");
-            ExitCode::from(UNTOLD)
-        }
-        _ => code,
+    let Some(limit) = arguments.fail_over else { return Ok(code) };
+    let growth = Growth::of(&compared, options.metric, i64::try_from(limit).unwrap_or(i64::MAX));
+    tell(&growth);
+    Ok(match exit::of_rules(growth.outcome()) {
+        0 => code,
+        code => ExitCode::from(code),
     })
+}
+
+/// Says what --fail-over found, unless there is nothing to say.
+fn tell(growth: &Growth) {
+    if let Some(doubt) = growth.doubt {
+        message::warning(&format!("{doubt}, so it cannot be told whether --fail-over is kept"));
+    } else if growth.outcome() == check::Outcome::Broken {
+        let (mut grown, mut limit) = (bytes(growth.grown), bytes(growth.limit));
+        if grown == limit {
+            (grown, limit) = (counted(growth.grown, "byte"), counted(growth.limit, "byte"));
+        }
+        let less = bytes(growth.grown.saturating_sub(growth.sum));
+        let text =
+            format!("call stacks grew by {grown}, more than --fail-over {limit}; others shrank by {less}");
+        message::error(&anyhow::Error::msg(text));
+    }
 }

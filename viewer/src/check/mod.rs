@@ -22,11 +22,13 @@
 //! ```
 
 mod file;
+mod growth;
 mod judge;
 mod measure;
 mod rule;
 
 pub use file::RulesError;
+pub use growth::Growth;
 pub use judge::{Outcome, Report, Verdict};
 pub use measure::Measure;
 pub use rule::{Baseline, Limits, Rules, Section};

@@ -1,0 +1,64 @@
+//! Whether call stacks have grown by more than they may, from one moment or capture to another.
+//!
+//! ```text
+//!  main < leaky   +1.00 MiB ─┐
+//!  main < cache     +10 KiB ─┴─► 1.01 MiB: what is judged
+//!  main < old     -1.00 MiB        10 KiB: the sum of all, which would hide the leak
+//! ```
+
+use super::Outcome;
+use crate::analysis::Metric;
+use crate::compare::Compared;
+
+/// How much call stacks have grown, against a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// The bytes of all call stacks that have more; what others have less is not subtracted.
+    pub grown: i64,
+    /// The sum of all changes.
+    pub sum: i64,
+    /// The limit.
+    pub limit: i64,
+    /// Why it cannot be told whether the limit is kept.
+    pub doubt: Option<&'static str>,
+}
+
+impl Growth {
+    /// Judges what changed.
+    pub fn of(compared: &Compared, metric: Metric, limit: i64) -> Self {
+        let Compared { diff, loaded, .. } = compared;
+        let (mut grown, mut sure) = (0_i64, 0_i64);
+        for row in diff.changed_as_read(&loaded.tables, &loaded.names, metric) {
+            let bytes = metric.of(&row.delta()).bytes.max(0);
+            grown = grown.saturating_add(bytes);
+            // Where samples stand for more, about half of all stacks grow by chance.
+            if bytes > metric.of(&row.spread).bytes_error().saturating_mul(2) {
+                sure = sure.saturating_add(bytes);
+            }
+        }
+        let became_uncertain = diff.rows.iter().map(|row| row.delta().uncertain.bytes.max(0));
+        let uncertain =
+            if metric == Metric::Leaked { became_uncertain.fold(0, i64::saturating_add) } else { 0 };
+        let doubt = if sure > limit {
+            None
+        } else if grown > limit {
+            Some("numbers are estimates, and the growth is within two standard errors")
+        } else if !compared.is_complete() {
+            Some("events are missing")
+        } else if grown.saturating_add(uncertain) > limit {
+            Some("blocks were alive across a gap or a pause, and may be leaked or not")
+        } else {
+            None
+        };
+        Self { grown, sum: metric.of(&diff.delta()).bytes, limit, doubt }
+    }
+
+    /// Whether the limit is kept.
+    pub fn outcome(&self) -> Outcome {
+        match (self.doubt, self.grown > self.limit) {
+            (Some(_), _) => Outcome::Untold,
+            (None, true) => Outcome::Broken,
+            (None, false) => Outcome::Kept,
+        }
+    }
+}
