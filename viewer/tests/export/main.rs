@@ -7,7 +7,7 @@ mod protobuf;
 mod sums;
 mod syscap;
 
-use capture::{Counter, CounterKind, Event, MarkKind, NodeId, Sample, Summary, TaskId};
+use capture::{Counter, CounterKind, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId};
 use proptest::prelude::*;
 use sums::sums;
 use support::Made;
@@ -233,6 +233,26 @@ fn inlined_functions_are_lines_of_one_location() {
     let [sample] = &profile.samples[..] else { panic!("one stack: {:?}", profile.samples) };
     let names: Vec<Vec<String>> = sample.locations.iter().map(|id| profile.functions_at(*id)).collect();
     assert_eq!(names, [vec!["push", "grow", "parse"], vec!["_start"]]);
+}
+
+/// Check that the mapping of the main program comes first, whoever has the first stack: readers go by that. Of a program that
+/// executed another one it is the other one, and of a child it is its parent's.
+#[test]
+fn the_main_program_is_mapped_first() {
+    let mut made = Made::new();
+    for (image, file) in [(0, "/bin/env"), (0, "/bin/child"), (1, "/bin/app")] {
+        let parent = (file != "/bin/env").then_some(ProcessId(0));
+        let executable = file.to_owned();
+        let (_, thread) = made.process_row(Process { parent, image, executable, ..Process::default() });
+        let mut stack = NodeId::ROOT;
+        for module in [file, "/lib/libc.so.6"] {
+            let frame = made.frame(Some(module), &["f"]);
+            stack = made.node(stack, frame);
+        }
+        made.alloc(thread, 0x1000, 8, stack);
+    }
+    let profile = protobuf::Profile::decode(&exported(&Case::new(made, "a"), Format::Pprof, Metric::Peak));
+    assert_eq!(profile.files, ["/bin/app", "/lib/libc.so.6", "/bin/env", "/bin/child"]);
 }
 
 /// Check that of more blocks than the Firefox Profiler can show the sums are left.

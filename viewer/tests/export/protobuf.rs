@@ -23,6 +23,8 @@ type Location = (i64, i64, Vec<(i64, i64)>);
 pub(crate) struct Profile {
     pub(crate) sample_types: Vec<(String, String)>,
     pub(crate) samples: Vec<Sample>,
+    /// Files of the mappings, in order.
+    pub(crate) files: Vec<String>,
     /// Start, limit, file and build id by id.
     mappings: HashMap<i64, (i64, i64, String, String)>,
     /// Mapping, address and lines of function and line by id.
@@ -132,6 +134,7 @@ impl Profile {
         profile.head.extend([9, 10, 12].map(|field| format!("field {field}: {}", message.int(field))));
         for part in message.messages(3) {
             let row = (part.int(2), part.int(3), string(part.int(5)), string(part.int(6)));
+            profile.files.push(row.2.clone());
             assert!(profile.mappings.insert(part.int(1), row).is_none(), "one mapping of an id");
         }
         for part in message.messages(4) {

@@ -5,7 +5,7 @@ use super::strings::Strings;
 use crate::analysis::{Kind, LabelId, Step};
 use crate::export::protobuf::Message;
 use crate::loaded::Loaded;
-use capture::{Frame, FrameId, ModuleId, StringId, Tables};
+use capture::{Frame, FrameId, ModuleId, ProcessId, StringId, Tables};
 use std::collections::HashMap;
 
 const MAPPING: u32 = 3;
@@ -71,6 +71,13 @@ impl Locations {
         i64::try_from(id).ok()
     }
 
+    /// Adds the mapping of the main program: readers take the first mapping for it.
+    pub(super) fn main_program(&mut self, loaded: &Loaded, strings: &mut Strings, message: &mut Message) {
+        if let Some(module) = main_program(loaded) {
+            self.mapping(loaded, module, strings, message);
+        }
+    }
+
     fn mapping(&mut self, loaded: &Loaded, id: ModuleId, strings: &mut Strings, message: &mut Message) {
         if std::mem::replace(&mut self.modules[id.index()], true) {
             return;
@@ -114,4 +121,20 @@ impl Locations {
         message.message(FUNCTION, &function);
         id
     }
+}
+
+/// The executable of the first process that has stacks here; of one that has executed another program, as `env` does, that one.
+fn main_program(loaded: &Loaded) -> Option<ModuleId> {
+    let Tables { processes, modules, .. } = &loaded.tables;
+    let first = loaded.profile.sites.iter().map(|site| site.process.index()).min()?;
+    let mut main = first;
+    // A later image has a higher number, so each is met after the one that it replaced.
+    for (index, process) in processes.iter().enumerate().skip(first + 1) {
+        if process.image > 0 && process.parent == Some(ProcessId::from_index(main)) {
+            main = index;
+        }
+    }
+    let executable = &processes.get(main)?.executable;
+    let module = modules.iter().position(|module| module.path == *executable)?;
+    Some(ModuleId::from_index(module))
 }

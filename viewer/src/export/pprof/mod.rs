@@ -5,7 +5,7 @@
 //!           │  a stack    an address   each function
 //!           │  8 values      │         that was inlined there
 //!           │  labels        ▼
-//!           │             Mapping      a file with code and its build id
+//!           │             Mapping      a file with code and its build id; the main program's comes first
 //!           └─ strings: each is written before the record that first uses it
 //! ```
 //!
@@ -108,6 +108,8 @@ impl<W: Write> Writer<'_, W> {
         };
         let default = self.string(default);
         let period = self.value_type("space", "bytes");
+        let Self { loaded, strings, locations, message, .. } = self;
+        locations.main_program(loaded, strings, message);
         let comments = self.comments();
         let message = &mut self.message;
         message.int(field::DEFAULT_SAMPLE_TYPE, default).message(field::PERIOD_TYPE, &period);
