@@ -29,6 +29,8 @@ pub struct Side {
     pub source: Source,
     /// When; none for a capture as a whole.
     pub at: Option<Instant>,
+    /// When its recording ended; none of a file that is cut.
+    pub ended: Option<u64>,
     /// Events that its capture lacks.
     pub lost_events: u64,
     /// Gaps of its recording up to then.
@@ -38,9 +40,16 @@ pub struct Side {
 }
 
 impl Side {
-    fn new(source: Source, profile: &Profile) -> Self {
-        let at = if let Span::At(at) = profile.span { Some(at) } else { None };
-        Self { source, at, lost_events: 0, gaps: profile.gaps().gaps, pauses: profile.pauses().pauses }
+    /// The side of a profile, which is that of the capture or another one of it.
+    fn new(loaded: &Loaded, profile: &Profile) -> Self {
+        Self {
+            source: loaded.source.clone(),
+            at: if let Span::At(at) = profile.span { Some(at) } else { None },
+            ended: loaded.ended(),
+            lost_events: loaded.lost_events(),
+            gaps: profile.gaps().gaps,
+            pauses: profile.pauses().pauses,
+        }
     }
 }
 
@@ -68,11 +77,9 @@ pub fn compare_moments(
     query.part = Part::At(after);
     let after = moments.profile(&query)?;
     let diff = Diff::of_moments(&before, &after);
-    let source = moments.source().clone();
-    let (mut before_side, mut after_side) = (Side::new(source.clone(), &before), Side::new(source, &after));
     let loaded = moments.show_beside(after, &[&before], naming);
-    (before_side.lost_events, after_side.lost_events) = (loaded.lost_events(), loaded.lost_events());
-    Ok(Compared { loaded, diff, before: before_side, after: after_side, two_captures: false })
+    let (before, after) = (Side::new(&loaded, &before), Side::new(&loaded, &loaded.profile));
+    Ok(Compared { loaded, diff, before, after, two_captures: false })
 }
 
 /// Compares two captures, or the same part of both.
@@ -94,9 +101,7 @@ pub fn compare_captures(
 /// The same of captures that were counted already. What refers to the newer one's stacks, processes and threads by
 /// number still does so afterwards.
 pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, spelling: Spelling) -> Compared {
-    let lost_events = old.lost_events();
-    let before = Side { lost_events, ..Side::new(old.source, &old.profile) };
-    let after = Side { lost_events: new.lost_events(), ..Side::new(new.source.clone(), &new.profile) };
+    let (before, after) = (Side::new(&old, &old.profile), Side::new(&new, &new.profile));
     let united = unite(old.tables, new.tables, spelling);
     united.adopt(&mut old.profile);
     let names = Names::new(&united.tables);

@@ -109,6 +109,11 @@ impl Loaded {
         self.tables.summary.as_ref().map_or(self.profile.last_time, |summary| summary.duration_ns)
     }
 
+    /// When the recording ended; none where that is not known, as of a file that is cut.
+    pub(crate) fn ended(&self) -> Option<u64> {
+        self.tables.summary.as_ref().map(|summary| summary.duration_ns).filter(|&duration| duration > 0)
+    }
+
     /// What the kernel said last that a process had resident, up to the moment that is shown.
     pub(crate) fn last_rss(&self, process: ProcessId) -> Option<u64> {
         let until = match self.profile.span {

@@ -2,14 +2,14 @@
 
 mod support;
 
-use capture::{Ended, NodeId, ProcessId, Summary, ThreadId};
+use capture::{Ended, MarkKind, NodeId, ProcessId, Summary, ThreadId};
 use std::path::Path;
 use support::Made;
 use support::fixtures::rich;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
 use viewer::query::{Filter, Part, Query, Selected};
 use viewer::text::Style;
-use viewer::{Moments, Naming};
+use viewer::{DiffOptions, Moments, Naming, ReportOptions, compare_moments};
 
 /// Two threads that allocate in three stacks, free each other's blocks and leave some, one event a millisecond.
 fn busy() -> Made {
@@ -91,8 +91,77 @@ fn moments_have_names() {
     assert_eq!(at(&path, "peak").total.peak, whole.peak.held);
     assert_eq!(numbers(&at(&path, "50%")), numbers(&at(&path, "100500us")));
     assert_eq!(numbers(&at(&path, "start+7ms")), numbers(&at(&path, "0.007")));
+    assert_eq!(numbers(&at(&path, "end-101ms")), numbers(&at(&path, "100ms")));
+    assert_eq!(at(&path, "peak-1h").total, Cost::default());
     let error = Moments::open(&path).unwrap().profile(&Query::of(Part::At("loaded".parse().unwrap())));
-    assert_eq!(error.unwrap_err().to_string(), "the capture has no mark `loaded`; it has none");
+    let expected = "the capture has no mark `loaded`; it has none. A moment may also be a time such as 12.5s, a share such as 50%, \
+                    start, end or peak";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+}
+
+/// Check that a time before a mark is one, and that a mark whose name looks like that is found by it.
+#[test]
+fn times_before_marks_are_moments() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = busy();
+    let thread = ThreadId(0);
+    made.mark(thread, MarkKind::Instant, "ready");
+    let ready = made.time;
+    made.mark(thread, MarkKind::Instant, "ready-2ms");
+    let path = file(&made, &folder);
+    let time = |when: &str| match at(&path, when).span {
+        Span::At(at) => at.time,
+        span => panic!("{span:?}"),
+    };
+    assert_eq!(time("ready-1ms"), ready - 1_000_000);
+    assert!(time("ready-2ms") > ready);
+}
+
+/// Check that reports and comparisons of what is after the end of a recording say so, and those of its end do not, also where the
+/// end is given as it is shown.
+#[test]
+fn what_is_after_the_end_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = busy();
+    made.tables.summary = Some(Summary { duration_ns: 201_300_000, ..Summary::default() });
+    let path = file(&made, &folder);
+    let report = |part: Part| {
+        let mut out = Vec::new();
+        let mut moments = Moments::open(&path).unwrap();
+        let profile = moments.profile(&Query::of(part)).unwrap();
+        let loaded = moments.show(profile, Naming::Stored);
+        viewer::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let when = |text: &str| text.parse().unwrap();
+    let said = "warning: 1 min 00 s is after the end of the recording: this is what was there at its end, after 201 ms";
+    for (part, expected) in [
+        (Part::At(when("60s")), said),
+        (
+            Part::Range(when("0"), when("60s")),
+            "warning: this part reaches beyond the end of the recording, which was after 201 ms",
+        ),
+        (
+            Part::Range(when("50s"), when("60s")),
+            "warning: this part begins after the end of the recording, which was after 201 ms",
+        ),
+    ] {
+        let text = report(part);
+        assert!(text.contains(expected), "{text}");
+    }
+    for part in
+        [Part::Whole, Part::At(when("end")), Part::At(when("201.4ms")), Part::Range(when("0"), when("end"))]
+    {
+        let text = report(part);
+        assert!(!text.contains("end of the recording"), "{text}");
+    }
+    let moments = Moments::open(&path).unwrap();
+    let compared =
+        compare_moments(moments, when("60s"), when("100ms"), Query::default(), Naming::Stored).unwrap();
+    let mut out = Vec::new();
+    viewer::text::diff(&mut out, &compared, &DiffOptions::default(), &Style::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains(said.strip_prefix("warning: ").unwrap()), "{text}");
 }
 
 /// Check that the flows of ranges side by side add up to those of the whole, that a range of everything is the whole,

@@ -10,8 +10,8 @@ pub(super) struct WhichPart {
     /// What was there at this moment: 12.5s, 50%, peak, end, a mark …
     ///
     /// A moment is a time such as 12.5s or 800ms (a number alone means seconds), a share of the recording such as 50%,
-    /// start, end, peak, or the name of a mark (mark:NAME if it looks like one of these); or a time after one of them, as
-    /// in peak+1s.
+    /// start, end, peak, or the name of a mark (mark:NAME if it looks like one of these); or a time after or before one of
+    /// them, as in peak+1s or end-10s.
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["from", "to"])]
     at: Option<When>,
     #[command(flatten)]

@@ -65,7 +65,7 @@ pub(crate) fn about(model: &Model) -> String {
 
 fn moment(when: &When) -> String {
     match when.anchor {
-        Anchor::Time(time) => duration(time.saturating_add(when.offset)),
+        Anchor::Time(time) => duration(time.saturating_add_signed(when.offset)),
         _ => catalogue::A_MOMENT.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use super::{Moments, START};
 use crate::analysis::{Instant, Share};
 use crate::open::Error;
-use crate::query::{Anchor, Unknown, When};
+use crate::query::{Anchor, Unknown, When, name_before};
 use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 
 impl Moments {
@@ -12,6 +12,13 @@ impl Moments {
     /// # Errors
     /// [`Error::Unknown`] for a mark that the capture does not have, and those of the file.
     pub fn instant(&mut self, when: &When) -> Result<Instant, Error> {
+        if let Anchor::Mark(name) = &when.anchor
+            && !self.has_mark(name)
+            && let Some((name, offset)) = name_before(name).filter(|(name, _)| self.has_mark(name))
+        {
+            let anchor = Anchor::Mark(name.to_owned());
+            return self.instant(&When { anchor, offset: when.offset.saturating_add(offset) });
+        }
         let instant = match &when.anchor {
             Anchor::Start => START,
             Anchor::End => Instant { position: self.end(), time: self.duration() },
@@ -25,7 +32,7 @@ impl Moments {
         };
         let instant = match when.offset {
             0 => instant,
-            offset => self.at_time(instant.time.saturating_add(offset))?,
+            offset => self.at_time(instant.time.saturating_add_signed(offset))?,
         };
         match when.anchor {
             Anchor::Mark(_) | Anchor::End if when.offset == 0 => Ok(instant),
@@ -74,13 +81,21 @@ impl Moments {
         Ok(Instant { position: found, time })
     }
 
+    fn has_mark(&self, name: &str) -> bool {
+        let tables = self.reader.tables();
+        tables.marks.iter().any(|mark| tables.string(mark.name) == name)
+    }
+
     /// Right after the first mark of a name.
     fn at_mark(&mut self, name: &str) -> Result<Instant, Error> {
         let tables = self.reader.tables();
         let of_name = |mark: &&Mark| tables.string(mark.name) == name;
         let Some((place, mark)) = tables.marks.iter().enumerate().find(|(_, mark)| of_name(mark)) else {
             let there = tables.marks.iter().map(|mark| tables.string(mark.name).to_owned());
-            return Err(Unknown::new("mark", name, there).into());
+            let mut unknown = Unknown::new("mark", name, there);
+            unknown.others +=
+                ". A moment may also be a time such as 12.5s, a share such as 50%, start, end or peak";
+            return Err(unknown.into());
         };
         let (id, time) = (MarkId::from_index(place), mark.time);
         // Bounds of chunks are rounded outwards, so the mark is in none that ends before it.

@@ -8,8 +8,8 @@ use std::str::FromStr;
 pub struct When {
     /// What it is counted from.
     pub anchor: Anchor,
-    /// Nanoseconds after that.
-    pub offset: u64,
+    /// Nanoseconds after that; before it where negative.
+    pub offset: i64,
 }
 
 /// What a moment is counted from.
@@ -39,35 +39,50 @@ impl FromStr for When {
     type Err = WhenError;
 
     /// Reads `12.5s`, `800ms`, `2m` (a number alone means seconds), `50%`, `start`, `end`, `peak`, `mark:NAME` or the
-    /// name alone; then perhaps `+` and a time.
+    /// name alone; then perhaps `+` or `-` and a time.
     fn from_str(text: &str) -> Result<Self, WhenError> {
-        if let Some((anchor, offset)) = text.rsplit_once('+')
-            && let Some(offset) = nanoseconds(offset.trim())
-        {
-            return Ok(Self { anchor: anchor_of(anchor.trim())?, offset });
+        let error = || WhenError(text.trim().to_owned());
+        if let Some((anchor, offset)) = offset_by(text, '+') {
+            return Ok(Self { anchor: anchor_of(anchor).ok_or_else(error)?, offset });
         }
-        anchor_of(text.trim()).map(Self::from)
+        // A name may have such an ending of its own: whether one does is known where the marks are.
+        if let Some((anchor, offset)) = offset_by(text, '-')
+            && let Some(anchor) = anchor_of(anchor).filter(|anchor| !matches!(anchor, Anchor::Mark(_)))
+        {
+            return Ok(Self { anchor, offset: -offset });
+        }
+        anchor_of(text.trim()).map(Self::from).ok_or_else(error)
     }
 }
 
-fn anchor_of(text: &str) -> Result<Anchor, WhenError> {
-    let error = || WhenError(text.to_owned());
-    Ok(match text {
+/// What stands before the last sign of this kind, and the time behind it.
+fn offset_by(text: &str, sign: char) -> Option<(&str, i64)> {
+    let (anchor, offset) = text.rsplit_once(sign)?;
+    Some((anchor.trim(), i64::try_from(nanoseconds(offset.trim())?).ok()?))
+}
+
+/// A name that ends in a time to subtract, as in `loaded-1s`, without it; and the time.
+pub(crate) fn name_before(name: &str) -> Option<(&str, i64)> {
+    offset_by(name, '-').map(|(name, offset)| (name, -offset))
+}
+
+fn anchor_of(text: &str) -> Option<Anchor> {
+    Some(match text {
         "start" => Anchor::Start,
         "end" => Anchor::End,
         "peak" => Anchor::Peak,
-        _ if text.ends_with('%') => Anchor::Share(text.parse().map_err(|_| error())?),
+        _ if text.ends_with('%') => Anchor::Share(text.parse().ok()?),
         _ => match (text.strip_prefix("mark:"), nanoseconds(text)) {
-            (Some(""), _) => return Err(error()),
+            (Some(""), _) => return None,
             (Some(name), _) => Anchor::Mark(name.to_owned()),
             (None, Some(time)) => Anchor::Time(time),
             // What begins like a number was to be one.
             (None, None)
                 if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) =>
             {
-                return Err(error());
+                return None;
             }
-            (None, None) if text.is_empty() => return Err(error()),
+            (None, None) if text.is_empty() => return None,
             (None, None) => Anchor::Mark(text.to_owned()),
         },
     })
@@ -93,7 +108,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
 /// A text that names no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no moment: give a time such as 12.5s, a share such as 50%, start, end, peak, or the name of a mark"
+    "`{0}` is no moment: give a time such as 12.5s, a share such as 50%, start, end, peak, or the name of a mark, perhaps \
+     with a time added or subtracted, as in peak+1s or end-10s"
 )]
 pub struct WhenError(String);
 
@@ -116,7 +132,11 @@ mod tests {
             ("end", Some(Anchor::End.into())),
             ("50%", Some(Anchor::Share(Share::percent(50.0)).into())),
             ("peak+1ms", Some(When { anchor: Anchor::Peak, offset: 1_000_000 })),
+            ("peak-1s", Some(When { anchor: Anchor::Peak, offset: -1_000_000_000 })),
+            ("end - 2m", Some(When { anchor: Anchor::End, offset: -120_000_000_000 })),
+            ("50%-1", Some(When { anchor: Anchor::Share(Share::percent(50.0)), offset: -1_000_000_000 })),
             ("mark:peak", mark("peak")),
+            ("mark:peak-1s", mark("peak-1s")),
             ("loaded", mark("loaded")),
             ("phase-2", mark("phase-2")),
             ("c++", mark("c++")),
@@ -125,6 +145,8 @@ mod tests {
             ("mark:", None),
             ("12q", None),
             ("-3s", None),
+            ("peak-", mark("peak-")),
+            ("12q+1s", None),
             ("101%", None),
             ("99999999999h", None),
         ];

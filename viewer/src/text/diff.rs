@@ -7,7 +7,7 @@
 //! ```
 
 use super::escape::{escape, fit};
-use super::headline::{counted_losses, interruption, snapshot_note, span_at};
+use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
 use super::place::{chain, detail, fit_name};
 use super::style::{Role, Style};
@@ -106,6 +106,12 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
     snapshot_note(out, &compared.loaded, style)?;
     if *two_captures {
         matched(out, diff, metric)?;
+    }
+    for side in [before, after] {
+        if let Some(late) = side.at.zip(side.ended).and_then(|(at, ended)| after_end(at, ended)) {
+            let text = format!("warning: {}: {late}", escape(&side.source.file));
+            writeln!(out, "{}", style.paint(Role::Warning, text))?;
+        }
     }
     let sides = if *two_captures { vec![before, after] } else { vec![after] };
     for side in sides {

@@ -127,6 +127,35 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
+/// Says that a moment is after the end of the recording, whose state it then shows. Not of one that is shown as the same time, as
+/// people copy it from there.
+pub(super) fn after_end(at: Instant, end: u64) -> Option<String> {
+    let (asked, ended) = (duration(at.time), duration(end));
+    (at.time > end && asked != ended).then(|| {
+        format!("{asked} is after the end of the recording: this is what was there at its end, after {ended}")
+    })
+}
+
+/// The same of the part that is shown.
+fn part_after_end(loaded: &Loaded) -> Option<String> {
+    let end = loaded.ended()?;
+    match loaded.profile.span {
+        Span::Whole => None,
+        Span::At(at) => after_end(at, end),
+        Span::Range { from, .. } if from.time > end => Some(format!(
+            "this part begins after the end of the recording, which was after {}",
+            duration(end)
+        )),
+        Span::Range { to, .. } => {
+            let part = format!(
+                "this part reaches beyond the end of the recording, which was after {}",
+                duration(end)
+            );
+            after_end(to, end).map(|_| part)
+        }
+    }
+}
+
 /// Why numbers may be less than the truth, as far as events are missing.
 pub(super) fn counted_losses(loaded: &Loaded) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -154,7 +183,7 @@ pub(super) fn span_at(at: Instant) -> String {
 pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let profile = &loaded.profile;
     let anomalies = profile.anomalies();
-    let mut warnings = Vec::new();
+    let mut warnings = Vec::from_iter(part_after_end(loaded));
     if let Some(cut) = &loaded.source.cut {
         warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
     }
