@@ -49,10 +49,18 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<(), Failure> {
 
 /// Writes a file that is there whole or not at all, and says so.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Outcome {
-    let mut out = BufWriter::new(AtomicFile::create(path)?);
+    let mut out = BufWriter::new(create(path)?);
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error);
     commit(file.with_context(|| format!("cannot write {}", path.display()))?, path)
+}
+
+/// Makes the file that takes the place of `path` when it is whole. Some folders take none although rights say so, as those of /sys.
+pub(crate) fn create(path: &Path) -> Result<AtomicFile, Failure> {
+    AtomicFile::create(path).map_err(|error| match error {
+        capture::Error::Io { source, .. } => unwritable(path, &source),
+        error => Failure::usage(error),
+    })
 }
 
 /// Puts a file that was written to its place, and says so.
@@ -100,7 +108,8 @@ fn check_folder(folder: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
+/// The failure for a place that takes no file.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     Failure::usage(anyhow!("cannot write {shown}: {error}. Choose another place with --output."))
 }

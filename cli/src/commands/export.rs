@@ -6,8 +6,7 @@ use super::report::metric;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::{graphviz, message, output};
-use anyhow::{Context, anyhow};
-use capture::AtomicFile;
+use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{self, IsTerminal};
@@ -145,9 +144,8 @@ fn copy(arguments: &Arguments) -> Outcome {
     wants_all(&arguments.question.query(), MEMPROF)?;
     let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
     let Capture { file, .. } = &arguments.capture;
-    let (sink, copied) =
-        viewer::copy(file, arguments.capture.naming(), AtomicFile::create(output)?, redaction)
-            .map_err(view::failure)?;
+    let (sink, copied) = viewer::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
+        .map_err(view::failure)?;
     view::tell(copied.looked_up);
     if arguments.redact {
         message::plain(&format!(
@@ -169,7 +167,7 @@ fn database(arguments: &Arguments) -> Outcome {
     wants_all(&arguments.question.query(), SQLITE)?;
     let loaded = arguments.capture.open()?;
     // An empty file is an empty database.
-    let file = AtomicFile::create(output)?;
+    let file = output::create(output)?;
     viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))?;
     output::commit(file, output)
 }
@@ -186,7 +184,7 @@ fn tables(arguments: &Arguments) -> Outcome {
     wants_all(&arguments.question.query(), PARQUET)?;
     let loaded = arguments.capture.open()?;
     let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
-    folder.with_context(|| format!("cannot make the folder {}", output.display()))?;
+    folder.map_err(|error| output::unwritable(output, &error))?;
     let written = viewer::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
     if let Err(error) = written {
         // What is left if this fails, too, is a folder of ours without an end.

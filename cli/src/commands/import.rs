@@ -4,7 +4,7 @@ use super::view;
 use crate::exit::{Failure, Outcome};
 use crate::{message, output};
 use clap::Args;
-use collector::import::{self, Import, ImportError};
+use collector::import::{self, Import};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::format::counted;
@@ -46,10 +46,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         store_command: !arguments.no_cmdline,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let imported = import::import(&what).map_err(|error| match error {
-        ImportError::Output(error) => Failure::from(error),
-        error => Failure::usage(error),
-    })?;
+    let imported = import::import(&what).map_err(Failure::usage)?;
     let mut what = Vec::new();
     if imported.events > 0 {
         what.push(counted(imported.events, "event"));

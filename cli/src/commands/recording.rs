@@ -202,9 +202,11 @@ impl Recording {
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
         };
         let failed = |error| match error {
-            Error::Output { .. } | Error::OutputExists { .. } | Error::Listen { .. } | Error::Trace(_) => {
-                Failure::usage(error)
-            }
+            Error::Output { .. }
+            | Error::Capture { .. }
+            | Error::OutputExists { .. }
+            | Error::Listen { .. }
+            | Error::Trace(_) => Failure::usage(error),
             error => Failure::new(FAILED, error),
         };
         let mut session = Session::start(options).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Where captures go: checked before anything starts.
 
-use crate::support::World;
+use crate::support::{World, ran};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -28,6 +28,30 @@ fn unwritable_output_exits_2_before_the_start() {
         Path::new("/dev/null").metadata().is_ok_and(|null| !null.is_file()),
         "/dev/null is still a device"
     );
+}
+
+/// Check that a folder which takes no file, whatever its rights, ends each command that writes one with 2 and what to do: /sys has no
+/// room for files of anybody.
+#[test]
+fn folders_that_take_no_file_are_wrong_usage() {
+    let world = World::new();
+    assert!(refused(&world, Path::new("/sys/x.memprof"), &[]).contains("Choose another place with --output"));
+    let recorded = world.run(["run", "-q", "-o", "app.memprof", "--", "true"]);
+    assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
+    let file = world.path("work/app.memprof").display().to_string();
+    let commands: [&[&str]; 4] = [
+        &["run", "--", "true"],
+        &["run", "--aggregate", "--", "true"],
+        &["export", &file, "--format", "pprof", "-o", "x"],
+        &["export", &file, "--format", "memprof", "-o", "x"],
+    ];
+    let in_sys = |command: &[&str]| ran(world.tool(command).current_dir("/sys").output().unwrap());
+    assert!(in_sys(&["doctor"]).stdout.contains("captures cannot be written here"));
+    for command in commands {
+        let ran = in_sys(command);
+        let says_so = ran.stderr.contains("cannot write") && ran.stderr.contains("with --output");
+        assert!(ran.code == Some(2) && says_so, "{command:?}: {:?} {}", ran.code, ran.stderr);
+    }
 }
 
 /// Check that an existing file is kept unless --force says otherwise, a link in any case.
