@@ -3,7 +3,8 @@
 use crate::installed;
 use crate::log::debug;
 use crate::message;
-use collector::agent_file::{self, AgentFile, NoPlace, Reason};
+use anyhow::{Error, anyhow};
+use collector::agent_file::{self, AgentFile, NoPlace, Reason, Unusable};
 use std::path::PathBuf;
 
 /// The library, built by this crate's build script.
@@ -20,12 +21,13 @@ pub(crate) struct Available {
 
 /// The installed agent when it is this version's, otherwise a private copy, which is made at need. A private folder
 /// that cannot be used although it is there is named.
-pub(crate) fn provide() -> Result<Available, NoPlace> {
+pub(crate) fn provide() -> Result<Available, Error> {
     if let Some(path) = installed::find(BYTES) {
         debug!("agent: {} is installed", path.display());
         return Ok(Available { path, installed: true });
     }
-    let AgentFile { path, passed_over } = AgentFile::provide(BYTES, &agent_file::candidates())?;
+    let AgentFile { path, passed_over } =
+        AgentFile::provide(BYTES, &agent_file::candidates()).map_err(no_place)?;
     for unusable in passed_over {
         let text = format!("{} cannot hold the agent: {}", unusable.folder.display(), unusable.reason);
         match unusable.reason {
@@ -35,6 +37,27 @@ pub(crate) fn provide() -> Result<Available, NoPlace> {
     }
     debug!("agent: {} is a private copy", path.display());
     Ok(Available { path, installed: false })
+}
+
+/// Says which folder is at fault, and who chose it: the user, or nobody.
+fn no_place(error: NoPlace) -> Error {
+    const CHOICE: &str = "SYSPROF_MEMPROF_DIR";
+    let chosen = std::env::var_os(CHOICE).map(PathBuf::from);
+    let (Some(chosen), [Unusable { folder, reason }]) = (chosen, error.tried.as_slice()) else {
+        return error.into();
+    };
+    if chosen != *folder {
+        return error.into();
+    }
+    let other = match reason {
+        Reason::Noexec => "a folder on another file system",
+        Reason::Absent => "a folder whose parent is there",
+        _ => "another folder",
+    };
+    let folder = folder.display();
+    anyhow!(
+        "{CHOICE} names {folder}, which cannot hold the agent: {reason}. Let it name {other}, or unset it."
+    )
 }
 
 #[cfg(test)]

@@ -162,5 +162,24 @@ fn chosen_folder_is_taken_alone() {
     assert!(shown(&chosen).stdout.starts_with(chosen.to_str().unwrap()));
     let refused = shown(Path::new("/no/such/place/chosen"));
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
-    assert!(refused.stderr.contains("SYSPROF_MEMPROF_DIR"), "{}", refused.stderr);
+    let expected = "SYSPROF_MEMPROF_DIR names /no/such/place/chosen, which cannot hold the agent: there is no such folder. Let it \
+                    name a folder whose parent is there, or unset it.";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+
+    let folder = world.path("mounted").display().to_string();
+    fs::create_dir(&folder).unwrap();
+    let script =
+        format!("mount -t tmpfs -o noexec,mode=700 tmpfs '{folder}' || exit 9; exec {TOOL} preload-path");
+    let unshare = ["--mount", "--map-root-user", "sh", "-c", &script];
+    let mounted =
+        ran(world.command("unshare").args(unshare).env("SYSPROF_MEMPROF_DIR", &folder).output().unwrap());
+    let expected = format!(
+        "SYSPROF_MEMPROF_DIR names {folder}, which cannot hold the agent: it is mounted noexec. Let it name a folder on another \
+         file system, or unset it."
+    );
+    match mounted.code {
+        Some(2) => assert!(mounted.stderr.contains(&expected), "{}", mounted.stderr),
+        Some(0) => panic!("an agent was found: {mounted:?}"),
+        _ => println!("mounting is not allowed here: noexec was not tried"),
+    }
 }
