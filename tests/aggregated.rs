@@ -111,18 +111,43 @@ fn views_of_blocks_say_what_to_record() {
         &["history", "0x1000"],
         &["dump"],
         &["dump", "--json"],
+        &["dump", "--samples"],
+        &["dump", "--hits", "--json"],
+        &["pages"],
+        &["resident"],
         &["export", "--format", "heaptrack"],
+        &["export", "--format", "firefox", "--output", "life.json"],
+        &["export", "--format", "sqlite", "--output", "life.db"],
+        &["export", "--format", "parquet", "--output", "life"],
         &["report", "--thread", "1"],
         &["leaks", "--older-than", "1s"],
     ] {
         let ran = capture.show(arguments);
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains("is aggregated") && ran.stderr.contains("without --aggregate"),
+            (ran.stderr.contains("is aggregated") || arguments == ["resident"])
+                && ran.stderr.contains("without --aggregate"),
+            "{}",
+            ran.stderr
+        );
+        // A map of pages is not made of samples either.
+        assert_eq!(
+            ran.stderr.contains("--sample makes it smaller"),
+            !["pages", "resident"].contains(&arguments[0]),
             "{}",
             ran.stderr
         );
     }
+    for arguments in [&["report", "--cpu"][..], &["report", "--allocator"], &["lines", "--by", "traced"]] {
+        let ran = capture.show(arguments);
+        assert!(
+            ran.code == 0 && ran.text().contains("record without --aggregate for that"),
+            "{}",
+            ran.text()
+        );
+    }
+    let start = capture.show(&["report", "--at", "start"]);
+    assert!(start.text().contains("no snapshot up to the moment asked for"), "{}", start.text());
     for (statement, code) in [("select count(*) from stacks", 0), ("select count(*) from blocks", 2)] {
         let mut tool = capture.world().tool(["query"]);
         tool.arg(capture.file()).arg(statement);

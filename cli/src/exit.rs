@@ -60,7 +60,13 @@ impl Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(reason: E) -> Failure {
-        Failure::new(FAILED, reason)
+        let reason = reason.into();
+        // What a capture does not have is wrong usage wherever it is asked for, also while a file is written.
+        let lacks = |cause: &(dyn std::error::Error + 'static)| {
+            matches!(cause.downcast_ref(), Some(viewer::Error::Aggregated { .. }))
+        };
+        let code = if reason.chain().any(lacks) { USAGE } else { FAILED };
+        Failure { code, reason }
     }
 }
 

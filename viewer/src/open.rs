@@ -42,13 +42,13 @@ pub enum Error {
     },
     /// The capture is aggregated, and what was asked for is about single blocks.
     #[error(
-        "{file} is aggregated: it has totals of each stack at its snapshots, and no single blocks, which {wanted} needs. \
-         Record without --aggregate for that; --max-size with --keep bounds such a recording, and --sample makes it smaller"
+        "{file} is aggregated: it has totals of each stack at its snapshots, and no {wanted}. Record without --aggregate for \
+         that. Where this is too large, --sample makes it smaller, and attach and daemon bound it by --max-size and --keep"
     )]
     Aggregated {
         /// The file, as the user named it.
         file: String,
-        /// What was asked for.
+        /// What was asked for, and it lacks.
         wanted: &'static str,
     },
     /// The view cannot be written; a closed pipe is one reason.
@@ -90,7 +90,7 @@ pub fn dump(
     style: &Style,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "a list of events")?;
+    refuse_aggregated(&tables, &source, "single events")?;
     let mut dump = Dump::new(out, &tables, &names, options, *style);
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -107,7 +107,7 @@ pub fn dump_json(
     options: DumpOptions,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
-    refuse_aggregated(&tables, &source, "a list of events")?;
+    refuse_aggregated(&tables, &source, "single events")?;
     let mut dump = json::Dump::new(out, &tables, &names, options, &source.file)?;
     each_event(&reader, &source, |event| dump.event(event))?;
     Ok(looked_up)
@@ -167,6 +167,7 @@ fn dump_readings<T>(
     write: impl Fn(&mut SampleDump<'_>, &T) -> io::Result<()>,
 ) -> Result<LookedUp, Error> {
     let Listed { reader, source, tables, names, looked_up } = Listed::open(path, naming, options)?;
+    refuse_aggregated(&tables, &source, "samples of the CPU and no hits of tracepoints")?;
     let mut dump = SampleDump { out, tables: &tables, names: &names, options, is_json };
     let mut written = dump.first(document, &source.file);
     let read = read(&reader, &mut |some| {

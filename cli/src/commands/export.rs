@@ -168,8 +168,18 @@ fn database(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.open()?;
     // An empty file is an empty database.
     let file = output::create(output)?;
-    viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))?;
+    viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
+        .map_err(not_written)?;
     output::commit(file, output)
+}
+
+/// A capture that does not have what is to be written is wrong usage.
+#[cfg(feature = "sql")]
+fn not_written(error: viewer::sql::Error) -> Failure {
+    match error {
+        viewer::sql::Error::View(error) => view::failure(error),
+        error => Failure::from(error),
+    }
 }
 
 /// Writes a folder, which is not there yet, and is gone again if that fails.
@@ -189,7 +199,7 @@ fn tables(arguments: &Arguments) -> Outcome {
     if let Err(error) = written {
         // What is left if this fails, too, is a folder of ours without an end.
         let _stays = std::fs::remove_dir_all(output);
-        return Err(error.into());
+        return Err(not_written(error));
     }
     message::plain(&format!("Wrote {}", output.display()));
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 use viewer::lives::{PAGE, Pages};
 use viewer::query::{Anchor, Filter, Part, Query, Selected, When};
-use viewer::{json, text};
+use viewer::{Error, json, text};
 
 /// Rows of text when nobody says how many.
 const LIMIT: usize = 20;
@@ -51,7 +51,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let (moments, naming) = (arguments.capture.moments()?, arguments.capture.naming());
     let (loaded, watch) =
-        moments.lives(&query, None, naming, |_| Pages::new(with_ended)).map_err(view::failure)?;
+        moments.lives(&query, None, naming, |_| Pages::new(with_ended)).map_err(|error| match error {
+            // What is advised elsewhere, samples, would not do here.
+            Error::Aggregated { file, .. } => Failure::usage(anyhow!(
+                "{file} is aggregated, so where blocks lie is not known; record without --aggregate, and without --sample"
+            )),
+            error => view::failure(error),
+        })?;
     let loaded = arguments.capture.told(loaded);
     if loaded.profile.sampling.is_some() {
         let file = arguments.capture.file.display();

@@ -58,8 +58,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 fn not_recorded(loaded: &Loaded) -> Failure {
     let refused = loaded.tables.summary.as_ref().map_or("", |summary| &summary.faults.refused);
     let why = if refused.is_empty() { "page faults were not recorded" } else { refused };
+    // Both options do not go together.
+    let is_aggregated = loaded.tables.metadata.aggregate().is_some();
+    let without = if is_aggregated { ", without --aggregate," } else { "" };
     Failure::usage(anyhow!(
-        "{}: {why}, so what is resident is not known; `sysprof-memprof run --faults` records them",
+        "{}: {why}, so what is resident is not known; `sysprof-memprof run --faults`{without} records them",
         loaded.source.file
     ))
 }

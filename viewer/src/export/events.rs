@@ -54,7 +54,7 @@ pub(super) fn sample_interval(loaded: &Loaded) -> u64 {
 /// Shows the life of every block of the heap that was counted to an observer, and gives it back. What a growing file has got since it was counted is
 /// left out.
 pub(crate) fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
-    refuse_aggregated(&loaded.tables, &loaded.source, "a format with the life of every block")?;
+    refuse_aggregated(&loaded.tables, &loaded.source, "lives of single blocks")?;
     let mut load = Load::watched(&loaded.tables, watch);
     let of_pool = loaded.heap.map(PoolEvents::of);
     if of_pool.is_some() {

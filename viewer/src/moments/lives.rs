@@ -24,7 +24,7 @@ impl Moments {
     /// Those of [`Self::profile`].
     pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
         if lens.asks_for_threads() {
-            self.needs_blocks("a choice of threads")?;
+            self.needs_blocks("threads of single blocks")?;
             self.tell_threads_apart();
         }
         let profile = self.profile(query)?;
@@ -44,7 +44,7 @@ impl Moments {
     ) -> Result<Loaded, Error> {
         let by_threads = lens.asks_for_threads();
         if by_threads {
-            self.needs_blocks("a choice of threads")?;
+            self.needs_blocks("threads of single blocks")?;
             self.tell_threads_apart();
         }
         let (profile, young) = match suppressions.older_than_ns {
@@ -96,7 +96,7 @@ impl Moments {
         selection: Option<Selection<'f>>,
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Profile, W), Error> {
-        self.needs_blocks("the life of single blocks")?;
+        self.needs_blocks("lives of single blocks")?;
         self.choose(query.heap.as_deref())?;
         let span = self.span(&query.part)?;
         let during = self.positions_in(&query.filter.during)?;

@@ -116,7 +116,7 @@ impl Moments {
         self.prepare()?;
         let span = self.span(&query.part)?;
         if query.filter.divides_stacks() {
-            self.needs_blocks("a choice of threads or sizes")?;
+            self.needs_blocks("threads, sizes and regions of single blocks")?;
         }
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
@@ -222,7 +222,7 @@ impl Moments {
     /// Turns to a heap by its name.
     fn choose(&mut self, name: Option<&str>) -> Result<(), Error> {
         if name.is_some() {
-            self.needs_blocks("a heap of the program's own")?;
+            self.needs_blocks("single blocks of heaps of the program's own (info has their totals)")?;
         }
         let strings = &self.reader.tables().strings;
         // Names are in a file once. One that is not there is that of no pool.

@@ -1,6 +1,6 @@
 //! Samples of the processors in text: their unit, and the time that goes into the allocator.
 
-use super::headline::warnings;
+use super::headline::{nothing, warnings};
 use super::place::fit_name;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, allocator_time};
@@ -56,7 +56,7 @@ pub fn allocator(
     let rows = allocator_time(profile, tables, names);
     let total = profile.total.cpu;
     if total.is_zero() {
-        return writeln!(out, "Nothing to show: this capture has no {}.", Metric::Cpu.what());
+        return nothing(out, loaded, "this capture has ", Metric::Cpu);
     }
     let sum = rows.iter().fold(Amount::ZERO, |sum, (_, row)| sum + row.total());
     let hooks = rows.iter().fold(Amount::ZERO, |sum, (_, row)| sum + row.hooks);

@@ -111,6 +111,16 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
     Ok(())
 }
 
+/// One line where there is nothing to show, and what would help: `whole` is what was looked at.
+pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, whole: &str, metric: Metric) -> io::Result<()> {
+    let is_sampled = matches!(metric, Metric::Cpu | Metric::Traced);
+    let advice = match is_sampled && loaded.tables.metadata.aggregate().is_some() {
+        true => " It is aggregated: record without --aggregate for that.",
+        false => "",
+    };
+    writeln!(out, "Nothing to show: {whole}no {}.{advice}", metric.what())
+}
+
 /// Which moments of an aggregated capture are shown.
 pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
     if loaded.tables.metadata.aggregate().is_none() {
@@ -118,6 +128,9 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
     }
     let text = match loaded.profile.span {
         Span::Whole => return Ok(()),
+        Span::At(at) if at.position == 0 => {
+            "  aggregated: there is no snapshot up to the moment asked for, so this is the start of the recording"
+        }
         Span::At(_) => "  aggregated: this is the last snapshot that is not after the moment asked for",
         Span::Range { .. } => {
             "  aggregated: these are the last snapshots that are not after the moments asked for; what is still \

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::escape::fit;
-use super::headline::headline;
+use super::headline::{headline, nothing};
 use super::place::{fit_name, place};
 use super::stacks::remainder;
 use super::style::{Role, Style};
@@ -28,7 +28,7 @@ pub fn lines(
     headline(out, loaded, metric, style)?;
     rows.retain(|row| !metric.of(&row.cost).is_zero());
     if rows.is_empty() {
-        return writeln!(out, "Nothing to show: no {}.", metric.what());
+        return nothing(out, loaded, "", metric);
     }
     rows.sort_by_key(|row| Reverse(metric.order(metric.of(&row.cost))));
     let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);

@@ -23,8 +23,8 @@ pub fn report(
     headline::headline(out, loaded, metric, style)?;
     let total = metric.of(&loaded.profile.total);
     if total.is_zero() {
-        let whole = if loaded.seen.is_some() { "what was chosen" } else { "this capture" };
-        return writeln!(out, "Nothing to show: {whole} has no {}.", metric.what());
+        let whole = if loaded.seen.is_some() { "what was chosen has " } else { "this capture has " };
+        return headline::nothing(out, loaded, whole, metric);
     }
     // Rows of a sampled capture have one more column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };
