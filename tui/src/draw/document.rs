@@ -1,5 +1,6 @@
 //! A page of text.
 
+use super::cut::{behind, cut};
 use super::{Theme, put, put_at};
 use crate::catalogue;
 use crate::model::Model;
@@ -14,11 +15,18 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     };
     let cursor = model.cursor_now();
     for (row, line) in (0..body.height).zip(document.lines.iter().skip(cursor.top)) {
-        let (mut column, mut hidden) = (0, cursor.left);
+        let whole: String = line.iter().map(|(_, text)| text.as_str()).collect();
+        let seen = cut(&behind(&whole, cursor.left), usize::from(body.width));
+        // Pieces stand where they do in the whole line, as far as that is seen.
+        let (mut column, mut hidden, mut rest) = (0, cursor.left, seen.as_str());
         for (tone, text) in line {
-            let seen: String = text.chars().skip(hidden).collect();
-            hidden = hidden.saturating_sub(text.chars().count());
-            column = put_at(buffer, body, column, row, &seen, theme.tone(*tone));
+            let letters = text.chars().count();
+            let shown = letters.saturating_sub(hidden);
+            hidden = hidden.saturating_sub(letters);
+            let end = rest.char_indices().nth(shown).map_or(rest.len(), |(at, _)| at);
+            let (piece, behind) = rest.split_at(end);
+            column = put_at(buffer, body, column, row, piece, theme.tone(*tone));
+            rest = behind;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The three lists of functions.
 
+use super::cut::before;
 use super::tree::{function_numbers, heading, name, pane, places};
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
@@ -31,7 +32,7 @@ fn functions(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_fo
         let at = cursor.top + usize::from(place);
         let Some(row) = model.functions.row(at) else { break };
         let (numbers, own) = function_numbers(view, row.total, row.own);
-        put(buffer, rows, place, &numbers, theme.value());
+        put(buffer, rows, place, before(&numbers, own_at), theme.value());
         put_at(buffer, rows, own_at, place, &own, theme.detail());
         name(buffer, rows, name_at, place, view, row.label, "", theme);
         if at == cursor.selected {
@@ -50,9 +51,8 @@ fn callers(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focu
     let (cursor, callers) = (model.functions.callers_cursor, model.functions.callers());
     for (place, at) in (0..rows.height).zip(cursor.top..callers.len()) {
         let (label, amount) = callers[at];
-        let numbers: String =
-            numbers(&view.loaded, metric, amount, whole).chars().take(usize::from(own_at)).collect();
-        put(buffer, rows, place, &numbers, theme.value());
+        let numbers = numbers(&view.loaded, metric, amount, whole);
+        put(buffer, rows, place, before(&numbers, own_at), theme.value());
         name(buffer, rows, name_at, place, view, label, "", theme);
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(has_focus));

@@ -1,5 +1,6 @@
 //! Rows of stacks or lines, and the details of the selected one.
 
+use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, layout};
@@ -24,17 +25,16 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
         row += 1;
     }
     let [wide, narrow] = list.numbers;
+    let narrow = u16::try_from(narrow).unwrap_or(u16::MAX);
     let (numbers, name) = list.header.split_at_checked(wide).unwrap_or((&list.header, ""));
     // Where there is little room, names matter more than the second number.
-    let shown =
-        |numbers: &str| numbers.get(..if rows.width < NARROW { narrow } else { wide }).map(str::to_owned);
-    let numbers = shown(numbers).unwrap_or_default();
+    let shown = |numbers| if rows.width < NARROW { before(numbers, narrow) } else { numbers };
+    let numbers = shown(numbers);
     put(buffer, rows, row, &format!("{numbers}{name}"), theme.detail());
     row += 1;
     let cursor = model.cursor_now();
     for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
-        let numbers = shown(&row.numbers).unwrap_or_else(|| row.numbers.clone());
-        let column = put(buffer, rows, place, &numbers, theme.value());
+        let column = put(buffer, rows, place, shown(&row.numbers), theme.value()).max(narrow);
         let room = usize::from(rows.width.saturating_sub(column + 2));
         put_at(buffer, rows, column + 2, place, &fit(&row.name, room), theme.name());
         if at == cursor.selected {
@@ -97,7 +97,7 @@ fn source(buffer: &mut Buffer, area: Rect, model: &Model, list: &StackList, row:
     for (y, (number, text)) in (0..places.height).zip((1_u32..).zip(&source.lines).skip(first)) {
         let is_here =
             |row: &&StackRow| row.place.as_ref().is_some_and(|at| at.path == place.path && at.line == number);
-        let cost = list.rows.iter().find(is_here).map_or("", |row| row.numbers.get(..10).unwrap_or_default());
+        let cost = list.rows.iter().find(is_here).map_or("", |row| before(&row.numbers, 10).trim_end());
         let column = put(buffer, places, y, &format!("{cost:>10} "), theme.value());
         let column = put_at(buffer, places, column, y, &format!("{number:>5} "), theme.detail());
         let style = if number == place.line { theme.heading() } else { ratatui::style::Style::new() };

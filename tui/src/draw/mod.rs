@@ -3,6 +3,7 @@
 mod changes;
 mod colour;
 pub(crate) mod copy;
+mod cut;
 mod document;
 mod flame;
 mod functions;
@@ -85,7 +86,7 @@ pub(crate) fn put_at(
         return area.width;
     }
     let room = usize::from(area.width - column);
-    let (x, _) = buffer.set_stringn(area.x + column, area.y + row, text, room, style);
+    let (x, _) = buffer.set_stringn(area.x + column, area.y + row, cut::cut(text, room), room, style);
     x - area.x
 }
 

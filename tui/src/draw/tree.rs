@@ -1,5 +1,6 @@
 //! A tree of calls, and rows of functions: numbers, then names.
 
+use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::model::{Model, Pane, Row, layout};
 use crate::work::{View, header, numbers, rank};
@@ -48,8 +49,9 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree,
     let metric = view.question.metric;
     let whole = metric.of(&view.loaded.profile.total);
     let node = tree.node(row.id);
-    put(buffer, area, place, &numbers(&view.loaded, metric, node.total, whole), theme.value());
     let (own_at, name_at) = places(area.width);
+    let numbers = numbers(&view.loaded, metric, node.total, whole);
+    put(buffer, area, place, before(&numbers, own_at), theme.value());
     put_at(buffer, area, own_at, place, &own(view, tree, row.id), theme.detail());
     let mark = match row.open {
         Some(true) => "▾ ",

@@ -61,6 +61,45 @@ fn pages_look_as_expected() {
     }
 }
 
+/// Check that on narrow screens each number is one of those that there are, on all pages with numbers: what has no room is left out
+/// or marked, and never cut to another number.
+#[test]
+fn numbers_are_never_cut() {
+    let mut made = program();
+    let (process, thread) = made.process("a-program-with-a-long-name");
+    let stack = made.stack("main > serve > handle_request > allocate_1234567");
+    for age in [1, 200, 3_000, 40_000] {
+        for block in 0..1_234 {
+            made.alloc(thread, 0x900_0000 + block * 0x1000, 1_000 + age, stack);
+        }
+        made.time += age * 1_000_000;
+        (0..1_234).for_each(|block| made.free(thread, 0x900_0000 + block * 0x1000));
+    }
+    made.alloc(thread, 0x5000_0000, 123 << 30, stack);
+    made.end(process, thread, Ended::Exited(0));
+    made.tables.summary = Some(capture::Summary { duration_ns: made.time, ..capture::Summary::default() });
+    let pages = ["1", "2", "2v", "3", "6", "7", "8", "9", "0", "l", "R", "2m", "9<Right>", "0<Right><Right>"];
+    // All numbers of each page, without the tabs and the keys of the footer.
+    let numbers = |width: u16, is_moved: bool| {
+        let mut user = User::new(&made, width, 50);
+        pages.map(|keys| {
+            let screen = user.press(if is_moved { keys } else { keys.trim_end_matches("<Right>") }).screen();
+            let lines: Vec<&str> = screen.lines().collect();
+            let words = lines[2..lines.len() - 1].iter().flat_map(|line| line.split_whitespace());
+            let numbers = words.filter(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+            let numbers = numbers.map(|number| number.trim_end_matches('…').to_owned());
+            (numbers.collect::<std::collections::BTreeSet<_>>(), screen)
+        })
+    };
+    let all = numbers(300, false);
+    for width in [60, 62, 63, 75, 76, 80] {
+        for ((narrow, screen), ((all, _), keys)) in numbers(width, true).iter().zip(all.iter().zip(pages)) {
+            let others: Vec<&String> = narrow.difference(all).collect();
+            assert!(others.is_empty(), "{keys} at {width}: {others:?}\n{screen}");
+        }
+    }
+}
+
 /// Check that captures with nothing in them, and those from which everything is left out, have all pages.
 #[test]
 fn nothing_has_all_pages() {

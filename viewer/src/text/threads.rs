@@ -11,6 +11,12 @@ use crate::loaded::Loaded;
 use capture::{NodeId, ThreadId};
 use std::io::{self, Write};
 
+/// The place of the column of temporary allocations.
+const TEMPORARY: usize = 2;
+
+/// Columns from which on it is shown.
+const WIDE: usize = 100;
+
 /// Writes totals, the matrix without its diagonal, and the stacks behind it, at most `limit` rows of each.
 ///
 /// # Errors
@@ -24,8 +30,14 @@ pub fn threads(
 ) -> io::Result<()> {
     headline(out, loaded, Metric::Bytes, style)?;
     writeln!(out)?;
-    let titles = ["allocations", "bytes", "temporary", "frees", "of others", "not freed"];
-    header(out, style, &format!("{}  thread", titles.map(|title| format!("{title:>11}")).join("  ")))?;
+    // Where there is little room, the name matters more than what other views tell, too.
+    let is_shown = |place: &usize| *place != TEMPORARY || style.width.is_none_or(|width| width >= WIDE);
+    let columns = |cells: [String; 6]| {
+        let shown = cells.into_iter().enumerate().filter(|(place, _)| is_shown(place));
+        shown.map(|(_, cell)| format!("{cell:>11}")).collect::<Vec<_>>().join("  ")
+    };
+    let titles = ["allocations", "bytes", "temporary", "frees", "of others", "not freed"].map(str::to_owned);
+    header(out, style, &format!("{}  thread", columns(titles)))?;
     for row in table.threads.iter().take(limit) {
         let numbers = [
             count(row.allocated.blocks),
@@ -35,12 +47,7 @@ pub fn threads(
             count(row.foreign.blocks),
             bytes(row.left.bytes),
         ];
-        writeln!(
-            out,
-            "{}  {}",
-            numbers.map(|number| format!("{number:>11}")).join("  "),
-            name(loaded, row.thread)
-        )?;
+        writeln!(out, "{}  {}", columns(numbers), name(loaded, row.thread))?;
     }
     rest(out, style, table.threads.len().saturating_sub(limit), "more thread")?;
     if table.crossing.is_empty() {
