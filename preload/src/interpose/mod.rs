@@ -10,7 +10,7 @@
 //! | `memprof_*` | `api` | what the program tells of itself, see `preload/include/sysprof_memprof.h` |
 //! | `getrlimit getrlimit64 setrlimit setrlimit64 prlimit prlimit64` | `limits` | no: what we reserve does not count |
 //! | `prctl syscall` | `sandbox` | no: they tell which system calls are about to be forbidden |
-//! | `sigaltstack` | `signal_stack` | no: it tells which stacks handlers may run on |
+//! | `sigaltstack` | `signals` | no: it tells which stacks handlers may run on |
 //! | `fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
@@ -22,7 +22,7 @@ mod heap;
 mod limits;
 mod pages;
 mod sandbox;
-mod signal_stack;
+mod signals;
 mod system;
 
 /// An export whose body needs its caller's registers: a naked shim that moves `rsp` and `rbp` into the next two
