@@ -72,6 +72,8 @@ mod injected;
 mod interpose;
 #[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
 mod lifecycle;
+#[expect(unsafe_code, reason = "reads the tables of loaded modules")]
+mod linkage;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
 mod modules;
 mod pause;

@@ -36,9 +36,9 @@ struct DlFindObject {
 /// The public beginning of the loader's description of a module, which is its handle, too.
 #[repr(C)]
 pub(crate) struct LinkMap {
-    address: u64,
+    pub(crate) address: u64,
     pub(crate) name: *const c_char,
-    _dynamic: *const c_void,
+    pub(crate) dynamic: *const c_void,
     pub(crate) next: *mut LinkMap,
 }
 

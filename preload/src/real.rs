@@ -196,6 +196,8 @@ next! {
     BRK, brk = c"brk": fn(address: Pointer) -> c_int;
     /// The next `sbrk`.
     SBRK, sbrk = c"sbrk": fn(increment: isize) -> Pointer;
+    /// The next `dlopen`. It takes whoever calls it for whom the library is searched for.
+    DLOPEN, dlopen = c"dlopen": fn(file: *const c_char, flags: c_int) -> Pointer;
     /// The next `dlclose`.
     DLCLOSE, dlclose = c"dlclose": fn(handle: Pointer) -> c_int;
     /// The next `_exit`.
@@ -244,6 +246,21 @@ pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
         }
         core::ptr::null_mut()
     })
+}
+
+/// Address of the next `dlopen`.
+pub(crate) fn dlopen_address() -> *mut c_void {
+    DLOPEN.get()
+}
+
+/// True for the name of a function that is called through here.
+pub(crate) fn is_known(name: &CStr) -> bool {
+    ALL.iter().any(|next| next.name == name)
+}
+
+/// True where this library stands before none.
+pub(crate) fn is_aside() -> bool {
+    IS_ASIDE.load(Ordering::Relaxed)
 }
 
 /// Address of the next `syscall`.

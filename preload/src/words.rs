@@ -1,4 +1,4 @@
-//! The words through which modules call, changed where the agent was loaded after them.
+//! The words through which modules call, changed where the agent was loaded after them, or where they were bound past it.
 //!
 //! The loader has made most of them unwritable. They are made writable for some microseconds, and only in a module that it is done
 //! with: the collector names words of those whose protection it has seen. As long as we are in `dl_iterate_phdr` no module is
@@ -34,6 +34,46 @@ pub(crate) fn change(changes: &[Change]) -> usize {
     // SAFETY: the callback is given `work`, and keeps nothing.
     unsafe { libc::dl_iterate_phdr(Some(in_module), (&raw mut work).cast()) };
     work.done
+}
+
+/// Changes a word of a module that the loader is done with, if it is what it should be.
+#[cold]
+#[expect(clippy::disallowed_methods, reason = "keeps modules loaded, in a thread that holds no lock")]
+pub(crate) fn lead(word: *const AtomicUsize, from: usize, to: usize) {
+    let mut change = Change { word, from, to, is_sealed: 0 };
+    // SAFETY: the callback is given `change`, and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(in_its_module), (&raw mut change).cast()) };
+}
+
+unsafe extern "C" fn in_its_module(info: *mut libc::dl_phdr_info, _: usize, change: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes a description.
+    let info = unsafe { &*info };
+    // SAFETY: what `lead` gave it, which nobody else uses.
+    let change = unsafe { &mut *change.cast::<Change>() };
+    // SAFETY: as above.
+    if !unsafe { has(info, change.word.cast()) } || !change.word.is_aligned() {
+        return 0;
+    }
+    // SAFETY: as above.
+    change.is_sealed = usize::from(unsafe { seals(info, change.word.addr() as u64) });
+    // SAFETY: it lies in a segment of a module that stays where it is until we return, and the loader protects what this says.
+    unsafe { make(core::slice::from_ref(change)) };
+    1
+}
+
+/// True where the loader has made a module's words unwritable.
+///
+/// # Safety
+/// As [`has`].
+unsafe fn seals(info: &libc::dl_phdr_info, address: u64) -> bool {
+    // SAFETY: of a loaded module, with as many headers as it says.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    // The loader rounds both ends down to pages.
+    let page = |address: u64| address & !(PAGE as u64 - 1);
+    headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO).any(|header| {
+        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        (page(start)..page(start.wrapping_add(header.p_memsz))).contains(&address)
+    })
 }
 
 unsafe extern "C" fn in_module(info: *mut libc::dl_phdr_info, _: usize, work: *mut c_void) -> c_int {

@@ -39,12 +39,28 @@ fn other_preloaded_libraries_work() {
     }
 }
 
-/// Check that a library which binds to libc past us works with blocks of ours and we with its: what we cannot see of
-/// them is shown as frees without an allocation and as addresses that come back, and nothing crashes.
+/// Check that a library which binds past everybody else is recorded as any other, whether its words are filled when it is opened or at
+/// the first calls, and sealed or not; and that one which is searched for by its name alone, as only the loader can, frees what it gets.
 #[test]
-fn deeply_bound_libraries_free_what_they_get() {
+fn deeply_bound_libraries_are_recorded() {
+    for (binding, flags) in
+        [("RTLD_NOW", "-Wl,-z,lazy"), ("RTLD_LAZY", "-Wl,-z,lazy"), ("RTLD_LAZY", "-Wl,-z,now")]
+    {
+        let program = c("binds_deeply").flags([format!("-DBINDING={binding}")]).build();
+        let library = library("lends_and_takes").flags([flags]).build();
+        let (ran, capture) = record(program).arg(library).run();
+        assert_eq!((ran.code, ran.text()), (0, "freed\n"), "{}", ran.stderr);
+        capture.assert_sound();
+        for size in [2801, 2802, 2803] {
+            let row = capture.row_of_size(size);
+            let numbers = (row.number("allocations"), row.number("frees"));
+            assert_eq!(numbers, (100, 100), "{size} {binding} {flags}");
+        }
+    }
+    let library = library("lends_and_takes").named("liblends_and_takes.so").build();
     let program = c("binds_deeply").build();
-    let (ran, capture) = record(program).arg(library("lends_and_takes").build()).run();
+    let folder = library.parent().expect("it lies in a folder");
+    let (ran, capture) = record(program).env("LD_LIBRARY_PATH", folder).arg("liblends_and_takes.so").run();
     assert_eq!((ran.code, ran.text()), (0, "freed\n"), "{}", ran.stderr);
     let row = capture.row_of_size(2803);
     assert_eq!((row.number("allocations"), row.number("frees")), (100, 100));

@@ -59,6 +59,11 @@ static TABLE: [Form; FORMS] = [
     form(c"_ZdaPvSt11align_val_tRKSt9nothrow_t", 0),
 ];
 
+/// True for the name of such a form.
+pub(crate) fn is_form(name: &CStr) -> bool {
+    TABLE.iter().any(|form| form.name == name)
+}
+
 /// Where each form's export jumps to: the next one, or its wrapper; null until its first call.
 static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 /// The next one of wrapped forms.

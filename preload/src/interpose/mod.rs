@@ -11,6 +11,7 @@
 //! | `getrlimit getrlimit64 setrlimit setrlimit64 prlimit prlimit64` | `limits` | no: what we reserve does not count |
 //! | `prctl syscall` | `sandbox` | no: they tell which system calls are about to be forbidden |
 //! | `sigaltstack` | `signals` | no: it tells which stacks handlers may run on |
+//! | `dlopen` | `loading` | no: libraries that bind past us are led back |
 //! | `fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
@@ -20,6 +21,7 @@ mod api;
 mod cxx;
 mod heap;
 mod limits;
+mod loading;
 mod pages;
 mod sandbox;
 mod signals;
@@ -47,3 +49,13 @@ pub(crate) use shim;
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
 pub(crate) use limits::Limit;
+
+/// Exports that stand for functions under other names.
+const OTHER_NAMES: [&core::ffi::CStr; 8] =
+    [c"mmap64", c"cfree", c"vfork", c"execv", c"execvp", c"_Exit", c"free_sized", c"free_aligned_sized"];
+
+/// True for the name of an export whose calls matter wherever they come from.
+#[cold]
+pub(crate) fn has(name: &core::ffi::CStr) -> bool {
+    crate::real::is_known(name) || cxx::is_form(name) || OTHER_NAMES.contains(&name)
+}
