@@ -10,15 +10,17 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// One function of the next library.
+#[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Next {
-    name: &'static CStr,
+    /// First, for shims that jump there. Relaxed everywhere: what is found is code that is there since the program's start.
     address: AtomicPtr<c_void>,
+    name: &'static CStr,
 }
 
 impl Next {
     const fn new(name: &'static CStr) -> Self {
-        Self { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+        Self { address: AtomicPtr::new(core::ptr::null_mut()), name }
     }
 
     #[inline(always)]
@@ -130,7 +132,7 @@ pub(crate) fn resolve() {
 
 macro_rules! next {
     ($($(#[$doc:meta])* $static:ident, $function:ident = $name:literal: fn($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        $(static $static: Next = Next::new($name);)*
+        $(pub(crate) static $static: Next = Next::new($name);)*
 
         static ALL: &[&Next] = &[$(&$static),*];
 
@@ -249,7 +251,7 @@ pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
 }
 
 /// Address of the next `dlopen`.
-pub(crate) fn dlopen_address() -> *mut c_void {
+pub(crate) extern "C" fn dlopen_address() -> *mut c_void {
     DLOPEN.get()
 }
 
@@ -264,7 +266,7 @@ pub(crate) fn is_aside() -> bool {
 }
 
 /// Address of the next `syscall`.
-pub(crate) fn syscall_address() -> *mut c_void {
+pub(crate) extern "C" fn syscall_address() -> *mut c_void {
     SYSCALL.get()
 }
 

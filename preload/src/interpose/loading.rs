@@ -3,10 +3,6 @@
 use crate::linkage;
 use crate::real;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
-
-/// Where `dlopen` goes on to; null until its first call.
-static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// `void *dlopen(const char *file, int flags)`: jumps on, since the loader asks who has called it, unless the library would bind past
 /// everybody.
@@ -38,18 +34,11 @@ pub(crate) unsafe extern "C" fn dlopen() {
         "jz 4b",
         "jmp {body}",
         deeply = const libc::RTLD_DEEPBIND,
-        next = sym NEXT,
-        find = sym find,
+        next = sym real::DLOPEN,
+        find = sym real::dlopen_address,
         may_bind = sym may_bind,
         body = sym open_deeply,
     )
-}
-
-extern "C" fn find() -> *mut c_void {
-    let next = real::dlopen_address();
-    // Relaxed: code that is there since the program's start.
-    NEXT.store(next, Ordering::Relaxed);
-    next
 }
 
 /// True when whoever calls makes no difference to where a library is found, and it is ours to lead it back: where we were loaded later,

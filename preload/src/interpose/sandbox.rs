@@ -4,8 +4,7 @@ use crate::arch;
 use crate::bpf::{Instruction, MAX_INSTRUCTIONS};
 use crate::real;
 use crate::sandbox::{self, Need, Rule};
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::ffi::c_int;
 
 /// What `prctl` and `seccomp` take.
 #[repr(C)]
@@ -71,9 +70,6 @@ pub(crate) unsafe extern "C" fn prctl(
     result
 }
 
-/// Where `syscall` goes on to; null until its first call.
-static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-
 /// `long syscall(long number, ...)`: jumps on, but for `seccomp`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
@@ -94,16 +90,9 @@ pub(crate) unsafe extern "C" fn syscall() {
         "jmp rax",
         seccomp = const libc::SYS_seccomp,
         body = sym seccomp,
-        next = sym NEXT,
-        find = sym find,
+        next = sym real::SYSCALL,
+        find = sym real::syscall_address,
     )
-}
-
-extern "C" fn find() -> *mut c_void {
-    let next = real::syscall_address();
-    // Relaxed: code that is there since the program's start.
-    NEXT.store(next, Ordering::Relaxed);
-    next
 }
 
 /// `syscall(SYS_seccomp, unsigned operation, unsigned flags, void *arguments)`
