@@ -27,6 +27,23 @@ fn libraries_at_the_same_address_are_told_apart() {
     }
 }
 
+/// Check that a library which is loaded and unloaded more often than a process can have modules is named every time, whether it
+/// can be recognized when it comes again or not.
+#[test]
+fn libraries_that_come_again_keep_their_names() {
+    const TIMES: u64 = 8_600;
+    let program = c("loads_it_again").build();
+    for (build_id, size) in [("sha1", 1405), ("none", 1406)] {
+        let flags = [format!("-Wl,--build-id={build_id}"), format!("-DSIZE={size}")];
+        let library = library("lends_memory").flags(["-DFUNCTION=come_again"]).flags(flags).build();
+        let (_, capture) = record(&program).arg(&library).arg(TIMES.to_string()).with_names().succeed();
+        let row = capture.row_of_size(size);
+        assert_eq!((row.number("allocations"), row.state.as_str()), (TIMES, "complete"), "{build_id}");
+        assert_eq!(row.names()[..3], ["come_again", "lend", "main"], "{build_id}");
+        assert!(row.frames[..2].iter().all(|frame| *frame.module == *library.to_string_lossy()));
+    }
+}
+
 /// Check that a library is found by the RUNPATH of the program that opens it, as it is without us.
 #[test]
 fn libraries_are_found_beside_the_program() {

@@ -13,6 +13,7 @@
 //! All of it is private memory, 10 MiB of addresses, of which only what is used becomes memory: mapped at the first name,
 //! filled in by atomics alone, so a signal handler may name functions, too.
 
+use crate::hash::{END, fnv, words};
 use crate::process::{self, Session};
 use crate::sys;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -194,11 +195,9 @@ fn take(from: &AtomicU32, count: u32, most: u32) -> Option<u32> {
     from.fetch_update(Ordering::AcqRel, Ordering::Acquire, taken).ok()
 }
 
-/// FNV-1a over both texts, with an end between them.
+/// Of both texts, with an end between them.
 fn hash([name, file]: [&[u8]; 2]) -> usize {
-    let bytes = name.iter().copied().map(u64::from).chain([256]).chain(file.iter().copied().map(u64::from));
-    let hash =
-        bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ byte).wrapping_mul(0x0000_0100_0000_01B3));
+    let hash = fnv(words(name).chain([END]).chain(words(file)));
     (hash ^ hash >> 32) as usize
 }
 

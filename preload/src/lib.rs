@@ -66,6 +66,7 @@ mod foreign;
 #[expect(unsafe_code, reason = "owns the memory of names")]
 mod functions;
 mod guard;
+mod hash;
 #[expect(unsafe_code, reason = "exports C symbols, and asks the dynamic loader")]
 mod injected;
 #[expect(unsafe_code, reason = "exports C symbols")]

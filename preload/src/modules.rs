@@ -1,24 +1,26 @@
 //! The modules of the process: their unwind tables for the walk, their descriptions for the collector.
 //!
 //! Which module an address belongs to is asked of `_dl_find_object`, which takes no lock and may be called anywhere.
-//! A module is described once, at the first frame in it, and gets an entry here that is never moved. `dlclose` makes
-//! entries void and counts a generation, by which threads notice that their caches are stale; the addresses of a
-//! module that is loaded there later get new ids, since they belong to another description.
+//! A module is described once, at the first frame in it, and entered into the table. `dlclose` makes entries void and
+//! counts a generation, by which threads notice that their caches are stale; the addresses of another module that is
+//! loaded there later get new ids, since they belong to another description.
+
+mod table;
 
 use crate::arch;
 use crate::foreign;
 use crate::functions;
+use crate::hash;
 use crate::process;
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use shared_ring::module_log::{Described, Module};
+use table::{Entry, MAX_MODULES, Mapping, NONE, Slot, Table};
 use unwind::module::Image;
 use unwind::{Modules, Sections, SharedRules, SharedSlot};
 
-/// Most modules of a process; frames in further ones are walked, but belong to no module.
-const MAX_MODULES: usize = 8192;
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
 
@@ -46,26 +48,8 @@ type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
 
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// A described module. Zeroed memory is an unused entry.
-#[repr(C)]
-#[derive(Debug)]
-struct Entry {
-    /// First address of its code, 0 while unused or void.
-    start: AtomicU64,
-    /// End of its code.
-    end: AtomicU64,
-    serial: AtomicU32,
-    _pad: u32,
-    hdr: AtomicU64,
-    segment_start: AtomicU64,
-    segment_end: AtomicU64,
-    /// The loader's description, by which another module at the same place is told apart.
-    link_map: AtomicU64,
-    map_start: AtomicU64,
-    map_end: AtomicU64,
-}
-
-static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
+/// Slots that were used so far.
 static USED: AtomicUsize = AtomicUsize::new(0);
 static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -133,17 +117,17 @@ pub(crate) fn prepare(find_object: *mut c_void) {
 /// memory. Nobody walks meanwhile.
 #[cold]
 pub(crate) fn start() -> bool {
-    if ENTRIES.load(Ordering::Relaxed).is_null() {
-        ENTRIES.store(sys::map_private(MAX_MODULES * size_of::<Entry>()).cast(), Ordering::Release);
+    if SLOTS.load(Ordering::Relaxed).is_null() {
+        // Release pairs with the Acquire load in `table`.
+        SLOTS.store(sys::map_private(MAX_MODULES * size_of::<Slot>()).cast(), Ordering::Release);
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
         // From now on nothing would tell when these modules are unloaded.
         shared_rules().invalidate(1..u64::MAX);
-        entries().iter().for_each(|entry| entry.start.store(0, Ordering::Relaxed));
-        USED.store(0, Ordering::Release);
+        table().clear();
     }
     functions::begin();
-    !ENTRIES.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
+    !SLOTS.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
 }
 
 /// The process-wide rule cache.
@@ -154,13 +138,13 @@ pub(crate) fn shared_rules() -> SharedRules<'static> {
     unsafe { SharedRules::from_raw(if memory.is_null() { core::ptr::dangling() } else { memory }, count) }
 }
 
-fn entries() -> &'static [Entry] {
-    let memory = ENTRIES.load(Ordering::Acquire);
-    if memory.is_null() {
-        return &[];
-    }
-    // SAFETY: mapped zeroed in `start` with so many entries and never unmapped; entries are atomics.
-    unsafe { core::slice::from_raw_parts(memory, USED.load(Ordering::Acquire).min(MAX_MODULES)) }
+fn table() -> Table<'static> {
+    // Acquire pairs with the Release store in `start`.
+    let memory = SLOTS.load(Ordering::Acquire);
+    let count = if memory.is_null() { 0 } else { MAX_MODULES };
+    let memory = if memory.is_null() { core::ptr::dangling() } else { memory.cast_const() };
+    // SAFETY: mapped zeroed in `start` with so many slots, which are atomics, and never unmapped; none where it is null.
+    Table { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED }
 }
 
 fn find_object_at(address: u64) -> Option<DlFindObject> {
@@ -185,16 +169,12 @@ pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
 
 /// The entry of the module around `address`, described if need be.
 #[cold]
-fn entry(address: u64) -> Option<&'static Entry> {
+fn entry(address: u64) -> Option<Entry> {
     if foreign::is_known(address) {
         return None;
     }
-    let known = entries().iter().find(|entry| {
-        let start = entry.start.load(Ordering::Acquire);
-        start != 0 && (start..entry.end.load(Ordering::Relaxed)).contains(&address)
-    });
-    match known {
-        Some(entry) if entry.is_there() => known,
+    match table().find(address) {
+        Some(entry) if is_there(&entry) => Some(entry),
         // libc unloads modules of its own, as those for character sets, and calls no hook of ours for that.
         Some(_) => {
             forget_unloaded();
@@ -204,57 +184,58 @@ fn entry(address: u64) -> Option<&'static Entry> {
     }
 }
 
-impl Entry {
-    /// True while the loader has the same module where the code begins.
-    fn is_there(&self) -> bool {
-        find_object_at(self.start.load(Ordering::Relaxed)).is_some_and(|found| {
-            found.link_map.addr() as u64 == self.link_map.load(Ordering::Relaxed)
-                && found.map_start.addr() as u64 == self.map_start.load(Ordering::Relaxed)
-                && found.map_end.addr() as u64 == self.map_end.load(Ordering::Relaxed)
-        })
+/// True while the loader has the same module where the code begins.
+fn is_there(entry: &Entry) -> bool {
+    find_object_at(entry.start).is_some_and(|found| found.mapping() == entry.mapping)
+}
+
+impl DlFindObject {
+    fn mapping(&self) -> Mapping {
+        let Self { link_map, map_start, map_end, .. } = self;
+        Mapping {
+            link_map: link_map.addr() as u64,
+            start: map_start.addr() as u64,
+            end: map_end.addr() as u64,
+        }
     }
 }
 
 /// Reads the mapped image around `address` and makes an entry for it.
 #[cold]
 #[inline(never)]
-fn describe(address: u64) -> Option<&'static Entry> {
+fn describe(address: u64) -> Option<Entry> {
     let found = find_object_at(address)?;
     let (load_address, image) = read_image(&found, address)?;
     let code = image.code.as_slice();
     let start = code.iter().map(|range| range.start).min()?;
     let end = code.iter().map(|range| range.end).max()?;
     let session = process::session()?;
-    let serial = session.describe(Described::Module(Module {
+    let module = Module {
         start: load_address,
         end: end.max(found.map_end.addr() as u64),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
         path: path_of(&found),
-    }));
-    // Relaxed: the index is only handed out; the entry is published by its start.
-    let index = USED.fetch_add(1, Ordering::Relaxed);
-    if index >= MAX_MODULES {
-        USED.store(MAX_MODULES, Ordering::Relaxed);
-        return None;
-    }
-    let entry = entries().get(index)?;
-    entry.end.store(end, Ordering::Relaxed);
-    entry.serial.store(serial, Ordering::Relaxed);
-    if let Some(tables) = &image.tables {
-        entry.hdr.store(tables.hdr, Ordering::Relaxed);
-        entry.segment_start.store(tables.segment.start, Ordering::Relaxed);
-        entry.segment_end.store(tables.segment.end, Ordering::Relaxed);
-    }
+    };
     // What is around the start is compared later; of a module that is mapped with holes it is another part than around the address.
-    let found = find_object_at(start).unwrap_or(found);
-    entry.link_map.store(found.link_map.addr() as u64, Ordering::Relaxed);
-    entry.map_start.store(found.map_start.addr() as u64, Ordering::Relaxed);
-    entry.map_end.store(found.map_end.addr() as u64, Ordering::Relaxed);
-    // Release pairs with the Acquire loads of `start`: whoever sees it sees the rest.
-    entry.start.store(start, Ordering::Release);
-    Some(entry)
+    let mapping = find_object_at(start).unwrap_or(found).mapping();
+    let (hdr, segment) = image
+        .tables
+        .as_ref()
+        .map_or((0, [0; 2]), |tables| (tables.hdr, [tables.segment.start, tables.segment.end]));
+    let entry = Entry { start, end, serial: 0, hdr, segment, mapping };
+    table().enter(entry, identity(&module), || session.describe(Described::Module(module)))
+}
+
+/// Of two modules with one identity either's description is true of both. Without a build id, it may be another file.
+fn identity(module: &Module<'_>) -> u64 {
+    let Module { start, end, bias, slot: _, build_id, path } = *module;
+    if build_id.is_empty() {
+        return NONE;
+    }
+    let texts = hash::words(build_id).chain([hash::END]).chain(hash::words(path));
+    hash::fnv([start, end, bias].into_iter().chain(texts))
 }
 
 /// The image whose code is at `address`, and where its first byte is mapped.
@@ -277,7 +258,7 @@ fn read_image(found: &DlFindObject, address: u64) -> Option<(u64, Image)> {
 /// Serial of the module that an address belongs to, 0 for none.
 #[cold]
 pub(crate) fn serial(address: u64) -> u32 {
-    entry(address).map_or(0, |entry| entry.serial.load(Ordering::Relaxed))
+    entry(address).map_or(0, |entry| entry.serial)
 }
 
 /// Copies memory of a module, checked page by page.
@@ -357,16 +338,13 @@ pub(crate) fn note_unloading() {
 
 /// Makes the entries void whose modules are gone.
 pub(crate) fn forget_unloaded() {
-    for entry in entries() {
-        let start = entry.start.load(Ordering::Acquire);
-        if start == 0 {
-            continue;
+    table().forget(|entry| {
+        let is_gone = !is_there(entry);
+        if is_gone {
+            shared_rules().invalidate(entry.start..entry.end);
         }
-        if !entry.is_there() {
-            shared_rules().invalidate(start..entry.end.load(Ordering::Relaxed));
-            entry.start.store(0, Ordering::Release);
-        }
-    }
+        is_gone
+    });
     note_unloading();
 }
 
@@ -402,15 +380,14 @@ pub(crate) struct Loaded;
 impl Modules for Loaded {
     fn find(&self, address: u64) -> Option<Sections<'_>> {
         let entry = entry(address)?;
-        let (start, end) =
-            (entry.segment_start.load(Ordering::Relaxed), entry.segment_end.load(Ordering::Relaxed));
+        let [start, end] = entry.segment;
         let length = usize::try_from(end.checked_sub(start)?).ok()?;
         if length == 0 {
             return None;
         }
         // SAFETY: a readable segment of a module that is loaded: a frame of this thread is in it.
         let segment = unsafe { core::slice::from_raw_parts(start as *const u8, length) };
-        Some(Sections { segment, segment_address: start, hdr_address: entry.hdr.load(Ordering::Relaxed) })
+        Some(Sections { segment, segment_address: start, hdr_address: entry.hdr })
     }
 
     fn is_code(&self, address: u64) -> bool {
