@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::clock::Clock;
 use crate::commands::Answer;
+use crate::drain::Shared;
 use crate::listener::Host;
 use crate::orders::{Mark, Order};
 use crate::session::Taken;
@@ -32,6 +33,7 @@ pub(crate) struct Desk {
     pub(crate) clock: Clock,
     pub(crate) orders: mpsc::Sender<Order>,
     pub(crate) host: Arc<Host>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Desk {
@@ -57,7 +59,7 @@ impl Desk {
             return Ok(Taken::Mark(name.into_owned()));
         }
         let (asked, answer) = mpsc::channel();
-        self.orders.send(Order::SoFar(asked)).map_err(|_| Error::Crashed)?;
+        self.orders.send(Order::SoFar(self.shared.clone(), asked)).map_err(|_| Error::Crashed)?;
         let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
         snapshot::write(&self.path, &so_far, output).map_err(failed)?;
         Ok(Taken::Capture)

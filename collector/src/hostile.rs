@@ -8,6 +8,7 @@ use crate::live::Live;
 use crate::memory::{Memory, Policy};
 use crate::pipeline::Pipeline;
 use crate::process::Info;
+use crate::snapshot;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
 use shared_ring::Geometry;
@@ -159,7 +160,7 @@ fn records_survive_any_cut() {
     assert_eq!(bench.events(), committed + 2);
 }
 
-/// Check that a thread is never held up by a ring that was given up.
+/// Check that a thread is never held up by a ring that was given up, and that a snapshot tells of it, too.
 #[test]
 fn given_up_ring_is_still_emptied() {
     let mut bench = Bench::new();
@@ -177,6 +178,11 @@ fn given_up_ring_is_still_emptied() {
     let losses = bench.pipeline.sums.losses(&bench.counts);
     assert_eq!((losses.len(), losses[0].events), (1, 1));
     assert!(losses[0].advice.contains("4 KiB that this number leaves out"), "{}", losses[0].advice);
+    let so_far = bench.pipeline.so_far(&bench.counts).unwrap();
+    let [capture, copy] = ["x.memprof", "copy.memprof"].map(|name| bench.folder.path().join(name));
+    snapshot::write(&capture, &so_far, &copy).unwrap();
+    let summary = Reader::open(copy).unwrap().into_tables().summary;
+    assert_eq!(summary.unwrap().lost, losses);
 }
 
 /// Check that an image stays while there is something in its rings, though nobody can write into them any more: a

@@ -1,10 +1,11 @@
 //! What others have the writer's thread do between two batches of records.
 
+use crate::drain::Shared;
 use crate::pipeline::Pipeline;
 use crate::snapshot::SoFar;
 use capture::Error;
 use std::collections::VecDeque;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// How long events may take from a program to the writer: the drain thread looks six times a second.
@@ -13,8 +14,8 @@ const ON_THE_WAY: Duration = Duration::from_millis(300);
 /// Something to do.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Give what there is of the capture.
-    SoFar(mpsc::Sender<Result<SoFar, Error>>),
+    /// Give what there is of the capture, with what the drain thread has counted.
+    SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
     Mark(Mark, mpsc::Sender<bool>),
 }
@@ -60,7 +61,7 @@ impl Orders {
         while let Some((order, given)) = self.waiting.pop_front() {
             // Whoever gave it may be gone, so nobody minds an answer that is not taken.
             match order {
-                Order::SoFar(answer) => drop(answer.send(pipeline.so_far())),
+                Order::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
                 Order::Mark(mark, answer) if is_due(&mark, given.elapsed(), pipeline) => {
                     let _ = answer.send(pipeline.mark(&mark)?);
                 }

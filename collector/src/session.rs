@@ -187,7 +187,14 @@ impl Session {
             (Some(_), true) => Keeps::Totals,
             (Some(_), false) => Keeps::Nothing,
         };
-        let desk = Desk { path: options.output, keeps, clock, orders, host: listener.host() };
+        let desk = Desk {
+            path: options.output,
+            keeps,
+            clock,
+            orders,
+            host: listener.host(),
+            shared: shared.clone(),
+        };
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
             false => None,

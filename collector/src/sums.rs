@@ -94,7 +94,7 @@ impl Sums {
                 advice: advice(loss).into(),
             })
             .collect();
-        // Relaxed: the drain thread has ended.
+        // Relaxed: the drain thread has ended, or counts on while this is about what was.
         let rings = counts.corrupt.load(Ordering::Relaxed);
         if self.corrupt + rings > 0 {
             let advice = "A recorded process has overwritten memory of the recording.";

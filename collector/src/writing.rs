@@ -138,12 +138,12 @@ pub(crate) fn write(
 }
 
 impl Pipeline {
-    /// The capture as it would be if it ended now.
-    pub(crate) fn so_far(&mut self) -> Result<SoFar, capture::Error> {
+    /// The capture as it would be if it ended now, after so much was drained.
+    pub(crate) fn so_far(&mut self, drained: &Counts) -> Result<SoFar, capture::Error> {
         self.refresh()?;
         let summary = Summary {
             duration_ns: self.now(),
-            lost: self.sums.losses(&Counts::default()),
+            lost: self.sums.losses(drained),
             overhead: overhead(self),
             remarks: vec!["This is a snapshot: the recording went on.".into()],
             ..Summary::default()
