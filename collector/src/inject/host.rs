@@ -241,6 +241,10 @@ impl Host {
 /// True when another process' file is just like one of ours, as that of a container may be. It can be anything, and is not waited for.
 fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
     let ours = fs::read(ours)?;
+    // To open what is no file may do something.
+    if !fs::metadata(theirs)?.is_file() {
+        return Ok(false);
+    }
     let theirs =
         fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(theirs)?;
     let metadata = theirs.metadata()?;
