@@ -46,8 +46,9 @@ pub struct Target {
 /// Finds `command` as a shell does and checks that the agent can be loaded into it.
 ///
 /// # Errors
-/// When there is no such program, or when the agent could not work in it.
+/// When there is no such program, or when the agent could not work in it, or not with what is preloaded.
 pub fn inspect(command: &Path) -> Result<Target, Refusal> {
+    refusal::check_preloaded(&std::env::var_os("LD_PRELOAD").unwrap_or_default())?;
     inspect_in(command, std::env::var_os("PATH").as_deref())
 }
 

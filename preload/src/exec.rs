@@ -2,7 +2,8 @@
 //!
 //! Programs that build an environment of their own would lose them, and with them their children. Only what is
 //! missing is added; nothing the program set is changed but `LD_PRELOAD`, which gets the agent in front. Where the
-//! longer environment is too long for the system, the program's own is used.
+//! longer environment is too long for the system, the program's own is used. From programs that do not start behind us
+//! the agent is taken away, whoever has named it, recorded or not.
 //!
 //! The copy lies on the caller's stack, no larger than it must be: an exec may be the last thing this memory sees, in
 //! a child of vfork anything mapped would be left behind in the parent, and a thread's stack may be small.
@@ -14,6 +15,7 @@
 use crate::arch;
 use crate::config;
 use crate::process;
+use crate::program::{self, Program};
 use crate::sys;
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{null, null_mut};
@@ -62,12 +64,16 @@ pub(crate) struct Ended {
     pub(crate) is_too_long: bool,
 }
 
-/// Calls `call` with `given`, or with a copy of it that has our variables, when they are missing.
-pub(crate) fn with_variables(given: Strings, mut call: impl FnMut(Strings) -> Ended) -> i32 {
-    if let Some(missing) = Missing::in_list(given) {
+/// Calls `call`, which starts `program`, with the environment `given`, or with a copy that is as it should be.
+pub(crate) fn with_variables(
+    program: Program,
+    given: Strings,
+    mut call: impl FnMut(Strings) -> Ended,
+) -> i32 {
+    if let Some(change) = Change::of(given, || program.wants_to_be_alone()) {
         let mut ended = None;
-        missing.with_memory(|memory| {
-            missing.write(memory);
+        change.with_memory(|memory| {
+            change.write(memory);
             ended = Some(call(memory.cast::<*const c_char>()));
         });
         if let Some(ended) = ended.filter(|ended| !ended.is_too_long) {
@@ -77,37 +83,30 @@ pub(crate) fn with_variables(given: Strings, mut call: impl FnMut(Strings) -> En
     call(given).result
 }
 
-/// What an environment lacks.
+/// What is to be changed in an environment.
 #[derive(Clone, Copy, Debug)]
-struct Missing {
+struct Change {
     given: Strings,
     /// Variables that are kept.
     kept: usize,
-    /// Our library, and the list that it is put in front of, when it is not in there.
-    preload: Option<(&'static [u8], &'static [u8])>,
+    /// Parts of the list of libraries, when it is another one.
+    preload: Option<[&'static [u8]; 3]>,
     /// The socket's name, when there is none.
     socket: Option<&'static [u8]>,
 }
 
-impl Missing {
-    /// `None` when nothing is missing, or the next program is not to be recorded.
-    fn in_list(given: Strings) -> Option<Missing> {
-        if !follows() {
-            return None;
-        }
-        let agent = agent()?;
+impl Change {
+    /// `None` when everything is as it should be. Whether the next program `is_alone` is asked only if it matters.
+    fn of(given: Strings, is_alone: impl FnOnce() -> bool) -> Option<Change> {
+        let follows = follows();
         let theirs = config::value_in(given, PRELOAD).unwrap_or(b"");
-        let has_agent = theirs.split(|byte| matches!(byte, b':' | b' ')).any(|path| path == agent);
+        let preload = preload_list(agent()?, theirs, follows, is_alone);
         // A process that was called by the doorbell has no socket to name.
         let has_socket = config::socket().is_empty() || config::value_in(given, config::SOCKET).is_some();
-        let missing = Missing {
-            given,
-            kept: 0,
-            preload: (!has_agent).then_some((agent, theirs)),
-            socket: (!has_socket).then(config::socket),
-        };
-        let kept = missing.kept().count();
-        (!has_agent || !has_socket).then_some(Missing { kept, ..missing })
+        let socket = (follows && !has_socket).then(config::socket);
+        let change = Change { given, kept: 0, preload, socket };
+        let kept = change.kept().count();
+        (preload.is_some() || socket.is_some()).then_some(Change { kept, ..change })
     }
 
     /// The variables that are passed on as they are.
@@ -122,10 +121,7 @@ impl Missing {
 
     /// The parts of the variables that are added.
     fn added(&self) -> [Option<[&'static [u8]; 5]>; 2] {
-        let preload = self.preload.map(|(agent, theirs)| {
-            let colon: &[u8] = if theirs.is_empty() { b"" } else { b":" };
-            [PRELOAD, b"=", agent, colon, theirs]
-        });
+        let preload = self.preload.map(|[before, colon, after]| [PRELOAD, b"=", before, colon, after]);
         let socket = self.socket.map(|name| [config::SOCKET, b"=".as_slice(), name, b"", b""]);
         [preload, socket]
     }
@@ -166,7 +162,7 @@ impl Missing {
         }
     }
 
-    /// Writes the copy into memory of [`Missing::bytes`] bytes.
+    /// Writes the copy into memory of [`Change::bytes`] bytes.
     fn write(&self, memory: *mut u8) {
         let pointers = memory.cast::<*const c_char>();
         let mut next = self.pointers() * size_of::<*const c_char>();
@@ -190,6 +186,56 @@ impl Missing {
     }
 }
 
+/// The list of libraries for the next program, in three parts, if it is not `theirs`: the agent is put in front when it `follows`, and taken
+/// out for a program that `is_alone`.
+fn preload_list(
+    agent: &'static [u8],
+    theirs: &'static [u8],
+    follows: bool,
+    is_alone: impl FnOnce() -> bool,
+) -> Option<[&'static [u8]; 3]> {
+    let place = place_of(agent, theirs);
+    if place.is_none() && !follows {
+        return None;
+    }
+    let is_alone = libraries(theirs).any(program::wants_to_be_first) || is_alone();
+    match place {
+        None if !is_alone => Some(joined(agent, theirs)),
+        Some((start, end)) if is_alone => {
+            let before = theirs.get(..start.saturating_sub(1)).unwrap_or(b"");
+            Some(joined(before, theirs.get(end.saturating_add(1)..).unwrap_or(b"")))
+        }
+        _ => None,
+    }
+}
+
+/// The libraries of a list.
+fn libraries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| is_separator(*byte))
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b':' | b' ')
+}
+
+/// Where a list has a library: start and end.
+fn place_of(library: &[u8], list: &[u8]) -> Option<(usize, usize)> {
+    let mut start = 0_usize;
+    for part in libraries(list) {
+        let end = start.saturating_add(part.len());
+        if part == library {
+            return Some((start, end));
+        }
+        start = end.saturating_add(1);
+    }
+    None
+}
+
+/// The parts of a list that is made of two.
+fn joined(first: &'static [u8], second: &'static [u8]) -> [&'static [u8]; 3] {
+    [first, if first.is_empty() || second.is_empty() { b"" } else { b":" }, second]
+}
+
 /// The strings of a list.
 pub(crate) fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
     (0..).map_while(move |index| {
@@ -211,16 +257,28 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    /// The list that a copy has for `given`, of which the socket and the agent are missing as said.
-    fn completed(given: &[&str], preload: Option<(&'static [u8], &'static [u8])>) -> Vec<String> {
-        let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
-        let mut list: Vec<_> = strings.iter().map(|text| text.as_ptr()).collect();
-        list.push(null());
-        let missing = Missing { given: list.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
-        let missing = Missing { kept: missing.kept().count(), ..missing };
+    /// A list as an exec is given it.
+    struct List {
+        _strings: Vec<CString>,
+        pointers: Vec<*const c_char>,
+    }
+
+    impl List {
+        fn new(given: &[&str]) -> Self {
+            let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
+            let pointers = strings.iter().map(|text| text.as_ptr()).chain([null()]).collect();
+            Self { _strings: strings, pointers }
+        }
+    }
+
+    /// The list that is passed on for `given` when these parts of it are to be others.
+    fn changed(given: &[&str], preload: Option<[&'static [u8]; 3]>) -> Vec<String> {
+        let given = List::new(given);
+        let change = Change { given: given.pointers.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
+        let change = Change { kept: change.kept().count(), ..change };
         let mut found = Vec::new();
-        missing.with_memory(|memory| {
-            missing.write(memory);
+        change.with_memory(|memory| {
+            change.write(memory);
             for entry in entries(memory.cast()) {
                 // SAFETY: strings of the copy.
                 found.push(unsafe { CStr::from_ptr(entry) }.to_str().unwrap().to_string());
@@ -234,15 +292,45 @@ mod tests {
     #[test]
     fn missing_variables_are_added() {
         let socket = "SYSPROF_MEMPROF_SOCKET=@socket";
-        assert_eq!(completed(&[], Some((b"/a.so", b""))), ["LD_PRELOAD=/a.so", socket]);
-        assert_eq!(completed(&["A=1", "B"], None), ["A=1", "B", socket]);
+        assert_eq!(changed(&[], Some(joined(b"/a.so", b""))), ["LD_PRELOAD=/a.so", socket]);
+        assert_eq!(changed(&["A=1", "B"], None), ["A=1", "B", socket]);
         let given = ["LD_PRELOAD=/b.so", "LD_PRELOAD_NOT=1", "LD_PRELOADED", "C="];
         let expected = ["LD_PRELOAD_NOT=1", "LD_PRELOADED", "C=", "LD_PRELOAD=/a.so:/b.so", socket];
-        assert_eq!(completed(&given, Some((b"/a.so", b"/b.so"))), expected);
+        assert_eq!(changed(&given, Some(joined(b"/a.so", b"/b.so"))), expected);
         let many: Vec<_> = (0..5000).map(|number| format!("N{number}={number}")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
-        let found = completed(&many, Some((b"/a.so", b"")));
+        let found = changed(&many, Some(joined(b"/a.so", b"")));
         assert_eq!(found[..5000], many);
         assert_eq!(found[5000..], ["LD_PRELOAD=/a.so", socket]);
+    }
+
+    /// Check what becomes of the list of libraries, whether the agent is in it or not, for programs that start behind it and for
+    /// those that do not.
+    #[test]
+    fn programs_that_want_to_be_alone_are_left_alone() {
+        let list = |theirs: &'static str, follows, is_alone| {
+            preload_list(b"/a.so", theirs.as_bytes(), follows, || is_alone)
+                .map(|parts| String::from_utf8(parts.concat()).unwrap())
+        };
+        let text = |list: &str| Some(list.to_owned());
+        assert_eq!(list("", true, false), text("/a.so"));
+        assert_eq!(list("/b.so", true, false), text("/a.so:/b.so"));
+        for (theirs, without) in [
+            ("/a.so", ""),
+            ("/a.so:/b.so", "/b.so"),
+            ("/b.so:/a.so", "/b.so"),
+            ("/b.so /a.so:/c.so", "/b.so:/c.so"),
+        ] {
+            assert_eq!(list(theirs, true, false), None, "{theirs}");
+            for follows in [true, false] {
+                assert_eq!(list(theirs, follows, true), text(without), "{theirs}");
+            }
+        }
+        // Whoever preloads the runtime has to have it first.
+        assert_eq!(list("/a.so:/lib/libasan.so.8", true, false), text("/lib/libasan.so.8"));
+        assert_eq!(list("/lib/libasan.so.8", true, false), None);
+        assert_eq!(list("/b.so", true, true), None);
+        let unasked = preload_list(b"/a.so", b"/b.so", false, || unreachable!("it does not matter"));
+        assert_eq!(unasked, None);
     }
 }

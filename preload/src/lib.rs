@@ -83,6 +83,8 @@ mod pieces;
 mod pools;
 #[expect(unsafe_code, reason = "owns the session's mapping and the page that fork wipes")]
 mod process;
+#[expect(unsafe_code, reason = "reads what an exec is given")]
+mod program;
 #[expect(unsafe_code, reason = "calls a function of the program's")]
 mod provider;
 #[expect(unsafe_code, reason = "calls C functions through pointers")]

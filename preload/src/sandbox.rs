@@ -11,6 +11,7 @@
 //! | mapping, thread ids | threads that have no ring yet are not recorded, and their events counted; the others' memory is opened before |
 //! | futex | the collector finds events by itself; threads wait for room by looking again |
 //! | process ids, signal stacks | what they would tell is taken for unknown |
+//! | reading files | programs are started behind us, also those that refuse |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
 //! Calls that merely fail under the filter need no care, but those for memory, which is opened before. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
@@ -40,6 +41,8 @@ pub(crate) enum Need {
     SignalStack = 16,
     /// To leave a recording, and to begin another.
     Leave = 32,
+    /// To read the file of a program that is to be started.
+    Files = 64,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -60,8 +63,15 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Leave, call(libc::SYS_tgkill, [1, 1, 0, 0, 0, 0])),
     (Need::Leave, call(libc::SYS_socket, [libc::AF_UNIX as u64, libc::SOCK_SEQPACKET as u64, 0, 0, 0, 0])),
     (Need::SignalStack, call(libc::SYS_sigaltstack, [0, 1 << 46, 0, 0, 0, 0])),
+    (Need::Files, call(libc::SYS_newfstatat, [AT_FDCWD, 1 << 46, 1 << 46, 0, 0, 0])),
+    (Need::Files, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),
+    (Need::Files, call(libc::SYS_pread64, [FILE, 1 << 46, 64, 0, 0, 0])),
+    (Need::Files, call(libc::SYS_close, [FILE, 0, 0, 0, 0, 0])),
 ];
 
+const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
+/// Some descriptor.
+const FILE: u64 = 3;
 const PRIVATE: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
 
 const fn call(number: i64, arguments: [u64; 6]) -> Call {

@@ -186,6 +186,46 @@ fn programs_that_cannot_be_recorded_are_refused() {
     }
 }
 
+/// Check that programs with AddressSanitizer run when a recorded one starts them in any way, that others are recorded as before, and
+/// that the agent in `LD_PRELOAD` is no obstacle to them without a recording either. Whoever preloads the runtime is not disturbed.
+#[test]
+fn sanitized_programs_are_started_without_the_agent() {
+    let Some(sanitized) = try_build(&c("allocates_once"), "cc", &["-fsanitize=address"]) else { return };
+    let (ran, capture) = record(c("starts_programs").build()).arg(&sanitized).succeed();
+    assert!(ran.stderr.is_empty(), "{}", ran.stderr);
+    capture.assert_sound();
+    assert!(capture.rows_of_size(1001).is_empty(), "its runtime does not start behind us");
+    assert!(!capture.rows_of_size(900).is_empty(), "who has started it is recorded");
+
+    let folder = sanitized.parent().expect("it lies in a folder").display().to_string();
+    let path = format!("PATH=/nonexistent::{folder}:/usr/bin:/bin");
+    let name = sanitized.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let usual = c("allocates_once").build();
+    let script = format!("{name} && {}", usual.display());
+    let (_, capture) = record("env").args([&path, "sh", "-c", &script]).succeed();
+    assert_eq!(capture.row_of_size(1001).number("allocations"), 1);
+    record("env").args([&path, &name]).succeed();
+
+    let world = World::new();
+    let runtime = wait(&world, {
+        let mut command = world.command("cc");
+        command.arg("-print-file-name=libasan.so");
+        command
+    });
+    let runtime = std::fs::canonicalize(runtime.text().trim()).expect("it is there");
+    let preload = format!("LD_PRELOAD={}", runtime.display());
+    record("env").args([&preload, "ASAN_OPTIONS=detect_leaks=0", "sh", "-c", "exec true"]).succeed();
+    let refused = record("true").env("LD_PRELOAD", runtime).env("ASAN_OPTIONS", "detect_leaks=0");
+    let ran = refused.start().wait();
+    assert!(ran.code == 2 && ran.stderr.contains("env -u LD_PRELOAD"), "{}", ran.stderr);
+
+    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let mut command = world.command(c("starts_programs").build());
+    command.arg(&sanitized).env("LD_PRELOAD", agent);
+    let ran = wait(&world, command);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
 /// Check that programs with a sanitizer, whose runtime is linked or a library, are refused in one line.
 #[test]
 fn sanitized_programs_are_refused() {

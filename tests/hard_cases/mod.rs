@@ -135,13 +135,22 @@ const CASES: &[(&str, Answer)] = &[
     ),
     ("RUNPATH of who opens a library", Tests(&["libraries_are_found_beside_the_program"])),
     ("locks of the dynamic loader", Tests(&["locked_loader_stops_nobody"])),
-    ("libraries that were unloaded", Tests(&["libraries_at_the_same_address_are_told_apart"])),
+    (
+        "libraries that were unloaded",
+        Tests(&[
+            "libraries_at_the_same_address_are_told_apart",
+            "libraries_that_come_again_keep_their_names",
+        ]),
+    ),
     ("malloc hooks of glibc", Never("They are gone since 2.34; the agent stands in front by name.")),
     (
         "tags in pointers, shadow stacks",
         Never("Addresses of x86-64 have none; the agent writes no return address."),
     ),
-    ("sanitizers", Tests(&["sanitized_programs_are_refused"])),
+    (
+        "sanitizers",
+        Tests(&["sanitized_programs_are_refused", "sanitized_programs_are_started_without_the_agent"]),
+    ),
     (
         "another C library",
         Tests(&["programs_of_another_libc_run_unrecorded", "programs_that_cannot_be_recorded_are_refused"]),

@@ -3,7 +3,9 @@
 use super::allocator;
 use super::elf::Elf;
 use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_DYN, ET_EXEC};
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -169,6 +171,30 @@ pub enum Refusal {
         /// The program.
         path: PathBuf,
     },
+    /// `LD_PRELOAD` has a sanitizer's runtime.
+    #[error(
+        "LD_PRELOAD names {library}, which ends a program unless it is its first library, as the agent has to be. \
+         Record without it: env -u LD_PRELOAD sysprof-memprof …"
+    )]
+    PreloadedSanitizer {
+        /// As `LD_PRELOAD` has it.
+        library: String,
+    },
+}
+
+/// Refuses a list of preloaded libraries with one that has to come first.
+pub(super) fn check_preloaded(list: &OsStr) -> Result<(), Refusal> {
+    let libraries = list.as_bytes().split(|byte| matches!(byte, b':' | b' '));
+    let is_first = |library: &&[u8]| {
+        let name = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan")
+    };
+    match libraries.into_iter().find(is_first) {
+        Some(library) => {
+            Err(Refusal::PreloadedSanitizer { library: String::from_utf8_lossy(library).into_owned() })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses programs that the dynamic loader starts in secure mode. The bits are refused for everybody, also for root,

@@ -3,13 +3,14 @@
 use crate::exec::{Ended, Strings, with_variables};
 use crate::lifecycle::{around_fork, exec_failed, execing, exiting};
 use crate::modules;
+use crate::program::Program;
 use crate::real;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Around an exec: what it replaces is told before, and that it failed after.
-fn around_exec(environment: Strings, exec: impl Fn(Strings) -> Option<c_int>) -> c_int {
+fn around_exec(program: Program, environment: Strings, exec: impl Fn(Strings) -> Option<c_int>) -> c_int {
     execing();
-    let result = with_variables(environment, |environment| {
+    let result = with_variables(program, environment, |environment| {
         let result = exec(environment).unwrap_or(-1);
         Ended { result, is_too_long: error() == libc::E2BIG }
     });
@@ -18,8 +19,8 @@ fn around_exec(environment: Strings, exec: impl Fn(Strings) -> Option<c_int>) ->
 }
 
 /// Around a spawn, which returns its error.
-fn around_spawn(environment: Strings, spawn: impl Fn(Strings) -> Option<c_int>) -> c_int {
-    with_variables(environment, |environment| {
+fn around_spawn(program: Program, environment: Strings, spawn: impl Fn(Strings) -> Option<c_int>) -> c_int {
+    with_variables(program, environment, |environment| {
         let result = spawn(environment).unwrap_or(libc::ENOSYS);
         Ended { result, is_too_long: result == libc::E2BIG }
     })
@@ -46,21 +47,27 @@ pub(crate) unsafe extern "C" fn execve(
     environment: Strings,
 ) -> c_int {
     // SAFETY: passed on as it came, but for the environment, which is a list of the same kind.
-    around_exec(environment, |environment| unsafe { real::execve(path, arguments, environment) })
+    around_exec(Program::At(libc::AT_FDCWD, path), environment, |environment| unsafe {
+        real::execve(path, arguments, environment)
+    })
 }
 
 /// `int execv(const char *path, char *const arguments[])`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: as for `execve`.
-    around_exec(current(), |environment| unsafe { real::execve(path, arguments, environment) })
+    around_exec(Program::At(libc::AT_FDCWD, path), current(), |environment| unsafe {
+        real::execve(path, arguments, environment)
+    })
 }
 
 /// `int execvp(const char *file, char *const arguments[])`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: as for `execve`.
-    around_exec(current(), |environment| unsafe { real::execvpe(file, arguments, environment) })
+    around_exec(Program::Named(file), current(), |environment| unsafe {
+        real::execvpe(file, arguments, environment)
+    })
 }
 
 /// `int execvpe(const char *file, char *const arguments[], char *const environment[])`
@@ -71,7 +78,9 @@ pub(crate) unsafe extern "C" fn execvpe(
     environment: Strings,
 ) -> c_int {
     // SAFETY: as for `execve`.
-    around_exec(environment, |environment| unsafe { real::execvpe(file, arguments, environment) })
+    around_exec(Program::Named(file), environment, |environment| unsafe {
+        real::execvpe(file, arguments, environment)
+    })
 }
 
 /// `int fexecve(int descriptor, char *const arguments[], char *const environment[])`
@@ -82,7 +91,9 @@ pub(crate) unsafe extern "C" fn fexecve(
     environment: Strings,
 ) -> c_int {
     // SAFETY: as for `execve`.
-    around_exec(environment, |environment| unsafe { real::fexecve(descriptor, arguments, environment) })
+    around_exec(Program::Open(descriptor), environment, |environment| unsafe {
+        real::fexecve(descriptor, arguments, environment)
+    })
 }
 
 /// `int execveat(int folder, const char *path, char *const arguments[], char *const environment[], int flags)`
@@ -95,7 +106,7 @@ pub(crate) unsafe extern "C" fn execveat(
     flags: c_int,
 ) -> c_int {
     // SAFETY: as for `execve`.
-    around_exec(environment, |environment| unsafe {
+    around_exec(Program::At(folder, path), environment, |environment| unsafe {
         real::execveat(folder, path, arguments, environment, flags)
     })
 }
@@ -110,7 +121,7 @@ pub(crate) unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    around_spawn(environment, |environment| {
+    around_spawn(Program::At(libc::AT_FDCWD, path), environment, |environment| {
         // SAFETY: as for `execve`.
         unsafe { real::posix_spawn(pid, path, actions, attributes, arguments, environment) }
     })
@@ -126,7 +137,7 @@ pub(crate) unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    around_spawn(environment, |environment| {
+    around_spawn(Program::Named(file), environment, |environment| {
         // SAFETY: as for `execve`.
         unsafe { real::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
     })

@@ -1,0 +1,233 @@
+//! Programs that do not start behind us.
+//!
+//! The shared runtime of `AddressSanitizer` ends the program unless it comes first of all libraries. That a program needs it is
+//! found where the dynamic loader finds it, in the file:
+//!
+//! ```text
+//!  header          ─► program headers ─► PT_DYNAMIC ─► DT_NEEDED, DT_STRTAB
+//!  PT_LOAD         ─► where the file has the address that DT_STRTAB names
+//!  name in strings ─► libasan.so.8
+//! ```
+//!
+//! Nothing is mapped, nothing allocated, no lock taken: this runs in children of vfork, too. Scripts are not looked through: their
+//! interpreters are seldom made so, and what they start is looked at when they do.
+
+use crate::config;
+use crate::sandbox::{self, Need};
+use core::ffi::{CStr, c_char, c_int};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+
+/// Beginnings of the names of libraries that want to come first.
+const WANT_TO_BE_FIRST: [&[u8]; 2] = [b"libasan.so", b"libclang_rt.asan"];
+/// Bytes of a name that tell.
+const TELLING: usize = 16;
+/// Longest path that a name is looked for at.
+const MAX_PATH: usize = 1024;
+/// Most program headers that are looked at: loaded segments and the dynamic section are among the first.
+const MAX_SEGMENTS: usize = 18;
+/// Most entries of a dynamic section that are looked at: needed libraries are the first ones, strings follow soon.
+const MAX_DYNAMIC: usize = 64;
+
+const HEADER: usize = 64;
+const SEGMENT: usize = 56;
+const DYNAMIC: usize = 16;
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const DT_NULL: u64 = 0;
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+
+/// What an exec is asked to start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Program {
+    /// A path, beginning at a folder that is open.
+    At(c_int, *const c_char),
+    /// A name that is looked for in the folders of `PATH`, unless it is a path.
+    Named(*const c_char),
+    /// An open file.
+    Open(c_int),
+}
+
+/// True for a library that ends the program unless it comes first.
+pub(crate) fn wants_to_be_first(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    WANT_TO_BE_FIRST.iter().any(|first| name.starts_with(first))
+}
+
+impl Program {
+    /// True if it would not start behind us; false also where it cannot be read.
+    // Cost: eight system calls.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wants_to_be_alone(self) -> bool {
+        if !sandbox::allows(Need::Files) {
+            return false;
+        }
+        match self {
+            Program::At(folder, path) => {
+                let Some((folder, path)) = descriptor(folder).zip(text(path)) else { return false };
+                if path.is_empty() { needs_it(folder) } else { needs_it_at(folder, path) == Some(true) }
+            }
+            Program::Named(name) => {
+                let Some(name) = text(name) else { return false };
+                if name.to_bytes().contains(&b'/') {
+                    return needs_it_at(CWD, name) == Some(true);
+                }
+                let folders = config::variable(b"PATH").unwrap_or(b"/bin:/usr/bin");
+                let mut found =
+                    folders.split(|byte| *byte == b':').filter_map(|folder| in_folder(folder, name));
+                found.next() == Some(true)
+            }
+            Program::Open(file) => descriptor(file).is_some_and(needs_it),
+        }
+    }
+}
+
+fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: what an exec is given is a string or null.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}
+
+fn descriptor<'a>(number: c_int) -> Option<BorrowedFd<'a>> {
+    // SAFETY: not the one number that none may have. Whether it is open is for the kernel to say: nothing is closed here.
+    (number != -1).then(|| unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+/// True for a program in a folder of `PATH` that needs such a library; `None` where libc looks on.
+fn in_folder(folder: &[u8], name: &CStr) -> Option<bool> {
+    let mut path = [0; MAX_PATH];
+    let slash: &[u8] = if folder.is_empty() { b"" } else { b"/" };
+    let parts = folder.iter().chain(slash).chain(name.to_bytes_with_nul());
+    for (to, from) in path.iter_mut().zip(parts) {
+        *to = *from;
+    }
+    needs_it_at(CWD, CStr::from_bytes_until_nul(&path).ok()?)
+}
+
+/// True for a program that needs such a library; `None` where there is nothing to execute.
+fn needs_it_at(folder: BorrowedFd<'_>, path: &CStr) -> Option<bool> {
+    let mode = rustix::fs::statat(folder, path, AtFlags::empty()).ok()?.st_mode;
+    // To open anything but a file may do something.
+    let is_file = FileType::from_raw_mode(mode) == FileType::RegularFile;
+    let is_executable = Mode::from_raw_mode(mode).intersects(Mode::XUSR | Mode::XGRP | Mode::XOTH);
+    if !is_file || !is_executable {
+        return None;
+    }
+    let file = rustix::fs::openat(folder, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    Some(file.is_ok_and(|file| needs_it(file.as_fd())))
+}
+
+fn needs_it(file: BorrowedFd<'_>) -> bool {
+    let mut needs_it = false;
+    let read = |offset, buffer: &mut [u8]| rustix::io::pread(file, buffer, offset).unwrap_or(0);
+    // What is no such file needs nothing.
+    let _ = each_needed(read, |name| needs_it |= wants_to_be_first(name));
+    needs_it
+}
+
+/// Gives `found` the first bytes of the name of each needed library. `read` fills a buffer from an offset of the file on, and says
+/// how many bytes there are.
+fn each_needed(read: impl Fn(u64, &mut [u8]) -> usize, mut found: impl FnMut(&[u8])) -> Option<()> {
+    let mut header = [0; HEADER];
+    let is_elf = read(0, &mut header) == HEADER && header.starts_with(b"\x7FELF\x02\x01");
+    if !is_elf || half(&header, 54)? != SEGMENT {
+        return None;
+    }
+    let mut segments = [0; SEGMENT * MAX_SEGMENTS];
+    let bytes = read(word(&header, 32)?, &mut segments).min(SEGMENT.wrapping_mul(half(&header, 56)?));
+    let segments = || segments.get(..bytes).unwrap_or(&[]).chunks_exact(SEGMENT);
+    let of_kind = |kind| {
+        segments().filter(move |segment| word(segment, 0).map(|word| word & 0xFFFF_FFFF) == Some(kind))
+    };
+    let dynamic = of_kind(PT_DYNAMIC).next()?;
+
+    let mut entries = [0; DYNAMIC * MAX_DYNAMIC];
+    let size = usize::try_from(word(dynamic, 32)?).ok()?;
+    let bytes = read(word(dynamic, 8)?, &mut entries).min(size);
+    let entries = || {
+        let entries = entries.get(..bytes).unwrap_or(&[]).chunks_exact(DYNAMIC);
+        let pair = |entry: &[u8]| Some((word(entry, 0)?, word(entry, 8)?));
+        entries.map_while(pair).take_while(|(tag, _)| *tag != DT_NULL)
+    };
+    let strings = entries().find(|(tag, _)| *tag == DT_STRTAB)?.1;
+    // The file has the strings as far behind the segment's beginning as memory has.
+    let strings = of_kind(PT_LOAD).find_map(|segment| {
+        let behind = strings.checked_sub(word(segment, 16)?)?;
+        (behind < word(segment, 32)?).then(|| word(segment, 8)?.checked_add(behind))?
+    })?;
+    for (_, offset) in entries().filter(|(tag, _)| *tag == DT_NEEDED) {
+        let mut name = [0; TELLING];
+        let bytes = read(strings.checked_add(offset)?, &mut name);
+        found(name.get(..bytes)?);
+    }
+    Some(())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The names that a file needs.
+    fn needed(file: &[u8]) -> Vec<Vec<u8>> {
+        let mut names = Vec::new();
+        let read = |offset, buffer: &mut [u8]| {
+            let rest = usize::try_from(offset).ok().and_then(|offset| file.get(offset..)).unwrap_or(&[]);
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            count
+        };
+        let _ = each_needed(read, |name| names.push(name.split(|byte| *byte == 0).next().unwrap().to_vec()));
+        names
+    }
+
+    /// Check that what this very program needs is found.
+    #[test]
+    fn needed_libraries_are_found() {
+        let file = std::fs::read("/proc/self/exe").unwrap();
+        let names = needed(&file);
+        assert!(names.iter().any(|name| name == b"libc.so.6"), "{names:?}");
+        assert!(names.iter().all(|name| name.starts_with(b"lib") || name.starts_with(b"ld-")), "{names:?}");
+        assert_eq!(
+            needed(b"#!/bin/sh\necho this is a script, longer than what an ELF file begins with\n"),
+            [b""; 0]
+        );
+    }
+
+    /// Check which names are those of a runtime that wants to be first, with a folder or without.
+    #[test]
+    fn names_tell_who_wants_to_be_first() {
+        for name in
+            ["libasan.so.8", "/usr/lib/libasan.so", "libclang_rt.asan-x86_64.so", "x/libclang_rt.asan.so"]
+        {
+            assert!(wants_to_be_first(name.as_bytes()), "{name}");
+        }
+        for name in ["", "libc.so.6", "libtsan.so.2", "/opt/libasan.so.8/libc.so.6", "notlibasan.so"] {
+            assert!(!wants_to_be_first(name.as_bytes()), "{name}");
+        }
+    }
+
+    proptest! {
+        /// Check that files of which anything was changed or cut are read without a panic.
+        #[test]
+        fn broken_files_are_read(changes in proptest::collection::vec((0usize..4096, any::<u8>()), 0..8), length in 0usize..70_000) {
+            let mut file = std::fs::read("/proc/self/exe").unwrap();
+            file.truncate(length);
+            for (at, value) in changes {
+                if let Some(byte) = file.get_mut(at) {
+                    *byte = value;
+                }
+            }
+            let _ = needed(&file);
+        }
+    }
+}
