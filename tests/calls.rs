@@ -1,6 +1,6 @@
 //! Every call of an allocator is there: its kind, address, size and place in the order.
 
-use crate::harness::{Event, Recording, c, cpp, cpp_library, library, record};
+use crate::harness::{Capture, Event, Ran, Recording, c, cpp, cpp_library, library, record};
 use std::path::Path;
 
 /// The line with which the program announces an event.
@@ -45,6 +45,10 @@ fn without_small(lines: Vec<String>) -> Vec<String> {
 
 fn check_lines(recording: Recording, choose: impl Fn(Vec<String>) -> Vec<String>) {
     let (ran, capture) = recording.succeed();
+    compare(&ran, &capture, choose);
+}
+
+fn compare(ran: &Ran, capture: &Capture, choose: impl Fn(Vec<String>) -> Vec<String>) {
     let said = choose(ran.text().lines().map(str::to_string).collect());
     let events = capture.events();
     let calls = events.iter().filter(|event| {
@@ -80,6 +84,15 @@ fn every_form_of_new_and_delete_is_recorded() {
     for level in ["-O0", "-O2"] {
         check(&cpp("every_new").flags([level]).build());
     }
+}
+
+/// Check that these forms do what they say where there is no C++ library. To look for one in vain costs allocations, which are the
+/// agent's own, and nothing that the program would be said to have freed.
+#[test]
+fn forms_without_a_library_are_recorded() {
+    let (ran, capture) = record(c("finds_new_alone").build()).run();
+    assert_eq!((ran.code, capture.info()["totals"]["unmatched_frees"].as_u64()), (0, Some(0)));
+    compare(&ran, &capture, |lines| lines);
 }
 
 /// Check the same of an allocator that brings forms of its own, which do not go through its malloc.

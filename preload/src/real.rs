@@ -89,8 +89,21 @@ pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     }
     own_call(|| {
         // SAFETY: the name is a string; RTLD_NEXT searches after the library that this code is in.
-        unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        if found.is_null() {
+            forget_error();
+        }
+        found
     })
+}
+
+/// Has the dynamic loader forget why a call of ours has failed. It frees what it says once that was asked for and something else is
+/// asked, which would be a call of the program's otherwise, and a free of what nobody has allocated.
+fn forget_error() {
+    for _ in 0..2 {
+        // SAFETY: may always be called.
+        unsafe { libc::dlerror() };
+    }
 }
 
 /// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded, and `errno` is kept.
@@ -246,6 +259,7 @@ pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
                 }
             }
         }
+        forget_error();
         core::ptr::null_mut()
     })
 }

@@ -23,7 +23,6 @@ use shared_ring::pseudo;
 
 /// Number of forms.
 const FORMS: usize = 20;
-const NEWS: usize = 8;
 
 /// One form.
 struct Form {
@@ -252,17 +251,23 @@ pub(crate) fn find_all() {
 #[cold]
 extern "C" fn find(index: usize) -> *mut c_void {
     let Some(form) = TABLE.get(index) else { return core::ptr::null_mut() };
+    let local = crate::arch::thread_local();
+    let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     let mut next = real::look_up(form.name);
     if next.is_null() {
         next = real::in_cxx_runtime(form.name);
     }
+    // To look in vain allocates, which has taken what was announced.
+    local.kind_hint.set(kind);
+    local.size_hint.set(size);
     let target = if next.is_null() {
         // No C++ library at all: then nobody can expect an exception. The hook of `malloc` records it as announced.
-        if index < NEWS {
-            super::heap::malloc as *const () as *mut c_void
-        } else {
-            super::heap::free as *const () as *mut c_void
-        }
+        let target = match form.kind {
+            0 => super::heap::free as *const (),
+            pseudo::NEW_ALIGNED | pseudo::NEW_ARRAY_ALIGNED => aligned_without_library as *const (),
+            _ => super::heap::malloc as *const (),
+        };
+        target.cast_mut().cast()
     } else if lifecycle::is_of_allocator(next) {
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
@@ -276,6 +281,12 @@ extern "C" fn find(index: usize) -> *mut c_void {
         place.store(target, Ordering::Release);
     }
     target
+}
+
+/// An aligned `new` is `aligned_alloc` with its first two arguments the other way round.
+#[unsafe(naked)]
+unsafe extern "C" fn aligned_without_library() {
+    core::arch::naked_asm!("xchg rdi, rsi", "jmp {allocate}", allocate = sym super::heap::aligned_alloc)
 }
 
 /// Forgets forms that lay in a library which is gone: they are looked up again.
