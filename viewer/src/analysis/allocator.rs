@@ -9,7 +9,7 @@ use capture::Tables;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Name of the file of the recording's own hooks.
+/// Name of the file of the recording's own library, as it begins.
 const AGENT: &str = "libsysprof_memprof_preload";
 
 /// Where the hooks of the heap are within it. `malloc` itself is a jump there, and so on no stack.
@@ -118,7 +118,12 @@ fn is_of_agent(tables: &Tables, frame: capture::FrameId) -> bool {
     let Some(capture::Frame::Code { module: Some(module), .. }) = tables.frames.get(frame.index()) else {
         return false;
     };
-    tables.modules.get(module.index()).is_some_and(|module| module.path.contains(AGENT))
+    tables.modules.get(module.index()).is_some_and(|module| is_agents(&module.path))
+}
+
+/// True for the path of that library.
+pub(super) fn is_agents(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with(AGENT))
 }
 
 #[cfg(test)]

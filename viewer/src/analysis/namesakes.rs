@@ -1,9 +1,14 @@
-//! Functions of one name in different files get the file's name as a suffix; a unique name gets none.
+//! Functions of one name in different files get the file's name as a suffix; a unique name gets none. Those of the recording's own
+//! library, which samples of the CPU meet, have one in any case: nobody is to take them for the program's.
 
+use super::allocator::is_agents;
 use super::names::{Kind, Label, place};
 use super::short_path::shortest_ends;
 use capture::{ModuleId, Tables};
 use std::collections::HashMap;
+
+/// Suffix of the recording's own functions.
+const RECORDING: &str = "sysprof-memprof";
 
 /// Adds suffixes where they are needed.
 pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
@@ -14,10 +19,16 @@ pub(super) fn tell_apart(labels: &mut [Label], tables: &Tables) {
         }
     }
     let mut suffixes = Vec::new();
+    for (index, label) in labels.iter().enumerate() {
+        if path_of(label, tables).is_some_and(is_agents) {
+            suffixes.push((index, RECORDING));
+        }
+    }
     for indices in namesakes.into_values().filter(|indices| indices.len() > 1) {
         let paths: Vec<&str> = indices.iter().filter_map(|&index| path_of(&labels[index], tables)).collect();
         let known = indices.into_iter().zip(shortest_ends(&paths)).zip(&paths);
-        suffixes.extend(known.filter(|(_, path)| !path.is_empty()).map(|(suffix, _)| suffix));
+        let known = known.filter(|(_, path)| !path.is_empty() && !is_agents(path));
+        suffixes.extend(known.map(|(suffix, _)| suffix));
     }
     for (index, suffix) in suffixes {
         let suffix = format!(" [{suffix}]");
@@ -88,6 +99,16 @@ mod tests {
         );
         check(&[("f", "[anonymous code (JIT?) of 1]"), ("f", "[anonymous code (JIT?) of 2]")], &["f", "f"]);
         check(&[("f", "[vdso]"), ("f", "[kernel]")], &["f [[vdso]]", "f [[kernel]]"]);
+        let agent = "/tmp/x/libsysprof_memprof_preload.0123456789abcdef.so";
+        check(
+            &[("malloc", "/a/libc.so"), ("malloc", agent), ("walk", agent), ("", agent)],
+            &[
+                "malloc [libc.so]",
+                "malloc [sysprof-memprof]",
+                "walk [sysprof-memprof]",
+                "<in libsysprof_memprof_preload.0123456789abcdef.so> [sysprof-memprof]",
+            ],
+        );
     }
 
     /// Check that the suffix outlives the shortening of a name.
