@@ -138,3 +138,27 @@ fn other_files_are_refused() {
     }
     assert!(file.exists());
 }
+
+/// Check that a file which is none ends an import as wrong usage, and a disk without room as a failure, with nothing left of the capture.
+#[test]
+fn full_disks_are_no_wrong_usage() {
+    let world = World::new();
+    let (file, output) = (world.path("heaptrack.app.1"), world.path("it.memprof"));
+    // With the signal of a file that is too large ignored, to write fails as on a full disk.
+    let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
+    let import = |blocks: &str, text: &str| {
+        std::fs::write(&file, text).expect("the folder is ours");
+        let tool = world.tool(["import"]);
+        let mut command = world.command("sh");
+        command.args(["-c", script, "sh", blocks]).arg(tool.get_program()).args(tool.get_args());
+        command.arg("--output").arg(&output).arg(&file);
+        let ran = wait(&world, command);
+        (ran.code, ran.stderr, output.exists())
+    };
+    let text = "v 10400 3\nX /opt/app\nt 1 0\na 64 1\n+ 0\n";
+    let (code, said, is_there) = import("0", text);
+    assert!(code == 1 && !is_there && said.contains("it.memprof"), "{code}: {said}");
+    let (code, said, is_there) = import("unlimited", "nothing that anybody knows\n");
+    assert!(code == 2 && !is_there, "{code}: {said}");
+    assert_eq!(import("unlimited", text).0, 0);
+}

@@ -186,7 +186,7 @@ fn programs_that_cannot_be_recorded_are_refused() {
     }
 }
 
-/// Check that programs with AddressSanitizer run when a recorded one starts them in any way, that others are recorded as before, and
+/// Check that programs with `AddressSanitizer` run when a recorded one starts them in any way, that others are recorded as before, and
 /// that the agent in `LD_PRELOAD` is no obstacle to them without a recording either. Whoever preloads the runtime is not disturbed.
 #[test]
 fn sanitized_programs_are_started_without_the_agent() {

@@ -4,7 +4,7 @@ use super::view;
 use crate::exit::{Failure, Outcome};
 use crate::{message, output};
 use clap::Args;
-use collector::import::{self, Import};
+use collector::import::{self, Import, ImportError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use viewer::format::counted;
@@ -46,7 +46,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         store_command: !arguments.no_cmdline,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let imported = import::import(&what).map_err(Failure::usage)?;
+    let imported = import::import(&what).map_err(|error| match error {
+        // A disk that is full says nothing about the file.
+        ImportError::Output(_) => Failure::from(error),
+        _ => Failure::usage(error),
+    })?;
     let mut what = Vec::new();
     if imported.events > 0 {
         what.push(counted(imported.events, "event"));

@@ -41,7 +41,7 @@ function warnings({ data }) {
   if (info.unknown_chunks > 0) said.push(TEXT.overview.newer(counted(info.unknown_chunks, TEXT.nouns.part)));
   if (info.totals.uncertain_blocks > 0) {
     const { uncertain_blocks: blocks, uncertain_bytes: size } = info.totals;
-    said.push(TEXT.overview.uncertain(bytes(size), counted(blocks, TEXT.nouns.block)));
+    said.push(TEXT.overview.uncertain(bytes(size), counted(blocks, TEXT.nouns.block), interruption(info)));
   }
   if (info.sample_interval) {
     said.push(TEXT.overview.estimates(bytes(info.sample_interval)));
@@ -55,6 +55,13 @@ function warnings({ data }) {
   if (head.rows_left_out > 0) notes.push(TEXT.overview.leftOut(counted(head.rows_left_out, TEXT.nouns.row)));
   const list = (items, role, name) => items.length > 0 && el("ul", { class: name, role }, items.map((text) => el("li", {}, text)));
   return [list(said, "alert", "warnings"), list(notes, "note", "notes")];
+}
+
+/** What makes the end of blocks uncertain. */
+function interruption({ lost, pauses }) {
+  const { gap, pause, both } = TEXT.overview.interruptions;
+  if (pauses === 0) return gap;
+  return lost.gaps === 0 ? pause : both;
 }
 
 function facts({ data }) {

@@ -154,7 +154,9 @@ export const TEXT = {
     cut: (reason) => `The file ends before its recording did: ${reason}`,
     lost: (events, reason, advice) => `${events} lost (${reason}): ${advice}`,
     newer: (parts) => `${parts} of the file can be read by a newer version only.`,
-    uncertain: (bytes, blocks) => `${bytes} in ${blocks} are uncertain: alive across a gap, so their free may have been lost.`,
+    uncertain: (bytes, blocks, interruption) =>
+      `${bytes} in ${blocks} are uncertain: alive across ${interruption}, so their free may not have been recorded.`,
+    interruptions: { gap: "a gap", pause: "a pause", both: "a gap or a pause" },
     estimates: (interval) => `Numbers are estimates from samples, one in ${interval} of allocations on average; a stack with ten samples is right to a third.`,
     folded: (stacks, allocations, bytes, share, peak, leaked) =>
       `To keep this page small, the ${stacks} stand below their callers as “smaller ones”: ${allocations} of ${bytes} (${share} of all), ${peak} at the peak, ${leaked} leaked.`,
