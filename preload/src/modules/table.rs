@@ -214,13 +214,14 @@ impl<'a> Table<'a> {
     }
 
     /// Empties it. Nobody else is there.
+    // Relaxed: who comes next finds the session that was published after this.
     pub(super) fn clear(self) {
         for slot in self.used() {
             let words = [&slot.identity].into_iter().chain(&slot.words);
             words.for_each(|word| word.store(0, Ordering::Relaxed));
             slot.version.store(0, Ordering::Relaxed);
         }
-        self.used.store(0, Ordering::Release);
+        self.used.store(0, Ordering::Relaxed);
     }
 }
 
