@@ -155,8 +155,11 @@ fn full_disks_are_no_wrong_usage() {
         let ran = wait(&world, command);
         (ran.code, ran.stderr, output.exists())
     };
-    let text = "v 10400 3\nX /opt/app\nt 1 0\na 64 1\n+ 0\n";
-    let (code, said, is_there) = import("0", text);
+    let sizes: String = (0..2000).map(|size| format!("a {:x} 1\n", size * size)).collect();
+    let blocks: String = (0..2000).map(|block| format!("+ {block:x}\n")).collect();
+    let text = &format!("v 10400 3\nX /opt/app\ns 8 /opt/app\ni 1000 1\nt 1 0\n{sizes}{blocks}");
+    // A kilobyte at most, so that it can still be said.
+    let (code, said, is_there) = import("1", text);
     assert!(code == 1 && !is_there && said.contains("it.memprof"), "{code}: {said}");
     let (code, said, is_there) = import("unlimited", "nothing that anybody knows\n");
     assert!(code == 2 && !is_there, "{code}: {said}");
