@@ -89,6 +89,16 @@ mod tests {
         assert!(kill.is_ok_and(|status| status.success()));
     }
 
+    /// Waits until a process is in this state.
+    fn wait_for(pid: u32, state: char) {
+        let started = std::time::Instant::now();
+        let process = || procfs::process::Process::new(pid.cast_signed())?.stat();
+        while !process().is_ok_and(|stat| stat.state == state) {
+            assert!(started.elapsed().as_secs() < 30, "{pid} was to be {state}");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     /// Check that a process is found by the number that it has in a namespace of its own.
     #[test]
     fn numbers_of_other_namespaces_are_found() {
@@ -115,10 +125,10 @@ mod tests {
             let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
             assert_eq!(ours.find(1), None);
             signal(unshare.id(), "STOP");
+            // Not earlier: it would ask for the end.
+            wait_for(unshare.id(), 'T');
             signal(pid, "KILL");
-            while !child.stat().is_ok_and(|stat| stat.state == 'Z') {
-                std::thread::yield_now();
-            }
+            wait_for(pid, 'Z');
             assert_eq!(ours.find(1), None);
         } else {
             println!("skipped: namespaces (not allowed here)");
