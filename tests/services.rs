@@ -49,6 +49,8 @@ fn what_is_announced_at_rest_is_over() {
     let server =
         Service::start(world, &agent, &cpp("announces_at_rest").flags(["-O1", "-fno-builtin"]), &[], 2);
     let collector = server.attach("it.memprof");
+    // The collector knows a moment before the thread that has answered goes on.
+    server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 2);
     server.page.go();
     wait_for("the second thread to allocate", || server.page.is_done());
     collector.signal(Signal::INT);

@@ -39,6 +39,7 @@ mod enter;
 mod pairs;
 mod sampler;
 mod state;
+mod strangers;
 mod walk;
 
 pub use again::{Again, unwind_again};
@@ -51,5 +52,6 @@ pub use options::{CpuOptions, Scope};
 pub(crate) use sampler::{Sampled, Sampler};
 pub(crate) use space::{Mapping, Space, View};
 pub(crate) use stacks::marker;
+pub(crate) use strangers::remark_on_strangers;
 pub(crate) use trace::Traces;
 pub use trace::{NoTrace, Trace};

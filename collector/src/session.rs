@@ -13,7 +13,7 @@ use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
-use crate::perf::{Sampled, Sampler, Samples, Traces};
+use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_strangers};
 use crate::pipeline::Pipeline;
 use crate::queue::queue;
 use crate::sleeper::Bell;
@@ -36,6 +36,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 pub struct Session {
     symbolize: bool,
+    /// Programs that recorded ones start are to be recorded, too.
+    follows: bool,
     symbols: symbols::Options,
     /// Dropped first when the recording ends: no agent is taken in any more.
     listener: Listener,
@@ -201,6 +203,7 @@ impl Session {
         };
         Ok(Session {
             symbolize: options.symbolize,
+            follows: options.follow,
             symbols: options.symbols,
             listener,
             shared,
@@ -318,6 +321,7 @@ impl Session {
     pub fn stop(self, search: Arc<NameSearch>, unrecorded: Vec<String>) -> Result<Finished, Error> {
         let Session {
             symbolize,
+            follows,
             symbols,
             listener,
             shared,
@@ -360,7 +364,8 @@ impl Session {
             let Pipeline { processes, writer, .. } = &mut pipeline;
             processes.note_exit(pid, status, writer).map_err(failed)?;
         }
-        let Sampled { cpu, faults, trace } = pipeline.finish_samples(sampled).map_err(failed)?;
+        let Sampled { cpu, faults, trace, without_agent } =
+            pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended),
             lost: pipeline.sums.losses(&shared.counts),
@@ -379,6 +384,9 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
+        if follows {
+            summary.remarks.extend(remark_on_strangers(&without_agent));
+        }
         let wanted = if symbolize { Wanted::All } else { Wanted::Unfiled };
         let goes_on = !pipeline.processes.running().is_empty();
         aside(goes_on, || symbolize::symbolize(&mut pipeline, wanted, symbols, &search)).map_err(failed)?;

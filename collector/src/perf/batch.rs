@@ -82,6 +82,15 @@ pub(super) struct Image {
     pub(super) is_chosen: bool,
 }
 
+impl Image {
+    /// Name of its program, without folders.
+    pub(super) fn program(&self) -> String {
+        let program = self.executable.rsplit('/').next().unwrap_or("");
+        let name = if program.is_empty() { self.name.as_str() } else { program };
+        if name.is_empty() { format!("[pid = {}]", self.pid) } else { name.to_owned() }
+    }
+}
+
 /// A thread of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Task {

@@ -6,6 +6,7 @@
 
 use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task};
 use super::kernel::KERNEL;
+use super::strangers;
 use crate::clock::Clock;
 use crate::processes::Processes;
 use crate::stacks::CodeFrame;
@@ -16,6 +17,9 @@ use capture::{
 };
 use rustc_hash::FxHashMap;
 use symbols::ModuleFile;
+
+/// Nanoseconds within which an agent has told of a program that was executed.
+const LONG_ENOUGH: u64 = 1_000_000_000;
 
 /// What has been entered.
 #[derive(Debug, Default)]
@@ -35,6 +39,7 @@ pub(crate) struct Entered {
     faults: u64,
     faults_without_stack: u64,
     hits: u64,
+    without_agent: Vec<String>,
 }
 
 /// Where names come from, of what was entered.
@@ -179,6 +184,11 @@ impl Entered {
         self.hits
     }
 
+    /// Names of programs that recorded ones have started and that have no agent, once it was said whose images are whose.
+    pub(crate) fn without_agent(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.without_agent)
+    }
+
     /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.
     pub(crate) fn finish(
         &mut self,
@@ -187,11 +197,18 @@ impl Entered {
         writer: &mut Writer,
     ) -> Result<(), Error> {
         let mut owners: Vec<Option<ProcessId>> = vec![None; self.images.len()];
+        let mut recorded = vec![None; self.images.len()];
         for (id, process, started) in processes.with_starts() {
             if let Some(image) = self.image_of(process, started, clock) {
                 owners[image] = Some(id);
+                recorded[image] = Some(process.attached);
             }
         }
+        let now = clock.nanoseconds(clock.now());
+        let lived = |image: &Image| {
+            image.ended.is_some() || now.saturating_sub(clock.nanoseconds_of(image.started)) > LONG_ENOUGH
+        };
+        self.without_agent = strangers::without_agent(&self.images, &recorded, lived);
         for (index, image) in self.images.iter().enumerate() {
             if owners[index].is_some() || !image.is_chosen {
                 continue;
@@ -277,15 +294,12 @@ fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, E
 }
 
 fn process_of(image: &Image, parent: Option<ProcessId>, clock: &Clock) -> Process {
-    let program = image.executable.rsplit('/').next().unwrap_or("");
-    let name = if program.is_empty() { image.name.as_str() } else { program };
-    let name = if name.is_empty() { format!("[pid = {}]", image.pid) } else { name.to_owned() };
     let ended = |ticks| ProcessEnd { ended: Ended::Unknown, time: clock.nanoseconds_of(ticks) };
     Process {
         pid: image.pid,
         parent,
         image: u32::from(image.is_exec),
-        name,
+        name: image.program(),
         executable: image.executable.clone(),
         end: image.ended.map(ended),
         ..Process::default()

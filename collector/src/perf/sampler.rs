@@ -46,6 +46,8 @@ pub(crate) struct Sampled {
     pub(crate) cpu: CpuSummary,
     pub(crate) faults: FaultSummary,
     pub(crate) trace: TraceSummary,
+    /// Names of programs that recorded ones have started and that have no agent.
+    pub(crate) without_agent: Vec<String>,
 }
 
 /// The sampler, from the outside.
