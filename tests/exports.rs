@@ -551,7 +551,8 @@ fn lld_puts_hot_functions_of_a_library_first() {
         let module = ["--by", "allocations", "--module", "libranks_its_functions.so"];
         let file = export(capture, "symbol-order", &module);
         let text = std::fs::read_to_string(&file).expect("it was written");
-        let names: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        // A sample of the CPU may have met what the linker adds, as `_init`.
+        let names: Vec<&str> = text.lines().filter(|line| line.starts_with("library_")).collect();
         assert_eq!(names, hottest, "{text}");
         file
     };
