@@ -1,0 +1,92 @@
+"""Attaches to a service and detaches so many times, and says how long its threads were in the agent's code for that, at most.
+
+    stops.py COMMAND PID TIMES
+
+The agent does what attach and detach take in two functions: one hears the call, connects, and tidies up in the end; another one takes
+a ring for the thread. Breakpoints of the processor at their beginnings and ends, by perf, tell when threads come and go, so what the
+kernel gives to others meanwhile counts, too. A processor has four of them: a function that returns in more than three places is watched
+twice. Prints the longest stay in each function, in milliseconds; fails where perf may not set breakpoints.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+FUNCTIONS = ["process::hear", "guard::enter_slowly"]
+PLACES = 3
+
+
+def mapping(pid):
+    """Where the agent is, and its file."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            if "sysprof_memprof_preload" in line:
+                return int(line.split("-")[0], 16), line.split()[-1]
+    raise SystemExit(f"stops: process {pid} does not have the agent")
+
+
+def function(agent, name):
+    """Beginning of a function, and where it returns."""
+    listed = subprocess.run(["nm", "-C", "-S", agent], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^(\w+) (\w+) \w \S*{re.escape(name)}$", listed, re.MULTILINE)
+    if not found:
+        raise SystemExit(f"stops: the agent has no {name}: it was built without symbols")
+    begin, size = (int(part, 16) for part in found.groups())
+    code = subprocess.run(
+        ["objdump", "-d", f"--start-address={begin}", f"--stop-address={begin + size}", agent],
+        capture_output=True, text=True, check=True,
+    ).stdout
+    return begin, [int(place, 16) for place in re.findall(r"^\s*(\w+):.*\bret\b", code, re.MULTILINE)]
+
+
+def watch(command, pid, times, base, begin, ends):
+    """How long threads stayed, in milliseconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = folder + "/data"
+        events = [part for place in [begin, *ends] for part in ("-e", f"mem:{base + place:#x}:x:u")]
+        perf = subprocess.Popen(
+            ["perf", "record", "-q", "-o", data, "-k", "mono", "-c", "1", "-p", str(pid), *events],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        time.sleep(0.5)
+        if perf.poll() is not None:
+            raise SystemExit(f"stops: {perf.stderr.read().strip()}")
+        for _ in range(times):
+            subprocess.run(
+                [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
+                 "--output", folder + "/it.memprof"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+            )
+            while "memfd:sysprof" in open(f"/proc/{pid}/maps", encoding="utf-8").read():
+                time.sleep(0.005)
+        perf.send_signal(2)
+        perf.communicate()
+        told = subprocess.run(
+            ["perf", "script", "-i", data, "-F", "tid,time,ip"], capture_output=True, text=True, check=True
+        ).stdout
+    came, stays = {}, []
+    for thread, moment, place in re.findall(r"^\s*(\d+)\s+([\d.]+):\s+(\w+)", told, re.MULTILINE):
+        if int(place, 16) - base == begin:
+            came[thread] = float(moment)
+        elif thread in came:
+            stays.append(1000 * (float(moment) - came.pop(thread)))
+    return stays
+
+
+def main():
+    command, pid, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    base, agent = mapping(pid)
+    told = []
+    for name in FUNCTIONS:
+        begin, ends = function(agent, name)
+        stays = []
+        for first in range(0, len(ends), PLACES):
+            stays += watch(command, pid, times, base, begin, ends[first:first + PLACES])
+        told.append(f"{max(stays):.1f} ({name}, {len(stays)} times)" if stays else f"? ({name})")
+    print(", ".join(told))
+
+
+if __name__ == "__main__":
+    main()
