@@ -211,11 +211,7 @@ fn preload_list(
 
 /// The libraries of a list.
 fn libraries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    list.split(|byte| is_separator(*byte))
-}
-
-fn is_separator(byte: u8) -> bool {
-    matches!(byte, b':' | b' ')
+    list.split(|byte| matches!(byte, b':' | b' '))
 }
 
 /// Where a list has a library: start and end.
@@ -257,24 +253,11 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    /// A list as an exec is given it.
-    struct List {
-        _strings: Vec<CString>,
-        pointers: Vec<*const c_char>,
-    }
-
-    impl List {
-        fn new(given: &[&str]) -> Self {
-            let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
-            let pointers = strings.iter().map(|text| text.as_ptr()).chain([null()]).collect();
-            Self { _strings: strings, pointers }
-        }
-    }
-
     /// The list that is passed on for `given` when these parts of it are to be others.
     fn changed(given: &[&str], preload: Option<[&'static [u8]; 3]>) -> Vec<String> {
-        let given = List::new(given);
-        let change = Change { given: given.pointers.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
+        let strings: Vec<_> = given.iter().map(|text| CString::new(*text).unwrap()).collect();
+        let list: Vec<_> = strings.iter().map(|text| text.as_ptr()).chain([null()]).collect();
+        let change = Change { given: list.as_ptr(), kept: 0, preload, socket: Some(b"@socket") };
         let change = Change { kept: change.kept().count(), ..change };
         let mut found = Vec::new();
         change.with_memory(|memory| {
