@@ -38,6 +38,7 @@ mod numbers;
 mod occasions;
 mod options;
 mod orders;
+mod preloaded;
 mod session;
 mod snapshot;
 

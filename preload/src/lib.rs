@@ -58,6 +58,7 @@ mod connect;
 mod departure;
 #[expect(unsafe_code, reason = "maps the page of the doorbell")]
 mod doorbell;
+mod elf;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]

@@ -4,23 +4,15 @@
 //!
 //! Only those words are that lead where ours would go on to, or nowhere yet: what a module brings itself, it keeps.
 
+use crate::elf::{
+    DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRTAB, DT_SYMTAB, R_X86_64_64,
+    R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
+};
 use crate::interpose;
 use crate::modules::{self, LinkMap};
 use crate::real;
 use crate::words;
 use core::ffi::{CStr, c_char, c_int, c_void};
-
-const DT_NULL: i64 = 0;
-const DT_NEEDED: i64 = 1;
-const DT_PLTRELSZ: i64 = 2;
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
-const DT_RELA: i64 = 7;
-const DT_RELASZ: i64 = 8;
-const DT_JMPREL: i64 = 23;
-const R_X86_64_64: u32 = 1;
-const R_X86_64_GLOB_DAT: u32 = 6;
-const R_X86_64_JUMP_SLOT: u32 = 7;
 
 /// Modules of one `dlopen` that are looked at; those beyond keep their words.
 const MODULES: usize = 128;
@@ -29,7 +21,7 @@ const MODULES: usize = 128;
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Dynamic {
-    tag: i64,
+    tag: u64,
     value: u64,
 }
 
@@ -126,12 +118,12 @@ impl<'m> Module<'m> {
         Self { bias: map.address, entries: unsafe { core::slice::from_raw_parts(first, length) } }
     }
 
-    fn value(&self, tag: i64) -> Option<u64> {
+    fn value(&self, tag: u64) -> Option<u64> {
         self.entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
     }
 
     /// What an entry leads to. The loader puts addresses in the place of those of the file, where it may write.
-    fn table<T>(&self, tag: i64) -> Option<*const T> {
+    fn table<T>(&self, tag: u64) -> Option<*const T> {
         let value = self.value(tag)?;
         let address = if value < self.bias { value.wrapping_add(self.bias) } else { value };
         Some(core::ptr::with_exposed_provenance(address as usize))
@@ -148,7 +140,7 @@ impl<'m> Module<'m> {
         self.entries.iter().filter(|entry| entry.tag == DT_NEEDED).filter_map(|entry| self.text(entry.value))
     }
 
-    fn relocations(&self, table: i64, length: i64) -> &'m [Relocation] {
+    fn relocations(&self, table: u64, length: u64) -> &'m [Relocation] {
         let (Some(first), Some(bytes)) = (self.table::<Relocation>(table), self.value(length)) else {
             return &[];
         };

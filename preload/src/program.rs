@@ -13,8 +13,10 @@
 //! interpreters are seldom made so, and what they start is looked at when they do.
 
 use crate::config;
+use crate::elf::{DT_NEEDED, DT_NULL, DT_STRTAB};
 use crate::sandbox::{self, Need};
 use core::ffi::{CStr, c_char, c_int};
+use libc::{PT_DYNAMIC, PT_LOAD};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 
@@ -32,11 +34,6 @@ const MAX_DYNAMIC: usize = 64;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const DYNAMIC: usize = 16;
-const PT_LOAD: u64 = 1;
-const PT_DYNAMIC: u64 = 2;
-const DT_NULL: u64 = 0;
-const DT_NEEDED: u64 = 1;
-const DT_STRTAB: u64 = 5;
 
 /// What an exec is asked to start.
 #[derive(Clone, Copy, Debug)]
@@ -137,9 +134,8 @@ fn each_needed(read: impl Fn(u64, &mut [u8]) -> usize, mut found: impl FnMut(&[u
     let mut segments = [0; SEGMENT * MAX_SEGMENTS];
     let bytes = read(word(&header, 32)?, &mut segments).min(SEGMENT.wrapping_mul(half(&header, 56)?));
     let segments = || segments.get(..bytes).unwrap_or(&[]).chunks_exact(SEGMENT);
-    let of_kind = |kind| {
-        segments().filter(move |segment| word(segment, 0).map(|word| word & 0xFFFF_FFFF) == Some(kind))
-    };
+    let of_kind =
+        |kind| segments().filter(move |segment| word(segment, 0).map(|word| word as u32) == Some(kind));
     let dynamic = of_kind(PT_DYNAMIC).next()?;
 
     let mut entries = [0; DYNAMIC * MAX_DYNAMIC];

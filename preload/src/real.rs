@@ -106,10 +106,12 @@ fn forget_error() {
     }
 }
 
-/// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded, and `errno` is kept.
+/// Runs a call of libc's that we make for ourselves: what it allocates is ours and not recorded. `errno` is kept, and what
+/// an `operator new` has announced: the allocations of this call would take it.
 pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
     let local = arch::thread_local();
     let before = local.busy.replace(crate::guard::OWN_CALL);
+    let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     arch::fence();
     // SAFETY: gives the calling thread's errno, always valid.
     let errno = unsafe { libc::__errno_location() };
@@ -118,6 +120,8 @@ pub(crate) fn own_call<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
     // SAFETY: as above.
     unsafe { errno.write(saved) };
+    local.kind_hint.set(kind);
+    local.size_hint.set(size);
     arch::fence();
     local.busy.set(before);
     result

@@ -1,11 +1,12 @@
 """Attaches to a service and detaches so many times, and says how long its threads were in the agent's code for that, at most.
 
-    stops.py COMMAND PID TIMES
+    stops.py COMMAND PID TIMES STALLS
 
 The agent does what attach and detach take in two functions: one hears the call, connects, and tidies up in the end; another one takes
-a ring for the thread. Breakpoints of the processor at their beginnings and ends, by perf, tell when threads come and go, so what the
-kernel gives to others meanwhile counts, too. A processor has four of them: a function that returns in more than three places is watched
-twice. Prints the longest stay in each function, in milliseconds, and what 99 of 100 stay below; children of the service count, too.
+a ring for the thread. Breakpoints of the processor at their beginnings and ends, by perf, tell when threads come and go. A processor
+has four of them: a function that returns in more than three places is watched twice. Prints for each function, in milliseconds: the
+longest stay but for what the kernel gave to other threads meanwhile, what 99 of 100 stay below, and the longest with all; then the
+longest that the machine itself stood still, as STALLS (stalls.c) tells. Children of the service count, too.
 Fails where perf may not set breakpoints.
 """
 
@@ -42,13 +43,31 @@ def function(agent, name):
     return begin, [int(place, 16) for place in re.findall(r"^\s*(\w+):.*\bret\b", code, re.MULTILINE)]
 
 
+def stays_of(told, base, begin):
+    """How long threads stayed, and with what others were given, in milliseconds."""
+    came, lost, left, stays = {}, {}, {}, []
+    for thread, moment, place in re.findall(r"^\s*(\d+)\s+([\d.]+):\s+(\S.*?)\s*$", told, re.MULTILINE):
+        moment = 1000 * float(moment)
+        if place.startswith("PERF_RECORD_SWITCH"):
+            if place.endswith("preempt"):
+                left[thread] = moment
+            elif thread in left:
+                lost[thread] = lost.get(thread, 0) + moment - left.pop(thread)
+        elif int(place, 16) - base == begin:
+            came[thread], lost[thread] = moment, 0
+        elif thread in came:
+            stay = moment - came.pop(thread)
+            stays.append((stay - lost[thread], stay))
+    return stays
+
+
 def watch(command, pid, times, base, begin, ends):
-    """How long threads stayed, in milliseconds."""
+    """Stays in a function while somebody attaches and detaches."""
     with tempfile.TemporaryDirectory() as folder:
         data = folder + "/data"
         events = [part for place in [begin, *ends] for part in ("-e", f"mem:{base + place:#x}:x:u")]
         perf = subprocess.Popen(
-            ["perf", "record", "-q", "-o", data, "-k", "mono", "-c", "1", "-p", str(pid), *events],
+            ["perf", "record", "-q", "-o", data, "-k", "mono", "-c", "1", "--switch-events", "-p", str(pid), *events],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         time.sleep(0.5)
@@ -65,30 +84,37 @@ def watch(command, pid, times, base, begin, ends):
         perf.send_signal(2)
         perf.communicate()
         told = subprocess.run(
-            ["perf", "script", "-i", data, "-F", "tid,time,ip"], capture_output=True, text=True, check=True
+            ["perf", "script", "-i", data, "-F", "tid,time,ip", "--show-switch-events"],
+            capture_output=True, text=True, check=True,
         ).stdout
-    came, stays = {}, []
-    for thread, moment, place in re.findall(r"^\s*(\d+)\s+([\d.]+):\s+(\w+)", told, re.MULTILINE):
-        if int(place, 16) - base == begin:
-            came[thread] = float(moment)
-        elif thread in came:
-            stays.append(1000 * (float(moment) - came.pop(thread)))
-    return stays
+    return stays_of(told, base, begin)
 
 
 def main():
-    command, pid, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    command, pid, times, stalls = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     base, agent = mapping(pid)
     told = []
-    for name in FUNCTIONS:
-        begin, ends = function(agent, name)
-        stays = []
-        for first in range(0, len(ends), PLACES):
-            stays += watch(command, pid, times, base, begin, ends[first:first + PLACES])
-        stays.sort()
-        rarely = stays[int(0.99 * (len(stays) - 1))] if stays else 0
-        told.append(f"{stays[-1]:.1f}, 99 of 100 below {rarely:.1f} ({name}, {len(stays)} times)" if stays else f"? ({name})")
-    print(", ".join(told))
+    with tempfile.NamedTemporaryFile("w", suffix=".steps") as steps:
+        steps.write(f"{time.time()} stops\n")
+        steps.flush()
+        machine = subprocess.Popen(
+            [stalls, steps.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        for name in FUNCTIONS:
+            begin, ends = function(agent, name)
+            stays = []
+            for first in range(0, len(ends), PLACES):
+                stays += watch(command, pid, times, base, begin, ends[first:first + PLACES])
+            if not stays:
+                told.append(f"? ({name})")
+                continue
+            own, whole = (sorted(column) for column in zip(*stays))
+            rarely = own[int(0.99 * (len(own) - 1))]
+            told.append(
+                f"{own[-1]:.1f}, 99 of 100 below {rarely:.1f}, with preemption {whole[-1]:.1f} ({name}, {len(own)} times)"
+            )
+        stood = machine.communicate()[0].split()
+    print(", ".join(told) + f"; machine {stood[1] if len(stood) > 1 else '?'}")
 
 
 if __name__ == "__main__":

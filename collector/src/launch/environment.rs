@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use crate::agent_file::FILE_NAME;
+use crate::preloaded;
 
 /// The variables that [`Environment`] decides over; what the caller has under these names is not passed on.
 const OURS: [&str; 2] = ["LD_PRELOAD", "SYSPROF_MEMPROF_SOCKET"];
@@ -26,10 +27,10 @@ impl Environment {
     /// Libraries that are preloaded already stay, behind the agent: its malloc has to win, and then finds theirs as
     /// the next one.
     pub fn new(agent: &Path, socket: &Path) -> Environment {
-        let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+        let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
         Environment {
             variables: vec![
-                ("LD_PRELOAD", preload(agent, &preloaded)),
+                ("LD_PRELOAD", preload(agent, &before)),
                 ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
             ],
         }
@@ -57,10 +58,9 @@ impl Environment {
 
 /// `agent`, then what is preloaded already, but for other copies of the agent: of two, the second would record what
 /// the first does.
-fn preload(agent: &Path, preloaded: &OsStr) -> OsString {
+fn preload(agent: &Path, before: &OsStr) -> OsString {
     let mut list = agent.as_os_str().as_bytes().to_vec();
-    let libraries = preloaded.as_bytes().split(|byte| matches!(byte, b':' | b' '));
-    for library in libraries.filter(|library| !library.is_empty() && !is_agent(library)) {
+    for library in preloaded::libraries(before).filter(|library| !is_agent(library)) {
         list.push(b':');
         list.extend_from_slice(library);
     }
@@ -69,7 +69,7 @@ fn preload(agent: &Path, preloaded: &OsStr) -> OsString {
 
 /// True for a path of an agent library, installed or private.
 fn is_agent(library: &[u8]) -> bool {
-    let name = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = preloaded::file_name(library);
     let stem = FILE_NAME.trim_end_matches("so");
     name.starts_with(stem.as_bytes()) && name.ends_with(b".so")
 }

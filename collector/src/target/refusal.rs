@@ -2,10 +2,10 @@
 
 use super::allocator;
 use super::elf::Elf;
+use crate::preloaded;
 use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64, ET_DYN, ET_EXEC};
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -184,12 +184,11 @@ pub enum Refusal {
 
 /// Refuses a list of preloaded libraries with one that has to come first.
 pub(super) fn check_preloaded(list: &OsStr) -> Result<(), Refusal> {
-    let libraries = list.as_bytes().split(|byte| matches!(byte, b':' | b' '));
     let is_first = |library: &&[u8]| {
-        let name = library.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let name = preloaded::file_name(library);
         name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan")
     };
-    match libraries.into_iter().find(is_first) {
+    match preloaded::libraries(list).find(is_first) {
         Some(library) => {
             Err(Refusal::PreloadedSanitizer { library: String::from_utf8_lossy(library).into_owned() })
         }

@@ -251,15 +251,10 @@ pub(crate) fn find_all() {
 #[cold]
 extern "C" fn find(index: usize) -> *mut c_void {
     let Some(form) = TABLE.get(index) else { return core::ptr::null_mut() };
-    let local = crate::arch::thread_local();
-    let (kind, size) = (local.kind_hint.get(), local.size_hint.get());
     let mut next = real::look_up(form.name);
     if next.is_null() {
         next = real::in_cxx_runtime(form.name);
     }
-    // To look in vain allocates, which has taken what was announced.
-    local.kind_hint.set(kind);
-    local.size_hint.set(size);
     let target = if next.is_null() {
         // No C++ library at all: then nobody can expect an exception. The hook of `malloc` records it as announced.
         let target = match form.kind {
