@@ -55,6 +55,42 @@ fn work_and_allocations_are_in_one_capture() {
     assert_eq!(capture.row_of_size(4321).number("allocations"), 1);
 }
 
+/// Check that threads which never allocate, and so tell nothing of themselves, have samples of their own: in rows by threads, and
+/// where one of them is asked for by name.
+#[test]
+fn threads_that_only_compute_are_told_apart() {
+    if !can_sample() {
+        return;
+    }
+    let fixture = c("threads_that_compute").flags(["-O1", "-pthread"]);
+    let (_, capture) = record(fixture.build()).args(["200"]).with_names().run();
+    let samples = |options: &[&str]| {
+        let report = capture.report(&[&["--cpu"], options].concat());
+        let rows = report["rows"].as_array().expect("a report has rows").clone();
+        let count = |row: &Value| row["samples"].as_i64().expect("samples are counted");
+        rows.iter().map(|row| (row["stack"][0]["function"].clone(), count(row))).collect::<Vec<_>>()
+    };
+    let by_threads = samples(&["--group-by", "thread"]);
+    let all: i64 = by_threads.iter().map(|(_, count)| count).sum();
+    for name in ["first", "second"] {
+        let is_it =
+            |function: &Value| function.as_str().is_some_and(|text| text.starts_with(&format!("{name} (")));
+        let of_it: i64 =
+            by_threads.iter().filter(|(function, _)| is_it(function)).map(|(_, count)| count).sum();
+        assert!(of_it * 100 / all >= 25, "{of_it} of {all} samples in {name}: {by_threads:?}");
+        for options in
+            [["--thread".to_owned(), name.to_owned()], ["--filter".to_owned(), format!("thread:{name}")]]
+        {
+            let chosen = samples(&options.each_ref().map(String::as_str));
+            let sum: i64 = chosen.iter().map(|(_, count)| count).sum();
+            assert_eq!(sum, of_it, "{options:?}: {chosen:?}");
+        }
+        let ran = capture.show(&["report", "--cpu", "--filter", &format!("thread:{name}")]);
+        let rest = format!("not shown: {} samples, ", all - of_it);
+        assert!(ran.text().contains(&rest), "{rest:?}: {}", ran.text());
+    }
+}
+
 /// Check that the kernel's code in each process has the names that only it has, with who called it.
 #[test]
 fn code_of_the_kernel_in_a_process_is_named() {

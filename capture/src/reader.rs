@@ -88,6 +88,11 @@ impl<S: ReadAt> Reader<S> {
         &self.loader.tables
     }
 
+    /// The same, for those who know more than the file says.
+    pub fn tables_mut(&mut self) -> &mut Tables {
+        &mut self.loader.tables
+    }
+
     /// Everything but the events, for those who close the file.
     pub fn into_tables(self) -> Tables {
         self.loader.tables

@@ -43,7 +43,7 @@ pub(super) struct WhichBlocks {
     /// Hits of this tracepoint, as info lists them, where several were recorded [default: the first]
     #[arg(long, value_name = "NAME")]
     tracepoint: Option<String>,
-    /// Only allocated by threads of this id or name; may be repeated
+    /// Only allocated by threads of this id or name, and samples of them; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
     /// Only of these sizes: 64, 64..4K, 1M..

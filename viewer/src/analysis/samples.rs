@@ -3,15 +3,17 @@
 use super::cost::{Amount, Cost};
 use super::profile::{Profile, Site};
 use super::spread::Spread;
-use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId};
-use std::collections::HashMap;
+use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId, Thread, ThreadId};
+use std::collections::{HashMap, HashSet};
 
 /// Adds samples and hits to a profile: to the row of an allocating stack, or to one of its own.
 pub struct SampleSites<'a> {
     profile: &'a mut Profile,
     /// The process of each task.
     owners: Vec<Option<ProcessId>>,
-    rows: HashMap<(ProcessId, NodeId), usize>,
+    /// The thread of each task, where rows are told apart by threads; none otherwise.
+    threads: Vec<Option<ThreadId>>,
+    rows: HashMap<(ProcessId, Option<ThreadId>, NodeId), usize>,
 }
 
 impl<'a> SampleSites<'a> {
@@ -22,9 +24,16 @@ impl<'a> SampleSites<'a> {
             HashMap::new()
         } else {
             let sites = profile.sites.iter().enumerate();
-            sites.map(|(row, site)| ((site.process, site.node), row)).collect()
+            sites.map(|(row, site)| ((site.process, site.thread, site.node), row)).collect()
         };
-        Self { profile, owners, rows }
+        Self { profile, owners, threads: Vec::new(), rows }
+    }
+
+    /// The same for one whose rows are told apart by threads.
+    #[must_use]
+    pub fn by_threads(mut self, tables: &Tables) -> Self {
+        self.threads = threads(tables);
+        self
     }
 
     /// Counts a sample. One whose process is not known counts for none.
@@ -40,17 +49,18 @@ impl<'a> SampleSites<'a> {
     }
 
     fn add_to(&mut self, task: TaskId, stack: NodeId, add: impl Fn(&mut Cost)) {
-        let Self { profile, owners, rows } = self;
+        let Self { profile, owners, threads, rows } = self;
         let owner = owners.get(task.index()).copied().flatten();
         let Some(process) = owner.filter(|process| process.index() < profile.processes.len()) else {
             profile.stray_samples += 1;
             return;
         };
-        let row = *rows.entry((process, stack)).or_insert_with(|| {
+        let thread = threads.get(task.index()).copied().flatten();
+        let row = *rows.entry((process, thread, stack)).or_insert_with(|| {
             if profile.sampling.is_some() {
                 profile.spreads.push(Cost::<Spread>::default());
             }
-            profile.sites.push(Site { process, thread: None, node: stack, cost: Cost::default() });
+            profile.sites.push(Site { process, thread, node: stack, cost: Cost::default() });
             profile.sites.len() - 1
         });
         add(&mut profile.sites[row].cost);
@@ -69,6 +79,33 @@ pub fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
         rows.map(|(index, process)| (process.pid, ProcessId::from_index(index))).collect();
     // A recording that was cut off has not yet been told which image a task belongs to.
     tables.tasks.iter().map(|task| task.process.or_else(|| by_pid.get(&task.pid).copied())).collect()
+}
+
+/// The thread of each task whose process is known and has it.
+pub fn threads(tables: &Tables) -> Vec<Option<ThreadId>> {
+    let rows = tables.threads.iter().enumerate();
+    // Of threads that had the same number one after the other, the last one.
+    let known: HashMap<(ProcessId, u32), ThreadId> =
+        rows.map(|(index, thread)| ((thread.process, thread.tid), ThreadId::from_index(index))).collect();
+    let tasks = tables.tasks.iter().zip(owners(tables));
+    tasks.map(|(task, process)| known.get(&(process?, task.tid)).copied()).collect()
+}
+
+/// Adds the threads that processors were seen to run and that have allocated nothing, so that no agent told of them.
+pub fn add_sampled_threads(tables: &mut Tables) {
+    let known = threads(tables);
+    let tasks = tables.tasks.iter().zip(owners(tables)).zip(known);
+    let unknown = tasks.filter(|(_, known)| known.is_none()).filter_map(|((task, process), _)| {
+        let process = process.filter(|process| process.index() < tables.processes.len())?;
+        Some(Thread { process, tid: task.tid, name: task.name.clone() })
+    });
+    let mut new: Vec<Thread> = unknown.collect();
+    // The last name of a number that came again.
+    let mut seen = HashSet::new();
+    new.reverse();
+    new.retain(|thread| seen.insert((thread.process, thread.tid)));
+    new.reverse();
+    tables.threads.extend(new);
 }
 
 #[cfg(test)]
@@ -102,5 +139,42 @@ mod tests {
         assert_eq!(profile.sites[0].cost.allocated, Amount::block(100));
         assert_eq!((profile.total.cpu.blocks, profile.stray_samples), (3, 1));
         assert_eq!(profile.processes[0].cost.cpu, profile.total.cpu);
+    }
+
+    /// Check that threads which never allocate get rows of their own where threads are told apart, once each, and that those of
+    /// unknown processes do not.
+    #[test]
+    fn threads_that_only_run_are_told_apart() {
+        let task = |tid, name: &str| Task { pid: 7, tid, name: name.to_owned(), process: Some(ProcessId(0)) };
+        let thread = |tid, name: &str| Thread { process: ProcessId(0), tid, name: name.to_owned() };
+        let mut tables = Tables {
+            processes: vec![Process { pid: 7, ..Process::default() }],
+            threads: vec![thread(7, "main")],
+            tasks: vec![
+                task(8, "first"),
+                task(7, "main"),
+                Task { pid: 9, tid: 9, ..Task::default() },
+                task(8, "again"),
+                task(10, "last"),
+            ],
+            ..Tables::default()
+        };
+        add_sampled_threads(&mut tables);
+        assert_eq!(tables.threads, [thread(7, "main"), thread(8, "again"), thread(10, "last")]);
+        let before = tables.threads.clone();
+        add_sampled_threads(&mut tables);
+        assert_eq!(tables.threads, before);
+
+        let row =
+            Site { process: ProcessId(0), thread: Some(ThreadId(0)), node: NodeId(3), cost: Cost::default() };
+        let mut profile =
+            Profile { sites: vec![row], processes: vec![ProcessProfile::default()], ..Profile::default() };
+        let mut sites = SampleSites::new(&mut profile, &tables).by_threads(&tables);
+        for task in 0..5 {
+            sites.add(&Sample { task: TaskId(task), stack: NodeId(3), weight: 10, ..Sample::default() });
+        }
+        let rows: Vec<_> = profile.sites.iter().map(|site| (site.thread, site.cost.cpu.blocks)).collect();
+        assert_eq!(rows, [(Some(ThreadId(0)), 1), (Some(ThreadId(1)), 2), (Some(ThreadId(2)), 1)]);
+        assert_eq!(profile.stray_samples, 1);
     }
 }

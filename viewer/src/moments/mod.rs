@@ -19,14 +19,13 @@ mod residency;
 
 pub use function::FunctionDetail;
 
-use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span};
+use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span, add_sampled_threads, threads};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
-use crate::query::{Part, Query, Sieve, Unknown};
+use crate::query::{Filter, Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
-use capture::{Error as CaptureError, Reader, StringId, Tables, TracepointId};
-use std::ops::Range;
+use capture::{Error as CaptureError, Reader, StringId, Tables, TaskId, TracepointId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -118,13 +117,15 @@ impl Moments {
         if query.filter.divides_stacks() {
             self.needs_blocks("threads, sizes and regions of single blocks")?;
         }
+        if !query.filter.threads.is_empty() {
+            add_sampled_threads(self.reader.tables_mut());
+        }
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
             let mut profile = self.count(span, Some(&query.filter))?;
-            // Of a sample no size is known, and of its thread no events; its time is.
-            if query.filter.threads.is_empty() && query.filter.sizes.is_none() {
-                let during = self.times_in(&query.filter.during);
-                self.add_samples(&mut profile, span, Some(&during))?;
+            // A sample has no size.
+            if query.filter.sizes.is_none() {
+                self.add_samples(&mut profile, span, Some(&query.filter))?;
                 let sieve = Sieve::new(&query.filter, self.reader.tables())?;
                 profile.retain(|process, node| sieve.takes_stack(process, node));
             }
@@ -163,15 +164,24 @@ impl Moments {
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 
-    /// Counts the samples of the processors that were taken in a part of the recording and at one of some times, and the hits
-    /// of the tracepoint; a moment has none.
+    /// Counts the samples of the processors that were taken in a part of the recording, of the threads and at the times that a filter
+    /// names, and the hits of the tracepoint; a moment has none.
     fn add_samples(
         &mut self,
         profile: &mut Profile,
         span: Span,
-        during: Option<&[Range<u64>]>,
+        filter: Option<&Filter>,
     ) -> Result<(), Error> {
-        let is_during = |time| during.is_none_or(|during| during.iter().any(|times| times.contains(&time)));
+        let tables = self.reader.tables();
+        let during =
+            filter.filter(|filter| !filter.during.is_empty()).map(|filter| self.times_in(&filter.during));
+        let is_during = |time| during.iter().all(|during| during.iter().any(|times| times.contains(&time)));
+        let chosen = filter.filter(|filter| !filter.threads.is_empty());
+        let chosen = chosen.map(|filter| Sieve::new(filter, tables)).transpose()?;
+        let chosen: Option<Vec<bool>> = chosen
+            .map(|sieve| threads(tables).into_iter().map(|thread| sieve.takes_thread(thread)).collect());
+        let is_of =
+            |task: TaskId| chosen.as_ref().is_none_or(|chosen| chosen.get(task.index()) == Some(&true));
         let is_in = |time| match span {
             Span::Whole => is_during(time),
             Span::At(_) => false,
@@ -180,14 +190,18 @@ impl Moments {
                 (time > from.time || from == Instant::default()) && time <= to.time && is_during(time)
             }
         };
-        let mut sites = SampleSites::new(profile, self.reader.tables());
+        let mut sites = SampleSites::new(profile, tables);
+        if self.by_threads {
+            sites = sites.by_threads(tables);
+        }
         let read = self.reader.for_each_samples(|samples| {
-            samples.iter().filter(|sample| is_in(sample.time)).for_each(|sample| sites.add(sample));
+            let some = samples.iter().filter(|sample| is_of(sample.task) && is_in(sample.time));
+            some.for_each(|sample| sites.add(sample));
         });
-        let mut hits = vec![Amount::ZERO; self.reader.tables().tracepoints.len()];
+        let mut hits = vec![Amount::ZERO; tables.tracepoints.len()];
         let read = read.and_then(|()| {
             self.reader.for_each_hits(|some| {
-                for hit in some {
+                for hit in some.iter().filter(|hit| is_of(hit.task)) {
                     hits[hit.tracepoint.index()] += Amount::block(hit.size);
                     if self.tracepoint == Some(hit.tracepoint) && is_in(hit.time) {
                         sites.add_hit(hit);

@@ -2,7 +2,7 @@
 
 use super::filter::{Filter, Module, Selected, Sizes, StackTest, Unknown};
 use crate::analysis::{Birth, file_name, process_name};
-use capture::{Frame, NodeId, ProcessId, Tables};
+use capture::{Frame, NodeId, ProcessId, Tables, ThreadId};
 use std::ops::Range;
 
 /// Says of blocks and stacks whether they count.
@@ -53,12 +53,17 @@ impl<'f> Sieve<'f> {
             && self.stack.is_none_or(|test| test(process, node))
     }
 
+    /// True when what this thread does may count.
+    pub(crate) fn takes_thread(&self, thread: Option<ThreadId>) -> bool {
+        self.threads.is_empty()
+            || thread.is_some_and(|thread| self.threads.get(thread.index()) == Some(&true))
+    }
+
     /// True when this block counts.
     pub(crate) fn takes(&self, birth: &Birth) -> bool {
-        let thread = self.threads.is_empty() || self.threads.get(birth.thread.index()) == Some(&true);
         let size = self.sizes.is_none_or(|sizes| sizes.0.contains(&birth.size));
         let during = self.during.as_ref().is_none_or(|ranges| is_in(ranges, birth.at.position));
-        thread && size && during && self.takes_stack(birth.process, birth.node)
+        self.takes_thread(Some(birth.thread)) && size && during && self.takes_stack(birth.process, birth.node)
     }
 }
 

@@ -5,7 +5,7 @@ use super::escape::escape;
 use super::estimate;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
-use crate::analysis::{Instant, Metric, Profile, Span};
+use crate::analysis::{Amount, Instant, Metric, Profile, Span};
 use crate::format::{counted, counted as plain, duration};
 use crate::loaded::Loaded;
 use crate::query::Seen;
@@ -30,17 +30,11 @@ pub(super) fn headline(
         Metric::Bytes => format!("{size} in {}", counted("allocation")),
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
-        Metric::Cpu => {
-            let time = CpuUnit::of(loaded).of_weight(amount.bytes);
-            format!("{} of the CPU, {time}", plain(amount.blocks, "sample"))
-        }
+        Metric::Cpu => format!("{} of the CPU, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
         Metric::Traced => {
             let name = loaded.traced().map_or("a tracepoint", |traced| traced.name.as_str());
             let hits = format!("{} of {}", plain(amount.blocks, "hit"), escape(name));
-            match TracedUnit::of(loaded) {
-                TracedUnit::None => hits,
-                unit => format!("{hits}, {}", unit.of_size(amount.bytes)),
-            }
+            format!("{hits}{}", traced_size(loaded, amount))
         }
     };
     let file = escape(&loaded.source.file);
@@ -48,7 +42,7 @@ pub(super) fn headline(
     let span = span(profile.span);
     writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{heap}{span}: {numbers}")))?;
     if let Some(seen) = &loaded.seen {
-        hidden(out, seen, metric, style)?;
+        hidden(out, loaded, seen, metric, style)?;
     }
     warnings(out, loaded, style)
 }
@@ -87,12 +81,35 @@ pub(super) fn interruption(gaps: u64, pauses: u64) -> &'static str {
     }
 }
 
+fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
+    CpuUnit::of(loaded).of_weight(amount.bytes)
+}
+
+/// `, 4.00 KiB`, or nothing for a tracepoint without sizes.
+fn traced_size(loaded: &Loaded, amount: Amount) -> String {
+    match TracedUnit::of(loaded) {
+        TracedUnit::None => String::new(),
+        unit => format!(", {}", unit.of_size(amount.bytes)),
+    }
+}
+
 /// What a filter, or the choice of functions, leaves out.
-fn hidden(out: &mut dyn Write, seen: &Seen, metric: Metric, style: &Style) -> io::Result<()> {
+fn hidden(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    seen: &Seen,
+    metric: Metric,
+    style: &Style,
+) -> io::Result<()> {
     let (amount, spread) = (metric.of(&seen.hidden), metric.of(&seen.hidden_spread));
-    let noun = if metric.counts_blocks() || metric == Metric::Bytes { "allocation" } else { "block" };
-    let numbers =
-        format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
+    let sized =
+        |noun| format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
+    let numbers = match metric {
+        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
+        Metric::Traced => format!("{}{}", plain(amount.blocks, "hit"), traced_size(loaded, amount)),
+        Metric::Bytes | Metric::Allocations | Metric::Temporary => sized("allocation"),
+        Metric::Peak | Metric::Leaked | Metric::Live => sized("block"),
+    };
     let text = match &seen.filter {
         Some(filter) => format!("  only: {}; not shown: {numbers}", escape(filter)),
         None if amount.is_zero() => return Ok(()),
