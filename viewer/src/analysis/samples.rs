@@ -4,7 +4,7 @@ use super::cost::{Amount, Cost};
 use super::profile::{Profile, Site};
 use super::spread::Spread;
 use capture::{Hit, NodeId, ProcessId, Sample, Tables, TaskId, Thread, ThreadId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Adds samples and hits to a profile: to the row of an allocating stack, or to one of its own.
 pub struct SampleSites<'a> {
@@ -91,21 +91,29 @@ pub fn threads(tables: &Tables) -> Vec<Option<ThreadId>> {
     tasks.map(|(task, process)| known.get(&(process?, task.tid)).copied()).collect()
 }
 
-/// Adds the threads that processors were seen to run and that have allocated nothing, so that no agent told of them.
-pub fn add_sampled_threads(tables: &mut Tables) {
+/// Completes the threads by what the kernel told: names that could not be read, of threads that were gone at once, and threads that
+/// processors were seen to run and that have allocated nothing, so that no agent told of them.
+pub fn complete_threads(tables: &mut Tables) {
     let known = threads(tables);
-    let tasks = tables.tasks.iter().zip(owners(tables)).zip(known);
-    let unknown = tasks.filter(|(_, known)| known.is_none()).filter_map(|((task, process), _)| {
-        let process = process.filter(|process| process.index() < tables.processes.len())?;
-        Some(Thread { process, tid: task.tid, name: task.name.clone() })
-    });
-    let mut new: Vec<Thread> = unknown.collect();
-    // The last name of a number that came again.
-    let mut seen = HashSet::new();
-    new.reverse();
-    new.retain(|thread| seen.insert((thread.process, thread.tid)));
-    new.reverse();
-    tables.threads.extend(new);
+    let owners = owners(tables);
+    let Tables { tasks, threads, processes, .. } = tables;
+    // A number that came again has the last name.
+    let mut new: HashMap<(ProcessId, u32), ThreadId> = HashMap::new();
+    for ((task, process), known) in tasks.iter().zip(owners).zip(known) {
+        if let Some(thread) = known.and_then(|known| threads.get_mut(known.index())) {
+            if thread.name.is_empty() {
+                thread.name.clone_from(&task.name);
+            }
+            continue;
+        }
+        let Some(process) = process.filter(|process| process.index() < processes.len()) else { continue };
+        let next = ThreadId::from_index(threads.len());
+        let place = *new.entry((process, task.tid)).or_insert(next);
+        match threads.get_mut(place.index()) {
+            Some(thread) => thread.name.clone_from(&task.name),
+            None => threads.push(Thread { process, tid: task.tid, name: task.name.clone() }),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -141,15 +149,15 @@ mod tests {
         assert_eq!(profile.processes[0].cost.cpu, profile.total.cpu);
     }
 
-    /// Check that threads which never allocate get rows of their own where threads are told apart, once each, and that those of
-    /// unknown processes do not.
+    /// Check that threads which never allocate get rows of their own where threads are told apart, once each, and others the names
+    /// that they lack; and that those of unknown processes do not.
     #[test]
     fn threads_that_only_run_are_told_apart() {
         let task = |tid, name: &str| Task { pid: 7, tid, name: name.to_owned(), process: Some(ProcessId(0)) };
         let thread = |tid, name: &str| Thread { process: ProcessId(0), tid, name: name.to_owned() };
         let mut tables = Tables {
             processes: vec![Process { pid: 7, ..Process::default() }],
-            threads: vec![thread(7, "main")],
+            threads: vec![thread(7, "")],
             tasks: vec![
                 task(8, "first"),
                 task(7, "main"),
@@ -159,10 +167,10 @@ mod tests {
             ],
             ..Tables::default()
         };
-        add_sampled_threads(&mut tables);
+        complete_threads(&mut tables);
         assert_eq!(tables.threads, [thread(7, "main"), thread(8, "again"), thread(10, "last")]);
         let before = tables.threads.clone();
-        add_sampled_threads(&mut tables);
+        complete_threads(&mut tables);
         assert_eq!(tables.threads, before);
 
         let row =

@@ -19,7 +19,7 @@ mod residency;
 
 pub use function::FunctionDetail;
 
-use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span, add_sampled_threads, threads};
+use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span, complete_threads, threads};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
 use crate::query::{Filter, Part, Query, Sieve, Unknown};
@@ -118,7 +118,7 @@ impl Moments {
             self.needs_blocks("threads, sizes and regions of single blocks")?;
         }
         if !query.filter.threads.is_empty() {
-            add_sampled_threads(self.reader.tables_mut());
+            complete_threads(self.reader.tables_mut());
         }
         Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
