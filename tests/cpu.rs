@@ -5,7 +5,12 @@ use serde_json::Value;
 
 /// All rows of `report --cpu`: functions from the innermost outwards, and samples.
 fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {
-    let report = capture.report(&["--cpu"]);
+    rows_with(capture, &[])
+}
+
+/// The same with further options.
+fn rows_with(capture: &Capture, options: &[&str]) -> Vec<(Vec<String>, i64)> {
+    let report = capture.report(&[&["--cpu"], options].concat());
     let rows = report["rows"].as_array().expect("a report has rows").iter();
     let name = |frame: &Value| frame["function"].as_str().unwrap_or("?").to_string();
     rows.map(|row| {
@@ -64,26 +69,17 @@ fn threads_that_only_compute_are_told_apart() {
     }
     let fixture = c("threads_that_compute").flags(["-O1", "-pthread"]);
     let (_, capture) = record(fixture.build()).args(["200"]).with_names().run();
-    let samples = |options: &[&str]| {
-        let report = capture.report(&[&["--cpu"], options].concat());
-        let rows = report["rows"].as_array().expect("a report has rows").clone();
-        let count = |row: &Value| row["samples"].as_i64().expect("samples are counted");
-        rows.iter().map(|row| (row["stack"][0]["function"].clone(), count(row))).collect::<Vec<_>>()
-    };
-    let by_threads = samples(&["--group-by", "thread"]);
-    let all: i64 = by_threads.iter().map(|(_, count)| count).sum();
+    let sum = |rows: &[(Vec<String>, i64)]| rows.iter().map(|(_, samples)| samples).sum::<i64>();
+    let by_threads = rows_with(&capture, &["--group-by", "thread"]);
+    let all = sum(&by_threads);
     for name in ["first", "second"] {
-        let is_it =
-            |function: &Value| function.as_str().is_some_and(|text| text.starts_with(&format!("{name} (")));
-        let of_it: i64 =
-            by_threads.iter().filter(|(function, _)| is_it(function)).map(|(_, count)| count).sum();
+        let begin = format!("{name} (");
+        let is_it = |(stack, _): &&(Vec<String>, i64)| stack[0].starts_with(&begin);
+        let of_it: i64 = by_threads.iter().filter(is_it).map(|(_, samples)| samples).sum();
         assert!(of_it * 100 / all >= 25, "{of_it} of {all} samples in {name}: {by_threads:?}");
-        for options in
-            [["--thread".to_owned(), name.to_owned()], ["--filter".to_owned(), format!("thread:{name}")]]
-        {
-            let chosen = samples(&options.each_ref().map(String::as_str));
-            let sum: i64 = chosen.iter().map(|(_, count)| count).sum();
-            assert_eq!(sum, of_it, "{options:?}: {chosen:?}");
+        for options in [["--thread", name], ["--filter", &format!("thread:{name}")]] {
+            let chosen = rows_with(&capture, &options);
+            assert_eq!(sum(&chosen), of_it, "{options:?}: {chosen:?}");
         }
         let ran = capture.show(&["report", "--cpu", "--filter", &format!("thread:{name}")]);
         let rest = format!("not shown: {} samples, ", all - of_it);

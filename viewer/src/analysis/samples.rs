@@ -83,34 +83,31 @@ pub fn owners(tables: &Tables) -> Vec<Option<ProcessId>> {
 
 /// The thread of each task whose process is known and has it.
 pub fn threads(tables: &Tables) -> Vec<Option<ThreadId>> {
-    let rows = tables.threads.iter().enumerate();
-    // Of threads that had the same number one after the other, the last one.
-    let known: HashMap<(ProcessId, u32), ThreadId> =
-        rows.map(|(index, thread)| ((thread.process, thread.tid), ThreadId::from_index(index))).collect();
+    let known = by_number(tables);
     let tasks = tables.tasks.iter().zip(owners(tables));
     tasks.map(|(task, process)| known.get(&(process?, task.tid)).copied()).collect()
+}
+
+/// The threads of each process by their numbers; of those that had the same one after the other, the last one.
+fn by_number(tables: &Tables) -> HashMap<(ProcessId, u32), ThreadId> {
+    let rows = tables.threads.iter().enumerate();
+    rows.map(|(index, thread)| ((thread.process, thread.tid), ThreadId::from_index(index))).collect()
 }
 
 /// Completes the threads by what the kernel told: names that could not be read, of threads that were gone at once, and threads that
 /// processors were seen to run and that have allocated nothing, so that no agent told of them.
 pub fn complete_threads(tables: &mut Tables) {
-    let known = threads(tables);
-    let owners = owners(tables);
+    let (mut known, owners) = (by_number(tables), owners(tables));
     let Tables { tasks, threads, processes, .. } = tables;
-    // A number that came again has the last name.
-    let mut new: HashMap<(ProcessId, u32), ThreadId> = HashMap::new();
-    for ((task, process), known) in tasks.iter().zip(owners).zip(known) {
-        if let Some(thread) = known.and_then(|known| threads.get_mut(known.index())) {
-            if thread.name.is_empty() {
-                thread.name.clone_from(&task.name);
-            }
-            continue;
-        }
+    let recorded = threads.len();
+    for (task, process) in tasks.iter().zip(owners) {
         let Some(process) = process.filter(|process| process.index() < processes.len()) else { continue };
         let next = ThreadId::from_index(threads.len());
-        let place = *new.entry((process, task.tid)).or_insert(next);
-        match threads.get_mut(place.index()) {
-            Some(thread) => thread.name.clone_from(&task.name),
+        let place = known.entry((process, task.tid)).or_insert(next).index();
+        match threads.get_mut(place) {
+            // A number that came again has the last name.
+            Some(thread) if place >= recorded || thread.name.is_empty() => thread.name.clone_from(&task.name),
+            Some(_) => {}
             None => threads.push(Thread { process, tid: task.tid, name: task.name.clone() }),
         }
     }

@@ -201,9 +201,9 @@ impl Moments {
         let mut hits = vec![Amount::ZERO; tables.tracepoints.len()];
         let read = read.and_then(|()| {
             self.reader.for_each_hits(|some| {
-                for hit in some.iter().filter(|hit| is_of(hit.task)) {
+                for hit in some {
                     hits[hit.tracepoint.index()] += Amount::block(hit.size);
-                    if self.tracepoint == Some(hit.tracepoint) && is_in(hit.time) {
+                    if self.tracepoint == Some(hit.tracepoint) && is_of(hit.task) && is_in(hit.time) {
                         sites.add_hit(hit);
                     }
                 }
