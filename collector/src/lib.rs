@@ -65,6 +65,8 @@ mod counters;
 mod perf;
 
 mod batch;
+#[expect(unsafe_code, reason = "tells the kernel how to schedule a thread")]
+mod bulk;
 mod heads;
 mod item;
 mod merge;

@@ -2,6 +2,7 @@
 
 use crate::aside::aside;
 use crate::attach::{self, Refusal};
+use crate::bulk;
 use crate::clock::Clock;
 use crate::commands::{Ear, Obey};
 use crate::counters::{Counters, Subjects};
@@ -422,7 +423,10 @@ fn spawn<T: Send + 'static>(
 ) -> Result<JoinHandle<T>, Error> {
     std::thread::Builder::new()
         .name(name.into())
-        .spawn(run)
+        .spawn(move || {
+            bulk::give_way();
+            run()
+        })
         .map_err(|source| Error::System { what: "start a thread", source })
 }
 

@@ -94,21 +94,31 @@ fn by_number(tables: &Tables) -> HashMap<(ProcessId, u32), ThreadId> {
     rows.map(|(index, thread)| ((thread.process, thread.tid), ThreadId::from_index(index))).collect()
 }
 
-/// Completes the threads by what the kernel told: names that could not be read, of threads that were gone at once, and threads that
-/// processors were seen to run and that have allocated nothing, so that no agent told of them.
-pub fn complete_threads(tables: &mut Tables) {
+/// Gives threads that were gone before their name could be read the one that the kernel knew.
+pub fn name_threads(tables: &mut Tables) {
+    let (known, owners) = (by_number(tables), owners(tables));
+    for (task, process) in tables.tasks.iter().zip(owners) {
+        let Some(place) = process.and_then(|process| known.get(&(process, task.tid))) else { continue };
+        let thread = &mut tables.threads[place.index()];
+        if thread.name.is_empty() {
+            thread.name.clone_from(&task.name);
+        }
+    }
+}
+
+/// Adds the threads that processors were seen to run and that have allocated nothing, so that no agent told of them. One whose number
+/// came again has the last name.
+pub fn add_idle_threads(tables: &mut Tables) {
     let (mut known, owners) = (by_number(tables), owners(tables));
     let Tables { tasks, threads, processes, .. } = tables;
     let recorded = threads.len();
     for (task, process) in tasks.iter().zip(owners) {
         let Some(process) = process.filter(|process| process.index() < processes.len()) else { continue };
         let next = ThreadId::from_index(threads.len());
-        let place = known.entry((process, task.tid)).or_insert(next).index();
-        match threads.get_mut(place) {
-            // A number that came again has the last name.
-            Some(thread) if place >= recorded || thread.name.is_empty() => thread.name.clone_from(&task.name),
-            Some(_) => {}
-            None => threads.push(Thread { process, tid: task.tid, name: task.name.clone() }),
+        match known.entry((process, task.tid)).or_insert(next).index() {
+            place if place < recorded => {}
+            place if place < threads.len() => threads[place].name.clone_from(&task.name),
+            _ => threads.push(Thread { process, tid: task.tid, name: task.name.clone() }),
         }
     }
 }
@@ -164,10 +174,13 @@ mod tests {
             ],
             ..Tables::default()
         };
-        complete_threads(&mut tables);
+        name_threads(&mut tables);
+        assert_eq!(tables.threads, [thread(7, "main")]);
+        add_idle_threads(&mut tables);
         assert_eq!(tables.threads, [thread(7, "main"), thread(8, "again"), thread(10, "last")]);
         let before = tables.threads.clone();
-        complete_threads(&mut tables);
+        name_threads(&mut tables);
+        add_idle_threads(&mut tables);
         assert_eq!(tables.threads, before);
 
         let row =

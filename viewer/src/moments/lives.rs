@@ -3,7 +3,7 @@
 use super::Moments;
 use super::chosen::Chosen;
 use super::pass::Pass;
-use crate::analysis::{Load, Names, Profile, Span, Watch, complete_threads};
+use crate::analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Selection, Sieve};
@@ -16,7 +16,7 @@ impl Moments {
     pub(crate) fn tell_threads_apart(&mut self) {
         self.by_threads = true;
         self.whole = None;
-        complete_threads(self.reader.tables_mut());
+        add_idle_threads(self.reader.tables_mut());
     }
 
     /// What was asked for, as it is seen through a lens.

@@ -19,13 +19,16 @@ mod residency;
 
 pub use function::FunctionDetail;
 
-use crate::analysis::{Amount, Counters, Instant, Profile, SampleSites, Span, complete_threads, threads};
+use crate::analysis::{
+    Amount, Counters, Instant, Profile, SampleSites, Span, add_idle_threads, name_threads, threads,
+};
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
-use crate::query::{Filter, Part, Query, Sieve, Unknown};
+use crate::query::{Part, Query, Sieve, Unknown};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Reader, StringId, Tables, TaskId, TracepointId};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +73,8 @@ impl Moments {
     /// # Errors
     /// As [`Moments::open`]. That nothing can be kept is no error.
     pub fn with_cache(path: &Path, cache: Cache) -> Result<Self, Error> {
-        let (reader, source) = open_reader(path)?;
+        let (mut reader, source) = open_reader(path)?;
+        name_threads(reader.tables_mut());
         let starts = replay::starts(reader.index());
         let path = path.to_owned();
         let tracepoint = first_tracepoint(reader.tables());
@@ -118,15 +122,17 @@ impl Moments {
             self.needs_blocks("threads, sizes and regions of single blocks")?;
         }
         if !query.filter.threads.is_empty() {
-            complete_threads(self.reader.tables_mut());
+            add_idle_threads(self.reader.tables_mut());
         }
-        Sieve::new(&query.filter, self.reader.tables())?;
+        let mut sieve = Sieve::new(&query.filter, self.reader.tables())?;
         if query.filter.divides_stacks() {
-            let mut profile = self.count(span, Some(&query.filter))?;
+            let regions = &query.filter.during;
+            sieve = sieve.during(self.positions_in(regions)?);
+            let mut profile = self.count(span, Some(&sieve))?;
             // A sample has no size.
             if query.filter.sizes.is_none() {
-                self.add_samples(&mut profile, span, Some(&query.filter))?;
-                let sieve = Sieve::new(&query.filter, self.reader.tables())?;
+                let during = (!regions.is_empty()).then(|| self.times_in(regions));
+                self.add_samples(&mut profile, span, during.as_deref(), Some(&sieve))?;
                 profile.retain(|process, node| sieve.takes_stack(process, node));
             }
             return Ok(profile);
@@ -135,9 +141,8 @@ impl Moments {
             Span::Whole => self.whole()?.clone(),
             span => self.count(span, None)?,
         };
-        self.add_samples(&mut profile, span, None)?;
+        self.add_samples(&mut profile, span, None, None)?;
         if !query.filter.is_empty() {
-            let sieve = Sieve::new(&query.filter, self.reader.tables())?;
             profile.retain(|process, node| sieve.takes_stack(process, node));
         }
         Ok(profile)
@@ -164,22 +169,19 @@ impl Moments {
         Loaded { looked_up, heap, tracepoint, hits, counters, ..Loaded::new(tables, profile, source) }
     }
 
-    /// Counts the samples of the processors that were taken in a part of the recording, of the threads and at the times that a filter
-    /// names, and the hits of the tracepoint; a moment has none.
+    /// Counts the samples of the processors that were taken in a part of the recording, at some times of it and of the threads that a
+    /// sieve takes, and the hits of the tracepoint; a moment has none.
     fn add_samples(
         &mut self,
         profile: &mut Profile,
         span: Span,
-        filter: Option<&Filter>,
+        during: Option<&[Range<u64>]>,
+        sieve: Option<&Sieve>,
     ) -> Result<(), Error> {
         let tables = self.reader.tables();
-        let during =
-            filter.filter(|filter| !filter.during.is_empty()).map(|filter| self.times_in(&filter.during));
-        let is_during = |time| during.iter().all(|during| during.iter().any(|times| times.contains(&time)));
-        let chosen = filter.filter(|filter| !filter.threads.is_empty());
-        let chosen = chosen.map(|filter| Sieve::new(filter, tables)).transpose()?;
-        let chosen: Option<Vec<bool>> = chosen
-            .map(|sieve| threads(tables).into_iter().map(|thread| sieve.takes_thread(thread)).collect());
+        let is_during = |time| during.is_none_or(|during| during.iter().any(|times| times.contains(&time)));
+        let chosen: Option<Vec<bool>> =
+            sieve.map(|sieve| threads(tables).into_iter().map(|thread| sieve.takes_thread(thread)).collect());
         let is_of =
             |task: TaskId| chosen.as_ref().is_none_or(|chosen| chosen.get(task.index()) == Some(&true));
         let is_in = |time| match span {

@@ -3,7 +3,7 @@
 use super::Moments;
 use crate::analysis::{Load, PoolEvents, Profile, Span, Watch};
 use crate::open::Error;
-use crate::query::{Filter, Sieve};
+use crate::query::Sieve;
 use capture::{Error as CaptureError, Event, StringId};
 
 /// Counts events for the heap that is asked about.
@@ -40,28 +40,22 @@ impl<W: Watch> Pass<'_, W> {
 }
 
 impl Moments {
-    /// Counts a part, all blocks or only some.
-    pub(super) fn count(&mut self, span: Span, filter: Option<&Filter>) -> Result<Profile, Error> {
-        let during = filter.map(|filter| self.positions_in(&filter.during)).transpose()?.flatten();
-        let sieve = match filter {
-            Some(filter) => Some(Sieve::new(filter, self.reader.tables())?.during(during)),
-            None => None,
-        };
-        let (mut load, begin) = match (&sieve, self.first_of(span)) {
+    /// Counts a part, all blocks or only those that a sieve takes.
+    pub(super) fn count(&mut self, span: Span, sieve: Option<&Sieve>) -> Result<Profile, Error> {
+        let (mut load, begin) = match (sieve, self.first_of(span)) {
             (None, Some(first)) if !self.by_threads => self.load_before(first, |_| ()),
             _ => (Load::new(self.reader.tables()), 0),
         };
         if self.by_threads {
             load = load.by_threads();
         }
-        if let Some(sieve) = &sieve {
+        if let Some(sieve) = sieve {
             load = load.only(|birth| sieve.takes(birth));
         }
         let mut pass = Pass::new(load, self.heap);
         let read = self.run(&mut pass, begin, span);
         pass.hold_peak_at(span);
         let (profile, ()) = self.end_pass(pass, span);
-        drop(sieve);
         self.note_damage(read)?;
         Ok(profile)
     }

@@ -17,7 +17,7 @@ impl Moments {
         let read = self.run(&mut pass, 0, Span::Whole);
         let (mut profile, recorder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
-        self.add_samples(&mut profile, Span::Whole, None)?;
+        self.add_samples(&mut profile, Span::Whole, None, None)?;
         Ok((profile, recorder.finish()))
     }
 
