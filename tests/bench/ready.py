@@ -1,0 +1,106 @@
+"""Attaches to a service and detaches so many times, and says how long its threads were ready to run meanwhile while others had their place.
+
+    ready.py COMMAND PID TIMES
+
+The scheduler's tracepoints, by perf, tell when a thread is ready and when it runs; a wait is that of whoever ran there before. Prints for
+threads of COMMAND, and for all others, how often that took longer than a millisecond, the longest, in milliseconds, and whose it was.
+Threads that the service had at the beginning count, and those of its children. Fails where perf may not trace.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+SWITCH = re.compile(
+    r"\s*([\d.]+):\s+sched:sched_switch: prev_comm=(.*) prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) "
+    r"==> next_comm=.* next_pid=(\d+) "
+)
+WAKEUP = re.compile(r"\s*([\d.]+):\s+sched:sched_wakeup: comm=.* pid=(\d+) ")
+
+# As many as fit into a filter.
+MOST = 50
+
+
+def threads(pid):
+    """Of a process and of its children."""
+    tasks = os.listdir(f"/proc/{pid}/task")
+    children = (open(f"/proc/{pid}/task/{task}/children", encoding="utf-8").read().split() for task in list(tasks))
+    for child in sum(children, []):
+        if os.path.exists(f"/proc/{child}/task"):
+            tasks += os.listdir(f"/proc/{child}/task")
+    return tasks[:MOST]
+
+
+def names(collector):
+    """Of the threads of a process."""
+    try:
+        return {open(f"/proc/{collector}/task/{task}/comm", encoding="utf-8").read().strip()
+                for task in os.listdir(f"/proc/{collector}/task")}
+    except OSError:
+        return set()
+
+
+def waits_in(told, chosen):
+    """How long each time one of the chosen threads was ready, in milliseconds, and who ran before it."""
+    since, waits = {}, []
+    for line in told:
+        if switch := SWITCH.match(line):
+            moment = 1000 * float(switch[1])
+            if switch[5] in since:
+                waits.append((moment - since.pop(switch[5]), switch[2]))
+            if switch[3] in chosen and switch[4].startswith("R"):
+                since[switch[3]] = moment
+        elif (wakeup := WAKEUP.match(line)) and wakeup[2] in chosen:
+            since.setdefault(wakeup[2], 1000 * float(wakeup[1]))
+    return waits
+
+
+def told_of(waits):
+    longest, who = max(waits, default=(0, "none"))
+    return f"{sum(wait > 1 for wait, _ in waits)} times longer than 1, {longest:.1f} at most ({who.split('/')[0]})"
+
+
+def main():
+    command, pid, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    chosen = set(threads(pid))
+    ours = {os.path.basename(command)[:15]}
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        data = folder + "/data"
+        switches = "||".join(f"prev_pid=={task}||next_pid=={task}" for task in chosen)
+        wakeups = "||".join(f"pid=={task}" for task in chosen)
+        perf = subprocess.Popen(
+            ["perf", "record", "-q", "-a", "-o", data, "-k", "mono", "-m", "2048",
+             "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        time.sleep(0.5)
+        if perf.poll() is not None:
+            raise SystemExit(f"ready: {perf.stderr.read().strip()}")
+        for _ in range(times):
+            collector = subprocess.Popen(
+                [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
+                 "--output", folder + "/it.memprof"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            while collector.poll() is None:
+                ours |= names(collector.pid)
+                time.sleep(0.02)
+        perf.send_signal(2)
+        perf.communicate()
+        script = subprocess.Popen(
+            ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        waits = waits_in(script.stdout, chosen)
+        script.wait()
+    if not waits:
+        raise SystemExit("ready: nothing was traced")
+    of_ours, others = ([wait for wait in waits if (wait[1] in ours) == is_ours] for is_ours in (True, False))
+    print(f"ours {told_of(of_ours)}, others {told_of(others)}")
+
+
+if __name__ == "__main__":
+    main()
