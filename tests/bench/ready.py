@@ -34,9 +34,11 @@ def threads(pid):
     return tasks[:MOST]
 
 
-def names(collector):
-    """Of the threads of a process."""
+def names(collector, command):
+    """Of the threads of a process, once it is the command."""
     try:
+        if not os.path.samefile(f"/proc/{collector}/exe", command):
+            return set()
         return {open(f"/proc/{collector}/task/{task}/comm", encoding="utf-8").read().strip()
                 for task in os.listdir(f"/proc/{collector}/task")}
     except OSError:
@@ -86,7 +88,7 @@ def main():
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )
             while collector.poll() is None:
-                ours |= names(collector.pid)
+                ours |= names(collector.pid, command)
                 time.sleep(0.02)
         perf.send_signal(2)
         perf.communicate()
