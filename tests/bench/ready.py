@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+
+from cycles import watched
 
 SWITCH = re.compile(
     r"\s*([\d.]+):\s+sched:sched_switch: prev_comm=(.*) prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) "
@@ -27,7 +28,7 @@ MOST = 50
 def threads(pid):
     """Of a process and of its children."""
     tasks = os.listdir(f"/proc/{pid}/task")
-    children = (open(f"/proc/{pid}/task/{task}/children", encoding="utf-8").read().split() for task in list(tasks))
+    children = [open(f"/proc/{pid}/task/{task}/children", encoding="utf-8").read().split() for task in tasks]
     for child in sum(children, []):
         if os.path.exists(f"/proc/{child}/task"):
             tasks += os.listdir(f"/proc/{child}/task")
@@ -73,25 +74,8 @@ def main():
         data = folder + "/data"
         switches = "||".join(f"prev_pid=={task}||next_pid=={task}" for task in chosen)
         wakeups = "||".join(f"pid=={task}" for task in chosen)
-        perf = subprocess.Popen(
-            ["perf", "record", "-q", "-a", "-o", data, "-k", "mono", "-m", "2048",
-             "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )
-        time.sleep(0.5)
-        if perf.poll() is not None:
-            raise SystemExit(f"ready: {perf.stderr.read().strip()}")
-        for _ in range(times):
-            collector = subprocess.Popen(
-                [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
-                 "--output", folder + "/it.memprof"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )
-            while collector.poll() is None:
-                ours |= names(collector.pid, command)
-                time.sleep(0.02)
-        perf.send_signal(2)
-        perf.communicate()
+        options = ["-a", "-m", "2048", "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups]
+        watched(data, options, command, pid, times, folder, lambda collector: ours.update(names(collector.pid, command)))
         script = subprocess.Popen(
             ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

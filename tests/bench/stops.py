@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from cycles import watched
+
 FUNCTIONS = ["process::hear", "guard::enter_slowly"]
 PLACES = 3
 
@@ -66,23 +68,8 @@ def watch(command, pid, times, base, begin, ends):
     with tempfile.TemporaryDirectory() as folder:
         data = folder + "/data"
         events = [part for place in [begin, *ends] for part in ("-e", f"mem:{base + place:#x}:x:u")]
-        perf = subprocess.Popen(
-            ["perf", "record", "-q", "-o", data, "-k", "mono", "-c", "1", "--switch-events", "-p", str(pid), *events],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )
-        time.sleep(0.5)
-        if perf.poll() is not None:
-            raise SystemExit(f"stops: {perf.stderr.read().strip()}")
-        for _ in range(times):
-            subprocess.run(
-                [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
-                 "--output", folder + "/it.memprof"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            )
-            while "memfd:sysprof" in open(f"/proc/{pid}/maps", encoding="utf-8").read():
-                time.sleep(0.005)
-        perf.send_signal(2)
-        perf.communicate()
+        options = ["-c", "1", "--switch-events", "-p", str(pid), *events]
+        watched(data, options, command, pid, times, folder)
         told = subprocess.run(
             ["perf", "script", "-i", data, "-F", "tid,time,ip", "--show-switch-events"],
             capture_output=True, text=True, check=True,
