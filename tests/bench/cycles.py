@@ -1,7 +1,26 @@
 """Attaches to a service and detaches so many times while perf watches: for stops.py and ready.py."""
 
 import subprocess
+import tempfile
 import time
+
+
+class Machine:
+    """Finds out how long the machine itself stands still meanwhile, by STALLS (stalls.c)."""
+
+    def __init__(self, stalls):
+        self.steps = tempfile.NamedTemporaryFile("w", suffix=".steps")
+        self.steps.write(f"{time.time()} all\n")
+        self.steps.flush()
+        self.watch = subprocess.Popen(
+            [stalls, self.steps.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def stood(self):
+        """The longest, in milliseconds, ? where it cannot be told. Ends the watch."""
+        told = self.watch.communicate()[0].split()
+        self.steps.close()
+        return told[1] if len(told) > 1 else "?"
 
 
 def watched(data, options, command, pid, times, folder, look=None):

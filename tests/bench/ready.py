@@ -1,10 +1,11 @@
 """Attaches to a service and detaches so many times, and says how long its threads were ready to run meanwhile while others had their place.
 
-    ready.py COMMAND PID TIMES
+    ready.py COMMAND PID TIMES STALLS
 
 The scheduler's tracepoints, by perf, tell when a thread is ready and when it runs; a wait is that of whoever ran there before. Prints for
 threads of COMMAND, and for all others, how often that took longer than a millisecond, the longest, in milliseconds, and whose it was.
-Threads that the service had at the beginning count, and those of its children. Fails where perf may not trace.
+Threads that the service had at the beginning count, and those of its children. In the end the longest that the machine itself stood still,
+as STALLS (stalls.c) tells: whoever has a processor keeps it as long. Fails where perf may not trace.
 """
 
 import os
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from cycles import watched
+from cycles import Machine, watched
 
 SWITCH = re.compile(
     r"\s*([\d.]+):\s+sched:sched_switch: prev_comm=(.*) prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) "
@@ -69,6 +70,7 @@ def told_of(waits):
 def main():
     command, pid, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     chosen = set(threads(pid))
+    machine = Machine(sys.argv[4])
     ours = {os.path.basename(command)[:15]}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         data = folder + "/data"
@@ -76,6 +78,7 @@ def main():
         wakeups = "||".join(f"pid=={task}" for task in chosen)
         options = ["-a", "-m", "2048", "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups]
         watched(data, options, command, pid, times, folder, lambda collector: ours.update(names(collector.pid, command)))
+        stood = machine.stood()
         script = subprocess.Popen(
             ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -85,7 +88,7 @@ def main():
     if not waits:
         raise SystemExit("ready: nothing was traced")
     of_ours, others = ([wait for wait in waits if (wait[1] in ours) == is_ours] for is_ours in (True, False))
-    print(f"ours {told_of(of_ours)}, others {told_of(others)}")
+    print(f"ours {told_of(of_ours)}, others {told_of(others)}; machine {stood}")
 
 
 if __name__ == "__main__":

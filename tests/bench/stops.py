@@ -14,9 +14,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
-from cycles import watched
+from cycles import Machine, watched
 
 FUNCTIONS = ["process::hear", "guard::enter_slowly"]
 PLACES = 3
@@ -81,27 +80,19 @@ def main():
     command, pid, times, stalls = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     base, agent = mapping(pid)
     told = []
-    with tempfile.NamedTemporaryFile("w", suffix=".steps") as steps:
-        steps.write(f"{time.time()} stops\n")
-        steps.flush()
-        machine = subprocess.Popen(
-            [stalls, steps.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        for name in FUNCTIONS:
-            begin, ends = function(agent, name)
-            stays = []
-            for first in range(0, len(ends), PLACES):
-                stays += watch(command, pid, times, base, begin, ends[first:first + PLACES])
-            if not stays:
-                told.append(f"? ({name})")
-                continue
-            own, whole = (sorted(column) for column in zip(*stays))
-            rarely = own[int(0.99 * (len(own) - 1))]
-            told.append(
-                f"{own[-1]:.1f}, 99 of 100 below {rarely:.1f}, with preemption {whole[-1]:.1f} ({name}, {len(own)} times)"
-            )
-        stood = machine.communicate()[0].split()
-    print(", ".join(told) + f"; machine {stood[1] if len(stood) > 1 else '?'}")
+    machine = Machine(stalls)
+    for name in FUNCTIONS:
+        begin, ends = function(agent, name)
+        stays = []
+        for first in range(0, len(ends), PLACES):
+            stays += watch(command, pid, times, base, begin, ends[first:first + PLACES])
+        if not stays:
+            told.append(f"? ({name})")
+            continue
+        own, whole = (sorted(column) for column in zip(*stays))
+        rarely = own[int(0.99 * (len(own) - 1))]
+        told.append(f"{own[-1]:.1f}, 99 of 100 below {rarely:.1f}, with preemption {whole[-1]:.1f} ({name}, {len(own)} times)")
+    print(", ".join(told) + f"; machine {machine.stood()}")
 
 
 if __name__ == "__main__":
