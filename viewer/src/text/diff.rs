@@ -6,12 +6,13 @@
 //!  -1.00 MiB    1.00 MiB         0 B          -8  old (old.c:3) < main                        gone
 //! ```
 
-use super::escape::{escape, fit};
+use super::escape::escape;
 use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
-use super::place::{chain, detail, fit_name};
+use super::place::fit_name;
+use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Tree, meaningful, size};
+use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Tree, size};
 use crate::compare::{Compared, Side};
 use crate::format::{bytes, count, counted, percent};
 use crate::options::DiffOptions;
@@ -181,19 +182,7 @@ fn table_row(
     let loaded = &compared.loaded;
     let (before, after) = (metric.of(&row.before), metric.of(&row.after));
     let change = ChangeKind::of(metric, before, after).name();
-    let mut text = chain(loaded, row.node, 0, DEPTH);
-    if text.is_empty() {
-        text = "[no stack]".to_owned();
-    }
-    let first = meaningful(&loaded.tables, &loaded.names, row.node).next();
-    if let Some(place) = first.and_then(|(_, step)| detail(loaded, &step)) {
-        text = match text.split_once(" < ") {
-            Some((function, callers)) => format!("{function} ({place}) < {callers}"),
-            None => format!("{text} ({place})"),
-        };
-    }
-    let room = style.room(WIDTH + 8);
-    let text = fit(&text, room).into_owned();
+    let text = stack_line_to(DEPTH, loaded, row.node, style, WIDTH + 8);
     let change = style.paint(Role::Detail, format!("{change:<6}  "));
     writeln!(out, "{}{change}{}", numbers(metric, before, after, style), style.paint(Role::Function, text))
 }

@@ -8,12 +8,23 @@ use crate::loaded::Loaded;
 use capture::NodeId;
 use std::io::{self, Write};
 
-/// Functions shown.
+/// Functions shown where nothing else is said.
 const DEPTH: usize = 8;
 
 /// `parse (parse.c:12) < read < main`, cut to the columns that are left.
 pub fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
-    let chain = chain(loaded, node, 0, DEPTH);
+    stack_line_to(DEPTH, loaded, node, style, used)
+}
+
+/// The same of so many functions at most.
+pub(super) fn stack_line_to(
+    depth: usize,
+    loaded: &Loaded,
+    node: NodeId,
+    style: &Style,
+    used: usize,
+) -> String {
+    let chain = chain(loaded, node, 0, depth);
     if chain.is_empty() {
         return "[no stack]".to_owned();
     }

@@ -1,12 +1,12 @@
 //! What a recording found, in a screenful: printed when it ends.
 
 use super::beside;
-use super::escape::{escape, fit};
+use super::escape::escape;
 use super::estimate;
 use super::headline::{interruption, remark_texts, warnings};
-use super::place::{chain, detail};
+use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Metric, StackState, meaningful, nameless, rows_as_read, stack_states, state_share};
+use crate::analysis::{Metric, StackState, nameless, rows_as_read, stack_states, state_share};
 use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use capture::{Ended, Process};
@@ -164,19 +164,8 @@ fn holders(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
         let share = percent(peak, loaded.profile.peak.held.bytes);
         let size = estimate::marked(bytes(peak), row.spread.peak.bytes_error());
         let size = style.paint(Role::Value, format!("{size:>10}"));
-        let mut text = chain(loaded, row.node, 0, DEPTH);
-        if text.is_empty() {
-            text = "[no stack]".to_owned();
-        }
-        let first = meaningful(&loaded.tables, &loaded.names, row.node).next();
-        if let Some(place) = first.and_then(|(_, step)| detail(loaded, &step)) {
-            // The place belongs to the first function, before its callers.
-            text = match text.split_once(" < ") {
-                Some((function, callers)) => format!("{function} ({place}) < {callers}"),
-                None => format!("{text} ({place})"),
-            };
-        }
-        writeln!(out, "{size}  {share:>7}  {}", fit(&text, style.room(21)))?;
+        let stack = stack_line_to(DEPTH, loaded, row.node, style, 21);
+        writeln!(out, "{size}  {share:>7}  {stack}")?;
     }
     Ok(())
 }
