@@ -188,10 +188,11 @@ fn killed_collector_is_replaced() {
 #[test]
 fn recording_ends_by_itself() {
     let server = Service::new(1);
-    let mut arguments = vec!["--no-symbolize", "--quiet", "--duration", "100ms", "-o", "short.memprof"];
+    let mut arguments = vec!["--no-symbolize", "--duration", "100ms", "-o", "short.memprof"];
     arguments.extend(["--on-full", "block", "--max-wait", "100s"]);
     let ran = server.run("attach", &arguments);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("to short.memprof for 100 ms, or until ^C."), "{}", ran.stderr);
     // On a machine that stops for a tenth of a second the server has done nothing meanwhile.
     assert_exact_so_far(&info(&server.world, "short.memprof"), 1);
     let collector = server.attach("whole.memprof");

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use viewer::format::counted;
+use viewer::format::{counted, duration};
 
 /// Record processes that run already
 ///
@@ -78,14 +78,16 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals);
     let mut session = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
+        let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
-            "Recording {} to {} until ^C.",
+            "Recording {} to {}{} until ^C.",
             counted(arguments.pids.len() as u64, "process"),
-            capture.display()
+            capture.display(),
+            limit.unwrap_or_default()
         ));
     }
     let started = Instant::now();
-    let is_time = || arguments.duration.is_some_and(|duration| started.elapsed() >= duration);
+    let is_time = || arguments.duration.is_some_and(|limit| started.elapsed() >= limit);
     loop {
         let is_over = || !session.is_recording() || is_time();
         let is_interrupted = supervise::until_interrupted(&session, &signals, Progress::new(quiet), || {
@@ -170,6 +172,12 @@ pub(super) fn collector_of(pid: u32) -> Result<u32, Failure> {
     let found = preloaded().into_iter().find(|process| process.pid == pid).map(|process| process.state);
     match found {
         Some(State::Recorded(by)) => Ok(by),
-        _ => Err(Failure::usage(anyhow!("process {pid} is not recorded, or belongs to another user"))),
+        // One that an attach waits for looks the same.
+        Some(State::Dormant) => Err(Failure::usage(anyhow!(
+            "process {pid} is not recorded: attach to it first. Where an attach waits for its answer, it begins with that"
+        ))),
+        Some(State::Deaf) | None => {
+            Err(Failure::usage(anyhow!("process {pid} is not recorded, or belongs to another user")))
+        }
     }
 }
