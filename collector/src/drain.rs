@@ -8,7 +8,7 @@
 //!            sleep until a ring is past its mark, or the clock or one of us says so
 //! ```
 //!
-//! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings.
+//! When the writer has fallen behind by more than the queue holds, a round takes nothing from the rings, and merges nothing.
 
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
@@ -109,9 +109,12 @@ impl Round {
                 image.finish_all(&mut self.merger);
             }
         }
-        let read = self.drained.iter().map(|image| image.read_until(&self.merger));
-        let watermark = if is_last { u64::MAX } else { read.fold(watermark, u64::min) };
-        self.emit(watermark);
+        // Of a round that has read nothing no time is known up to which all was read: rings were read up to different ones before.
+        if self.held.is_none() {
+            let read = self.drained.iter().map(|image| image.read_until(&self.merger));
+            let watermark = if is_last { u64::MAX } else { read.fold(watermark, u64::min) };
+            self.emit(watermark);
+        }
         self.retire(is_last);
         is_last || (is_stopping && self.drain.batches.is_given_up())
     }

@@ -1,13 +1,14 @@
 //! The drain thread and the translation against agents gone mad.
 
 use super::*;
-use crate::batch::Batch;
+use crate::batch::{Batch, Part};
 use crate::image::ImageId;
 use crate::keeper::Keeper;
 use crate::live::Live;
 use crate::memory::{Memory, Policy};
 use crate::pipeline::Pipeline;
 use crate::process::Info;
+use crate::queue::{Received, queue};
 use crate::snapshot;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
@@ -158,6 +159,54 @@ fn records_survive_any_cut() {
     assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 0);
     // Process start and thread start beside the allocations.
     assert_eq!(bench.events(), committed + 2);
+}
+
+/// Check that what was read before the writer fell behind waits for what is earlier, and was not read meanwhile.
+#[test]
+fn nothing_is_merged_while_the_writer_is_behind() {
+    let bench = Bench::new();
+    let bell = Arc::new(Bell::default());
+    let (batches, written) = queue(bell.clone());
+    let (_, images) = mpsc::channel();
+    let (watcher, clock) = (bench.watcher.clone(), bench.clock);
+    let mut round = Round {
+        drain: Drain { images, watcher, batches, bell: bell.clone(), shared: Arc::default(), clock },
+        drained: vec![Drained::new(bench.image.clone())],
+        merger: Merger::default(),
+        batch: Batch::default(),
+        sleeper: Sleeper::new(bell),
+        held: None,
+        held_ns: 0,
+    };
+    let commit_at = |ring, time| {
+        let (words, length) = encode(Record::Time { time }, 0);
+        bench.commit(ring, &words[..length]);
+    };
+    // As late as can be: it is read, and stays behind.
+    commit_at(1, u64::MAX >> 8);
+    assert!(!round.run() && round.batch.is_empty());
+    let mut much = Batch::default();
+    much.run(bench.image.id, 2, 0, &vec![0; 4 << 20]);
+    let bytes = much.bytes();
+    round.drain.batches.send(much);
+    std::thread::sleep(Duration::from_millis(1));
+    commit_at(0, 1);
+    assert!(!round.run() && round.held.is_some());
+    let mut rings = Vec::new();
+    let mut receive = || {
+        let Received::Batch(mut batch) = written.receive(Duration::ZERO) else { return false };
+        batch.take(|part| {
+            if let Part::Run(run, _) = part {
+                rings.push(run.ring)
+            }
+        });
+        written.finish(batch, if rings.len() == 1 { bytes } else { 0 });
+        true
+    };
+    while receive() {}
+    assert!(!round.run() && round.held.is_none());
+    while receive() {}
+    assert_eq!(rings, [2, 0, 1]);
 }
 
 /// Check that a thread is never held up by a ring that was given up, and that a snapshot tells of it, too.

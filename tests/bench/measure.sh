@@ -35,7 +35,7 @@ allowed_processors() {
 build_programs() {
     local source=$repository/tests/bench name
     local flags=(-D_GNU_SOURCE -O2 -g1 -fomit-frame-pointer -pthread)
-    for name in loop batch tree alternating all_new threads cross; do
+    for name in loop batch tree alternating all_new threads cross larson; do
         cc "${flags[@]}" -o "$name" "$source/$name.c"
     done
     c++ -std=c++17 "${flags[@]}" -o mix "$source/mix.cpp"
