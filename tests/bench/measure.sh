@@ -84,7 +84,7 @@ facts() {
 is_one_process() {
     "$memprof" info --json capture | awk '
         /^  "processes"/ { inside = 1 }
-        inside && /^      "allocations"/ { count++; sum += $2; if (count == 1) first = $2 }
+        inside && /^      "allocations"/ { count++; sum += $2; if (count == 1) first = $2 + 0 }
         END { exit !(first >= 0.99 * sum) }'
 }
 
