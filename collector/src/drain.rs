@@ -72,16 +72,7 @@ struct Round {
 impl Drain {
     /// Drains until the session stops, then once more to the end.
     pub(crate) fn run(self) -> Work {
-        let sleeper = Sleeper::new(self.bell.clone());
-        let mut round = Round {
-            drain: self,
-            drained: Vec::new(),
-            merger: Merger::default(),
-            batch: Batch::default(),
-            sleeper,
-            held: None,
-            held_ns: 0,
-        };
+        let mut round = Round::new(self);
         while !round.run() {
             round.sleep();
         }
@@ -90,6 +81,19 @@ impl Drain {
 }
 
 impl Round {
+    fn new(drain: Drain) -> Round {
+        let sleeper = Sleeper::new(drain.bell.clone());
+        Round {
+            drain,
+            drained: Vec::new(),
+            merger: Merger::default(),
+            batch: Batch::default(),
+            sleeper,
+            held: None,
+            held_ns: 0,
+        }
+    }
+
     /// One round; true when it was the last.
     fn run(&mut self) -> bool {
         self.sleeper.listen();

@@ -169,15 +169,8 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     let (batches, written) = queue(bell.clone());
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
-    let mut round = Round {
-        drain: Drain { images, watcher, batches, bell: bell.clone(), shared: Arc::default(), clock },
-        drained: vec![Drained::new(bench.image.clone())],
-        merger: Merger::default(),
-        batch: Batch::default(),
-        sleeper: Sleeper::new(bell),
-        held: None,
-        held_ns: 0,
-    };
+    let mut round = Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock });
+    round.drained.push(Drained::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
         bench.commit(ring, &words[..length]);
@@ -187,7 +180,6 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     assert!(!round.run() && round.batch.is_empty());
     let mut much = Batch::default();
     much.run(bench.image.id, 2, 0, &vec![0; 4 << 20]);
-    let bytes = much.bytes();
     round.drain.batches.send(much);
     std::thread::sleep(Duration::from_millis(1));
     commit_at(0, 1);
@@ -195,12 +187,13 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     let mut rings = Vec::new();
     let mut receive = || {
         let Received::Batch(mut batch) = written.receive(Duration::ZERO) else { return false };
+        let bytes = batch.bytes();
         batch.take(|part| {
             if let Part::Run(run, _) = part {
                 rings.push(run.ring)
             }
         });
-        written.finish(batch, if rings.len() == 1 { bytes } else { 0 });
+        written.finish(batch, bytes);
         true
     };
     while receive() {}

@@ -5,6 +5,7 @@
  */
 #ifndef FRAMES_H
 #define FRAMES_H
+#include "random.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,15 +70,6 @@ SIXTEEN(DYNAMIC_FRAME, 6, 7)
     frame_##a##0, frame_##a##1, frame_##a##2, frame_##a##3, frame_##a##4, frame_##a##5, frame_##a##6, frame_##a##7
 enum { FRAMES = 64 };
 static frame *const frames[FRAMES] = {EIGHT(0), EIGHT(1), EIGHT(2), EIGHT(3), EIGHT(4), EIGHT(5), EIGHT(6), EIGHT(7)};
-
-/* Marsaglia's xorshift: the same numbers in every run. */
-#define SEED 88172645463325252u
-static inline uint64_t next_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static inline frame *random_frame(uint64_t *state) { return frames[(next_random(state) >> 20) % FRAMES]; }
 

@@ -3,6 +3,7 @@
  * blocks to a new thread, so much is freed by others than have allocated it.
  *
  *     larson THREADS GENERATIONS      so many threads at a time, and so many one after the other */
+#include "random.h"
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,16 +17,10 @@ struct worker {
 };
 static struct worker workers[MOST];
 
-/* Marsaglia's xorshift: the same numbers in every run. */
-static uint64_t next_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state >> 20;
-}
+static uint64_t random_below(struct worker *worker, uint64_t end) { return (next_random(&worker->state) >> 20) % end; }
 
 static void *new_block(struct worker *worker) {
-    char *block = malloc(SMALLEST + next_random(&worker->state) % (LARGEST - SMALLEST));
+    char *block = malloc(SMALLEST + random_below(worker, LARGEST - SMALLEST));
     if (!block) perror("malloc"), exit(2);
     *block = 1;
     return block;
@@ -34,7 +29,7 @@ static void *new_block(struct worker *worker) {
 static void *serve(void *argument) {
     struct worker *worker = argument;
     for (int turn = 0; turn < ROUND; turn++) {
-        void **block = &worker->blocks[next_random(&worker->state) % BLOCKS];
+        void **block = &worker->blocks[random_below(worker, BLOCKS)];
         free(*block);
         *block = new_block(worker);
     }
@@ -45,7 +40,7 @@ int main(int count, char **arguments) {
     int threads = count == 3 ? atoi(arguments[1]) : 0, generations = count == 3 ? atoi(arguments[2]) : 0;
     if (threads < 1 || threads > MOST || generations < 1) fprintf(stderr, "usage: larson THREADS GENERATIONS\n"), exit(2);
     for (int i = 0; i < threads; i++) {
-        workers[i].state = 88172645463325252u + (uint64_t)i;
+        workers[i].state = SEED + (uint64_t)i;
         for (int block = 0; block < BLOCKS; block++) workers[i].blocks[block] = new_block(&workers[i]);
     }
     for (int generation = 0; generation < generations; generation++) {

@@ -135,7 +135,7 @@ table_of_real_programs() {
     row_of_real "gdb" gdb -nx -batch -ex 'info functions alloc' "$memprof"
     row_of_real "ffmpeg" ffmpeg -v error -f lavfi -i testsrc=duration=1 -f null -
     row_of_real "git log --stat" git -C "$repository" log --stat
-    # These do nothing but allocate. Between them stands what programs do.
+    # These do nothing but allocate: not what programs do, but the worst that they can.
     row_of_real "larson, 8 threads" ./larson 8 50
     BENCH_THREADS=8 row_of_real "threads, 8 in a tight loop" ./threads 20 10000000 1
 }
