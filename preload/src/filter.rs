@@ -108,8 +108,15 @@ pub(crate) fn takes_all() -> bool {
     FILTER.directory.load(Ordering::Relaxed).is_null()
 }
 
+/// True when the end of a block is to be recorded, as far as a look can tell: another thread may be taking it out.
+// Cost: three loads and tests.
+#[inline(always)]
+pub(crate) fn has(address: usize) -> bool {
+    FILTER.has(address)
+}
+
 /// Takes a block out that is about to end: true when its end is to be recorded.
-// Cost: three loads and tests; what is not a sample changes nothing.
+// Cost: as `has`; what is not a sample changes nothing.
 #[inline(always)]
 pub(crate) fn take(address: usize) -> bool {
     FILTER.take(address)
@@ -170,23 +177,21 @@ impl Filter {
     }
 
     #[inline(always)]
+    fn has(&self, address: usize) -> bool {
+        let directory = self.directory.load(Ordering::Relaxed);
+        if directory.addr() <= NO_BLOCK.addr() {
+            return directory.is_null();
+        }
+        find(directory, address).is_some()
+    }
+
+    #[inline(always)]
     fn take(&self, address: usize) -> bool {
         let directory = self.directory.load(Ordering::Relaxed);
         if directory.addr() <= NO_BLOCK.addr() {
             return directory.is_null();
         }
-        if address >> REGION >= REGIONS {
-            return false;
-        }
-        // Acquire pairs with the exchange in `leaf`; on this processor it is a plain load.
-        let leaf = region(directory, address).load(Ordering::Acquire);
-        if leaf.is_null() {
-            return false;
-        }
-        let word = word(leaf, address);
-        if word.load(Ordering::Relaxed) >> place(address) & 1 == 0 || !is_aligned(address) {
-            return false;
-        }
+        let Some(word) = find(directory, address) else { return false };
         // Of two that free the block, which is a mistake of theirs, one records it.
         word.fetch_and(!(1 << place(address)), Ordering::Relaxed) >> place(address) & 1 != 0
     }
@@ -222,6 +227,21 @@ impl Filter {
         }
         (!first.is_null()).then_some(first)
     }
+}
+
+/// The word of a block that is in.
+#[inline(always)]
+fn find(directory: *mut Leaf, address: usize) -> Option<&'static AtomicU64> {
+    if address >> REGION >= REGIONS {
+        return None;
+    }
+    // Acquire pairs with the exchange in `map_leaf`; on this processor it is a plain load.
+    let leaf = region(directory, address).load(Ordering::Acquire);
+    if leaf.is_null() {
+        return None;
+    }
+    let word = word(leaf, address);
+    (word.load(Ordering::Relaxed) >> place(address) & 1 != 0 && is_aligned(address)).then_some(word)
 }
 
 #[inline(always)]

@@ -72,6 +72,7 @@ mod hash;
 mod injected;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod interpose;
+mod kinds;
 #[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
 mod lifecycle;
 #[expect(unsafe_code, reason = "reads the tables of loaded modules")]

@@ -82,14 +82,21 @@ impl ThreadState {
             return self.unusual_stack(ip, sp, bp, kind);
         }
         self.reader.begin(caller.registers.sp);
-        if kind == 0
-            && let Some(path) = self.memos.same(caller.registers, &mut self.reader)
-        {
-            #[cfg(feature = "verify")]
-            self.verify(caller, Some(path));
-            return Label::from_bits(path).id;
-        }
-        self.other_stack(ip, sp, bp, kind)
+        let Some(path) = self.memos.same(caller.registers, &mut self.reader) else {
+            return self.other_stack(ip, sp, bp, kind);
+        };
+        #[cfg(feature = "verify")]
+        self.verify(caller, Some(path));
+        if kind == 0 { Label::from_bits(path).id } else { self.under(path, kind) }
+    }
+
+    /// The id of a stack under a frame for the `kind` of a call.
+    #[inline(never)]
+    fn under(&mut self, stack: u64, kind: u32) -> u32 {
+        let Label { id, key: hash } = Label::from_bits(stack);
+        let Self { kinds, paths, .. } = self;
+        let path = Path { id, hash };
+        kinds.id(path, kind, || paths.extend(path, kind)).unwrap_or_else(|| self.stash_full())
     }
 
     /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
@@ -134,12 +141,11 @@ impl ThreadState {
         let caller = Caller::from_words([ip, sp, bp]);
         let Self { memos, reader, rules, paths, .. } = self;
         let path = memos.stack(caller.registers, reader, rules, paths);
-        let with_kind = |path| if kind == 0 { Some(path) } else { paths.longer(path, kind) };
-        let stack = path.map(Label::from_bits).and_then(with_kind);
         #[cfg(feature = "verify")]
         self.verify(caller, path);
-        match stack {
-            Some(path) => path.id,
+        match path {
+            Some(path) if kind == 0 => Label::from_bits(path).id,
+            Some(path) => self.under(path, kind),
             None => self.stash_full(),
         }
     }

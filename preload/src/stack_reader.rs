@@ -308,22 +308,24 @@ unsafe fn unchanged_here(words: &[SavedWord]) -> usize {
 ///
 /// # Safety
 /// All can be read.
-// By eights, with one branch for each word: this is what a hook in a deep stack does most.
+// By eights and fours, with one branch for each word: this is what a hook in a deep stack does most.
 #[inline(always)]
 unsafe fn hold(words: &[SavedWord]) -> bool {
     // SAFETY: the caller vouches for all of them.
-    let has_changed = |word: &SavedWord| unsafe { !holds(word) };
+    let holds = |word: &SavedWord| unsafe { holds(word) };
     let (eights, rest) = words.as_chunks::<8>();
-    for [a, b, c, d, e, f, g, h] in eights {
-        if has_changed(a) || has_changed(b) || has_changed(c) || has_changed(d) {
-            return false;
-        }
-        if has_changed(e) || has_changed(f) || has_changed(g) || has_changed(h) {
+    for words in eights {
+        if !words.iter().all(holds) {
             return false;
         }
     }
+    let rest = match rest.split_first_chunk::<4>() {
+        Some((words, _)) if !words.iter().all(holds) => return false,
+        Some((_, rest)) => rest,
+        None => rest,
+    };
     for word in rest {
-        if has_changed(word) {
+        if !holds(word) {
             return false;
         }
     }

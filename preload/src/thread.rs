@@ -11,6 +11,7 @@ pub(crate) use memory::{are_out, forget_owners};
 
 use crate::arch::ThreadLocal;
 use crate::guard::{Attention, Busy};
+use crate::kinds::Kinds;
 use crate::modules::{self, Loaded};
 use crate::process::{self, Loss, Session};
 use crate::provider::ScriptFrame;
@@ -64,6 +65,7 @@ pub(crate) struct ThreadState {
     pub(crate) rules: CachedRules<'static, Loaded>,
     pub(crate) memos: Memos<'static>,
     pub(crate) paths: Paths,
+    pub(crate) kinds: Kinds,
     /// What a stack provider says is written here.
     pub(crate) script_frames: &'static mut [ScriptFrame],
 }
@@ -146,6 +148,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         ),
         memos,
         paths: Paths::new(session),
+        kinds: Kinds::default(),
         script_frames: &mut memory.script_frames,
     });
     local.state.set(memory.state.as_mut_ptr());

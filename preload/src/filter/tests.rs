@@ -22,6 +22,7 @@ proptest! {
         let filter = started();
         let mut set = HashSet::new();
         for (address, is_new) in steps {
+            prop_assert_eq!(filter.has(address), set.contains(&address));
             if is_new {
                 prop_assert!(filter.add(address));
                 set.insert(address);
@@ -40,7 +41,7 @@ proptest! {
 fn without_samples_every_end_is_wanted() {
     let filter = Filter::new();
     for address in [0x1000, 0x1001, usize::MAX] {
-        assert!(filter.add(address) && filter.take(address) && filter.take(address));
+        assert!(filter.add(address) && filter.has(address) && filter.take(address) && filter.take(address));
     }
 }
 
@@ -50,7 +51,7 @@ fn odd_addresses_are_refused() {
     let filter = started();
     assert!(filter.add(0x7FFF_FFFF_F000));
     for address in [0x7FFF_FFFF_F001, 0x7FFF_FFFF_F004, 1 << 47, usize::MAX & !7] {
-        assert!(!filter.add(address) && !filter.take(address), "{address:#x}");
+        assert!(!filter.add(address) && !filter.has(address) && !filter.take(address), "{address:#x}");
     }
     assert!(filter.take(0x7FFF_FFFF_F000));
 }

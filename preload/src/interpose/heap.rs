@@ -56,7 +56,7 @@ shim!(
 );
 
 /// A call of the next allocator for a block, recorded when it is wanted.
-// Cost of one that is not: the countdown, and the mark that the allocator is at work; at rest neither. Of others:
+// Cost of one that is not: the countdown and three compares where that allocator is libc's, two compares at rest. Of others:
 // `tracker::allocated`.
 #[inline(always)]
 unsafe fn allocate(
@@ -73,7 +73,7 @@ unsafe fn allocate(
         return unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, Candidate::Open) };
     }
     match sampler::candidate(size) {
-        None if process::is_at_rest(local) => {
+        None if process::is_at_rest(local) || is_of_no_interest(local) => {
             // What `operator new` announced is over with it.
             local.kind_hint.set(0);
             // The last thing that is done here, so that it is a jump.
@@ -86,11 +86,18 @@ unsafe fn allocate(
     }
 }
 
-// Both ways are functions of their own, so that each saves the registers that it needs and no others. They take first what `malloc`
-// has in these registers.
+/// True when a call that is to be no sample may go to the next allocator as it is: there are no news, nobody has announced it, and that
+/// allocator calls no hooks of ours.
+// Cost: three compares.
+#[inline(always)]
+fn is_of_no_interest(local: &arch::ThreadLocal) -> bool {
+    local.heard.get() == process::epoch() && local.kind_hint.get() == 0 && real::is_allocator_plain()
+}
+
+// Both other ways are functions of their own, so that each saves the registers that it needs and no others. They take first what
+// `malloc` has in these registers.
 
 /// A block that is no sample, unless there are news. What `operator new` announced is over with it.
-// Cost: one compare beside the mark.
 #[inline(never)]
 unsafe fn pass(
     next: impl FnOnce() -> Option<Pointer>,
@@ -249,7 +256,9 @@ unsafe fn reallocate(
         return next(block).unwrap_or(null_mut());
     }
     let candidate = sampler::candidate(size);
-    note_mapped(block);
+    if real::is_allocator_plain() {
+        note_mapped(block);
+    }
     // SAFETY: the shim's arguments.
     let caller = unsafe { Caller::of_entry(entry, bp) };
     let begun = tracker::reallocating(block.addr(), caller);
@@ -370,19 +379,29 @@ shim!(
     free_aligned_sized, "rsi", "rdx", release
 );
 
-/// A block is about to be given up. One that libc has mapped by itself it unmaps, and calls no hook of ours for that; a stack may
-/// have been in it.
-// Cost: a load of what `free` loads, and two compares.
+/// A block of libc's is about to be given up. One that it has mapped by itself it unmaps, and calls no hook of ours for that; a stack
+/// may have been in it.
+// Cost: a load of what `free` loads, and a compare.
 #[inline(always)]
 fn note_mapped(block: Pointer) {
     /// Of a chunk's header in glibc's malloc.
     const IS_MMAPPED: usize = 2;
-    if real::is_allocator_plain() {
-        // SAFETY: a block of libc's has its chunk's header in front of it, which `free` reads, too.
-        let header = unsafe { block.cast::<usize>().wrapping_sub(1).read() };
-        if header & IS_MMAPPED != 0 {
-            modules::note_unmapping();
+    // SAFETY: a block of libc's has its chunk's header in front of it, which `free` reads, too.
+    let header = unsafe { block.cast::<usize>().wrapping_sub(1).read() };
+    if header & IS_MMAPPED != 0 {
+        modules::note_unmapping();
+    }
+}
+
+/// What is to free a block, which is about to be.
+#[inline(always)]
+fn next_free(block: Pointer) -> Free {
+    match real::plain_free() {
+        Some(free) => {
+            note_mapped(block);
+            free
         }
+        None => free_marked,
     }
 }
 
@@ -394,9 +413,8 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
     }
     // All ways are jumps.
     if filter::takes_all() {
-        note_mapped(block);
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp, next_free()) };
+        unsafe { release_recorded(block, entry, bp, next_free(block)) };
     } else if process::is_at_rest(arch::thread_local()) {
         // SAFETY: passed on as it came.
         let _ = unsafe { real::free(block) };
@@ -407,19 +425,32 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
 }
 
 /// The same where some blocks are samples, or none.
-// Cost: what the filter of samples takes, and a compare.
+// Cost: what a look at the filter of samples takes, and a compare.
 #[inline(never)]
 unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
+    let next = next_free(block);
+    let has_news = arch::thread_local().heard.get() != process::epoch();
+    if has_news || filter::has(block.addr()) {
+        // SAFETY: the caller passes a block, and the shim's arguments.
+        unsafe { release_candidate(block, entry, bp, next) };
+    } else {
+        // SAFETY: passed on as it came.
+        unsafe { next(block) };
+    }
+}
+
+/// The same of a block that may be one, or when there are news.
+#[inline(never)]
+unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     let local = arch::thread_local();
-    note_mapped(block);
     let is_wanted = filter::take(block.addr())
         || (local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()));
     if is_wanted {
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp, next_free()) };
+        unsafe { release_recorded(block, entry, bp, next) };
     } else {
         // SAFETY: passed on as it came.
-        unsafe { next_free()(block) };
+        unsafe { next(block) };
     }
 }
 
@@ -465,12 +496,7 @@ unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Fr
 /// What takes a block to free it.
 type Free = unsafe extern "C" fn(block: Pointer);
 
-/// The next `free`, under the mark that it is at work if need be.
-#[inline(always)]
-fn next_free() -> Free {
-    real::plain_free().unwrap_or(free_marked)
-}
-
+/// The next `free`, under the mark that it is at work.
 unsafe extern "C" fn free_marked(block: Pointer) {
     // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
     let _ = guarded(|| unsafe { real::free(block) });

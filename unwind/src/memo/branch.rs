@@ -13,15 +13,18 @@ const WORDS: usize = LONGEST + 4;
 ///
 /// The same argument holds as for [`Stack`]: a walk from its newest frame, with the same sp and, where it matters, the same
 /// rbp, leads through these words to `root`, if all of them hold what they held. From there the last stack goes on.
+// What each look needs is together, in the order in which it is asked for: most branches are in no near cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Branch {
-    /// The frame that called the oldest.
-    root: Past,
+    /// The newest frame.
+    newest: Past,
     /// How many frames of the stack are older than the chain.
     known: u32,
     /// How many frames.
     count: u32,
+    /// The frame that called the oldest.
+    root: Past,
     saved: Kept<WORDS>,
     frames: [Past; LONGEST],
 }
@@ -40,29 +43,30 @@ impl Branch {
         unchanged: &mut Option<u32>,
         memory: &mut impl Memory,
     ) -> Result<u64, u64> {
-        let newest = self.frames.get((self.count as usize).wrapping_sub(1)).ok_or(0_u64)?;
-        if !newest.is_at(start) {
+        if !self.newest.is_at(start) {
             return Err(start.bp);
         }
-        let saved = self.saved.words();
+        let saved = self.saved.words().ok_or(0_u64)?;
         if !saved.lie_at(start.sp) || !memory.holds(saved) {
             return Err(first_change(saved, memory));
         }
         let known = self.known as usize;
-        let unchanged = *unchanged.get_or_insert_with(|| stack.unchanged(memory));
-        if !self.root.leads(unchanged) || !stack.has(known, &self.root) {
-            return Err(stack.label(known.min(stack.reach(unchanged))).unwrap_or(0));
+        if stack.has(known, &self.root) && stack.is_unchanged(known, *unchanged, memory) {
+            return Ok(self.newest.label());
         }
-        Ok(newest.label())
+        let unchanged = *unchanged.get_or_insert_with(|| stack.unchanged(memory));
+        Err(stack.label(known.min(stack.reach(unchanged))).unwrap_or(0))
     }
 
     /// Makes `stack`, of which it has just led to a frame, the one that ends with this chain.
     #[cold]
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
-        if let Some(frames) = self.frames.get(..self.count as usize) {
+        if let Some(frames) = self.frames.get(..self.count as usize)
+            && let Some(words) = self.saved.words()
+        {
             stack.truncate(self.known as usize);
-            stack.append(frames, self.saved.words());
+            stack.append(frames, words);
         }
     }
 
@@ -72,7 +76,7 @@ impl Branch {
         let (frames, words) = stack.newer_than(known, root);
         self.frames.get_mut(..frames.len())?.copy_from_slice(frames);
         self.saved.fill(words)?;
-        self.root = root;
+        (self.newest, self.root) = (*frames.last()?, root);
         (self.known, self.count) = (known as u32, frames.len() as u32);
         Some(())
     }

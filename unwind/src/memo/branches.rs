@@ -89,7 +89,7 @@ impl<'a> Branches<'a> {
             match branch.leads(start, stack, unchanged, memory) {
                 Ok(label) => {
                     self.misses = self.misses.saturating_sub(WORTH);
-                    self.credit = self.credit.saturating_add(1).min(CREDIT);
+                    self.credit = self.credit.wrapping_add(1).min(CREDIT);
                     self.tags.use_place(place);
                     // Twice in a row: now it is worth being the last stack, which is found quicker. Else that one stays: it
                     // may be the one that comes between all others.

@@ -151,7 +151,7 @@ impl<'a> Stack<'a> {
     /// How many of the words that lead through the stack hold what they held, from the oldest on.
     #[inline(always)]
     pub(super) fn unchanged(&self, memory: &mut impl Memory) -> u32 {
-        memory.unchanged(self.words.all()) as u32
+        self.words.all().map_or(0, |words| memory.unchanged(words) as u32)
     }
 
     /// How many frames lead to the same callers as before, if so many words are unchanged.
@@ -166,7 +166,7 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        (newest.is_at(start) && memory.holds(self.words.all())).then_some(newest.label)
+        (newest.is_at(start) && memory.holds(self.words.all()?)).then_some(newest.label)
     }
 
     /// Number of frames.
@@ -219,6 +219,8 @@ impl<'a> Stack<'a> {
     /// The oldest `count` frames, to be found by their registers.
     #[inline(always)]
     pub(super) fn candidates(&self, count: usize) -> Candidates<'_> {
+        // There are so many. Said so, or each look would ask whether there are.
+        let count = count.min(self.frames.len());
         Candidates { frames: self.frames.get(..count).unwrap_or(&[]), places: self.places }
     }
 

@@ -172,15 +172,13 @@ impl<'a> Memos<'a> {
         (self.floor, self.top) = (0, 0);
     }
 
-    /// The label of the stack from `start` to its root, as a word, if that is just the last one of its region. Most loops that allocate
-    /// end here.
+    /// The label of the stack from `start` to its root, as a word, if that is just the last one that was remembered. Most loops that
+    /// allocate end here.
     ///
     /// Cost: about 1 cycle for each frame.
+    // Whichever region it lies in: who finds all of the last stack unchanged need not ask where that was.
     #[inline(always)]
     pub fn same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
-        if start.sp <= self.floor || start.sp > self.top || self.rest != 0 {
-            return None;
-        }
         self.current().label_if_same(start, memory)
     }
 
@@ -246,13 +244,14 @@ impl<'a> Memos<'a> {
         labels: &mut impl Labels,
     ) -> Option<u64> {
         let candidates = self.current().len();
-        let walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
-        if let Met::Past(known) = walked.met
-            && self.is_whole(known, walked.count, missed, memory)
-        {
-            return self.extend(known, walked.count, missed, labels);
+        let Walked { met, count } = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
+        match met {
+            Met::Past(known) if self.is_whole(known, count, missed, memory) => {
+                self.extend(known, count, missed, labels)
+            }
+            Met::Past(known) => self.mend(start, known, missed, memory, rules, labels),
+            Met::End(end) => self.begin(end, count, labels),
         }
-        self.mend(start, walked, missed, memory, rules, labels)
     }
 
     /// Whether the oldest `known` frames still have the callers that they had, and there is room for so many newer ones.
@@ -285,25 +284,22 @@ impl<'a> Memos<'a> {
         Some(label)
     }
 
-    /// The label of a stack that has nothing in common with the last one, or less than it seemed.
+    /// The label of a stack that has less in common with the last one than it seemed: its oldest `known` frames are there again, but
+    /// their callers are others. Or together with the new ones they are too many, and the outermost are to be cut off.
     #[inline(never)]
     fn mend<M: Memory, R: Rules>(
         &mut self,
         start: Registers,
-        mut walked: Walked,
+        known: usize,
         missed: Missed,
         memory: &mut M,
         rules: &mut R,
         labels: &mut impl Labels,
     ) -> Option<u64> {
-        if let Met::Past(known) = walked.met {
-            // The frame is there again, but its callers are others. Or together they are too long, and the outermost ones are to
-            // be cut off.
-            let unchanged = missed.unchanged.unwrap_or_else(|| self.current().unchanged(memory));
-            let reach = self.current().reach(unchanged);
-            let candidates = if reach < known { reach } else { 0 };
-            walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
-        }
+        let unchanged = missed.unchanged.unwrap_or_else(|| self.current().unchanged(memory));
+        let reach = self.current().reach(unchanged);
+        let candidates = if reach < known { reach } else { 0 };
+        let mut walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
         if let Met::Past(known) = walked.met {
             if known.wrapping_add(walked.count) <= self.fresh.len() {
                 return self.extend(known, walked.count, missed, labels);
@@ -311,7 +307,12 @@ impl<'a> Memos<'a> {
             walked = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
         }
         let Met::End(end) = walked.met else { return None };
-        let count = walked.count;
+        self.begin(end, walked.count, labels)
+    }
+
+    /// The label of a stack that has nothing in common with the last one: of the `count` frames that were walked until this end.
+    #[inline(never)]
+    fn begin(&mut self, end: End, count: usize, labels: &mut impl Labels) -> Option<u64> {
         let label = labels.empty(end)?;
         self.weigh(count, 0);
         if end == End::Root && self.settle(count) {

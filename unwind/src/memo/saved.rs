@@ -48,10 +48,10 @@ impl<const ROOM: usize> Kept<ROOM> {
         Some(())
     }
 
-    /// The words. They fall, as they did in the stack.
+    /// The words, of which there are no more than have room. They fall, as they did in the stack.
     #[inline(always)]
-    pub(super) fn words(&self) -> SavedWords<'_> {
-        SavedWords(self.words.get(..self.len).unwrap_or(&[]))
+    pub(super) fn words(&self) -> Option<SavedWords<'_>> {
+        self.words.get(..self.len).map(SavedWords)
     }
 }
 
@@ -127,10 +127,10 @@ impl<'a> WordStack<'a> {
         if count > self.top.len { None } else { self.words.get(..count).map(SavedWords) }
     }
 
-    /// All words.
+    /// All words, of which there are no more than have room.
     #[inline(always)]
-    pub(super) fn all(&self) -> SavedWords<'_> {
-        self.after(0)
+    pub(super) fn all(&self) -> Option<SavedWords<'_>> {
+        self.words.get(..self.top.len).map(SavedWords)
     }
 
     /// The words after the first `count`.

@@ -72,7 +72,9 @@ impl Tags {
     #[inline(always)]
     pub(super) fn find(&self, tag: Tag) -> Option<usize> {
         let set = tag.upper(SETS);
-        let way = self.sets.get(set)?.iter().position(|other| *other == Some(tag))?;
+        // Compared as numbers: an option of one is asked first whether it is any.
+        let number = |tag: Option<Tag>| tag.map_or(0, |tag| tag.0.get());
+        let way = self.sets.get(set)?.iter().position(|other| number(*other) == tag.0.get())?;
         Some(set.wrapping_mul(WAYS).wrapping_add(way))
     }
 

@@ -188,8 +188,12 @@ impl Checker {
     }
 
     fn check(&mut self, start: Registers, memory: &mut impl Memory) {
+        let same = self.memos.same(start, memory);
         let (found, expected) = self.both(start, memory);
         assert_eq!(found, expected);
+        if let Some(label) = same {
+            assert_eq!(self.stacks.stacks[Label::from_bits(label).id as usize], expected);
+        }
     }
 }
 
