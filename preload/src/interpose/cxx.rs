@@ -18,7 +18,7 @@ use crate::tracker;
 use core::arch::global_asm;
 use core::ffi::{CStr, c_void};
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use shared_ring::pseudo;
 
 /// Number of forms.
@@ -67,6 +67,16 @@ pub(crate) fn is_form(name: &CStr) -> bool {
 static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 /// The next one of wrapped forms.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
+
+/// Some form is wrapped.
+static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
+
+/// True when a form may be wrapped, whose wrapper asks which block was announced.
+#[inline(always)]
+pub(super) fn are_wrapped() -> bool {
+    // Relaxed: what such a wrapper calls is called by the thread that has found it here, or has seen it in `TARGETS`.
+    ARE_WRAPPED.load(Ordering::Relaxed)
+}
 
 /// The announced kind that a form leaves as it is: libstdc++'s array forms call the single ones.
 const fn array_form_of(kind: u32) -> u32 {
@@ -267,12 +277,13 @@ extern "C" fn find(index: usize) -> *mut c_void {
         if let Some(place) = WRAPPED.get(index) {
             place.store(next, Ordering::Relaxed);
         }
+        ARE_WRAPPED.store(true, Ordering::Relaxed);
         wrapper(index)
     } else {
         next
     };
     if let Some(place) = TARGETS.get(index) {
-        // Release: who sees the wrapper sees what it wraps.
+        // Release: who sees the wrapper sees what it wraps, and that there is one.
         place.store(target, Ordering::Release);
     }
     target
