@@ -3,8 +3,6 @@
 //! A program in C++ allocates by `operator new` in a handful of places, each time under the same frame. The stash has those
 //! stacks, too, but in memory that is seldom in a near cache.
 
-use shared_ring::stash::Path;
-
 /// Stacks that are kept.
 const PLACES: usize = 64;
 
@@ -29,12 +27,12 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// The id of the stack `path` under a frame for a `kind`, which is not 0: the one that is known, or else what `find` says.
+    /// The id of a stack under a frame for a `kind`, which is not 0: the one that is known, or else what `find` says.
     #[inline(always)]
-    pub(crate) fn id(&mut self, path: Path, kind: u32, find: impl FnOnce() -> Option<Path>) -> Option<u32> {
-        let known = self.places.get_mut(path.id as usize % PLACES)?;
-        if known.stack != path.id || known.kind != kind {
-            *known = Known { stack: path.id, kind, under: find()?.id };
+    pub(crate) fn id(&mut self, stack: u32, kind: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
+        let known = self.places.get_mut(stack as usize % PLACES)?;
+        if known.stack != stack || known.kind != kind {
+            *known = Known { stack, kind, under: find()? };
         }
         Some(known.under)
     }
@@ -51,10 +49,9 @@ mod tests {
         let mut asked = Vec::new();
         let places = PLACES as u32;
         for (id, kind) in [(0, 7), (1, 7), (0, 7), (0, 8), (0, 7), (1, 7), (1 + places, 7), (1, 7)] {
-            let path = Path { id, hash: 0 };
-            let found = kinds.id(path, kind, || {
+            let found = kinds.id(id, kind, || {
                 asked.push((id, kind));
-                Some(Path { id: id * 100 + kind, hash: 0 })
+                Some(id * 100 + kind)
             });
             assert_eq!(found, Some(id * 100 + kind));
         }
@@ -65,8 +62,7 @@ mod tests {
     #[test]
     fn what_is_not_found_is_not_kept() {
         let mut kinds = Kinds::default();
-        let path = Path { id: 3, hash: 0 };
-        assert_eq!(kinds.id(path, 7, || None), None);
-        assert_eq!(kinds.id(path, 7, || Some(Path { id: 9, hash: 0 })), Some(9));
+        assert_eq!(kinds.id(3, 7, || None), None);
+        assert_eq!(kinds.id(3, 7, || Some(9)), Some(9));
     }
 }

@@ -357,7 +357,13 @@ pub(crate) fn withdraw() -> bool {
 // Cost: two compares, of a byte and a word of the thread's.
 #[inline(always)]
 pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
-    local.at_rest.get() && local.heard.get() == epoch()
+    local.at_rest.get() && !has_news(local)
+}
+
+/// True when something has changed since the thread last found out what there is for it to do: it is to [`hear`].
+#[inline(always)]
+pub(crate) fn has_news(local: &ThreadLocal) -> bool {
+    local.heard.get() != epoch()
 }
 
 /// Finds out for a thread, in no hook of a session, what is new since it last did. True when its calls are to be

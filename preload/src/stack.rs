@@ -87,16 +87,22 @@ impl ThreadState {
         };
         #[cfg(feature = "verify")]
         self.verify(caller, Some(path));
+        self.of_kind(path, kind)
+    }
+
+    /// The id of a stack, under a frame for the `kind` of the call unless that is 0.
+    #[inline(always)]
+    fn of_kind(&mut self, path: u64, kind: u32) -> u32 {
         if kind == 0 { Label::from_bits(path).id } else { self.under(path, kind) }
     }
 
-    /// The id of a stack under a frame for the `kind` of a call.
+    /// The same of a kind that is not 0.
     #[inline(never)]
-    fn under(&mut self, stack: u64, kind: u32) -> u32 {
-        let Label { id, key: hash } = Label::from_bits(stack);
+    fn under(&mut self, path: u64, kind: u32) -> u32 {
+        let Label { id, key: hash } = Label::from_bits(path);
         let Self { kinds, paths, .. } = self;
-        let path = Path { id, hash };
-        kinds.id(path, kind, || paths.extend(path, kind)).unwrap_or_else(|| self.stash_full())
+        let find = || Some(paths.extend(Path { id, hash }, kind)?.id);
+        kinds.id(id, kind, find).unwrap_or_else(|| self.stash_full())
     }
 
     /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
@@ -132,8 +138,7 @@ impl ThreadState {
         for frame in scripts {
             path = paths.script(path, frame)?;
         }
-        let path = if kind == 0 { path } else { paths.longer(path, kind)? };
-        Some(path.id)
+        Some(self.of_kind(path.to_bits(), kind))
     }
 
     #[inline(never)]
@@ -144,8 +149,7 @@ impl ThreadState {
         #[cfg(feature = "verify")]
         self.verify(caller, path);
         match path {
-            Some(path) if kind == 0 => Label::from_bits(path).id,
-            Some(path) => self.under(path, kind),
+            Some(path) => self.of_kind(path, kind),
             None => self.stash_full(),
         }
     }

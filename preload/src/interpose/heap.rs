@@ -91,7 +91,7 @@ unsafe fn allocate(
 // Cost: two compares at rest, else four, and two more in C++.
 #[inline(always)]
 fn is_of_no_interest(local: &arch::ThreadLocal, size: usize) -> bool {
-    local.heard.get() == process::epoch()
+    !process::has_news(local)
         && (local.at_rest.get()
             || real::is_allocator_plain()
                 && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
@@ -111,7 +111,7 @@ unsafe fn pass(
     kind: u32,
 ) -> Pointer {
     let local = arch::thread_local();
-    if local.heard.get() != process::epoch()
+    if process::has_news(local)
         && process::hear(local)
         && let Some(candidate) = sampler::candidate(size)
     {
@@ -432,8 +432,7 @@ unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
 #[inline(never)]
 unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
     let next = next_free(block);
-    let has_news = arch::thread_local().heard.get() != process::epoch();
-    if has_news || filter::has(block.addr()) {
+    if process::has_news(arch::thread_local()) || filter::has(block.addr()) {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_candidate(block, entry, bp, next) };
     } else {
@@ -447,7 +446,7 @@ unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
 unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     let local = arch::thread_local();
     let is_wanted = filter::take(block.addr())
-        || (local.heard.get() != process::epoch() && process::hear(local) && filter::take(block.addr()));
+        || (process::has_news(local) && process::hear(local) && filter::take(block.addr()));
     if is_wanted {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next) };

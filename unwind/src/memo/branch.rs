@@ -17,7 +17,7 @@ const WORDS: usize = LONGEST + 4;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Branch {
-    /// The newest frame.
+    /// The newest frame, the last of `frames` once more.
     newest: Past,
     /// How many frames of the stack are older than the chain.
     known: u32,
