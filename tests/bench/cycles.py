@@ -1,5 +1,6 @@
 """Attaches to a service and detaches so many times while perf watches: for stops.py and ready.py."""
 
+import contextlib
 import subprocess
 import tempfile
 import time
@@ -23,8 +24,9 @@ class Machine:
         return told[1] if len(told) > 1 else "?"
 
 
-def watched(data, options, command, pid, times, folder, look=None):
-    """Has perf record to a file meanwhile. Calls `look` with each collector now and then. Fails where perf may not."""
+@contextlib.contextmanager
+def recording(data, options):
+    """Has perf record to a file meanwhile. Fails where perf may not."""
     perf = subprocess.Popen(
         ["perf", "record", "-q", "-o", data, "-k", "mono", *options],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -32,6 +34,18 @@ def watched(data, options, command, pid, times, folder, look=None):
     time.sleep(0.5)
     if perf.poll() is not None:
         raise SystemExit(f"perf: {perf.stderr.read().strip()}")
+    yield
+    perf.send_signal(2)
+    perf.communicate()
+
+
+def watched(data, options, command, pid, times, folder, look=None):
+    """The same. Calls `look` with each collector now and then."""
+    with recording(data, options):
+        attach(command, pid, times, folder, look)
+
+
+def attach(command, pid, times, folder, look):
     for _ in range(times):
         collector = subprocess.Popen(
             [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
@@ -44,5 +58,3 @@ def watched(data, options, command, pid, times, folder, look=None):
             time.sleep(0.02)
         while "memfd:sysprof" in open(f"/proc/{pid}/maps", encoding="utf-8").read():
             time.sleep(0.005)
-    perf.send_signal(2)
-    perf.communicate()

@@ -4,7 +4,7 @@
 
 PROTOCOL is redis, http or postgres; ADDRESS a port of this machine or the path of a socket. STEPS is a file that names what
 goes on, a line for each: seconds since 1970, and a word. At the end of its input a line for each word says the longest wait that
-began after that step and before the next one, in milliseconds.
+began after that step and before the next one, in milliseconds, how many there were, and when that one began, in seconds since 1970.
 """
 
 import os
@@ -82,8 +82,9 @@ def main():
     names = [line.split() for line in open(steps, encoding="utf-8")]
     edges = [(float(when), name) for when, name in names] + [(float("inf"), "")]
     for (begin, name), (end, _) in zip(edges, edges[1:]):
-        inside = [wait for when, wait in waits if begin <= when < end]
-        print(name, f"{1000 * max(inside, default=0):.2f}", len(inside))
+        inside = [(wait, when) for when, wait in waits if begin <= when < end]
+        longest, when = max(inside, default=(0, begin))
+        print(name, f"{1000 * longest:.2f}", len(inside), f"{when:.6f}")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,26 @@
 """Attaches to a service and detaches so many times, and says how long its threads were ready to run meanwhile while others had their place.
 
     ready.py COMMAND PID TIMES STALLS
+    ready.py COMMAND PID COLLECTORS
 
 The scheduler's tracepoints, by perf, tell when a thread is ready and when it runs; a wait is that of whoever ran there before. Prints for
 threads of COMMAND, and for all others, how often that took longer than a millisecond, the longest, in milliseconds, and whose it was.
 Threads that the service had at the beginning count, and those of its children. In the end the longest that the machine itself stood still,
 as STALLS (stalls.c) tells: whoever has a processor keeps it as long. Fails where perf may not trace.
+
+The second form attaches to nothing. At the end of its input it prints each time that was longer than a tenth of a millisecond: when it
+began and ended, in seconds since 1970, `ours` or `other`, and who it was. COLLECTORS is a file with the process ids of ours, a line for each.
 """
 
 import os
 import re
+import select
 import subprocess
 import sys
 import tempfile
+import time
 
-from cycles import Machine, watched
+from cycles import Machine, recording, watched
 
 SWITCH = re.compile(
     r"\s*([\d.]+):\s+sched:sched_switch: prev_comm=(.*) prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) "
@@ -47,48 +53,78 @@ def names(collector, command):
         return set()
 
 
-def waits_in(told, chosen):
-    """How long each time one of the chosen threads was ready, in milliseconds, and who ran before it."""
+def waits_in(data, chosen):
+    """When each time began and ended that one of the chosen threads was ready, in milliseconds, and who ran before it."""
+    script = subprocess.Popen(
+        ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )
     since, waits = {}, []
-    for line in told:
+    for line in script.stdout:
         if switch := SWITCH.match(line):
             moment = 1000 * float(switch[1])
             if switch[5] in since:
-                waits.append((moment - since.pop(switch[5]), switch[2]))
+                waits.append((since.pop(switch[5]), moment, switch[2]))
             if switch[3] in chosen and switch[4].startswith("R"):
                 since[switch[3]] = moment
         elif (wakeup := WAKEUP.match(line)) and wakeup[2] in chosen:
             since.setdefault(wakeup[2], 1000 * float(wakeup[1]))
+    script.wait()
     return waits
 
 
 def told_of(waits):
-    longest, who = max(waits, default=(0, "none"))
-    return f"{sum(wait > 1 for wait, _ in waits)} times longer than 1, {longest:.1f} at most ({who.split('/')[0]})"
+    longest, who = max(((end - begin, who) for begin, end, who in waits), default=(0, "none"))
+    count = sum(end - begin > 1 for begin, end, _ in waits)
+    return f"{count} times longer than 1, {longest:.1f} at most ({who.split('/')[0]})"
+
+
+def options(chosen):
+    """Of perf, to record what happens to these threads."""
+    switches = "||".join(f"prev_pid=={task}||next_pid=={task}" for task in chosen)
+    wakeups = "||".join(f"pid=={task}" for task in chosen)
+    return ["-a", "-m", "2048", "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups]
+
+
+def attach(command, pid, times, stalls, folder):
+    chosen = set(threads(pid))
+    machine = Machine(stalls)
+    ours = {os.path.basename(command)[:15]}
+    data = folder + "/data"
+    watched(data, options(chosen), command, pid, times, folder, lambda collector: ours.update(names(collector.pid, command)))
+    stood = machine.stood()
+    waits = waits_in(data, chosen)
+    if not waits:
+        raise SystemExit("ready: nothing was traced")
+    of_ours, others = ([wait for wait in waits if (wait[2] in ours) == is_ours] for is_ours in (True, False))
+    print(f"ours {told_of(of_ours)}, others {told_of(others)}; machine {stood}")
+
+
+def watch(command, pid, collectors, folder):
+    # Clients connect first: some services have a process for each.
+    select.select([sys.stdin], [], [], 0.5)
+    chosen = set(threads(pid))
+    ours = {os.path.basename(command)[:15]}
+    data = folder + "/data"
+    with recording(data, options(chosen)):
+        while not select.select([sys.stdin], [], [], 0.02)[0]:
+            for collector in open(collectors, encoding="utf-8").read().split()[-1:]:
+                ours.update(names(collector, command))
+    os.nice(19)
+    since_1970 = time.time() - time.monotonic()
+    for begin, end, who in waits_in(data, chosen):
+        if end - begin > 0.1:
+            whose = "ours" if who in ours else "other"
+            print(f"{begin / 1000 + since_1970:.6f} {end / 1000 + since_1970:.6f} {whose} {who}")
 
 
 def main():
-    command, pid, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    chosen = set(threads(pid))
-    machine = Machine(sys.argv[4])
-    ours = {os.path.basename(command)[:15]}
+    command, pid = sys.argv[1], int(sys.argv[2])
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        data = folder + "/data"
-        switches = "||".join(f"prev_pid=={task}||next_pid=={task}" for task in chosen)
-        wakeups = "||".join(f"pid=={task}" for task in chosen)
-        options = ["-a", "-m", "2048", "-e", "sched:sched_switch", "--filter", switches, "-e", "sched:sched_wakeup", "--filter", wakeups]
-        watched(data, options, command, pid, times, folder, lambda collector: ours.update(names(collector.pid, command)))
-        stood = machine.stood()
-        script = subprocess.Popen(
-            ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )
-        waits = waits_in(script.stdout, chosen)
-        script.wait()
-    if not waits:
-        raise SystemExit("ready: nothing was traced")
-    of_ours, others = ([wait for wait in waits if (wait[1] in ours) == is_ours] for is_ours in (True, False))
-    print(f"ours {told_of(of_ours)}, others {told_of(others)}; machine {stood}")
+        if len(sys.argv) == 4:
+            watch(command, pid, sys.argv[3], folder)
+        else:
+            attach(command, pid, int(sys.argv[3]), sys.argv[4], folder)
 
 
 if __name__ == "__main__":
