@@ -56,7 +56,7 @@ def names(collector, command):
 def waits_in(data, chosen):
     """When each time began and ended that one of the chosen threads was ready, in milliseconds, and who ran before it."""
     script = subprocess.Popen(
-        ["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"],
+        ["perf", "script", "-i", data, "--ns", "--show-lost-events", "-F", "time,event,trace"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )
     since, waits = {}, []
@@ -69,6 +69,9 @@ def waits_in(data, chosen):
                 since[switch[3]] = moment
         elif (wakeup := WAKEUP.match(line)) and wakeup[2] in chosen:
             since.setdefault(wakeup[2], 1000 * float(wakeup[1]))
+        elif "PERF_RECORD_LOST" in line:
+            # Who was ready then may have run since.
+            since.clear()
     script.wait()
     return waits
 
