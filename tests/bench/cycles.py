@@ -34,27 +34,25 @@ def recording(data, options):
     time.sleep(0.5)
     if perf.poll() is not None:
         raise SystemExit(f"perf: {perf.stderr.read().strip()}")
-    yield
-    perf.send_signal(2)
-    perf.communicate()
+    try:
+        yield
+    finally:
+        perf.send_signal(2)
+        perf.communicate()
 
 
 def watched(data, options, command, pid, times, folder, look=None):
-    """The same. Calls `look` with each collector now and then."""
+    """The same while it attaches. Calls `look` with each collector now and then."""
     with recording(data, options):
-        attach(command, pid, times, folder, look)
-
-
-def attach(command, pid, times, folder, look):
-    for _ in range(times):
-        collector = subprocess.Popen(
-            [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
-             "--output", folder + "/it.memprof"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
-        while collector.poll() is None:
-            if look:
-                look(collector)
-            time.sleep(0.02)
-        while "memfd:sysprof" in open(f"/proc/{pid}/maps", encoding="utf-8").read():
-            time.sleep(0.005)
+        for _ in range(times):
+            collector = subprocess.Popen(
+                [command, "attach", str(pid), "--quiet", "--no-symbolize", "--force", "--duration", "100ms",
+                 "--output", folder + "/it.memprof"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            while collector.poll() is None:
+                if look:
+                    look(collector)
+                time.sleep(0.02)
+            while "memfd:sysprof" in open(f"/proc/{pid}/maps", encoding="utf-8").read():
+                time.sleep(0.005)
