@@ -217,6 +217,46 @@ fn second_collector_is_told_of_the_first() {
     server.stop();
 }
 
+/// Check that a process which does not answer keeps no other one waiting: neither one that the same collector is to record, nor one
+/// that another does, which calls by the same doorbell.
+#[test]
+fn silent_process_keeps_nobody_waiting() {
+    let server = Service::new(1);
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut sleeper = server.world.command(c("burst").flags(["-O1"]).build());
+    sleeper.arg(&page.path).arg("1").env("LD_PRELOAD", agent(&server.world));
+    let sleeper = start(&server.world, sleeper);
+    // It has begun, and does not allocate before it is told to go on.
+    let pid = page.pid().to_string();
+    let tool = |more: &[&str]| {
+        let mut tool = server.world.tool(["attach", &pid, "--patience", "1h", "--no-symbolize", "-o"]);
+        tool.args(more);
+        start(&server.world, tool)
+    };
+
+    let both = tool(&["both.memprof", &server.pid()]);
+    wait_for("the one that answers", || server.row()["state"] == "recorded");
+    both.signal(Signal::INT);
+    let ran = both.wait();
+    assert!(ran.code == 2 && ran.stderr.contains("Waiting for it, 1 h 00 min at most"), "{}", ran.stderr);
+    server.wait_until_it_has_left();
+
+    let waiting = tool(&["no.memprof"]);
+    wait_for("a note", || waiting.stderr().contains("Waiting for it"));
+    let collector = server.attach("it.memprof");
+    server.work();
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    assert_exact(&info(&server.world, "it.memprof"), 1);
+    waiting.signal(Signal::INT);
+    let ran = waiting.wait();
+    assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
+    sleeper.signal(Signal::KILL);
+    sleeper.wait();
+    server.stop();
+}
+
 /// Check that whoever cannot be attached to is refused with the reason.
 #[test]
 fn refusals_say_why() {

@@ -82,6 +82,14 @@ pub enum Refusal {
         /// What keeps it from that.
         why: Hindrance,
     },
+    /// It was not called, since others were calling all the time.
+    #[error(
+        "process {pid} could not be called: other processes of sysprof-memprof were calling by the same doorbell. Try again"
+    )]
+    Taken {
+        /// Its pid.
+        pid: u32,
+    },
     /// Threads of it are still in an earlier recording's memory.
     #[error("process {pid} is busy: a thread of it has not finished with its last recording. Try again")]
     Busy {
@@ -109,4 +117,11 @@ pub enum Refusal {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl Refusal {
+    /// True when it may answer if it is called for longer.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Refusal::Silent { .. } | Refusal::Taken { .. })
+    }
 }

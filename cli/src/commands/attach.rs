@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Detach after this time
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// How long a process is waited for that does not answer: it does so at its next allocation or free
+    /// How long processes are waited for that do not answer: each does so at its next allocation or free
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     patience: Duration,
     /// Leave processes alone that do not have the agent preloaded
@@ -76,12 +76,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
     let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals);
-    let mut session = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
+    let (mut session, count) = arguments.begin(capture.clone(), &arguments.pids, &mut attaching)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
             "Recording {} to {}{} until ^C.",
-            counted(arguments.pids.len() as u64, "process"),
+            counted(count as u64, "process"),
             capture.display(),
             limit.unwrap_or_default()
         ));
@@ -98,7 +98,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         }
         let (processes, next) = series.turn(session);
         session = match arguments.begin(next, &processes, &mut attaching) {
-            Ok(session) => session,
+            Ok((session, _)) => session,
             Err(failure) => {
                 series.wait();
                 let is_gone = |pid: &u32| !Path::new("/proc").join(pid.to_string()).exists();
@@ -117,13 +117,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 }
 
 impl Arguments {
-    /// A recording of those processes that can be recorded.
+    /// A recording of those processes that can be recorded, and how many they are.
     fn begin(
         &self,
         capture: PathBuf,
         pids: &[u32],
         attaching: &mut Attaching<'_>,
-    ) -> Result<Session, Failure> {
+    ) -> Result<(Session, usize), Failure> {
         let session = self.recording.start(Kind {
             target: None,
             output: capture.clone(),
@@ -137,7 +137,7 @@ impl Arguments {
             on_full: ON_FULL,
         })?;
         match attaching.all(&session, pids) {
-            Ok(()) => Ok(session),
+            Ok(count) => Ok((session, count)),
             Err(failure) => {
                 discard(session, Some(&capture));
                 Err(failure)

@@ -11,13 +11,15 @@ use collector::launch::Signals;
 use std::time::{Duration, Instant};
 use viewer::format::duration;
 
-/// A process that is waited for is called for so long at once.
-const TURN: Duration = Duration::from_secs(1);
+/// All processes that are waited for are called once in so long, each for its part of it.
+const LAP: Duration = Duration::from_secs(1);
+/// The least part.
+const TURN: Duration = Duration::from_millis(100);
 
 /// Attaches to processes, and gives the agent to those that have none.
 #[derive(Debug)]
 pub(super) struct Attaching<'s> {
-    /// How long a process is waited for that does not answer.
+    /// How long processes are waited for that do not answer.
     patience: Duration,
     /// Says nothing of what is waited for.
     quiet: bool,
@@ -42,34 +44,70 @@ pub(super) fn take_back(injected: Vec<Injection>) {
 }
 
 impl<'s> Attaching<'s> {
-    /// Waits for each process for so long, and says so unless `quiet`.
+    /// Waits for processes for so long, and says so unless `quiet`.
     pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {
         Attaching { patience, quiet, signals, injects, injected: Vec::new() }
     }
 
-    /// Attaches to all that can be recorded; a failure when that is none.
-    pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<(), Failure> {
-        let (mut texts, mut is_interrupted) = (Vec::new(), false);
-        for pid in pids {
-            texts.extend(self.one(session, *pid, &mut is_interrupted).err());
-            if is_interrupted {
-                break;
+    /// Attaches to all that can be recorded, and says how many; a failure when that is none. Those that do not answer keep nobody else
+    /// waiting.
+    pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<usize, Failure> {
+        let deadline = Instant::now() + self.patience;
+        // Each has its turn in the first lap, however many there are.
+        let mut least = self.patience;
+        let (mut waiting, mut texts) = (pids.to_vec(), Vec::new());
+        let mut has_said = self.quiet;
+        while !waiting.is_empty() {
+            let turn = (LAP / u32::try_from(waiting.len()).unwrap_or(u32::MAX)).max(TURN);
+            let mut silent = Vec::new();
+            for pid in std::mem::take(&mut waiting) {
+                let rest = deadline.saturating_duration_since(Instant::now());
+                match self.one(session, pid, rest.max(least).min(turn)) {
+                    Ok(()) => {}
+                    Err(refused) if refused.may_pass && rest > turn => {
+                        if supervise::is_interrupted(self.signals) {
+                            return Err(Failure::usage(anyhow!(refused.text)));
+                        }
+                        waiting.push(pid);
+                        silent.push(refused.text);
+                    }
+                    Err(refused) => texts.push(refused.text),
+                }
+            }
+            least = Duration::ZERO;
+            if let [first, others @ ..] = silent.as_slice()
+                && !std::mem::replace(&mut has_said, true)
+            {
+                self.say_who_is_waited_for(first, others.len());
             }
         }
-        if texts.len() < pids.len() && !is_interrupted {
+        let attached = pids.len().saturating_sub(texts.len());
+        if attached != 0 {
             texts.iter().for_each(|text| message::warning(text));
-            return Ok(());
+            return Ok(attached);
         }
         Err(Failure::usage(anyhow!(texts.join("\n"))))
     }
 
-    fn one(&mut self, session: &Session, pid: u32, is_interrupted: &mut bool) -> Result<(), String> {
-        match self.call(session, pid, is_interrupted) {
+    fn say_who_is_waited_for(&self, first: &str, others: usize) {
+        let most = duration(u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX));
+        message::note(&match others {
+            0 => format!("{first}. Waiting for it, {most} at most"),
+            _ => format!("{first}. Waiting for it and {others} more, {most} at most"),
+        });
+    }
+
+    /// Attaches to a process within this time.
+    fn one(&mut self, session: &Session, pid: u32, patience: Duration) -> Result<(), Refused> {
+        match session.attach(pid, patience) {
             Err(refusal @ (Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })) if self.injects => {
-                self.inject(pid).map_err(|why| format!("{refusal}. It cannot be given it now: {why}"))?;
-                self.call(session, pid, is_interrupted).map_err(|refusal| refusal.to_string())
+                self.inject(pid).map_err(|why| Refused {
+                    text: format!("{refusal}. It cannot be given it now: {why}"),
+                    may_pass: false,
+                })?;
+                Ok(session.attach(pid, patience)?)
             }
-            called => called.map_err(|refusal| refusal.to_string()),
+            called => Ok(called?),
         }
     }
 
@@ -80,25 +118,18 @@ impl<'s> Attaching<'s> {
         self.injected.push(injection.map_err(|refusal| refusal.to_string())?);
         Ok(())
     }
+}
 
-    /// Calls a process, says what it waits for, and gives up when it is told to.
-    fn call(&self, session: &Session, pid: u32, is_interrupted: &mut bool) -> Result<(), Refusal> {
-        let started = Instant::now();
-        let mut has_said = self.quiet;
-        loop {
-            let rest = self.patience.saturating_sub(started.elapsed());
-            let refusal = match session.attach(pid, rest.min(TURN)) {
-                Err(refusal @ Refusal::Silent { .. }) if rest > TURN => refusal,
-                result => return result,
-            };
-            if !std::mem::replace(&mut has_said, true) {
-                let most = u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX);
-                message::note(&format!("{refusal}. Waiting for it, {} at most", duration(most)));
-            }
-            *is_interrupted = supervise::is_interrupted(self.signals);
-            if *is_interrupted {
-                return Err(refusal);
-            }
-        }
+/// Why a process is not recorded yet.
+#[derive(Debug)]
+struct Refused {
+    text: String,
+    /// See [`Refusal::may_pass`].
+    may_pass: bool,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused { text: refusal.to_string(), may_pass: refusal.may_pass() }
     }
 }

@@ -136,6 +136,11 @@ impl Bell {
         }
     }
 
+    /// Lets others call again.
+    pub(super) fn unlock(&self) -> io::Result<()> {
+        Ok(flock(&self.file, FlockOperation::Unlock)?)
+    }
+
     /// Calls the process that sees itself under this pid.
     pub(super) fn ring(&self, pid: u32) -> io::Result<()> {
         let mut word = [0; 4];

@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 /// A call that is not answered is made again after so long: by then the process may call the allocator again, or have
 /// found out that its last collector is gone.
 const AGAIN: Duration = Duration::from_millis(20);
+/// Whoever has called for so long lets others do so.
+const AT_ONCE: Duration = Duration::from_millis(200);
 /// An agent that has connected says hello and takes its memory within milliseconds, or was stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -43,32 +45,39 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, bell) = open(&process, doorbell)?;
-    while !bell.lock().map_err(system)? {
-        if Instant::now() > deadline {
-            return Err(system(io::Error::other("somebody else calls processes of this user without end")));
-        }
-        std::thread::sleep(AGAIN);
-    }
-    let socket = Beside::listen(&folder, process.uid).map_err(system)?;
     let own_pid = numbers::own(pid).unwrap_or(pid);
-    let mut is_busy = false;
+    let (mut is_taken, mut is_busy) = (true, false);
     while Instant::now() < deadline && is_there(pid) {
-        bell.ring(own_pid).map_err(system)?;
-        if !is_readable(&socket.socket, AGAIN) {
+        if !bell.lock().map_err(system)? {
+            std::thread::sleep(AGAIN);
             continue;
         }
-        match answer(host, &socket.socket, pid) {
-            Ok(Some(image)) => return Ok(image),
-            Ok(None) => {}
-            Err(Refusal::Busy { .. }) => {
-                is_busy = true;
-                std::thread::sleep(AGAIN);
+        is_taken = false;
+        let socket = Beside::listen(&folder, process.uid).map_err(system)?;
+        let until = deadline.min(Instant::now() + AT_ONCE);
+        while Instant::now() < until && is_there(pid) {
+            bell.ring(own_pid).map_err(system)?;
+            if !is_readable(&socket.socket, AGAIN) {
+                continue;
             }
-            Err(refusal) => return Err(refusal),
+            match answer(host, &socket.socket, pid) {
+                Ok(Some(image)) => return Ok(image),
+                Ok(None) => {}
+                Err(Refusal::Busy { .. }) => {
+                    is_busy = true;
+                    std::thread::sleep(AGAIN);
+                }
+                Err(refusal) => return Err(refusal),
+            }
         }
+        drop(socket);
+        bell.unlock().map_err(system)?;
+        // For longer than they take to look.
+        std::thread::sleep(AGAIN * 2);
     }
     let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
     Err(match is_there(pid) {
+        true if is_taken => Refusal::Taken { pid },
         true if is_busy => Refusal::Busy { pid },
         true => Refusal::Silent { pid, why: Hindrance::of(pid, folder) },
         false => Refusal::NoProcess { pid },
