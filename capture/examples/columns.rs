@@ -19,7 +19,7 @@ const COLUMNS: [&str; 13] = [
     "serial",
     "rare",
 ];
-const EVENTS: [u16; 2] = [9, 12];
+const EVENTS: [u16; 3] = [9, 12, 27];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: columns FILE")?;

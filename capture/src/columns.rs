@@ -16,6 +16,11 @@ use std::ops::Range;
 use crate::error::Malformed;
 use crate::format::u32_at;
 
+/// Bytes before the first of so many columns.
+pub(crate) const fn header_length(count: usize) -> usize {
+    1 + 4 * count
+}
+
 /// Appends the columns to an empty payload.
 pub(crate) fn join(columns: &[Vec<u8>], payload: &mut Vec<u8>) {
     payload.push(u8::try_from(columns.len()).expect("a chunk has fewer than 256 columns"));
@@ -31,7 +36,7 @@ pub(crate) fn join(columns: &[Vec<u8>], payload: &mut Vec<u8>) {
 /// Finds the first `N` columns of a payload.
 pub(crate) fn split<const N: usize>(payload: &[u8]) -> Result<[Range<usize>; N], Malformed> {
     let Some(&count) = payload.first() else { return Err(Malformed("a chunk lacks its columns")) };
-    let mut start = 1 + 4 * usize::from(count);
+    let mut start = header_length(count.into());
     let Some(lengths) = payload.get(1..start) else {
         return Err(Malformed("a chunk ends inside its column lengths"));
     };

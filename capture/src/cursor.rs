@@ -95,7 +95,11 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         let chunk = rest[found];
         self.next += found + 1;
         self.offset = chunk.offset;
-        let coding = if chunk.is(ChunkKind::LinedEvents) { Coding::Lines } else { Coding::Runs };
+        let coding = match () {
+            () if chunk.is(ChunkKind::PlanarEvents) => Coding::Planes,
+            () if chunk.is(ChunkKind::LinedEvents) => Coding::Lines,
+            () => Coding::Runs,
+        };
         let header = self
             .fetcher
             .fetch(self.reader.source(), chunk.offset)

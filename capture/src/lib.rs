@@ -52,6 +52,7 @@ mod events;
 mod fault;
 mod meta;
 mod numbered;
+mod planes;
 mod sample;
 mod stack_copy;
 mod stacks;

@@ -55,6 +55,7 @@ impl Loader {
             Some(
                 ChunkKind::Events
                 | ChunkKind::LinedEvents
+                | ChunkKind::PlanarEvents
                 | ChunkKind::Index
                 | ChunkKind::Samples
                 | ChunkKind::Counters

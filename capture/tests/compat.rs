@@ -58,8 +58,8 @@ fn worked_example_has_these_bytes() {
 fn columns_are_those_of_the_document() {
     for chunk in hand::chunks(&fixture::file()) {
         let kind = ChunkKind::from_number(chunk.kind).unwrap();
-        // The columns of lined events are told where those of events are.
-        let documented = if kind == ChunkKind::LinedEvents { ChunkKind::Events } else { kind };
+        // The columns of all events are told at one place.
+        let documented = if kind.holds_events() { ChunkKind::Events } else { kind };
         let heading = format!("\n### {} {documented:?}\n", documented as u16);
         let (_, section) = DOCUMENT.split_once(&heading).unwrap();
         let Some((_, table)) = section.split("\n### ").next().unwrap().split_once("\n| | column |") else {

@@ -1,18 +1,19 @@
 //! Columns to events: a total function of hostile bytes.
 
-use std::ops::Range;
+use std::ops::{Index, IndexMut, Range};
 
 use super::address::{IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
 use super::kind::{Kind, Run};
 use super::lines::LineReader;
 use super::rare::Places;
-use super::{COLUMNS, Column};
+use super::{COLUMNS, Column, PLANAR, planar};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
 use crate::ids::{NodeId, ThreadId};
+use crate::planes::{self, Planes};
 use crate::varint;
 
 /// Events of one batch: few enough that writer and reader of the batch share the second-level cache.
@@ -23,6 +24,10 @@ pub(crate) struct Decoder {
     /// The payload; filled by the caller of [`Decoder::start`].
     payload: Vec<u8>,
     columns: [Range<usize>; COLUMNS],
+    /// Where the rest of the [`PLANAR`] columns lies, if they lie in planes.
+    planes: Option<[Planes; PLANAR.len()]>,
+    /// In these columns, a smaller byte is a number.
+    long: u8,
     model: Model,
     left: usize,
     kinds: Run,
@@ -33,14 +38,19 @@ pub(crate) struct Decoder {
     unknown: u64,
 }
 
-/// How a chunk's times are stored.
+/// How a chunk's numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// Runs of events in one microsecond: format 1.0.
+    /// Times as runs of events in one microsecond: format 1.0.
     Runs,
-    /// See [`super::lines`].
+    /// Times as [lines](super::lines): format 1.1.
     Lines,
+    /// These, and what belongs to addresses in [planes](crate::planes): format 1.5.
+    Planes,
 }
+
+/// The first byte of a varint that has more.
+const LONG_VARINT: u8 = 0x80;
 
 enum Times {
     /// Microseconds of the run, and how many of its events are left.
@@ -51,13 +61,35 @@ enum Times {
     Lines(LineReader),
 }
 
-type Slices<'p> = [&'p [u8]; COLUMNS];
+/// What is left of the columns, and the payload that they lie in.
+struct Slices<'p> {
+    payload: &'p [u8],
+    columns: [&'p [u8]; COLUMNS],
+}
+
+impl<'p> Index<Column> for Slices<'p> {
+    type Output = &'p [u8];
+
+    #[inline(always)]
+    fn index(&self, column: Column) -> &&'p [u8] {
+        &self.columns[column as usize]
+    }
+}
+
+impl IndexMut<Column> for Slices<'_> {
+    #[inline(always)]
+    fn index_mut(&mut self, column: Column) -> &mut Self::Output {
+        &mut self.columns[column as usize]
+    }
+}
 
 impl Decoder {
     pub(crate) fn new() -> Self {
         Decoder {
             payload: Vec::new(),
             columns: [const { 0..0 }; COLUMNS],
+            planes: None,
+            long: LONG_VARINT,
             model: Model::new(),
             left: 0,
             kinds: Run::START,
@@ -81,13 +113,22 @@ impl Decoder {
             return Err(Malformed("a chunk has more events than the format allows"));
         }
         self.columns = columns::split(&self.payload)?;
+        (self.planes, self.long) = (None, LONG_VARINT);
+        if coding == Coding::Planes {
+            let mut all = [const { Planes::NONE }; PLANAR.len()];
+            for (planes, column) in all.iter_mut().zip(PLANAR) {
+                let column = &mut self.columns[column as usize];
+                (*column, *planes) = Planes::find(&self.payload, column.clone())?;
+            }
+            (self.planes, self.long) = (Some(all), planes::LONG);
+        }
         self.model.clear();
         self.left = events;
         self.kinds = Run::START;
         (self.thread, self.thread_left) = (0, 0);
         self.times = match coding {
             Coding::Runs => Times::Runs { time: 0, left: 0 },
-            Coding::Lines => Times::Lines(LineReader::default()),
+            Coding::Lines | Coding::Planes => Times::Lines(LineReader::default()),
         };
         self.places = Places::default();
         Ok(())
@@ -103,9 +144,10 @@ impl Decoder {
         batch.clear();
         while batch.is_empty() && self.left != 0 {
             let payload = std::mem::take(&mut self.payload);
-            let mut slices: Slices = self.columns.clone().map(|range| &payload[range]);
+            let columns = self.columns.clone().map(|range| &payload[range]);
+            let mut slices = Slices { payload: &payload, columns };
             let result = self.fill(&mut slices, bounds, batch);
-            for (range, rest) in self.columns.iter_mut().zip(slices) {
+            for (range, rest) in self.columns.iter_mut().zip(slices.columns) {
                 range.start = range.end - rest.len();
             }
             self.payload = payload;
@@ -126,7 +168,7 @@ impl Decoder {
         let mut room = BATCH.min(self.left);
         while room != 0 {
             if self.kinds.length == 0 {
-                self.kinds = Run::take(self.kinds.kind, &mut columns[Column::Kind as usize])?;
+                self.kinds = Run::take(self.kinds.kind, &mut columns[Column::Kind])?;
             }
             let count = self.kinds.length.min(room as u64);
             self.kinds.length -= count;
@@ -167,7 +209,7 @@ impl Decoder {
     fn skip(&mut self, count: u64, columns: &mut Slices, bounds: Bounds) -> Result<(), Malformed> {
         for _ in 0..count {
             self.thread_and_time(columns, bounds)?;
-            take_record(&mut columns[Column::Rare as usize])?;
+            take_record(&mut columns[Column::Rare])?;
         }
         self.unknown += count;
         Ok(())
@@ -176,13 +218,13 @@ impl Decoder {
     #[inline(always)]
     fn thread_and_time(&mut self, columns: &mut Slices, bounds: Bounds) -> Result<(u32, u64), Malformed> {
         if self.thread_left == 0 {
-            let column = &mut columns[Column::Thread as usize];
+            let column = &mut columns[Column::Thread];
             self.thread = varint::take_u32(column)?;
             self.thread_left = varint::take(column)?.saturating_add(1);
             bounds.thread(self.thread)?;
         }
         self.thread_left -= 1;
-        let column = &mut columns[Column::Time as usize];
+        let column = &mut columns[Column::Time];
         let time = match &mut self.times {
             Times::Lines(lines) => lines.next(column)?,
             Times::Runs { time, left } => {
@@ -210,6 +252,22 @@ impl Decoder {
         Ok(Action::Free { address: address(key), stack: NodeId::ROOT })
     }
 
+    /// The next number of one of the columns that may lie in planes.
+    #[inline(always)]
+    fn number(&mut self, columns: &mut Slices, column: Column) -> Result<u64, Malformed> {
+        match *columns[column] {
+            [first, ref rest @ ..] if first < self.long => {
+                columns[column] = rest;
+                Ok(first.into())
+            }
+            _ => {
+                let planes = self.planes.as_mut();
+                let planes = planes.map(|all| &mut all[planar(column)]);
+                take_long(planes, columns.payload, &mut columns[column])
+            }
+        }
+    }
+
     /// A new block: address, size, stack, placement.
     #[inline(always)]
     fn block(
@@ -218,20 +276,21 @@ impl Decoder {
         thread: u32,
         bounds: Bounds,
     ) -> Result<(u64, u64, NodeId, u8), Malformed> {
-        let size = varint::take(&mut columns[Column::Size as usize])?;
-        let Some(&placement) = columns[Column::Placement as usize].split_off_first() else {
+        let size = varint::take(&mut columns[Column::Size])?;
+        let Some(&placement) = columns[Column::Placement].split_off_first() else {
             return Err(Malformed("a column ends before its chunk's events"));
         };
         let key = match self.model.foreseen(thread, size, placement) {
             Some(key) => key,
             None if placement == 0 => {
-                varint::take_delta(&mut columns[Column::Address as usize], self.model.lane(thread).top)?
+                let delta = self.number(columns, Column::Address)?;
+                self.model.lane(thread).top.wrapping_add(varint::unzigzag(delta))
             }
             None => return Err(Malformed("a block has an impossible placement")),
         };
         self.model.placed(thread, size, key, placement);
         let lane = self.model.lane(thread);
-        let stack = varint::take_delta(&mut columns[Column::Stack as usize], lane.stack.into())?;
+        let stack = varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?;
         let stack = bounds.stack(stack)?;
         lane.stack = stack.0;
         Ok((address(key), size, stack, placement))
@@ -243,12 +302,12 @@ impl Decoder {
         columns: &mut Slices,
         thread: u32,
     ) -> Result<(Key, Option<super::address::Class>), Malformed> {
-        let token = varint::take(&mut columns[Column::Freed as usize])?;
-        let lane = self.model.lane(thread);
+        let token = self.number(columns, Column::Freed)?;
         if token == 0 {
-            let key = varint::take_delta(&mut columns[Column::FreedAddress as usize], lane.freed)?;
-            return Ok((key, None));
+            let delta = self.number(columns, Column::FreedAddress)?;
+            return Ok((self.model.lane(thread).freed.wrapping_add(varint::unzigzag(delta)), None));
         }
+        let lane = self.model.lane(thread);
         let number = lane.freed_block.wrapping_add(varint::unzigzag(token - 1));
         lane.freed_block = number;
         let block = self.model.block(number).ok_or(Malformed("a free refers to an unknown block"))?;
@@ -257,7 +316,7 @@ impl Decoder {
 
     fn serial(&mut self, columns: &mut Slices, thread: u32) -> Result<u16, Malformed> {
         let lane = self.model.lane(thread);
-        let serial = varint::take_delta(&mut columns[Column::Serial as usize], lane.serial.into())?;
+        let serial = varint::take_delta(&mut columns[Column::Serial], lane.serial.into())?;
         lane.serial = u16::try_from(serial).map_err(|_| Malformed("a serial needs more than 16 bits"))?;
         Ok(lane.serial)
     }
@@ -276,15 +335,14 @@ impl Decoder {
             Kind::Free => self.free(columns, thread, bounds)?,
             Kind::AlignedAlloc => {
                 let (address, size, stack, _) = self.block(columns, thread, bounds)?;
-                let alignment = varint::take(&mut columns[Column::Alignment as usize])?;
+                let alignment = varint::take(&mut columns[Column::Alignment])?;
                 Action::Alloc { address, size, alignment, stack }
             }
             Kind::TracedFree => {
                 let (key, class) = self.freed(columns, thread)?;
                 self.model.freed(thread, key, class);
                 let lane = self.model.lane(thread);
-                let stack =
-                    varint::take_delta(&mut columns[Column::FreeStack as usize], lane.free_stack.into())?;
+                let stack = varint::take_delta(&mut columns[Column::FreeStack], lane.free_stack.into())?;
                 let stack = bounds.stack(stack)?;
                 lane.free_stack = stack.0;
                 Action::Free { address: address(key), stack }
@@ -307,8 +365,18 @@ impl Decoder {
                 self.model.reallocated(thread, true);
                 Action::ReallocEnd { serial: self.serial(columns, thread)?, outcome: ReallocOutcome::Freed }
             }
-            rare => self.places.take(rare, take_record(&mut columns[Column::Rare as usize])?, bounds)?,
+            rare => self.places.take(rare, take_record(&mut columns[Column::Rare])?, bounds)?,
         })
+    }
+}
+
+/// A number that is not its first byte.
+#[inline(never)]
+fn take_long(planes: Option<&mut Planes>, payload: &[u8], column: &mut &[u8]) -> Result<u64, Malformed> {
+    let Some(planes) = planes else { return varint::take(column) };
+    match column.split_off_first() {
+        Some(first) => planes.take(payload, *first),
+        None => Err(Malformed("a column ends before its chunk's events")),
     }
 }
 

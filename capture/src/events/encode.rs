@@ -6,12 +6,13 @@ use super::address::{IN_PLACE, Key, Model, UNFORESEEN, key};
 use super::kind::{Kind, Run};
 use super::lines::LineWriter;
 use super::rare::Places;
-use super::{COLUMNS, Column};
+use super::{COLUMNS, Column, PLANAR, planar};
 use crate::columns;
 use crate::event::{Action, Event, ReallocOutcome};
 use crate::format::{MAX_EVENTS, MAX_RAW, TIME_UNIT_NS};
 use crate::ids::NodeId;
 use crate::meta;
+use crate::planes::PlaneWriter;
 use crate::varint;
 
 /// A chunk ends at this size too, half of what is allowed, though only odd streams reach it before [`MAX_EVENTS`].
@@ -24,6 +25,8 @@ const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL);
 /// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`] and [`FULL`].
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
+    /// What becomes the [`PLANAR`] columns.
+    planes: [PlaneWriter; PLANAR.len()],
     model: Model,
     finder: Finder,
     kinds: Run,
@@ -50,6 +53,7 @@ impl Encoder {
     pub(crate) fn new() -> Self {
         Encoder {
             columns: [const { Vec::new() }; COLUMNS],
+            planes: Default::default(),
             model: Model::new(),
             finder: Finder::new(),
             kinds: Run::START,
@@ -74,7 +78,8 @@ impl Encoder {
     }
 
     fn raw_length(&self) -> usize {
-        self.columns.iter().map(Vec::len).sum()
+        let in_planes: usize = self.planes.iter().map(PlaneWriter::len).sum();
+        in_planes + self.columns.iter().map(Vec::len).sum::<usize>()
     }
 
     /// Adds an event.
@@ -120,12 +125,21 @@ impl Encoder {
         }
     }
 
-    /// Appends the payload of all events since the last call to `payload` and begins the next chunk.
-    pub(crate) fn finish(&mut self, payload: &mut Vec<u8>) -> Finished {
+    /// Puts the payload of all events since the last call into `payload`, which is empty, and begins the next chunk. Where in it
+    /// numbers of another kind begin, so that one compresses better apart from the other, are `breaks`.
+    pub(crate) fn finish(&mut self, payload: &mut Vec<u8>, breaks: &mut Vec<usize>) -> Finished {
         if self.events != 0 {
             self.end_kinds();
             self.end_threads();
             self.lines.end(&mut self.columns[Column::Time as usize]);
+        }
+        let mut start = columns::header_length(COLUMNS);
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            if let Some(planes) = PLANAR.iter().position(|column| *column as usize == number) {
+                self.planes[planes].move_to(column, |end| breaks.push(start + end));
+            }
+            start += column.len();
+            breaks.push(start);
         }
         columns::join(&self.columns, payload);
         let finished = Finished {
@@ -192,7 +206,7 @@ impl Encoder {
         self.column(Column::Placement).push(placement);
         if placement == UNFORESEEN {
             let top = self.model.lane(thread).top;
-            varint::put_delta(self.column(Column::Address), top, key);
+            self.planes[planar(Column::Address)].put_delta(top, key);
         }
         self.finder.insert(key, self.model.blocks());
         self.model.placed(thread, size, key, placement);
@@ -211,12 +225,12 @@ impl Encoder {
             Some(block) => {
                 self.model.lane(thread).freed_block = number;
                 let distance = varint::zigzag(number.wrapping_sub(before));
-                varint::put(self.column(Column::Freed), distance + 1);
+                self.planes[planar(Column::Freed)].put(distance + 1);
                 (key, Some(block.class))
             }
             None => {
-                self.column(Column::Freed).push(0);
-                varint::put_delta(self.column(Column::FreedAddress), freed, key);
+                self.planes[planar(Column::Freed)].put(0);
+                self.planes[planar(Column::FreedAddress)].put_delta(freed, key);
                 (key, None)
             }
         }

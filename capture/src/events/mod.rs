@@ -1,5 +1,5 @@
 //! The payload of an event chunk: thirteen columns, and models that both sides keep in step so that what an
-//! allocator does most often costs one small number.
+//! allocator does most often costs one small number. What belongs to addresses lies in [planes](crate::planes).
 
 mod address;
 mod bounds;
@@ -51,3 +51,12 @@ enum Column {
 }
 
 const COLUMNS: usize = Column::Rare as usize + 1;
+
+/// The columns that lie in planes, which stand side by side.
+const PLANAR: [Column; 3] = [Column::Address, Column::Freed, Column::FreedAddress];
+
+/// Where one of [`PLANAR`] stands there.
+#[inline(always)]
+fn planar(column: Column) -> usize {
+    column as usize - Column::Address as usize
+}

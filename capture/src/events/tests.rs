@@ -111,7 +111,7 @@ fn are_close(found: &[Event], expected: &[Event]) -> bool {
 fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
     decoder.payload().clear();
     decoder.payload().extend_from_slice(payload);
-    decoder.start(count, Coding::Lines)?;
+    decoder.start(count, Coding::Planes)?;
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
         decoder.next_batch(BOUNDS, &mut batch)?;
@@ -133,7 +133,7 @@ proptest! {
         for events in chunks {
             events.iter().for_each(|event| encoder.push(event));
             let mut payload = Vec::new();
-            let finished = encoder.finish(&mut payload);
+            let finished = encoder.finish(&mut payload, &mut Vec::new());
             let found = decode(&mut decoder, &payload, events.len()).unwrap();
             prop_assert!(are_close(&found, &events), "{found:?} for {events:?}");
             prop_assert_eq!(finished.events as usize, events.len());
@@ -148,7 +148,7 @@ proptest! {
         let mut encoder = Encoder::new();
         events.iter().for_each(|event| encoder.push(event));
         let mut payload = Vec::new();
-        encoder.finish(&mut payload);
+        encoder.finish(&mut payload, &mut Vec::new());
         for (place, byte) in changes {
             let place = usize::from(place) % payload.len();
             payload[place] = byte;
@@ -183,7 +183,7 @@ fn repeated_blocks_take_four_bytes_a_pair() {
         }
     }
     let mut payload = Vec::new();
-    encoder.finish(&mut payload);
+    encoder.finish(&mut payload, &mut Vec::new());
     // Placement, size, stack, freed, and two runs of kinds; a hundred bytes for everything else.
     assert!(payload.len() <= 6 * 1000 + 100, "{}", payload.len());
 }
@@ -200,7 +200,7 @@ fn unknown_kinds_are_skipped() {
     ];
     known.iter().for_each(|event| encoder.push(event));
     let mut payload = Vec::new();
-    encoder.finish(&mut payload);
+    encoder.finish(&mut payload, &mut Vec::new());
     let kind = payload.iter().position(|&byte| byte == 19).expect("the kind of a gap's end");
     payload[kind] = 99;
     let mut decoder = Decoder::new();

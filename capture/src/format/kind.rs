@@ -46,13 +46,15 @@ numbered! {
         Hits = 25,
         /// What samples were unwound from.
         Copies = 26,
+        /// Events whose times are stored as lines, and what belongs to addresses in planes.
+        PlanarEvents = 27,
     }
 }
 
 impl ChunkKind {
-    /// True of both kinds of chunks that hold events.
+    /// True of the kinds of chunks that hold events.
     pub fn holds_events(self) -> bool {
-        matches!(self, ChunkKind::Events | ChunkKind::LinedEvents)
+        matches!(self, ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::PlanarEvents)
     }
 
     /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.

@@ -39,6 +39,8 @@ pub struct Writer<W: Sink = File> {
     offset: u64,
     given_up: bool,
     packer: Packer,
+    /// Where numbers of another kind begin in the payload that is to be packed.
+    breaks: Vec<usize>,
     payload: Vec<u8>,
     interner: Interner,
     processes: u64,
@@ -112,8 +114,8 @@ impl<W: Sink> Writer<W> {
         self.write_tables()?;
         if !self.encoder.is_empty() {
             let mut payload = self.take_payload();
-            let done = self.encoder.finish(&mut payload);
-            let kind = ChunkKind::LinedEvents;
+            let done = self.encoder.finish(&mut payload, &mut self.breaks);
+            let kind = ChunkKind::PlanarEvents;
             let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
             self.write_chunk(label, payload)?;
         }
@@ -160,6 +162,7 @@ impl<W: Sink> Writer<W> {
             offset: 0,
             given_up: false,
             packer: Packer::new()?,
+            breaks: Vec::new(),
             payload: Vec::new(),
             interner: Interner::new(),
             processes: 0,
@@ -207,7 +210,9 @@ impl<W: Sink> Writer<W> {
     }
 
     fn write_chunk(&mut self, label: Label, payload: Vec<u8>) -> Result<(), Error> {
-        let (header, bytes) = self.packer.pack(label, &payload).inspect_err(|_| self.given_up = true)?;
+        let packed = self.packer.pack(label, &payload, &self.breaks);
+        let (header, bytes) = packed.inspect_err(|_| self.given_up = true)?;
+        self.breaks.clear();
         let offset = self.offset;
         write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)?;
         self.payload = payload;
