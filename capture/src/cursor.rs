@@ -95,10 +95,10 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         let chunk = rest[found];
         self.next += found + 1;
         self.offset = chunk.offset;
-        let coding = match () {
-            () if chunk.is(ChunkKind::PlanarEvents) => Coding::Planes,
-            () if chunk.is(ChunkKind::LinedEvents) => Coding::Lines,
-            () => Coding::Runs,
+        let coding = match ChunkKind::from_number(chunk.header.kind) {
+            Some(ChunkKind::PlanarEvents) => Coding::Planes,
+            Some(ChunkKind::LinedEvents) => Coding::Lines,
+            _ => Coding::Runs,
         };
         let header = self
             .fetcher
