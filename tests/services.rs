@@ -222,18 +222,33 @@ fn second_collector_is_told_of_the_first() {
 #[test]
 fn silent_process_keeps_nobody_waiting() {
     let server = Service::new(1);
-    let world = World::new();
-    let page = Page::new(&world);
-    let mut sleeper = server.world.command(c("burst").flags(["-O1"]).build());
-    sleeper.arg(&page.path).arg("1").env("LD_PRELOAD", agent(&server.world));
-    let sleeper = start(&server.world, sleeper);
-    // It has begun, and does not allocate before it is told to go on.
-    let pid = page.pid().to_string();
+    let sleepers = [World::new(), World::new()].map(|world| {
+        let page = Page::new(&world);
+        let mut sleeper = server.world.command(c("burst").flags(["-O1"]).build());
+        sleeper.arg(&page.path).arg("1").env("LD_PRELOAD", agent(&server.world));
+        let sleeper = start(&server.world, sleeper);
+        // It has begun, and does not allocate before it is told to go on.
+        (page.pid().to_string(), sleeper, world)
+    });
+    let [(pid, ..), (other, ..)] = &sleepers;
     let tool = |more: &[&str]| {
-        let mut tool = server.world.tool(["attach", &pid, "--patience", "1h", "--no-symbolize", "-o"]);
+        let mut tool = server.world.tool(["attach", pid, "--patience", "1h", "--no-symbolize", "-o"]);
         tool.args(more);
         start(&server.world, tool)
     };
+
+    // Their time is over while they are called by turns, and each is said to be silent.
+    let ran = wait(
+        &server.world,
+        server.world.tool(["attach", pid, other, "--patience", "1s", "-o", "no.memprof"]),
+    );
+    assert_eq!(ran.code, 2);
+    assert!(
+        [pid, other].iter().all(|pid| ran.stderr.contains(&format!("process {pid} did not answer"))),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("could not be called"), "{}", ran.stderr);
 
     let both = tool(&["both.memprof", &server.pid()]);
     wait_for("the one that answers", || server.row()["state"] == "recorded");
@@ -252,8 +267,10 @@ fn silent_process_keeps_nobody_waiting() {
     waiting.signal(Signal::INT);
     let ran = waiting.wait();
     assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
-    sleeper.signal(Signal::KILL);
-    sleeper.wait();
+    for (_, sleeper, _) in sleepers {
+        sleeper.signal(Signal::KILL);
+        sleeper.wait();
+    }
     server.stop();
 }
 

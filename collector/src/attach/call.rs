@@ -46,13 +46,14 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, bell) = open(&process, doorbell)?;
     let own_pid = numbers::own(pid).unwrap_or(pid);
-    let (mut is_taken, mut is_busy) = (true, false);
+    let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     while Instant::now() < deadline && is_there(pid) {
         if !bell.lock().map_err(system)? {
+            is_taken = true;
             std::thread::sleep(AGAIN);
             continue;
         }
-        is_taken = false;
+        has_called = true;
         let socket = Beside::listen(&folder, process.uid).map_err(system)?;
         let until = deadline.min(Instant::now() + AT_ONCE);
         while Instant::now() < until && is_there(pid) {
@@ -77,7 +78,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration) -> Result<Arc<Imag
     }
     let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
     Err(match is_there(pid) {
-        true if is_taken => Refusal::Taken { pid },
+        true if is_taken && !has_called => Refusal::Taken { pid },
         true if is_busy => Refusal::Busy { pid },
         true => Refusal::Silent { pid, why: Hindrance::of(pid, folder) },
         false => Refusal::NoProcess { pid },
