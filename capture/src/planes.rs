@@ -25,7 +25,8 @@ const PLANES: usize = 8;
 /// Bytes that are counted in one, a multiple of what processors take at once.
 const PIECE: usize = 224;
 
-const ENDS_EARLY: Malformed = Malformed("a column ends before its chunk's events");
+/// A column has fewer numbers than its chunk's events take.
+pub(crate) const ENDS_EARLY: Malformed = Malformed("a column ends before its chunk's events");
 
 /// How many bytes of planes belong to a first byte.
 #[inline]

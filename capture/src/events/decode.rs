@@ -278,7 +278,7 @@ impl Decoder {
     ) -> Result<(u64, u64, NodeId, u8), Malformed> {
         let size = varint::take(&mut columns[Column::Size])?;
         let Some(&placement) = columns[Column::Placement].split_off_first() else {
-            return Err(Malformed("a column ends before its chunk's events"));
+            return Err(planes::ENDS_EARLY);
         };
         let key = match self.model.foreseen(thread, size, placement) {
             Some(key) => key,
@@ -376,7 +376,7 @@ fn take_long(planes: Option<&mut Planes>, payload: &[u8], column: &mut &[u8]) ->
     let Some(planes) = planes else { return varint::take(column) };
     match column.split_off_first() {
         Some(first) => planes.take(payload, *first),
-        None => Err(Malformed("a column ends before its chunk's events")),
+        None => Err(planes::ENDS_EARLY),
     }
 }
 
