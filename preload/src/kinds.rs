@@ -27,14 +27,18 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// The id of a stack under a frame for a `kind`, which is not 0: the one that is known, or else what `find` says.
+    /// The id of a stack under a frame for a `kind`, which is not 0, if it is known.
     #[inline(always)]
-    pub(crate) fn id(&mut self, stack: u32, kind: u32, find: impl FnOnce() -> Option<u32>) -> Option<u32> {
-        let known = self.places.get_mut(stack as usize % PLACES)?;
-        if known.stack != stack || known.kind != kind {
-            *known = Known { stack, kind, under: find()? };
+    pub(crate) fn known(&self, stack: u32, kind: u32) -> Option<u32> {
+        let known = self.places.get(stack as usize % PLACES)?;
+        (known.stack == stack && known.kind == kind).then_some(known.under)
+    }
+
+    /// Keeps an id.
+    pub(crate) fn keep(&mut self, stack: u32, kind: u32, under: u32) {
+        if let Some(known) = self.places.get_mut(stack as usize % PLACES) {
+            *known = Known { stack, kind, under };
         }
-        Some(known.under)
     }
 }
 
@@ -42,27 +46,27 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    /// Check that what is asked for is found once, as long as nothing else takes its place, and that the kind matters.
+    /// Check that what is kept is known as long as nothing else takes its place, and that the kind matters.
     #[test]
-    fn stacks_are_found_once() {
+    fn stacks_are_known_until_others_take_their_places() {
         let mut kinds = Kinds::default();
-        let mut asked = Vec::new();
-        let places = PLACES as u32;
-        for (id, kind) in [(0, 7), (1, 7), (0, 7), (0, 8), (0, 7), (1, 7), (1 + places, 7), (1, 7)] {
-            let found = kinds.id(id, kind, || {
-                asked.push((id, kind));
-                Some(id * 100 + kind)
-            });
-            assert_eq!(found, Some(id * 100 + kind));
-        }
-        assert_eq!(asked, [(0, 7), (1, 7), (0, 8), (0, 7), (1 + places, 7), (1, 7)]);
-    }
-
-    /// Check that what could not be found is asked for again.
-    #[test]
-    fn what_is_not_found_is_not_kept() {
-        let mut kinds = Kinds::default();
-        assert_eq!(kinds.id(3, 7, || None), None);
-        assert_eq!(kinds.id(3, 7, || Some(9)), Some(9));
+        let other = PLACES as u32;
+        assert_eq!(kinds.known(0, 7), None);
+        kinds.keep(0, 7, 107);
+        kinds.keep(1, 7, 207);
+        assert_eq!([(0, 7), (1, 7), (0, 8), (other, 7)].map(|(id, kind)| kinds.known(id, kind)), [
+            Some(107),
+            Some(207),
+            None,
+            None
+        ]);
+        kinds.keep(0, 8, 108);
+        kinds.keep(1 + other, 7, 307);
+        assert_eq!([(0, 7), (0, 8), (1, 7), (1 + other, 7)].map(|(id, kind)| kinds.known(id, kind)), [
+            None,
+            Some(108),
+            None,
+            Some(307)
+        ]);
     }
 }

@@ -13,7 +13,7 @@ use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stash::Path;
-use unwind::{CodeAddress, End, Label, Labels, Registers};
+use unwind::{Accessors, CodeAddress, End, Label, Labels, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -81,28 +81,36 @@ impl ThreadState {
         if !modules::are_plain(self.unmappings) {
             return self.unusual_stack(ip, sp, bp, kind);
         }
-        self.reader.begin(caller.registers.sp);
-        let Some(path) = self.memos.same(caller.registers, &mut self.reader) else {
-            return self.other_stack(ip, sp, bp, kind);
+        self.accessors.memory.begin(caller.registers.sp);
+        let path = match self.memos.same(caller.registers, &mut self.accessors.memory) {
+            None => self.other_stack(ip, sp, bp),
+            path => path,
         };
         #[cfg(feature = "verify")]
-        self.verify(caller, Some(path));
+        self.verify(caller, path);
         self.of_kind(path, kind)
     }
 
     /// The id of a stack, under a frame for the `kind` of the call unless that is 0.
     #[inline(always)]
-    fn of_kind(&mut self, path: u64, kind: u32) -> u32 {
-        if kind == 0 { Label::from_bits(path).id } else { self.under(path, kind) }
+    fn of_kind(&mut self, path: Option<u64>, kind: u32) -> u32 {
+        let Some(path) = path else { return self.stash_full() };
+        let Label { id, .. } = Label::from_bits(path);
+        if kind == 0 { id } else { self.kinds.known(id, kind).unwrap_or_else(|| self.under(path, kind)) }
     }
 
-    /// The same of a kind that is not 0.
+    /// The same of a kind that is not 0, for a stack that has not been under it lately.
+    #[cold]
     #[inline(never)]
     fn under(&mut self, path: u64, kind: u32) -> u32 {
         let Label { id, key: hash } = Label::from_bits(path);
-        let Self { kinds, paths, .. } = self;
-        let find = || Some(paths.extend(Path { id, hash }, kind)?.id);
-        kinds.id(id, kind, find).unwrap_or_else(|| self.stash_full())
+        match self.accessors.labels.extend(Path { id, hash }, kind) {
+            Some(under) => {
+                self.kinds.keep(id, kind, under.id);
+                under.id
+            }
+            None => self.stash_full(),
+        }
     }
 
     /// The same after pages have gone, and where frames of an interpreter may stand between those of the machine.
@@ -114,17 +122,24 @@ impl ThreadState {
         self.begin(caller);
         match said {
             Some(said) if said.count != 0 => {
-                self.scripted_stack(caller, kind, said).unwrap_or_else(|| self.stash_full())
+                let path = self.scripted_stack(caller, said);
+                self.of_kind(path, kind)
             }
-            _ => self.other_stack(ip, sp, bp, kind),
+            _ => {
+                let path = self.other_stack(ip, sp, bp);
+                #[cfg(feature = "verify")]
+                self.verify(caller, path);
+                self.of_kind(path, kind)
+            }
         }
     }
 
     /// A stack with what a provider said. It is walked whole: the machine's frames may be the last ones while those of the
     /// script are not.
-    fn scripted_stack(&mut self, caller: Caller, kind: u32, said: Said) -> Option<u32> {
-        let Self { memos, reader, rules, paths, script_frames: frames, .. } = self;
-        let (end, natives) = memos.frames(caller.registers, reader, rules, paths);
+    fn scripted_stack(&mut self, caller: Caller, said: Said) -> Option<u64> {
+        let Self { memos, accessors, script_frames: frames, .. } = self;
+        let (end, natives) = memos.frames(caller.registers, accessors);
+        let paths = &mut accessors.labels;
         let end = if said.is_cut && end == End::Root { End::Truncated } else { end };
         let mut path = Label::from_bits(paths.empty(end)?);
         let mut scripts = frames.get(..said.count)?.iter().rev().peekable();
@@ -138,27 +153,19 @@ impl ThreadState {
         for frame in scripts {
             path = paths.script(path, frame)?;
         }
-        Some(self.of_kind(path.to_bits(), kind))
+        Some(path.to_bits())
     }
 
+    /// A stack that is not the last one.
     #[inline(never)]
-    fn other_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
-        let caller = Caller::from_words([ip, sp, bp]);
-        let Self { memos, reader, rules, paths, .. } = self;
-        let path = memos.stack(caller.registers, reader, rules, paths);
-        #[cfg(feature = "verify")]
-        self.verify(caller, path);
-        match path {
-            Some(path) => self.of_kind(path, kind),
-            None => self.stash_full(),
-        }
+    fn other_stack(&mut self, ip: u64, sp: u64, bp: u64) -> Option<u64> {
+        self.memos.stack(Caller::from_words([ip, sp, bp]).registers, &mut self.accessors)
     }
 
     /// Ends the program if `path` is not what a walk without the memo gives.
     #[cfg(feature = "verify")]
     fn verify(&mut self, caller: Caller, path: Option<u64>) {
-        let Self { memos, reader, rules, paths, .. } = self;
-        if path != memos.stack_afresh(caller.registers, reader, rules, paths) {
+        if path != self.memos.stack_afresh(caller.registers, &mut self.accessors) {
             crate::arch::trap();
         }
     }
@@ -169,18 +176,18 @@ impl ThreadState {
         if self.unmappings != modules::unmappings() {
             self.forget();
         }
-        self.reader.begin(caller.registers.sp);
+        self.accessors.memory.begin(caller.registers.sp);
     }
 
     #[cold]
     #[inline(never)]
     fn forget(&mut self) {
         self.unmappings = modules::unmappings();
-        self.reader.forget();
+        self.accessors.memory.forget();
         self.memos.clear();
         if self.generation != modules::generation() {
             self.generation = modules::generation();
-            self.rules.clear();
+            self.accessors.rules.clear();
         }
     }
 
@@ -190,7 +197,7 @@ impl ThreadState {
         if let Some(slot) = process::slot() {
             slot.stash_full.fetch_add(1, Ordering::Relaxed);
         }
-        self.paths.pseudo(pseudo::STASH_FULL)
+        self.accessors.labels.pseudo(pseudo::STASH_FULL)
     }
 
     /// On whose behalf `caller` calls, while the next allocator is said to be at work.
@@ -202,7 +209,8 @@ impl ThreadState {
         }
         self.begin(caller);
         let (mut is_over, mut is_interrupted) = (false, false);
-        let end = unwind::walk(caller.registers, &mut self.reader, &mut self.rules, NESTED, |address, _| {
+        let Accessors { memory, rules, .. } = &mut self.accessors;
+        let end = unwind::walk(caller.registers, memory, rules, NESTED, |address, _| {
             is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
             is_over |= modules::is_own(address.lookup());
         });
@@ -218,7 +226,7 @@ impl ThreadState {
     pub(crate) fn learn_stack(&mut self) {
         let caller = Caller::here();
         self.begin(caller);
-        self.reader.learn(caller.registers.sp);
+        self.accessors.memory.learn(caller.registers.sp);
     }
 }
 

@@ -55,10 +55,10 @@ impl Range {
         address >= self.start && address < self.words_end
     }
 
-    /// True when all words from `lowest` up to the one at `highest` lie in the range.
+    /// True when all words from `lowest` up to the one at `highest`, which does not lie below, lie in the range.
     #[inline(always)]
     fn spans(self, lowest: u64, highest: u64) -> bool {
-        lowest >= self.start && self.contains(highest)
+        lowest >= self.start && highest < self.words_end
     }
 
     /// Grows until it contains the word, if that lies on the same stack and all pages on the way can be read. What
@@ -232,8 +232,7 @@ impl Memory for StackReader {
 
     #[inline(always)]
     fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
-        let are_here = self.here.contains(first) && self.here.contains(second);
-        if !are_here && !self.are_readable(first, second) {
+        if !(second <= first && self.here.spans(second, first)) && !self.are_readable(first, second) {
             return None;
         }
         // SAFETY: the word lies in pages that the kernel said are readable, on stacks of this very thread.

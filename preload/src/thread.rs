@@ -25,7 +25,7 @@ use shared_ring::bell::Bell;
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
-use unwind::{CachedRules, Memos, Scratch};
+use unwind::{Accessors, CachedRules, Memos, Scratch};
 
 /// Words that stay free for telling about a loss: the time, the gap's begin and its end.
 const SPARE: usize = 8;
@@ -59,12 +59,10 @@ pub(crate) struct ThreadState {
     watch: u64,
     /// Generation of the modules that `rules` belongs to.
     pub(crate) generation: u32,
-    /// Unmappings up to which `reader` and `memos` are true.
+    /// Unmappings up to which `accessors` and `memos` are true.
     pub(crate) unmappings: u32,
-    pub(crate) reader: StackReader,
-    pub(crate) rules: CachedRules<'static, Loaded>,
     pub(crate) memos: Memos<'static>,
-    pub(crate) paths: Paths,
+    pub(crate) accessors: Accessors<StackReader, CachedRules<'static, Loaded>, Paths>,
     pub(crate) kinds: Kinds,
     /// What a stack provider says is written here.
     pub(crate) script_frames: &'static mut [ScriptFrame],
@@ -139,15 +137,17 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         watch: 0,
         unmappings,
         generation,
-        reader: StackReader::default(),
-        rules: CachedRules::new(
-            &mut memory.rules,
-            modules::shared_rules(),
-            &Loaded,
-            Scratch::init(&mut memory.scratch),
-        ),
         memos,
-        paths: Paths::new(session),
+        accessors: Accessors {
+            memory: StackReader::default(),
+            rules: CachedRules::new(
+                &mut memory.rules,
+                modules::shared_rules(),
+                &Loaded,
+                Scratch::init(&mut memory.scratch),
+            ),
+            labels: Paths::new(session),
+        },
         kinds: Kinds::default(),
         script_frames: &mut memory.script_frames,
     });
@@ -197,7 +197,7 @@ pub(crate) fn abandon(busy: &mut Busy) {
     let local = busy.local();
     let state = state(busy);
     // The next thread with this ring gets the same memory.
-    state.rules.clear();
+    state.accessors.rules.clear();
     state.memos.clear();
     state.entry.front.waiting.store(0, Ordering::Relaxed);
     state.entry.release();

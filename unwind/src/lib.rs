@@ -72,7 +72,7 @@ pub use address::CodeAddress;
 pub use cache::{RuleTable, SharedRules, SharedSlot};
 pub use cfi::Scratch;
 pub use frame::{Frame, Registers};
-pub use memo::{Frames, Label, Labels, Memos, Numbered, SavedWord, SavedWords};
+pub use memo::{Accessors, Frames, Label, Labels, Memos, Numbered, SavedWord, SavedWords};
 pub use memory::Memory;
 pub use rule::{Kind, Rule};
 pub use rules::{CachedRules, Rules};

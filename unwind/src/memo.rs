@@ -26,7 +26,7 @@ mod regions;
 mod saved;
 mod tag;
 
-pub use regions::{Frames, Label, Labels, Memos, Numbered};
+pub use regions::{Accessors, Frames, Label, Labels, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub trait Memory {
     /// The word at `address`, a multiple of 8; `None` if it cannot be read.
     fn read(&mut self, address: u64) -> Option<u64>;
 
-    /// The words at both addresses, multiples of 8; `None` if one of them cannot be read.
+    /// The words at both addresses, multiples of 8, of which the second is seldom the higher one; `None` if one of them cannot be read.
     #[inline(always)]
     fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
         Some((self.read(first)?, self.read(second)?))
@@ -29,6 +29,28 @@ pub trait Memory {
     #[inline(always)]
     fn holds(&mut self, words: SavedWords<'_>) -> bool {
         self.unchanged(words) == words.as_slice().len()
+    }
+}
+
+impl<M: Memory + ?Sized> Memory for &mut M {
+    #[inline(always)]
+    fn read(&mut self, address: u64) -> Option<u64> {
+        (**self).read(address)
+    }
+
+    #[inline(always)]
+    fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
+        (**self).read_both(first, second)
+    }
+
+    #[inline(always)]
+    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+        (**self).unchanged(words)
+    }
+
+    #[inline(always)]
+    fn holds(&mut self, words: SavedWords<'_>) -> bool {
+        (**self).holds(words)
     }
 }
 

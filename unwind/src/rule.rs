@@ -11,7 +11,8 @@ use core::fmt;
 ///     └────────────────┴────────────────┴────────────────────────────────┘
 /// ```
 ///
-/// Offsets are in bytes. The return address is always at CFA−8: rows that keep it elsewhere are [`Kind::Slow`].
+/// Offsets are in bytes. The return address is always at CFA−8: rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's rbp
+/// is not saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
 /// The word 0 is no rule, so that zeroed memory is an empty table.
 ///
 /// An example, the middle of a function that pushed rbp and reserved 24 bytes:
@@ -76,9 +77,15 @@ impl Rule {
     /// No row.
     pub const NO_INFORMATION: Self = Self::new(Kind::NoInformation, 0, 0);
 
-    /// The rule of `kind` with these offsets, in bytes.
+    /// The rule of `kind` with these offsets, in bytes; `bp_offset` counts where the caller's rbp is saved. No word lies at an offset from
+    /// the CFA that is no multiple of 8: such a rule is [`Rule::SLOW`].
     #[inline]
     pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i16) -> Self {
+        let (kind, cfa_offset, bp_offset) = match kind {
+            Kind::Sp | Kind::Bp => (kind, cfa_offset, -8),
+            Kind::SpSavesBp | Kind::BpSavesBp if bp_offset % 8 != 0 => (Kind::Slow, 0, 0),
+            _ => (kind, cfa_offset, bp_offset),
+        };
         Self((kind as u64) << 48 | (bp_offset as u16 as u64) << 32 | cfa_offset as u32 as u64)
     }
 
@@ -88,11 +95,14 @@ impl Rule {
         self.0
     }
 
-    /// The rule whose word is `bits`; `None` if its kind is none of ours.
+    /// The rule whose word is `bits`; `None` if it is none that [`Rule::new`] makes.
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Self> {
         let rule = Self(bits);
-        if rule.kind().is_some() { Some(rule) } else { None }
+        match rule.kind() {
+            Some(kind) if Self::new(kind, bits as i32, (bits >> 32) as i16).0 == bits => Some(rule),
+            _ => None,
+        }
     }
 
     /// The way in which the frame is left; `None` for words that are no rule, such as 0.
@@ -128,7 +138,7 @@ impl Rule {
         self.0 as i32 as i64
     }
 
-    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp.
+    /// From the CFA (from bp for [`Kind::Deref`]) to the word that holds the caller's rbp, or to the return address.
     #[inline(always)]
     pub const fn bp_offset(self) -> i64 {
         (self.0 >> 32) as i16 as i64
@@ -174,14 +184,28 @@ mod tests {
         assert_eq!(Rule::from_bits(0), None);
     }
 
+    /// Check that a word which no rule has is none: its offsets would lead to words that are not aligned.
+    #[test]
+    fn other_words_are_no_rules() {
+        for bits in [0x0001_fff0_0000_0028, 0x0002_fff1_0000_0028, 0x000a_0000_0000_0000] {
+            assert_eq!(Rule::from_bits(bits), None, "{bits:#x}");
+        }
+    }
+
     proptest! {
         /// Check that a rule gives back what it was made of.
         #[test]
         fn parts_round_trip(kind in 0..KINDS.len(), cfa: i32, bp: i16) {
             let rule = Rule::new(KINDS[kind], cfa, bp);
+            let saves = matches!(KINDS[kind], Kind::SpSavesBp | Kind::BpSavesBp);
+            if saves && bp % 8 != 0 {
+                prop_assert_eq!(rule, Rule::SLOW);
+                return Ok(());
+            }
             prop_assert_eq!(rule.kind(), Some(KINDS[kind]));
             prop_assert_eq!(rule.cfa_offset(), i64::from(cfa));
-            prop_assert_eq!(rule.bp_offset(), i64::from(bp));
+            let is_unsaved = matches!(KINDS[kind], Kind::Sp | Kind::Bp);
+            prop_assert_eq!(rule.bp_offset(), if is_unsaved { -8 } else { i64::from(bp) });
             prop_assert_eq!(Rule::from_bits(rule.to_bits()), Some(rule));
             let ordinary = match KINDS[kind] {
                 Kind::Sp => Some((false, false)),

@@ -102,13 +102,12 @@ pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -
     let Ordinary { uses_bp, saves_bp } = rule.ordinary()?;
     // Which of the ordinary kinds comes next cannot be predicted, so none of them is branched on.
     let cfa = select_unpredictable(uses_bp, bp, sp).wrapping_add_signed(rule.cfa_offset());
-    let return_slot = cfa.wrapping_sub(8);
-    let bp_slot = select_unpredictable(saves_bp, cfa.wrapping_add_signed(rule.bp_offset()), return_slot);
     // No stack word lies at an odd address.
-    if cfa <= sp || (return_slot | bp_slot) & 7 != 0 {
+    if cfa <= sp || !cfa.is_multiple_of(8) {
         return Some(Err(End::Broken));
     }
-    Some(match memory.read_both(return_slot, bp_slot) {
+    // Where rbp is not saved that is twice the same word.
+    Some(match memory.read_both(cfa.wrapping_sub(8), cfa.wrapping_add_signed(rule.bp_offset())) {
         Some((returns, saved)) => Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp)),
         None => Err(End::Unreadable),
     })

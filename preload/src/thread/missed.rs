@@ -100,7 +100,7 @@ impl ThreadState {
         if note.size == FREED {
             return self.emit(Record::Free { address }, clock::before(), 0, 1);
         }
-        let stack = self.paths.pseudo(pseudo::NOT_TAKEN);
+        let stack = self.accessors.labels.pseudo(pseudo::NOT_TAKEN);
         let (size, alignment) = (note.size as u64, note.alignment as u64);
         self.emit(Record::Alloc { address, size, alignment, stack }, clock::after(), 1, 0);
     }

@@ -1,83 +1,87 @@
 //! A chain of frames that has hung on an older frame.
 
-use super::past::{Past, Stack};
-use super::saved::{Kept, SavedWords};
-use crate::{Memory, Registers};
+use super::past::{Past, Seen, Stack};
+use super::saved::{SavedWord, SavedWords};
+use crate::Memory;
+use core::num::NonZeroU32;
 
 /// Most frames of a chain.
 pub(super) const LONGEST: usize = 8;
-/// Most words that lead through a chain.
-const WORDS: usize = LONGEST + 4;
+/// Most words of one, its root's among them.
+const WORDS: usize = LONGEST + 5;
 
-/// A chain of frames, the oldest first, and the words that led through them to the frame that they hang on.
+/// A chain of frames on an older one, the root, with the words that led through them.
 ///
 /// The same argument holds as for [`Stack`]: a walk from its newest frame, with the same sp and, where it matters, the same
-/// rbp, leads through these words to `root`, if all of them hold what they held. From there the last stack goes on.
+/// rbp, leads through these words to the root, if all of them hold what they held. From there the last stack goes on.
 // What each look needs is together, in the order in which it is asked for: most branches are in no near cache.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Branch {
-    /// The newest frame, the last of `frames` once more.
-    newest: Past,
-    /// How many frames of the stack are older than the chain.
+    /// The newest frame, which is the last of `pasts` once more.
+    newest: Seen,
+    /// Words up to the root in the last stack.
     known: u32,
-    /// How many frames.
+    /// Words from there on, the newest frame's not counted: nobody has returned to that.
     count: u32,
-    /// The frame that called the oldest.
-    root: Past,
-    saved: Kept<WORDS>,
-    frames: [Past; LONGEST],
+    /// The root, which is the first of `pasts` once more.
+    root: Seen,
+    words: [SavedWord; WORDS],
+    pasts: [Past; WORDS],
 }
 
 impl Branch {
-    /// The label of the stack with these registers, if it is this chain on an unchanged frame of `stack`. `unchanged` is what
-    /// [`Stack::unchanged`] says of that, once somebody had to know.
+    /// The label of the stack with these registers, if it is this chain on an unchanged frame of `stack`. `reach` is what
+    /// [`Stack::reach`] says of that, once somebody had to know.
     ///
     /// # Errors
     /// The first word that is another one, from the newest frame on: until there, it is the same chain.
     #[inline(always)]
     pub(super) fn leads(
         &self,
-        start: Registers,
+        (code, sp, bp): (u64, u64, u64),
         stack: &Stack<'_>,
-        unchanged: &mut Option<u32>,
+        reach: &mut Option<NonZeroU32>,
         memory: &mut impl Memory,
     ) -> Result<u64, u64> {
-        if !self.newest.is_at(start) {
-            return Err(start.bp);
+        if !self.newest.is_at(code, sp, bp) {
+            return Err(bp);
         }
-        let saved = self.saved.words().ok_or(0_u64)?;
-        if !saved.lie_at(start.sp) || !memory.holds(saved) {
-            return Err(first_change(saved, memory));
+        let words = SavedWords::of_stack(self.words.get(..self.count as usize).unwrap_or(&[]));
+        if !memory.holds(words) {
+            return Err(first_change(words, memory));
         }
         let known = self.known as usize;
-        if stack.has(known, &self.root) && stack.is_unchanged(known, *unchanged, memory) {
+        let mut leads = || match *reach {
+            Some(reach) => self.known <= reach.get(),
+            None => stack.leads(known, memory),
+        };
+        if stack.has(known, &self.root) && leads() {
             return Ok(self.newest.label());
         }
-        let unchanged = *unchanged.get_or_insert_with(|| stack.unchanged(memory));
-        Err(stack.label(known.min(stack.reach(unchanged))).unwrap_or(0))
+        let reach = *reach.get_or_insert_with(|| NonZeroU32::new(stack.reach(memory) as u32).unwrap_or(NonZeroU32::MIN));
+        Err(stack.label_up_to(known.min(reach.get() as usize)))
     }
 
     /// Makes `stack`, of which it has just led to a frame, the one that ends with this chain.
     #[cold]
     #[inline(never)]
     pub(super) fn put_on(&self, stack: &mut Stack<'_>) {
-        if let Some(frames) = self.frames.get(..self.count as usize)
-            && let Some(words) = self.saved.words()
+        let newest = self.count as usize;
+        if let Some(words) = self.words.get(1..=newest)
+            && let Some(pasts) = self.pasts.get(1..=newest)
         {
-            stack.truncate(self.known as usize);
-            stack.append(frames, words);
+            stack.put(self.known as usize, words, pasts);
         }
     }
 
-    /// Takes the frames of `stack` after the first `known`, if there is room.
+    /// Takes the frames of `stack` after the one that ends at `known`, if there is room.
     pub(super) fn fill(&mut self, stack: &Stack<'_>, known: usize) -> Option<()> {
-        let root = stack.frame(known)?;
-        let (frames, words) = stack.newer_than(known, root);
-        self.frames.get_mut(..frames.len())?.copy_from_slice(frames);
-        self.saved.fill(words)?;
-        (self.newest, self.root) = (*frames.last()?, root);
-        (self.known, self.count) = (known as u32, frames.len() as u32);
+        let (words, pasts) = stack.from(known)?;
+        self.words.get_mut(..words.len())?.copy_from_slice(words);
+        self.pasts.get_mut(..pasts.len())?.copy_from_slice(pasts);
+        (self.newest, self.root) = (stack.seen(stack.len())?, stack.seen(known)?);
+        (self.known, self.count) = (known as u32, words.len().checked_sub(1)? as u32);
         Some(())
     }
 }

@@ -16,7 +16,8 @@
 use super::branch::{Branch, LONGEST};
 use super::past::Stack;
 use super::tag::{PLACES, Tag, Tags};
-use crate::{Memory, Registers};
+use crate::Memory;
+use core::num::NonZeroU32;
 
 /// Fewest frames of a chain: what is shorter is walked as quickly.
 const SHORTEST: usize = 2;
@@ -70,7 +71,7 @@ impl<'a> Branches<'a> {
     }
 
     /// The label of the stack with these registers, if its newest frames are a chain that hangs on an unchanged frame of
-    /// `stack`. `unchanged` is what [`Stack::unchanged`] says, once somebody has asked.
+    /// `stack`. `reach` is what [`Stack::reach`] says, once somebody has asked.
     ///
     /// # Errors
     /// The tag that it should be kept by.
@@ -78,15 +79,15 @@ impl<'a> Branches<'a> {
     pub(super) fn recall(
         &mut self,
         mut tag: Tag,
-        start: Registers,
+        start: (u64, u64, u64),
         stack: &mut Stack<'_>,
-        unchanged: &mut Option<u32>,
+        reach: &mut Option<NonZeroU32>,
         memory: &mut impl Memory,
     ) -> Result<u64, Tag> {
         for _ in 0..LOOKS {
             let Some(place) = self.tags.find(tag) else { break };
             let Some(branch) = self.places.get(place) else { break };
-            match branch.leads(start, stack, unchanged, memory) {
+            match branch.leads(start, stack, reach, memory) {
                 Ok(label) => {
                     self.misses = self.misses.saturating_sub(WORTH);
                     self.credit = self.credit.wrapping_add(1).min(CREDIT);
@@ -114,10 +115,9 @@ impl<'a> Branches<'a> {
         }
     }
 
-    /// Keeps the newest frames of `stack`, those after the first `known`, if their tag has been seen before.
+    /// Keeps the newest `count` frames of `stack`, those after the one that ends at `known`, if their tag has been seen before.
     #[inline(always)]
-    pub(super) fn keep(&mut self, tag: Tag, stack: &Stack<'_>, known: usize) {
-        let count = stack.len().wrapping_sub(known);
+    pub(super) fn keep(&mut self, tag: Tag, stack: &Stack<'_>, known: usize, count: usize) {
         if !(SHORTEST..=LONGEST).contains(&count) {
             return;
         }

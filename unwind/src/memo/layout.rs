@@ -4,7 +4,7 @@ use super::branch::Branch;
 use super::branches::Branches;
 use super::past::{Fresh, Past, Stack};
 use super::places::Places;
-use super::saved::{SavedWord, WordStack};
+use super::saved::SavedWord;
 use super::tag::{PLACES, Tags};
 use core::array;
 use core::slice::from_raw_parts_mut;
@@ -15,8 +15,8 @@ pub(super) const REGIONS: usize = 4;
 /// Memory for stacks of up to `depth` frames; what is not reached is not touched.
 ///
 /// ```text
-///  ┌─ for each region ─────────────────────┐
-///  │ depth frames │ 2 depth words │ places │ … │ depth fresh frames │ tags │ branches │
+///  ┌─ for each region ────────────────┐
+///  │ 2 depth words │ 2 depth pasts │ places │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -24,10 +24,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    const fn frames(self) -> usize {
-        self.depth.saturating_mul(size_of::<Past>())
-    }
-
     /// How many: a return address for each frame, and something beside it for each at most, in the mean.
     const fn count_of_words(self) -> usize {
         self.depth.saturating_mul(2)
@@ -37,9 +33,13 @@ impl Layout {
         self.count_of_words().saturating_mul(size_of::<SavedWord>())
     }
 
+    const fn pasts(self) -> usize {
+        self.count_of_words().saturating_mul(size_of::<Past>())
+    }
+
     const fn region(self) -> usize {
         let places = size_of::<Places>().next_multiple_of(align_of::<Past>());
-        self.frames().saturating_add(self.words()).saturating_add(places)
+        self.words().saturating_add(self.pasts()).saturating_add(places)
     }
 
     /// Bytes of all.
@@ -49,7 +49,7 @@ impl Layout {
 
     /// Where the branches begin, and their tags.
     const fn branches(self) -> usize {
-        self.tags().saturating_add(size_of::<Tags>().next_multiple_of(align_of::<Branch>()))
+        self.tags().saturating_add(size_of::<Tags>()).next_multiple_of(align_of::<Branch>())
     }
 
     const fn tags(self) -> usize {
@@ -65,16 +65,17 @@ impl Layout {
         memory: *mut u8,
     ) -> ([Stack<'a>; REGIONS], &'a mut [Fresh], Branches<'a>) {
         let stacks = array::from_fn(|region| {
-            let frames = memory.wrapping_add(self.region().wrapping_mul(region));
-            let words = frames.wrapping_add(self.frames());
-            let places = words.wrapping_add(self.words());
-            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are such frames.
-            let frames = unsafe { from_raw_parts_mut(frames.cast::<Past>(), self.depth) };
-            // SAFETY: as above, with words.
-            let words = unsafe { from_raw_parts_mut(words.cast::<SavedWord>(), self.count_of_words()) };
+            let words = memory.wrapping_add(self.region().wrapping_mul(region));
+            let pasts = words.wrapping_add(self.words());
+            let places = pasts.wrapping_add(self.pasts());
+            let count = self.count_of_words();
+            // SAFETY: the caller vouches for the memory, no other part overlaps this one, and zeros are such words.
+            let words = unsafe { from_raw_parts_mut(words.cast::<SavedWord>(), count) };
+            // SAFETY: as above, with frames.
+            let pasts = unsafe { from_raw_parts_mut(pasts.cast::<Past>(), count) };
             // SAFETY: as above, with places.
             let places = unsafe { &mut *places.cast::<Places>() };
-            Stack::new(frames, WordStack::new(words), places)
+            Stack::new(words, pasts, places)
         });
         let fresh = memory.wrapping_add(self.region().wrapping_mul(REGIONS));
         // SAFETY: as above, with fresh frames.

@@ -1,374 +1,428 @@
 //! The last stack of one region, frame by frame.
 
 use super::places::Places;
-use super::saved::{SavedWord, SavedWords, Top, WordStack};
+use super::saved::{SavedWord, SavedWords};
 use super::{Label, Labels};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
 
 /// A frame that a walk has met, before it is known what its caller's caller … is.
 ///
-/// Soon after it was written it is read for a [`Past`]. What lies side by side there does not here: two words would be read as one, and
-/// the processor would wait until both have left its store buffer.
+/// Soon after it was written it is read. What is read as one there does not lie side by side here: the processor would wait until
+/// both words have left its store buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Fresh {
-    /// What the caller of the walk keeps for the stack that ends here, once that is known.
-    pub(super) label: u64,
     /// Compact form of its address.
     pub(super) code: u64,
-    /// See [`Labels::number`](super::Labels::number).
-    pub(super) number: u32,
-    pub(super) sp: u64,
     /// How it is left.
     pub(super) rule: Rule,
+    pub(super) sp: u64,
+    /// See [`Labels::number`](super::Labels::number).
+    pub(super) number: u32,
     pub(super) bp: u64,
 }
 
-/// A frame of the last stack.
+/// What is known of a frame of the last stack, beside its address and its stack pointer.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Past {
-    code: u64,
-    sp: u64,
-    bp: u64,
     /// What the caller of the walk keeps for the stack that ends here.
     label: u64,
-    /// How many of the words belong to this frame and older ones.
-    words: u32,
-    /// Whether an older frame is left by way of the value that rbp has in this one.
-    is_bp_live: bool,
+    bp: u64,
+    /// How many frames end with it.
+    frames: u32,
+    bp_is: Bp,
+}
+
+/// What the value matters that rbp has in a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+enum Bp {
+    /// There is no frame: beside a word that is not where one returns to.
+    #[default]
+    NoFrames,
+    /// No older frame is left by way of it.
+    Dead,
+    /// Some older frame is.
+    Live,
+}
+
+impl Bp {
+    #[inline(always)]
+    fn of(is_live: bool) -> Self {
+        if is_live { Self::Live } else { Self::Dead }
+    }
 }
 
 impl Past {
+    /// Beside a word that is not where a frame returns to.
+    const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrames };
+
+    /// Whether it is a frame, which has this rbp, as far as that matters.
+    #[inline(always)]
+    fn has(&self, bp: u64) -> bool {
+        match self.bp_is {
+            Bp::NoFrames => false,
+            Bp::Dead => true,
+            Bp::Live => self.bp == bp,
+        }
+    }
+}
+
+/// All of one.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Seen {
+    /// Its address, and where that was pushed: just below its stack pointer.
+    word: SavedWord,
+    past: Past,
+}
+
+impl Seen {
     /// What the caller of the walk keeps for the stack that ends here.
     #[inline(always)]
     pub(super) fn label(&self) -> u64 {
-        self.label
-    }
-
-    /// Whether it still leads to the callers that it had, if so many words, from the oldest on, are unchanged.
-    #[inline(always)]
-    pub(super) fn leads(&self, unchanged: u32) -> bool {
-        self.words <= unchanged
+        self.past.label
     }
 
     /// Whether these are its registers, as far as they matter.
     #[inline(always)]
-    pub(super) fn is_at(&self, registers: Registers) -> bool {
-        self.sp == registers.sp
-            && self.code == registers.ip.to_bits()
-            && (self.bp == registers.bp || !self.is_bp_live)
+    pub(super) fn is_at(&self, code: u64, sp: u64, bp: u64) -> bool {
+        self.word.is_of(code, sp) && self.past.has(bp)
     }
 }
 
-/// The caller of a frame that is added.
-#[derive(Clone, Copy, Debug)]
-struct Older {
-    code: u64,
-    sp: u64,
-    bp: u64,
-    is_bp_live: bool,
+impl SavedWord {
+    /// Whether this is where a frame with this address and this stack pointer was returned to.
+    #[inline(always)]
+    fn is_of(&self, code: u64, sp: u64) -> bool {
+        self.address == sp.wrapping_sub(8) && self.value == code
+    }
 }
 
 /// Frames of a stack that a walk may meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidates<'a> {
-    frames: &'a [Past],
+    words: &'a [SavedWord],
+    pasts: &'a [Past],
     places: &'a Places,
 }
 
+/// Where a walk has met the last stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meeting {
+    /// Words up to there, the frame's own the last.
+    pub(super) known: usize,
+    /// Frames up to there.
+    pub(super) frames: usize,
+}
+
 impl Candidates<'_> {
-    /// How many frames end with the one that has these registers, if one has. A frame that a newer one has pushed out of its
-    /// place is not found.
+    /// The frame that has these registers, if there is one. A frame that a newer one has pushed out of its place is not found.
     #[inline(always)]
-    pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<usize> {
-        let frame = self.places.frame(sp);
-        let past = self.frames.get(frame)?;
-        (past.sp == sp && past.code == code && (!past.is_bp_live || past.bp == bp))
-            .then(|| frame.wrapping_add(1))
+    pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
+        let place = self.places.get(sp);
+        if !self.words.get(place)?.is_of(code, sp) {
+            return None;
+        }
+        let past = self.pasts.get(place)?;
+        past.has(bp).then(|| Meeting { known: place.wrapping_add(1), frames: past.frames as usize })
     }
 }
 
 /// The last stack that was walked in one region of addresses, oldest frame first.
 ///
 /// ```text
-///  stack                        frames             words
-///  ┌───────────────┐ high       oldest: _start     (its caller: none)
-///  │ … _start      │            main               where main returns: _start
-///  │ … main        │            parse              where parse returns: main; rbp that parse saved, if it is live
-///  │ … parse       │            …                  …
-///  └───────────────┘ low ◄─ sp  newest
+///  stack                        words                              pasts
+///  ┌───────────────┐ high       where main returns to: _start      of _start
+///  │ … _start      │            where parse returns to: main       of main
+///  │ … main        │            rbp that parse saved, if live      none
+///  │ … parse       │            where its callee returns to: parse of parse
+///  │ …             │            …                                  …
+///  └───────────────┘ low ◄─ sp
 /// ```
 ///
-/// From a frame with the same address, the same sp and, where it matters, the same rbp, a walk leads to the same older
-/// frames as last time if all `words` that it reads on the way hold what they held then. Nothing here is ever trusted: an old
-/// stack is a guess that is checked whole.
+/// Each frame that has called another has pushed where it is to be returned to just below its stack pointer. So a frame is known by
+/// the very word that is compared. From a frame with the same address, the same sp and, where it matters, the same rbp, a walk
+/// leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is ever trusted:
+/// an old stack is a guess that is checked whole.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
-    frames: &'a mut [Past],
+    words: &'a mut [SavedWord],
+    /// Beside each word, the frame that is known by it.
+    pasts: &'a mut [Past],
     len: usize,
-    words: WordStack<'a>,
+    /// Stack pointer of the oldest frame.
+    base: u64,
     places: &'a mut Places,
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn new(frames: &'a mut [Past], words: WordStack<'a>, places: &'a mut Places) -> Self {
-        Self { frames, len: 0, words, places }
+    /// Has room for as many words as there are `pasts`.
+    pub(super) fn new(words: &'a mut [SavedWord], pasts: &'a mut [Past], places: &'a mut Places) -> Self {
+        Self { words, pasts, len: 0, base: 0, places }
     }
 
     pub(super) fn clear(&mut self) {
-        self.truncate(0);
+        self.len = 0;
     }
 
     /// Stack pointer of the oldest frame, 0 when there is none.
     pub(super) fn base(&self) -> u64 {
-        if self.len == 0 { 0 } else { self.frames.first().map_or(0, |frame| frame.sp) }
+        if self.len == 0 { 0 } else { self.base }
     }
 
-    /// The label of the oldest `count` frames.
+    /// Number of words.
     #[inline(always)]
-    pub(super) fn label(&self, count: usize) -> Option<u64> {
-        Some(self.frames.get(count.checked_sub(1)?)?.label)
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
-    /// Whether the oldest `count` frames, of which there is one, lead to the same callers as before: every word by which they did
-    /// holds what it held. `unchanged` is how many do, if somebody has asked.
+    /// The newest frame up to `len`, where one ends.
     #[inline(always)]
-    pub(super) fn is_unchanged(
-        &self,
-        count: usize,
-        unchanged: Option<u32>,
-        memory: &mut impl Memory,
-    ) -> bool {
-        let Some(newest) = self.frames.get(count.wrapping_sub(1)) else { return false };
-        if let Some(unchanged) = unchanged {
-            return newest.leads(unchanged);
-        }
-        self.words.first(newest.words as usize).is_some_and(|words| memory.holds(words))
+    fn past(&self, len: usize) -> Option<&Past> {
+        self.pasts.get(len.wrapping_sub(1))
     }
 
-    /// How many of the words that lead through the stack hold what they held, from the oldest on.
+    /// The label of the stack up to `len`, where a frame ends.
     #[inline(always)]
-    pub(super) fn unchanged(&self, memory: &mut impl Memory) -> u32 {
-        self.words.all().map_or(0, |words| memory.unchanged(words) as u32)
+    pub(super) fn label(&self, len: usize) -> Option<u64> {
+        Some(self.past(len)?.label)
     }
 
-    /// How many frames lead to the same callers as before, if so many words are unchanged.
+    /// How many frames there are up to `len`, where one ends.
+    #[inline(always)]
+    pub(super) fn frames(&self, len: usize) -> usize {
+        self.past(len).map_or(0, |past| past.frames as usize)
+    }
+
+    /// Whether the frame that ends at `len` leads to the same callers as before: every word by which it did holds what it held.
+    #[inline(always)]
+    pub(super) fn leads(&self, len: usize, memory: &mut impl Memory) -> bool {
+        self.words.get(..len.wrapping_sub(1)).is_some_and(|words| memory.holds(SavedWords::of_stack(words)))
+    }
+
+    /// Up to where the frames that end there lead to the same callers as before.
     #[cold]
     #[inline(never)]
-    pub(super) fn reach(&self, unchanged: u32) -> usize {
-        let frames = self.frames.get(..self.len).unwrap_or(&[]);
-        frames.partition_point(|frame| frame.leads(unchanged))
+    pub(super) fn reach(&self, memory: &mut impl Memory) -> usize {
+        // Nobody has returned to the newest.
+        let words = self.words.get(..self.len.wrapping_sub(1)).unwrap_or(&[]);
+        memory.unchanged(SavedWords::of_stack(words)).saturating_add(1).min(self.len)
+    }
+
+    /// The label of the newest frame up to `len`.
+    #[cold]
+    pub(super) fn label_up_to(&self, len: usize) -> u64 {
+        let pasts = self.pasts.get(..len.min(self.len)).unwrap_or(&[]);
+        pasts.iter().rev().find(|past| past.bp_is != Bp::NoFrames).map_or(0, |past| past.label)
     }
 
     /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
-        let newest = self.frames.get(self.len.checked_sub(1)?)?;
-        (newest.is_at(start) && memory.holds(self.words.all()?)).then_some(newest.label)
+        let newest = self.len.wrapping_sub(1);
+        let (word, past) = (self.words.get(newest)?, self.pasts.get(newest)?);
+        let is_there = word.is_of(start.ip.to_bits(), start.sp) && past.has(start.bp);
+        (is_there && self.leads(self.len, memory)).then_some(past.label)
     }
 
-    /// Number of frames.
-    pub(super) fn len(&self) -> usize {
-        self.len
+    /// The frame that ends at `len`.
+    pub(super) fn seen(&self, len: usize) -> Option<Seen> {
+        let last = len.checked_sub(1)?;
+        Some(Seen { word: *self.words.get(last)?, past: *self.pasts.get(last)? })
     }
 
-    /// The newest of the oldest `count` frames.
+    /// Whether this frame ends at `len`.
     #[inline(always)]
-    pub(super) fn frame(&self, count: usize) -> Option<Past> {
-        self.frames.get(count.checked_sub(1)?).copied()
+    pub(super) fn has(&self, len: usize, seen: &Seen) -> bool {
+        let last = len.wrapping_sub(1);
+        let (Some(word), Some(past)) = (self.words.get(last), self.pasts.get(last)) else { return false };
+        let Past { label, bp, frames, bp_is } = seen.past;
+        len <= self.len
+            && *word == seen.word
+            && past.label == label
+            && past.frames == frames
+            && past.bp_is == bp_is
+            && (past.bp == bp || bp_is == Bp::Dead)
     }
 
-    /// Whether the newest of the oldest `count` frames is this one.
-    #[inline(always)]
-    pub(super) fn has(&self, count: usize, frame: &Past) -> bool {
-        let Some(past) = count.checked_sub(1).and_then(|last| self.frames.get(last)) else { return false };
-        count <= self.len
-            && past.code == frame.code
-            && past.sp == frame.sp
-            && past.label == frame.label
-            && past.words == frame.words
-            && past.is_bp_live == frame.is_bp_live
-            && (past.bp == frame.bp || !past.is_bp_live)
+    /// From the frame on that ends at `known`: all words, and the frames beside them.
+    pub(super) fn from(&self, known: usize) -> Option<(&[SavedWord], &[Past])> {
+        let root = known.checked_sub(1)?;
+        Some((self.words.get(root..self.len)?, self.pasts.get(root..self.len)?))
     }
 
-    /// The frames after the first `known`, of which `root` is the last, and their words.
-    pub(super) fn newer_than(&self, known: usize, root: Past) -> (&[Past], SavedWords<'_>) {
-        let frames = self.frames.get(known..self.len).unwrap_or(&[]);
-        (frames, self.words.after(root.words as usize))
-    }
-
-    /// Adds frames, the oldest first, that have been here before, and the words that led through them.
-    pub(super) fn append(&mut self, frames: &[Past], words: SavedWords<'_>) {
-        let mut words = words.as_slice().iter();
-        for frame in frames {
-            let mut top = Some(self.words.top());
-            let count = (frame.words as usize).saturating_sub(self.words.top().len());
-            for word in words.by_ref().take(count) {
-                top = top.and_then(|top| self.words.add(top, word.address, word.value));
+    /// Adds words and frames to those up to `known` that have been there before.
+    pub(super) fn put(&mut self, known: usize, words: &[SavedWord], pasts: &[Past]) {
+        self.len = known;
+        for (word, past) in words.iter().zip(pasts) {
+            if self.set(self.len, *word, *past).is_none() {
+                return;
             }
-            let (Some(top), Some(place)) = (top, self.frames.get_mut(self.len)) else { return };
-            *place = *frame;
-            self.places.put(frame.sp, self.len);
-            self.words.set_top(top);
             self.len = self.len.wrapping_add(1);
         }
     }
 
-    /// The oldest `count` frames, to be found by their registers.
+    /// The frames up to `len`, to be found by their registers.
     #[inline(always)]
-    pub(super) fn candidates(&self, count: usize) -> Candidates<'_> {
+    pub(super) fn candidates(&self, len: usize) -> Candidates<'_> {
         // There are so many. Said so, or each look would ask whether there are.
-        let count = count.min(self.frames.len());
-        Candidates { frames: self.frames.get(..count).unwrap_or(&[]), places: self.places }
+        let words = self.words.get(..len.min(self.words.len())).unwrap_or(&[]);
+        Candidates { words, pasts: self.pasts, places: self.places }
     }
 
-    /// Forgets all frames but the oldest `len`.
-    #[inline(always)]
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-        let newest = self.len.checked_sub(1).and_then(|newest| self.frames.get(newest));
-        self.words.truncate(newest.map_or(0, |newest| newest.words as usize));
+    /// Writes a word, which counts once the length says so, and what is beside it.
+    fn set(&mut self, place: usize, word: SavedWord, past: Past) -> Option<()> {
+        *self.words.get_mut(place)? = word;
+        *self.pasts.get_mut(place)? = past;
+        if past.bp_is != Bp::NoFrames {
+            self.places.put(word.address.wrapping_add(8), place);
+        }
+        Some(())
     }
 
-    /// Forgets all frames but the oldest `known`, of which there is one, and adds those that they have called, the newest first
+    /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, the newest first
     /// in `fresh`, as far as they can be remembered. Gives the label of all, if there is one.
     // A function of its own, which has all registers for itself.
-    #[inline(never)]
-    pub(super) fn extend(
-        &mut self,
-        known: usize,
-        fresh: &mut [Fresh],
-        labels: &mut impl Labels,
-    ) -> Option<u64> {
-        let label = name(self.label(known)?, fresh, labels)?;
-        self.add(known, fresh.iter().rev());
-        Some(label)
+    #[inline(always)]
+    pub(super) fn extend(&mut self, known: usize, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
+        let Past { label, mut frames, bp_is, .. } = *self.past(known)?;
+        let mut is_bp_live = bp_is == Bp::Live;
+        // Loose words, which stay in registers, and one bound for both.
+        let mut label = Label::from_bits(label);
+        let room = self.words.len().min(self.pasts.len());
+        let (words, pasts) = (self.words.get_mut(..room)?, self.pasts.get_mut(..room)?);
+        let mut len = known;
+        self.len = known;
+        let mut fresh = fresh.iter().rev();
+        for next in fresh.by_ref() {
+            label = labels.longer(label, next.number)?;
+            match next.rule.ordinary() {
+                Some(Ordinary { uses_bp, saves_bp }) => {
+                    if saves_bp && is_bp_live {
+                        let Some(saved) = save(words, pasts, len, next) else { break };
+                        len = saved;
+                    }
+                    is_bp_live = uses_bp | (!saves_bp & is_bp_live);
+                }
+                None => {
+                    let Some(saved) = save_unusual(words, pasts, len, next) else { break };
+                    // All of these kinds that can be remembered go by rbp.
+                    (len, is_bp_live) = (saved, true);
+                }
+            }
+            if len >= room {
+                break;
+            }
+            frames = frames.wrapping_add(1);
+            // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
+            if let (Some(word), Some(past)) = (words.get_mut(len), pasts.get_mut(len)) {
+                (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
+                (past.label, past.bp) = (label.to_bits(), next.bp);
+                (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
+            }
+            self.places.put(next.sp, len);
+            len = len.wrapping_add(1);
+            self.len = len;
+        }
+        name(label, fresh, labels)
     }
 
     /// The same of the stack that has no frame, whose label is this.
     #[inline(never)]
-    pub(super) fn begin(&mut self, label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
+    pub(super) fn begin(&mut self, label: u64, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         self.clear();
-        let label = name(label, fresh, labels)?;
-        let mut fresh = fresh.iter().rev();
-        if fresh.next().is_some_and(|outermost| self.set_outermost(outermost)) {
-            self.add(1, fresh);
-        }
-        Some(label)
-    }
-
-    /// Adds frames to the oldest `known`.
-    #[inline(always)]
-    fn add<'f>(&mut self, known: usize, fresh: impl Iterator<Item = &'f Fresh>) {
-        let Some(newest) = self.frames.get(known.wrapping_sub(1)) else { return };
-        // Loose words, which stay in registers.
-        let Past { mut code, mut sp, mut bp, mut is_bp_live, words, .. } = *newest;
-        let (mut len, mut top) = (known, self.words.top_at(words as usize));
-        for fresh in fresh {
-            let older = Older { code, sp, bp, is_bp_live };
-            let Some(words) = self.add_words(top, fresh, older) else { break };
-            is_bp_live = is_live_in(fresh.rule, is_bp_live);
-            if !self.set_frame(len, fresh, words.len(), is_bp_live) {
-                break;
-            }
-            (len, top) = (len.wrapping_add(1), words);
-            (code, sp, bp) = (fresh.code, fresh.sp, fresh.bp);
-        }
-        self.len = len;
-        self.words.set_top(top);
-    }
-
-    /// Writes frame number `number`, which counts once the length says so; false where there is no room.
-    // Field by field, in registers: a frame that was just written cannot be read back quickly as a whole.
-    #[inline(always)]
-    fn set_frame(&mut self, number: usize, fresh: &Fresh, words: usize, is_bp_live: bool) -> bool {
-        let Some(place) = self.frames.get_mut(number) else { return false };
-        (place.code, place.sp, place.bp) = (fresh.code, fresh.sp, fresh.bp);
-        (place.label, place.words, place.is_bp_live) = (fresh.label, words as u32, is_bp_live);
-        self.places.put(fresh.sp, number);
-        true
-    }
-
-    /// Adds the words by which `fresh` led to `older`. `None` if it can't be remembered: then no newer frame can.
-    #[inline(always)]
-    fn add_words(&mut self, top: Top, fresh: &Fresh, older: Older) -> Option<Top> {
-        // An interrupted frame was found by a signal frame, which may lie on another stack.
-        if older.code >> 63 != 0 {
-            return None;
-        }
-        // The return address lies just below the caller's frame.
-        let top = self.words.add(top, older.sp.wrapping_sub(8), older.code)?;
-        match fresh.rule.ordinary() {
-            None => self.add_unusual_words(top, fresh, older.sp, older.bp),
-            Some(Ordinary { saves_bp, .. }) if saves_bp & older.is_bp_live => {
-                self.words.add(top, older.sp.wrapping_add_signed(fresh.rule.bp_offset()), older.bp)
-            }
-            Some(_) => Some(top),
+        let label = Label::from_bits(label);
+        let Some((outermost, newer)) = fresh.split_last() else { return Some(label.to_bits()) };
+        let label = labels.longer(label, outermost.number)?;
+        if self.set_outermost(outermost, label.to_bits()).is_some() {
+            self.extend(self.len, newer, labels)
+        } else {
+            self.clear();
+            name(label, newer.iter().rev(), labels)
         }
     }
 
-    /// The further words of the kinds that are rare, which lead to a caller with these registers.
+    /// Adds the outermost frame, with what ends a stack: that it is marked so, or returns to 0. `None` if it can't be remembered.
     #[cold]
     #[inline(never)]
-    fn add_unusual_words(&mut self, top: Top, fresh: &Fresh, sp: u64, bp: u64) -> Option<Top> {
-        let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
-        match fresh.rule.kind()? {
-            _ if fresh.sp >= sp => None,
-            // Along the chain of frame pointers, which has to rise, whoever uses its values.
-            Kind::NoInformation => self.words.add(top, sp.wrapping_sub(16), bp),
-            Kind::Deref => {
-                let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
-                let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value: bp };
-                let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
-                let top = self.words.add(top, first.address, first.value)?;
-                self.words.add(top, second.address, second.value)
+    fn set_outermost(&mut self, fresh: &Fresh, label: u64) -> Option<()> {
+        let Fresh { code, rule, sp, bp, .. } = *fresh;
+        let above = |base: u64| Some(base.wrapping_add_signed(rule.cfa_offset()).wrapping_sub(8));
+        let (is_bp_live, returns_at) = match rule.kind()? {
+            Kind::End => (false, None),
+            Kind::Sp | Kind::SpSavesBp => (false, above(sp)),
+            Kind::Bp | Kind::BpSavesBp => (true, above(bp)),
+            Kind::NoInformation if bp == 0 => (true, None),
+            Kind::NoInformation => (true, Some(bp.wrapping_add(8))),
+            Kind::Deref | Kind::Signal | Kind::Slow => return None,
+        };
+        if let Some(address) = returns_at {
+            if address < sp || !address.is_multiple_of(8) {
+                return None;
             }
-            _ => None,
+            self.set(self.len, SavedWord { address, value: 0 }, Past::NONE)?;
+            self.len = self.len.wrapping_add(1);
         }
-    }
-
-    /// Adds the outermost frame, with what ends a stack: that it is marked so, or returns to 0. False if it can't be remembered.
-    #[cold]
-    #[inline(never)]
-    fn set_outermost(&mut self, fresh: &Fresh) -> bool {
-        let above = |base: u64| Some(base.wrapping_add_signed(fresh.rule.cfa_offset()).wrapping_sub(8));
-        let (is_bp_live, returns_at) = match fresh.rule.kind() {
-            Some(Kind::End) => (false, None),
-            Some(Kind::Sp | Kind::SpSavesBp) => (false, above(fresh.sp)),
-            Some(Kind::Bp | Kind::BpSavesBp) => (true, above(fresh.bp)),
-            Some(Kind::NoInformation) if fresh.bp == 0 => (true, None),
-            Some(Kind::NoInformation) => (true, Some(fresh.bp.wrapping_add(8))),
-            Some(Kind::Deref | Kind::Signal | Kind::Slow) | None => return false,
-        };
-        let top = match returns_at {
-            Some(address) => self.words.add(self.words.top(), address, 0),
-            None => Some(self.words.top()),
-        };
-        let Some(top) = top.filter(|top| self.set_frame(0, fresh, top.len(), is_bp_live)) else {
-            return false;
-        };
-        self.len = 1;
-        self.words.set_top(top);
-        true
+        let word = SavedWord { address: sp.wrapping_sub(8), value: code };
+        self.set(self.len, word, Past { label, bp, frames: 1, bp_is: Bp::of(is_bp_live) })?;
+        self.len = self.len.wrapping_add(1);
+        self.base = sp;
+        Some(())
     }
 }
 
-/// The label of a stack with further frames, the newest first, each of which gets its own.
+/// Puts the words, with no frames beside them, of which `fresh` is the callee of the frame that ends at `len`. Gives the end of what is
+/// there then, `None` if they have no place in an order that falls, or there is no room.
 #[inline(always)]
-fn name(label: u64, fresh: &mut [Fresh], labels: &mut impl Labels) -> Option<u64> {
-    let mut label = Label::from_bits(label);
-    for fresh in fresh.iter_mut().rev() {
+fn put(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh, saved: SavedWord) -> Option<usize> {
+    let last = words.get(len.wrapping_sub(1))?.address;
+    if saved.address >= last || saved.address < fresh.sp {
+        return None;
+    }
+    (*words.get_mut(len)?, *pasts.get_mut(len)?) = (saved, Past::NONE);
+    Some(len.wrapping_add(1))
+}
+
+/// The rbp of the frame that ends at `len`, which its callee `fresh` has saved.
+#[inline(always)]
+fn save(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
+    let last = len.wrapping_sub(1);
+    let (sp, value) = (words.get(last)?.address.wrapping_add(8), pasts.get(last)?.bp);
+    let address = sp.wrapping_add_signed(fresh.rule.bp_offset());
+    put(words, pasts, len, fresh, SavedWord { address, value })
+}
+
+/// Saves the words by which a frame of one of the rare kinds has led to the one that ends at `len`. `None` if it can't be
+/// remembered: then no newer frame can.
+#[cold]
+#[inline(never)]
+fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
+    let last = len.wrapping_sub(1);
+    let (sp, value) = (words.get(last)?.address.wrapping_add(8), pasts.get(last)?.bp);
+    let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
+    match fresh.rule.kind()? {
+        // Along the chain of frame pointers, which has to rise, whoever uses its values.
+        Kind::NoInformation => put(words, pasts, len, fresh, SavedWord { address: sp.wrapping_sub(16), value }),
+        Kind::Deref => {
+            let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
+            let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value };
+            let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
+            let len = put(words, pasts, len, fresh, first)?;
+            put(words, pasts, len, fresh, second)
+        }
+        // An interrupted frame, which was found by a signal frame, may lie on another stack.
+        _ => None,
+    }
+}
+
+/// The label of a stack with further frames, the oldest first.
+#[inline(always)]
+fn name<'f>(mut label: Label, fresh: impl Iterator<Item = &'f Fresh>, labels: &mut impl Labels) -> Option<u64> {
+    for fresh in fresh {
         label = labels.longer(label, fresh.number)?;
-        fresh.label = label.to_bits();
     }
     Some(label.to_bits())
-}
-
-/// Whether the rbp of a frame which is left by `rule` matters, of whose caller it does or does not.
-#[inline(always)]
-fn is_live_in(rule: Rule, is_live: bool) -> bool {
-    // All of the rare kinds that can be remembered go by rbp.
-    rule.ordinary().is_none_or(|Ordinary { uses_bp, saves_bp }| uses_bp | (!saves_bp & is_live))
 }

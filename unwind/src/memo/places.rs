@@ -15,7 +15,7 @@ pub(super) struct Places([u16; PLACES]);
 impl Places {
     /// The number of the frame that was put in this place last.
     #[inline(always)]
-    pub(super) fn frame(&self, sp: u64) -> usize {
+    pub(super) fn get(&self, sp: u64) -> usize {
         self.0.get(place(sp)).map_or(0, |frame| usize::from(*frame))
     }
 

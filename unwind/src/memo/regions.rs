@@ -2,11 +2,12 @@
 
 use super::branches::Branches;
 use super::layout::{Layout, REGIONS};
-use super::past::{Fresh, Stack};
+use super::past::{Fresh, Meeting, Stack};
 use super::tag::Tag;
 use crate::walk::leave;
-use crate::{CodeAddress, End, Frame, Memory, Registers, Rules};
+use crate::{CodeAddress, End, Memory, Registers, Rules};
 use core::iter::Rev;
+use core::num::NonZeroU32;
 use core::slice;
 
 /// Walks in which most frames were new, less the others, until matching is given up for a while.
@@ -67,6 +68,17 @@ impl Label {
     }
 }
 
+/// What a walk with a memo asks on its way. One value, since a function is passed so many arguments in registers and no more.
+#[derive(Debug)]
+pub struct Accessors<M, R, L> {
+    /// Reads the stack.
+    pub memory: M,
+    /// Say how frames are left.
+    pub rules: R,
+    /// Name stacks.
+    pub labels: L,
+}
+
 /// How the caller of a walk labels stacks.
 pub trait Labels {
     /// The number of a new frame: of its address, with the tag that lies beside its rule, as in
@@ -78,6 +90,22 @@ pub trait Labels {
 
     /// The label of the stack `label` with one more frame, the innermost, if there is one.
     fn longer(&mut self, label: Label, number: u32) -> Option<Label>;
+}
+
+impl<L: Labels + ?Sized> Labels for &mut L {
+    #[inline(always)]
+    fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
+        (**self).number(address, tag)
+    }
+
+    fn empty(&mut self, end: End) -> Option<u64> {
+        (**self).empty(end)
+    }
+
+    #[inline(always)]
+    fn longer(&mut self, label: Label, number: u32) -> Option<Label> {
+        (**self).longer(label, number)
+    }
 }
 
 /// A frame of a stack: the number that [`Labels`] gave it, and where on the stack it lies.
@@ -129,20 +157,36 @@ struct Walked {
     count: usize,
 }
 
-/// What is known after a look for a chain that has found none.
-#[derive(Clone, Copy, Debug, Default)]
-struct Missed {
-    /// What the newest frames are to be kept by, if they are worth it.
-    tag: Option<Tag>,
-    /// What [`Stack::unchanged`] says, if that had to be known.
-    unchanged: Option<u32>,
+/// What is known after a look for a chain that has found none, as one word: a tag by which the newest frames are to be kept if they
+/// are worth it, and above it what [`Stack::reach`] says, if that had to be known.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct Missed(u64);
+
+impl Missed {
+    /// Where nobody has looked for one.
+    const NOTHING: Self = Self(0);
+
+    fn new(tag: Tag, reach: Option<NonZeroU32>) -> Self {
+        Self(u64::from(reach.map_or(0, NonZeroU32::get)) << 32 | u64::from(tag.to_bits().get()))
+    }
+
+    #[inline(always)]
+    fn tag(self) -> Option<Tag> {
+        NonZeroU32::new(self.0 as u32).map(Tag::from_bits)
+    }
+
+    #[inline(always)]
+    fn reach(self) -> Option<usize> {
+        NonZeroU32::new((self.0 >> 32) as u32).map(|reach| reach.get() as usize)
+    }
 }
 
 /// What lies behind the new frames of a walk.
 #[derive(Clone, Copy)]
 enum Met {
-    /// So many frames of the last stack, if they still have the same callers.
-    Past(usize),
+    /// A frame of the last stack, if it still has the same callers.
+    Past(Meeting),
     /// An end.
     End(End),
 }
@@ -157,7 +201,7 @@ impl<'a> Memos<'a> {
     ///
     /// # Safety
     ///
-    /// `memory` is aligned to 8 bytes, its [`Memos::bytes`] are mapped, readable and writable for `'a`, zeroed or as other memos
+    /// `memory` is aligned to 64 bytes, its [`Memos::bytes`] are mapped, readable and writable for `'a`, zeroed or as other memos
     /// of this depth have left them, and nothing else refers to them meanwhile.
     pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
         // SAFETY: the caller vouches for the memory.
@@ -190,124 +234,137 @@ impl<'a> Memos<'a> {
     /// Cost: about 1 cycle for each older frame that is unchanged, 10 ns for each new one, or 25 ns for all of those that are
     /// found together.
     #[inline(always)]
-    pub fn stack<M: Memory, R: Rules>(
+    pub fn stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
         start: Registers,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
         // The key of this address would be that of a free place in the tables.
         if start.ip == CodeAddress::Return(0) {
-            return labels.empty(End::Broken);
+            return accessors.labels.empty(End::Broken);
         }
         if start.sp <= self.floor || start.sp > self.top {
             self.choose(start.sp);
         }
+        let Registers { ip, sp, bp } = start;
         if self.rest != 0 {
-            return self.passing_stack(start, memory, rules, labels);
+            return self.passing_stack(ip.to_bits(), sp, bp, accessors);
         }
-        let mut missed = Missed::default();
-        if self.current().len() != 0 && self.branches.are_due() {
-            match self.recall(start, memory, rules) {
-                Ok(label) => return Some(label),
-                Err(other) => missed = other,
-            }
+        if self.branches.are_due() {
+            return self.recalled_stack(ip.to_bits(), sp, bp, accessors);
         }
-        self.other_stack(start, missed, memory, rules, labels)
+        self.other_stack(ip.to_bits(), sp, bp, Missed::NOTHING, accessors)
     }
+
+    // Of registers these take the words: what goes to a function as a whole is written to memory.
 
     /// The label of a stack that is not remembered.
     #[inline(never)]
-    fn passing_stack<M: Memory, R: Rules>(
+    fn passing_stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
-        start: Registers,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        code: u64,
+        sp: u64,
+        bp: u64,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
         self.rest = self.rest.saturating_sub(1);
-        let Walked { met, count } = self.walk::<NUMBERED, _, _>(start, 0, memory, rules, labels);
+        let Walked { met, count } = self.walk::<NUMBERED, _, _, _>((code, sp, bp), 0, accessors);
         let Met::End(end) = met else { return None };
-        longer(labels.empty(end)?, outermost_first(self.fresh.get(..count)?), labels)
+        let label = accessors.labels.empty(end)?;
+        longer(label, outermost_first(self.fresh.get(..count)?), &mut accessors.labels)
+    }
+
+    /// The label of a stack to which a chain may lead.
+    #[inline(never)]
+    fn recalled_stack<M: Memory, R: Rules, L: Labels>(
+        &mut self,
+        code: u64,
+        sp: u64,
+        bp: u64,
+        accessors: &mut Accessors<M, R, L>,
+    ) -> Option<u64> {
+        match self.recall((code, sp, bp), accessors) {
+            Ok(label) => Some(label),
+            Err(missed) => self.other_stack(code, sp, bp, missed, accessors),
+        }
     }
 
     /// The label of a stack that no chain leads to.
     // A function of its own, which has all registers for itself: what a frame waits for must not go by way of memory.
     #[inline(never)]
-    fn other_stack<M: Memory, R: Rules>(
+    fn other_stack<M: Memory, R: Rules, L: Labels>(
         &mut self,
-        start: Registers,
+        code: u64,
+        sp: u64,
+        bp: u64,
         missed: Missed,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
         let candidates = self.current().len();
-        let Walked { met, count } = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
+        let Walked { met, count } = self.walk::<REMEMBERED, _, _, _>((code, sp, bp), candidates, accessors);
         match met {
-            Met::Past(known) if self.is_whole(known, count, missed, memory) => {
-                self.extend(known, count, missed, labels)
+            Met::Past(past) if self.is_whole(past, count, missed, &mut accessors.memory) => {
+                self.extend(past, count, missed, &mut accessors.labels)
             }
-            Met::Past(known) => self.mend(start, known, missed, memory, rules, labels),
-            Met::End(end) => self.begin(end, count, labels),
+            Met::Past(past) => self.mend((code, sp, bp), past.known, missed, accessors),
+            Met::End(end) => self.begin(end, count, &mut accessors.labels),
         }
     }
 
-    /// Whether the oldest `known` frames still have the callers that they had, and there is room for so many newer ones.
+    /// Whether the frame that was met still has the callers that it had, and there is room for so many newer ones.
     #[inline(always)]
-    fn is_whole(&self, known: usize, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
-        known.wrapping_add(count) <= self.fresh.len()
-            && self.current().is_unchanged(known, missed.unchanged, memory)
+    fn is_whole(&self, past: Meeting, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
+        past.frames.wrapping_add(count) <= self.fresh.len()
+            && match missed.reach() {
+                Some(reach) => past.known <= reach,
+                None => self.current().leads(past.known, memory),
+            }
     }
 
-    /// The label of the oldest `known` frames with the `count` that were walked.
+    /// The label of the frame that was met with the `count` newer ones that were walked.
     #[inline(always)]
     fn extend(
         &mut self,
-        known: usize,
+        Meeting { known, frames: older }: Meeting,
         count: usize,
         missed: Missed,
         labels: &mut impl Labels,
     ) -> Option<u64> {
-        self.weigh(count, known);
+        self.weigh(count, older);
         let [stack, ..] = &mut self.stacks;
         if count == 0 {
             return stack.label(known);
         }
-        let label = stack.extend(known, self.fresh.get_mut(..count)?, labels)?;
-        if let Some(tag) = missed.tag
-            && stack.len() == known.wrapping_add(count)
+        let label = stack.extend(known, self.fresh.get(..count)?, labels)?;
+        if let Some(tag) = missed.tag()
+            && stack.frames(stack.len()) == older.wrapping_add(count)
         {
-            self.branches.keep(tag, stack, known);
+            self.branches.keep(tag, stack, known, count);
         }
         Some(label)
     }
 
-    /// The label of a stack that has less in common with the last one than it seemed: its oldest `known` frames are there again, but
-    /// their callers are others. Or together with the new ones they are too many, and the outermost are to be cut off.
+    /// The label of a stack that has less in common with the last one than it seemed: the frame up to `known` is there again, but its
+    /// callers are others. Or together with the new ones they are too many, and the outermost are to be cut off.
     #[inline(never)]
-    fn mend<M: Memory, R: Rules>(
+    fn mend<M: Memory, R: Rules, L: Labels>(
         &mut self,
-        start: Registers,
+        start: (u64, u64, u64),
         known: usize,
         missed: Missed,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
-        let unchanged = missed.unchanged.unwrap_or_else(|| self.current().unchanged(memory));
-        let reach = self.current().reach(unchanged);
+        let reach = missed.reach().unwrap_or_else(|| self.current().reach(&mut accessors.memory));
         let candidates = if reach < known { reach } else { 0 };
-        let mut walked = self.walk::<REMEMBERED, _, _>(start, candidates, memory, rules, labels);
-        if let Met::Past(known) = walked.met {
-            if known.wrapping_add(walked.count) <= self.fresh.len() {
-                return self.extend(known, walked.count, missed, labels);
+        let mut walked = self.walk::<REMEMBERED, _, _, _>(start, candidates, accessors);
+        if let Met::Past(past) = walked.met {
+            if past.frames.wrapping_add(walked.count) <= self.fresh.len() {
+                return self.extend(past, walked.count, missed, &mut accessors.labels);
             }
-            walked = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
+            walked = self.walk::<REMEMBERED, _, _, _>(start, 0, accessors);
         }
         let Met::End(end) = walked.met else { return None };
-        self.begin(end, walked.count, labels)
+        self.begin(end, walked.count, &mut accessors.labels)
     }
 
     /// The label of a stack that has nothing in common with the last one: of the `count` frames that were walked until this end.
@@ -317,40 +374,38 @@ impl<'a> Memos<'a> {
         self.weigh(count, 0);
         if end == End::Root && self.settle(count) {
             let [stack, ..] = &mut self.stacks;
-            stack.begin(label, self.fresh.get_mut(..count)?, labels)
+            stack.begin(label, self.fresh.get(..count)?, labels)
         } else {
             longer(label, outermost_first(self.fresh.get(..count)?), labels)
         }
     }
 
     /// The same, without a look at the last stacks.
-    pub fn stack_afresh<M: Memory, R: Rules>(
+    pub fn stack_afresh<M: Memory, R: Rules, L: Labels>(
         &mut self,
         start: Registers,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
-        let (end, frames) = self.frames(start, memory, rules, labels);
-        longer(labels.empty(end)?, frames, labels)
+        let (end, frames) = self.frames(start, accessors);
+        let label = accessors.labels.empty(end)?;
+        longer(label, frames, &mut accessors.labels)
     }
 
     /// The frames of the stack from `start`, the outermost first, and how it ended. The last stacks are neither looked at nor
     /// forgotten.
     ///
     /// Cost: about 5 ns for each frame.
-    pub fn frames<M: Memory, R: Rules>(
+    pub fn frames<M: Memory, R: Rules, L: Labels>(
         &mut self,
         start: Registers,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> (End, Frames<'_>) {
         // As in `stack`.
         if start.ip == CodeAddress::Return(0) {
             return (End::Broken, outermost_first(&[]));
         }
-        let Walked { met, count } = self.walk::<REMEMBERED, _, _>(start, 0, memory, rules, labels);
+        let Registers { ip, sp, bp } = start;
+        let Walked { met, count } = self.walk::<REMEMBERED, _, _, _>((ip.to_bits(), sp, bp), 0, accessors);
         let end = match met {
             Met::End(end) => end,
             // Of a walk that does not look at the past.
@@ -364,66 +419,62 @@ impl<'a> Memos<'a> {
     /// # Errors
     /// There is none such.
     #[inline(always)]
-    fn recall<M: Memory, R: Rules>(
+    fn recall<M: Memory, R: Rules, L>(
         &mut self,
-        start: Registers,
-        memory: &mut M,
-        rules: &mut R,
+        start: (u64, u64, u64),
+        accessors: &mut Accessors<M, R, L>,
     ) -> Result<u64, Missed> {
-        let Some(tag) = Tag::of(start, memory, rules) else { return Err(Missed::default()) };
+        let Accessors { memory, rules, .. } = accessors;
+        let Some(tag) = Tag::of(start, memory, rules) else { return Err(Missed::NOTHING) };
         let [stack, ..] = &mut self.stacks;
-        let mut unchanged = None;
-        let label = self.branches.recall(tag, start, stack, &mut unchanged, memory);
-        let label = label.map_err(|tag| Missed { tag: Some(tag), unchanged })?;
+        let mut reach = None;
+        let label = self.branches.recall(tag, start, stack, &mut reach, memory);
+        let label = label.map_err(|tag| Missed::new(tag, reach))?;
         self.strangers = self.strangers.saturating_sub(1);
         Ok(label)
     }
 
-    /// Collects new frames until an end, or one of the oldest `candidates` frames of the last stack, whose callers may be others
+    /// Collects new frames until an end, or one of the frames of the last stack up to `candidates`, whose callers may be others
     /// now; what there was, and how many new ones. Of frames that are only `NUMBERED` nothing else is kept. It does not begin at the
     /// address that is that of a free place in the tables.
     #[inline(always)]
-    fn walk<const IS_KEPT: bool, M: Memory, R: Rules>(
+    fn walk<const IS_KEPT: bool, M: Memory, R: Rules, L: Labels>(
         &mut self,
-        start: Registers,
+        (mut code, mut sp, mut bp): (u64, u64, u64),
         candidates: usize,
-        memory: &mut M,
-        rules: &mut R,
-        labels: &mut impl Labels,
+        accessors: &mut Accessors<M, R, L>,
     ) -> Walked {
-        let depth = self.fresh.len();
-        let mut free = self.fresh.iter_mut();
-        let mut left_out = 0;
-        let (mut code, mut sp, mut bp, mut context) = Frame::innermost(start).into_words();
+        let Accessors { memory, rules, labels } = accessors;
+        let (mut count, mut left_out) = (0, 0);
+        let mut context = None;
         let [past, ..] = &self.stacks;
         let past = past.candidates(candidates);
         let met = loop {
-            if IS_KEPT && let Some(known) = past.find(code, sp, bp) {
-                break Met::Past(known);
+            if IS_KEPT && let Some(meeting) = past.find(code, sp, bp) {
+                break Met::Past(meeting);
             }
-            if free.len() == 0 {
-                break Met::End(End::Truncated);
-            }
+            let Some(place) = self.fresh.get_mut(count) else { break Met::End(End::Truncated) };
             let address = CodeAddress::from_bits(code);
             let Some((rule, tag)) = rules.rule(address) else { break Met::End(End::Broken) };
             let number = labels.number(address, tag);
-            if number == 0 && free.len() == depth {
+            if number == 0 && count == 0 {
                 if left_out == LEFT_OUT {
                     break Met::End(End::Broken);
                 }
                 left_out = left_out.wrapping_add(1);
-            } else if let Some(place) = free.next() {
+            } else {
                 if IS_KEPT {
                     (place.code, place.sp, place.bp, place.rule) = (code, sp, bp, rule);
                 }
                 place.number = number;
+                count = count.wrapping_add(1);
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,
                 Err(end) => break Met::End(end),
             };
         };
-        Walked { met, count: depth.wrapping_sub(free.len()) }
+        Walked { met, count }
     }
 
     #[inline(always)]

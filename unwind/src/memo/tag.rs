@@ -1,7 +1,7 @@
 //! What chains of frames are found by, and which of them are kept.
 
 use crate::walk::ordinary;
-use crate::{Memory, Registers, Rules};
+use crate::{CodeAddress, Memory, Rules};
 use core::num::NonZeroU32;
 
 /// Sets of chains, 2 to the power of this, and the chains of each.
@@ -25,12 +25,15 @@ pub(super) struct Tag(NonZeroU32);
 impl Tag {
     /// That of the stack with these registers. `None` where the newest frame has no caller, or one in an unusual way.
     #[inline(always)]
-    pub(super) fn of(start: Registers, memory: &mut impl Memory, rules: &mut impl Rules) -> Option<Self> {
-        let Registers { ip, sp, bp } = start;
-        let (rule, _) = rules.rule(ip)?;
+    pub(super) fn of(
+        (code, sp, bp): (u64, u64, u64),
+        memory: &mut impl Memory,
+        rules: &mut impl Rules,
+    ) -> Option<Self> {
+        let (rule, _) = rules.rule(CodeAddress::from_bits(code))?;
         let caller = ordinary(rule, sp, bp, memory)?.ok()?.code().to_bits();
         // The product's high bits depend on all that lies far enough below them.
-        Some(Self::hash(ip.to_bits() ^ caller << 7 ^ sp << 19))
+        Some(Self::hash(code ^ caller << 7 ^ sp << 19))
     }
 
     /// That of the chains which begin as those of this tag do, up to a word that has this value.
@@ -42,6 +45,18 @@ impl Tag {
     #[inline(always)]
     fn hash(words: u64) -> Self {
         Self(NonZeroU32::MIN | (words.wrapping_mul(SPREAD) >> 32) as u32)
+    }
+
+    /// As a number.
+    #[inline(always)]
+    pub(super) fn to_bits(self) -> NonZeroU32 {
+        self.0
+    }
+
+    /// From the number.
+    #[inline(always)]
+    pub(super) fn from_bits(bits: NonZeroU32) -> Self {
+        Self(bits)
     }
 
     /// The upper bits, which are the best of a hash.

@@ -1,6 +1,6 @@
 //! A made-up machine calls and returns at random; each of its stacks is walked with the memo and without.
 
-use super::{Label, Labels, Memos, SavedWords};
+use super::{Accessors, Label, Labels, Memos, SavedWords};
 use crate::testing::{CODE, Function, Layout, Segment, Words};
 use crate::{CachedRules, CodeAddress, End, Memory, Registers, RuleTable, Scratch, SharedRules, arch, walk};
 use proptest::prelude::*;
@@ -147,12 +147,17 @@ impl Labels for Stacks {
     }
 }
 
+/// Zeroed memory, aligned as memos need it.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Line([u8; 64]);
+
 /// Walks stacks both ways.
 struct Checker {
     tables: Segment,
     table: Box<RuleTable>,
     scratch: Scratch,
-    _memory: Vec<u64>,
+    _memory: Vec<Line>,
     memos: Memos<'static>,
     depth: usize,
     stacks: Stacks,
@@ -160,8 +165,8 @@ struct Checker {
 
 impl Checker {
     fn new(depth: usize) -> Self {
-        let mut memory = std::vec![0u64; Memos::bytes(depth) / 8];
-        // SAFETY: the vector's words stay where they are until the checker goes, which is their only user.
+        let mut memory = std::vec![Line([0; 64]); Memos::bytes(depth).div_ceil(64)];
+        // SAFETY: the vector's lines stay where they are until the checker goes, which is their only user.
         let memos = unsafe { Memos::from_raw(memory.as_mut_ptr().cast(), depth) };
         Self {
             tables: tables(),
@@ -177,10 +182,11 @@ impl Checker {
     /// The stack with the memo, and without.
     fn both(&mut self, start: Registers, memory: &mut impl Memory) -> (Vec<u64>, Vec<u64>) {
         let shared = SharedRules::new(&[]);
-        let mut rules = CachedRules::new(&mut self.table, shared, &self.tables, &mut self.scratch);
-        let label =
-            self.memos.stack(start, memory, &mut rules, &mut self.stacks).expect("labels do not run out");
+        let rules = CachedRules::new(&mut self.table, shared, &self.tables, &mut self.scratch);
+        let mut accessors = Accessors { memory, rules, labels: &mut self.stacks };
+        let label = self.memos.stack(start, &mut accessors).expect("labels do not run out");
         let mut whole = Vec::new();
+        let Accessors { memory, mut rules, .. } = accessors;
         let end = walk(start, memory, &mut rules, self.depth, |code, _| whole.push(code.to_bits()));
         whole.push(end as u64);
         whole.reverse();
@@ -394,8 +400,10 @@ fn frames_have_their_places() {
         checker.check(machine.start(), &mut machine.words);
         let shared = SharedRules::new(&[]);
         let Checker { tables, table, scratch, memos, stacks, .. } = &mut checker;
-        let mut rules = CachedRules::new(table, shared, tables, scratch);
-        let (end, frames) = memos.frames(machine.start(), &mut machine.words, &mut rules, stacks);
+        let rules = CachedRules::new(table, shared, tables, scratch);
+        let start = machine.start();
+        let mut accessors = Accessors { memory: &mut machine.words, rules, labels: stacks };
+        let (end, frames) = memos.frames(start, &mut accessors);
         assert_eq!(end, End::Root);
         let found: Vec<(u32, u64)> = frames.map(|frame| (frame.number, frame.sp)).collect();
         let found: Vec<_> =
@@ -488,8 +496,10 @@ fn frames_that_do_not_count_are_bounded() {
         let mut machine = Machine::new(0x10_0000);
         (1..depth).for_each(|depth| machine.call(depth, 0, PLAIN, 0, 0));
         let shared = SharedRules::new(&[]);
-        let mut rules = CachedRules::new(&mut checker.table, shared, &checker.tables, &mut checker.scratch);
-        let found = checker.memos.stack(machine.start(), &mut machine.words, &mut rules, &mut Nothing);
+        let rules = CachedRules::new(&mut checker.table, shared, &checker.tables, &mut checker.scratch);
+        let start = machine.start();
+        let mut accessors = Accessors { memory: &mut machine.words, rules, labels: Nothing };
+        let found = checker.memos.stack(start, &mut accessors);
         assert_eq!(found, Some(end as u64), "{depth} frames");
     }
 }
