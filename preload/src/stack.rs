@@ -5,6 +5,7 @@
 
 use crate::functions;
 use crate::modules;
+use crate::pieces::TablePieces;
 use crate::process::{self, Session};
 use crate::provider::{self, Said, ScriptFrame};
 use crate::thread::ThreadState;
@@ -12,7 +13,7 @@ use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
-use shared_ring::stash::Path;
+use shared_ring::stash::{Path, Stash};
 use unwind::{Accessors, CodeAddress, End, Label, Labels, Registers};
 
 /// Registers of the code that called a hook.
@@ -233,6 +234,7 @@ impl ThreadState {
 /// The stash, as a walk fills it: labels are paths.
 pub(crate) struct Paths {
     session: Session,
+    stash: Stash<'static, TablePieces<1>>,
     /// Finds known nodes.
     finder: Finder<'static, 1>,
     /// Ids taken from the pc table.
@@ -278,12 +280,18 @@ fn label(path: Path) -> Label {
 impl Paths {
     /// Of a session that the thread has just joined.
     pub(crate) fn new(session: Session) -> Self {
-        Self { session, finder: Finder::default(), pcs: Batch::default(), nodes: Batch::default() }
+        Self {
+            session,
+            stash: session.stash(),
+            finder: Finder::default(),
+            pcs: Batch::default(),
+            nodes: Batch::default(),
+        }
     }
 
     /// The id of the stack that is but a frame which stands for something.
     pub(crate) fn pseudo(&mut self, pc: u32) -> u32 {
-        self.session.stash().extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
+        self.stash.extend(Path::ROOT, pc, &mut self.nodes).unwrap_or(Path::ROOT).id
     }
 
     /// The number of an address that has none yet, or is the agent's own: its frames, which only hooks without a shim have, do
@@ -319,10 +327,9 @@ impl Paths {
     #[cold]
     #[inline(never)]
     fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
-        let stash = self.session.stash();
-        let path = stash.extend(path, pc, &mut self.nodes);
-        self.finder = stash.finder();
-        path
+        let path = self.stash.extend(path, pc, &mut self.nodes)?;
+        self.stash.renew(&mut self.finder, path.id);
+        Some(path)
     }
 }
 

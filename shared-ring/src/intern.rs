@@ -10,8 +10,9 @@
 //! ```
 //!
 //! A look-up goes through the newest level first and then the older ones; what it finds in an older one it enters
-//! into the newest, so that hot keys move along and nothing is ever rehashed. Two threads may enter one key twice
-//! around a change of levels: such a *late duplicate* has two ids, which the collector merges by their keys.
+//! into the newest, so that hot keys move along and nothing is ever rehashed. A key that names another entry was entered after
+//! that: it lies in none of the levels that were full by then, which is what a new key need not wait for. Two threads may enter one
+//! key twice around a change of levels: such a *late duplicate* has two ids, which the collector merges by their keys.
 //!
 //! Ids are taken in batches, so that threads do not meet on one counter; some are never used. Id 0 is *none*.
 //! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first touch.
@@ -116,7 +117,7 @@ enum Probe {
 impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     /// The newest level, to find known keys in.
     #[cold]
-    pub fn finder(&self) -> Finder<'a, W> {
+    fn finder(&self) -> Finder<'a, W> {
         // Acquire pairs with the Release half of the exchange in `grow`.
         let level = self.level.load(Ordering::Acquire).min(self.last_level());
         if !self.pieces.open(0, level) {
@@ -124,6 +125,17 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         }
         let opened = (self.pieces.opened() as usize).saturating_mul(W).min(self.entries.len());
         Finder { slots: self.level_slots(level), entries: self.entries.get(..opened).unwrap_or(&[]) }
+    }
+
+    /// Has `finder` find `id`, which was just entered or found in the newest level, unless it does.
+    pub fn renew(&self, finder: &mut Finder<'a, W>, id: u32) {
+        // As in `finder`.
+        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        let finds = finder.slots.len() == 1 << (FIRST_LEVEL + level)
+            && finder.entries.len() / W > id as usize;
+        if !finds {
+            *finder = self.finder();
+        }
     }
 
     fn capacity(&self) -> u32 {
@@ -141,7 +153,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     }
 
     /// The id of `key`, entering it when it is new; `None` when the table is full or cannot be opened. Ids of new keys are greater than
-    /// `above`. A key always comes with the same `hash`.
+    /// `above`: the entry that the key names, or 0 if it names none. A key always comes with the same `hash` and `above`.
     // Cost: one index line and one entry line when the key is known.
     #[inline]
     pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
@@ -198,7 +210,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
         above: u32,
         batch: &mut Batch,
     ) -> Option<u32> {
-        let known = (0..level).rev().find_map(|older| match self.probe(older, hash, key, 0) {
+        let known = (level_of(above)..level).rev().find_map(|older| match self.probe(older, hash, key, 0) {
             Probe::Found(id) => Some(id),
             _ => None,
         });
@@ -286,6 +298,12 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     pub fn taken(&self) -> u32 {
         self.next.load(Ordering::Acquire).min(self.capacity())
     }
+}
+
+/// The newest level when an entry was there, or an older one: with it the level before was full.
+#[inline(always)]
+const fn level_of(id: u32) -> u32 {
+    (u32::BITS - id.saturating_sub(1).leading_zeros()).saturating_sub(FIRST_LEVEL - SPARSE)
 }
 
 /// Multiply and fold: the keys are ids and addresses, which a plain mask would crowd.
@@ -392,6 +410,32 @@ mod tests {
                 prop_assert_eq!(*known.entry(key).or_insert(id), id);
                 prop_assert_eq!(owned.table().key(id), Some([key]));
             }
+        }
+    }
+
+    proptest! {
+        /// Check that the same holds where keys name entries, old ones and new ones, which decides where they are looked for.
+        #[test]
+        fn ids_of_keys_that_name_others_are_stable(children in proptest::collection::vec((0u32..30_000, 1u64..4), 1..30_000)) {
+            let owned = Owned::new(15);
+            let (mut batch, mut known, mut ids) = (Batch::default(), HashMap::new(), vec![0]);
+            for (parent, child) in children {
+                let parent: u32 = ids[parent as usize % ids.len()];
+                let key = u64::from(parent) << 32 | child;
+                let id = owned.table().intern([key], hash([key]), parent, &mut batch).unwrap();
+                prop_assert_eq!(*known.entry(key).or_insert(id), id);
+                prop_assert!(id > parent);
+                ids.push(id);
+            }
+        }
+    }
+
+    /// Check that a level is full with the last entry that may be the newest in it.
+    #[test]
+    fn entries_tell_their_level() {
+        let full = 1 << (FIRST_LEVEL - SPARSE);
+        for (id, level) in [(0, 0), (1, 0), (full, 0), (full + 1, 1), (2 * full, 1), (2 * full + 1, 2), (u32::MAX, 22)] {
+            assert_eq!(level_of(id), level, "{id}");
         }
     }
 
