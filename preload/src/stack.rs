@@ -241,6 +241,8 @@ pub(crate) struct Paths {
     pcs: Batch,
     /// Ids taken from the stash.
     nodes: Batch,
+    /// Further stacks whose nodes are fetched ahead, see [`NEWS`].
+    news: u32,
 }
 
 impl Labels for Paths {
@@ -259,6 +261,16 @@ impl Labels for Paths {
             End::Broken | End::Unreadable => pseudo::BROKEN,
         };
         Some(label(self.extend(Path::ROOT, why)?).to_bits())
+    }
+
+    #[inline(always)]
+    fn announce(&mut self, label: Label, numbers: impl Iterator<Item = u32>) {
+        if self.news != 0 {
+            self.news = self.news.wrapping_sub(1);
+            // Those that are left out have no nodes.
+            let counting = numbers.filter(|number| *number != 0);
+            counting.fold(Path { id: label.id, hash: label.key }, |path, pc| path.announce(pc, &self.finder));
+        }
     }
 
     #[inline(always)]
@@ -286,6 +298,7 @@ impl Paths {
             finder: Finder::default(),
             pcs: Batch::default(),
             nodes: Batch::default(),
+            news: 0,
         }
     }
 
@@ -327,6 +340,7 @@ impl Paths {
     #[cold]
     #[inline(never)]
     fn enter(&mut self, path: Path, pc: u32) -> Option<Path> {
+        self.news = NEWS;
         let path = self.stash.extend(path, pc, &mut self.nodes)?;
         self.stash.renew(&mut self.finder, path.id);
         Some(path)
@@ -346,6 +360,10 @@ pub(crate) enum Beyond {
 
 /// Most frames between a hook and one that it has interrupted.
 const NESTED: usize = 256;
+
+/// Stacks after one with a new node whose nodes are fetched ahead, all at once. Places of new nodes are in no near cache, and entering
+/// a node is a barrier, so they would come one after the other.
+const NEWS: u32 = 64;
 
 /// Tag of the agent's own code, below all ids of the pc table.
 const OWN: u32 = 1;

@@ -18,7 +18,7 @@
 //! Entries lie in memory that is opened piecewise: [`Pieces::open`] is called before the first touch.
 
 use crate::geometry::{FIRST_LEVEL, last_level_log2};
-use crate::primitive::{AtomicU32, Ordering};
+use crate::primitive::{AtomicU32, Ordering, prefetch};
 use crate::ring::Word;
 
 /// Ids that one thread takes at a time.
@@ -89,6 +89,14 @@ pub struct Finder<'a, const W: usize> {
 const GLANCE: usize = 4;
 
 impl<const W: usize> Finder<'_, W> {
+    /// A key with this hash is about to be looked for.
+    #[inline(always)]
+    pub fn announce(&self, hash: u64) {
+        if let Some(slot) = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)) {
+            prefetch(slot);
+        }
+    }
+
     /// The id of `key`, if it is found easily.
     #[inline(always)]
     pub fn find(&self, key: [u64; W], hash: u64) -> Option<u32> {

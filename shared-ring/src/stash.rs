@@ -57,6 +57,14 @@ impl Path {
         Some(Self { id: finder.find([self.node(pc)], u64::from(hash))?, hash })
     }
 
+    /// This stack with one more frame, but for its id. It is about to be looked for: what that needs is fetched.
+    #[inline(always)]
+    pub fn announce(self, pc: u32, finder: &Finder<'_, 1>) -> Self {
+        let hash = self.longer(pc);
+        finder.announce(u64::from(hash));
+        Self { hash, ..self }
+    }
+
     /// The hash of this path with a frame more. It depends on the pc ids of the path and nothing else.
     #[inline(always)]
     const fn longer(self, pc: u32) -> u32 {

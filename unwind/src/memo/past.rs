@@ -296,6 +296,7 @@ impl<'a> Stack<'a> {
         let (words, pasts) = (self.words.get_mut(..room)?, self.pasts.get_mut(..room)?);
         let mut len = known;
         self.len = known;
+        labels.announce(label, fresh.iter().rev().map(|fresh| fresh.number));
         let mut fresh = fresh.iter().rev();
         for next in fresh.by_ref() {
             label = labels.longer(label, next.number)?;

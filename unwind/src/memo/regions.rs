@@ -88,11 +88,17 @@ pub trait Labels {
     /// The label of the empty stack that ended so, as a word, if there is one.
     fn empty(&mut self, end: End) -> Option<u64>;
 
+    /// The frames with these numbers, the outermost first, are about to be added to a stack one after the other.
+    #[inline(always)]
+    fn announce(&mut self, label: Label, numbers: impl Iterator<Item = u32>) {
+        let _ = (label, numbers);
+    }
+
     /// The label of the stack `label` with one more frame, the innermost, if there is one.
     fn longer(&mut self, label: Label, number: u32) -> Option<Label>;
 }
 
-impl<L: Labels + ?Sized> Labels for &mut L {
+impl<L: Labels> Labels for &mut L {
     #[inline(always)]
     fn number(&mut self, address: CodeAddress, tag: &mut u32) -> u32 {
         (**self).number(address, tag)
@@ -100,6 +106,11 @@ impl<L: Labels + ?Sized> Labels for &mut L {
 
     fn empty(&mut self, end: End) -> Option<u64> {
         (**self).empty(end)
+    }
+
+    #[inline(always)]
+    fn announce(&mut self, label: Label, numbers: impl Iterator<Item = u32>) {
+        (**self).announce(label, numbers);
     }
 
     #[inline(always)]
@@ -142,6 +153,7 @@ fn outermost_first(fresh: &[Fresh]) -> Frames<'_> {
 #[inline(always)]
 fn longer(label: u64, frames: Frames<'_>, labels: &mut impl Labels) -> Option<u64> {
     let mut label = Label::from_bits(label);
+    labels.announce(label, frames.clone().map(|frame| frame.number));
     for frame in frames {
         label = labels.longer(label, frame.number)?;
     }
