@@ -54,19 +54,15 @@ mod tests {
         assert_eq!(kinds.known(0, 7), None);
         kinds.keep(0, 7, 107);
         kinds.keep(1, 7, 207);
-        assert_eq!([(0, 7), (1, 7), (0, 8), (other, 7)].map(|(id, kind)| kinds.known(id, kind)), [
-            Some(107),
-            Some(207),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [(0, 7), (1, 7), (0, 8), (other, 7)].map(|(id, kind)| kinds.known(id, kind)),
+            [Some(107), Some(207), None, None]
+        );
         kinds.keep(0, 8, 108);
         kinds.keep(1 + other, 7, 307);
-        assert_eq!([(0, 7), (0, 8), (1, 7), (1 + other, 7)].map(|(id, kind)| kinds.known(id, kind)), [
-            None,
-            Some(108),
-            None,
-            Some(307)
-        ]);
+        assert_eq!(
+            [(0, 7), (0, 8), (1, 7), (1 + other, 7)].map(|(id, kind)| kinds.known(id, kind)),
+            [None, Some(108), None, Some(307)]
+        );
     }
 }

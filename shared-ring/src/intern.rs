@@ -139,8 +139,8 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     pub fn renew(&self, finder: &mut Finder<'a, W>, id: u32) {
         // As in `finder`.
         let level = self.level.load(Ordering::Acquire).min(self.last_level());
-        let finds = finder.slots.len() == 1 << (FIRST_LEVEL + level)
-            && finder.entries.len() / W > id as usize;
+        let finds =
+            finder.slots.len() == 1 << (FIRST_LEVEL + level) && finder.entries.len() / W > id as usize;
         if !finds {
             *finder = self.finder();
         }
@@ -442,7 +442,9 @@ mod tests {
     #[test]
     fn entries_tell_their_level() {
         let full = 1 << (FIRST_LEVEL - SPARSE);
-        for (id, level) in [(0, 0), (1, 0), (full, 0), (full + 1, 1), (2 * full, 1), (2 * full + 1, 2), (u32::MAX, 22)] {
+        for (id, level) in
+            [(0, 0), (1, 0), (full, 0), (full + 1, 1), (2 * full, 1), (2 * full + 1, 2), (u32::MAX, 22)]
+        {
             assert_eq!(level_of(id), level, "{id}");
         }
     }

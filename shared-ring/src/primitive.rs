@@ -7,7 +7,10 @@ pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Has the processor fetch a word that is soon read.
 #[inline(always)]
-#[cfg_attr(all(target_arch = "x86_64", not(loom)), expect(unsafe_code, reason = "names an address to the processor"))]
+#[cfg_attr(
+    all(target_arch = "x86_64", not(loom)),
+    expect(unsafe_code, reason = "names an address to the processor")
+)]
 pub(crate) fn prefetch(word: &AtomicU32) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: reads nothing, and never fails.

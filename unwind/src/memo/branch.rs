@@ -59,7 +59,8 @@ impl Branch {
         if stack.has(known, &self.root) && leads() {
             return Ok(self.newest.label());
         }
-        let reach = *reach.get_or_insert_with(|| NonZeroU32::new(stack.reach(memory) as u32).unwrap_or(NonZeroU32::MIN));
+        let reach = *reach
+            .get_or_insert_with(|| NonZeroU32::new(stack.reach(memory) as u32).unwrap_or(NonZeroU32::MIN));
         Err(stack.label_up_to(known.min(reach.get() as usize)))
     }
 
@@ -71,7 +72,7 @@ impl Branch {
         if let Some(words) = self.words.get(1..=newest)
             && let Some(pasts) = self.pasts.get(1..=newest)
         {
-            stack.put(self.known as usize, words, pasts);
+            stack.put_back(self.known as usize, words, pasts);
         }
     }
 

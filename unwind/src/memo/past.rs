@@ -23,7 +23,7 @@ pub(super) struct Fresh {
     pub(super) bp: u64,
 }
 
-/// What is known of a frame of the last stack, beside its address and its stack pointer.
+/// What is known of a frame of the last stack beside its address and its stack pointer.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Past {
@@ -35,16 +35,16 @@ pub(super) struct Past {
     bp_is: Bp,
 }
 
-/// What the value matters that rbp has in a frame.
+/// What the value is for that rbp has in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 enum Bp {
-    /// There is no frame: beside a word that is not where one returns to.
+    /// There is no frame: the word beside this is not a frame's address.
     #[default]
-    NoFrames,
-    /// No older frame is left by way of it.
+    NoFrame,
+    /// For nothing.
     Dead,
-    /// Some older frame is.
+    /// Some older frame is left by way of it.
     Live,
 }
 
@@ -56,21 +56,21 @@ impl Bp {
 }
 
 impl Past {
-    /// Beside a word that is not where a frame returns to.
-    const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrames };
+    /// Beside a word that is not a frame's address.
+    const NONE: Self = Self { label: 0, bp: 0, frames: 0, bp_is: Bp::NoFrame };
 
     /// Whether it is a frame, which has this rbp, as far as that matters.
     #[inline(always)]
     fn has(&self, bp: u64) -> bool {
         match self.bp_is {
-            Bp::NoFrames => false,
+            Bp::NoFrame => false,
             Bp::Dead => true,
             Bp::Live => self.bp == bp,
         }
     }
 }
 
-/// All of one.
+/// A frame with both.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Seen {
@@ -109,12 +109,12 @@ pub(super) struct Candidates<'a> {
     places: &'a Places,
 }
 
-/// Where a walk has met the last stack.
+/// The frame at which a walk has met the last stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meeting {
-    /// Words up to there, the frame's own the last.
+    /// Where it ends.
     pub(super) known: usize,
-    /// Frames up to there.
+    /// How many frames end with it.
     pub(super) frames: usize,
 }
 
@@ -134,19 +134,21 @@ impl Candidates<'_> {
 /// The last stack that was walked in one region of addresses, oldest frame first.
 ///
 /// ```text
-///  stack                        words                              pasts
-///  ┌───────────────┐ high       where main returns to: _start      of _start
-///  │ … _start      │            where parse returns to: main       of main
-///  │ … main        │            rbp that parse saved, if live      none
-///  │ … parse       │            where its callee returns to: parse of parse
-///  │ …             │            …                                  …
-///  └───────────────┘ low ◄─ sp
+///  stack                          words                                 pasts
+///  ┌────────────────────────┐     ┌───────────────────────────────────┬────────┐
+///  │ frame of _start        │     │                                   │        │
+///  │ return address: _start │ ──► │ 0 where main returns: in _start   │ _start │
+///  │ frame of main          │     │                                   │        │
+///  │ return address: main   │ ──► │ 1 where parse returns: in main    │ main   │
+///  │ frame of parse: rbp    │ ──► │ 2 main's rbp, if that is live     │ none   │
+///  │ return address: parse  │ ──► │ 3 where malloc returns: in parse  │ parse  │
+///  └────────────────────────┘     └───────────────────────────────────┴────────┘
 /// ```
 ///
-/// Each frame that has called another has pushed where it is to be returned to just below its stack pointer. So a frame is known by
-/// the very word that is compared. From a frame with the same address, the same sp and, where it matters, the same rbp, a walk
-/// leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is ever trusted:
-/// an old stack is a guess that is checked whole.
+/// A frame that has called another one has pushed its address just below its stack pointer. So it is known by the very word that is
+/// compared, and *ends* behind that: parse at 4. From a frame with the same address, the same sp and, where it matters, the same
+/// rbp, a walk leads to the same older frames as last time if all words before its own hold what they held then. Nothing here is
+/// ever trusted: an old stack is a guess that is checked whole.
 #[derive(Debug)]
 pub(super) struct Stack<'a> {
     words: &'a mut [SavedWord],
@@ -179,19 +181,19 @@ impl<'a> Stack<'a> {
         self.len
     }
 
-    /// The newest frame up to `len`, where one ends.
+    /// The frame that ends at `len`.
     #[inline(always)]
     fn past(&self, len: usize) -> Option<&Past> {
         self.pasts.get(len.wrapping_sub(1))
     }
 
-    /// The label of the stack up to `len`, where a frame ends.
+    /// The label of the stack up to the frame that ends at `len`.
     #[inline(always)]
     pub(super) fn label(&self, len: usize) -> Option<u64> {
         Some(self.past(len)?.label)
     }
 
-    /// How many frames there are up to `len`, where one ends.
+    /// How many frames there are up to the one that ends at `len`.
     #[inline(always)]
     pub(super) fn frames(&self, len: usize) -> usize {
         self.past(len).map_or(0, |past| past.frames as usize)
@@ -203,7 +205,7 @@ impl<'a> Stack<'a> {
         self.words.get(..len.wrapping_sub(1)).is_some_and(|words| memory.holds(SavedWords::of_stack(words)))
     }
 
-    /// Up to where the frames that end there lead to the same callers as before.
+    /// The length up to which all frames lead to the same callers as before.
     #[cold]
     #[inline(never)]
     pub(super) fn reach(&self, memory: &mut impl Memory) -> usize {
@@ -216,7 +218,7 @@ impl<'a> Stack<'a> {
     #[cold]
     pub(super) fn label_up_to(&self, len: usize) -> u64 {
         let pasts = self.pasts.get(..len.min(self.len)).unwrap_or(&[]);
-        pasts.iter().rev().find(|past| past.bp_is != Bp::NoFrames).map_or(0, |past| past.label)
+        pasts.iter().rev().find(|past| past.bp_is != Bp::NoFrame).map_or(0, |past| past.label)
     }
 
     /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
@@ -228,7 +230,7 @@ impl<'a> Stack<'a> {
         (is_there && self.leads(self.len, memory)).then_some(past.label)
     }
 
-    /// The frame that ends at `len`.
+    /// All of the frame that ends at `len`.
     pub(super) fn seen(&self, len: usize) -> Option<Seen> {
         let last = len.checked_sub(1)?;
         Some(Seen { word: *self.words.get(last)?, past: *self.pasts.get(last)? })
@@ -248,14 +250,14 @@ impl<'a> Stack<'a> {
             && (past.bp == bp || bp_is == Bp::Dead)
     }
 
-    /// From the frame on that ends at `known`: all words, and the frames beside them.
+    /// The words from that of the frame on which ends at `known`, and the frames beside them.
     pub(super) fn from(&self, known: usize) -> Option<(&[SavedWord], &[Past])> {
         let root = known.checked_sub(1)?;
         Some((self.words.get(root..self.len)?, self.pasts.get(root..self.len)?))
     }
 
     /// Adds words and frames to those up to `known` that have been there before.
-    pub(super) fn put(&mut self, known: usize, words: &[SavedWord], pasts: &[Past]) {
+    pub(super) fn put_back(&mut self, known: usize, words: &[SavedWord], pasts: &[Past]) {
         self.len = known;
         for (word, past) in words.iter().zip(pasts) {
             if self.set(self.len, *word, *past).is_none() {
@@ -265,7 +267,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The frames up to `len`, to be found by their registers.
+    /// The frames that end up to `len`, to be found by their registers.
     #[inline(always)]
     pub(super) fn candidates(&self, len: usize) -> Candidates<'_> {
         // There are so many. Said so, or each look would ask whether there are.
@@ -277,7 +279,7 @@ impl<'a> Stack<'a> {
     fn set(&mut self, place: usize, word: SavedWord, past: Past) -> Option<()> {
         *self.words.get_mut(place)? = word;
         *self.pasts.get_mut(place)? = past;
-        if past.bp_is != Bp::NoFrames {
+        if past.bp_is != Bp::NoFrame {
             self.places.put(word.address.wrapping_add(8), place);
         }
         Some(())
@@ -285,7 +287,7 @@ impl<'a> Stack<'a> {
 
     /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, the newest first
     /// in `fresh`, as far as they can be remembered. Gives the label of all, if there is one.
-    // A function of its own, which has all registers for itself.
+    // One loop names and remembers, and is part of the function that walks: what it needs fits into the registers.
     #[inline(always)]
     pub(super) fn extend(&mut self, known: usize, fresh: &[Fresh], labels: &mut impl Labels) -> Option<u64> {
         let Past { label, mut frames, bp_is, .. } = *self.past(known)?;
@@ -303,7 +305,7 @@ impl<'a> Stack<'a> {
             match next.rule.ordinary() {
                 Some(Ordinary { uses_bp, saves_bp }) => {
                     if saves_bp && is_bp_live {
-                        let Some(saved) = save(words, pasts, len, next) else { break };
+                        let Some(saved) = save_bp(words, pasts, len, next) else { break };
                         len = saved;
                     }
                     is_bp_live = uses_bp | (!saves_bp & is_bp_live);
@@ -375,10 +377,16 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Puts the words, with no frames beside them, of which `fresh` is the callee of the frame that ends at `len`. Gives the end of what is
-/// there then, `None` if they have no place in an order that falls, or there is no room.
+/// Saves a word behind the frame that ends at `len`, by which its callee `fresh` has led there. Gives the new length, `None` if there is
+/// no room, or the word lies in neither frame: then it has no place in an order that falls.
 #[inline(always)]
-fn put(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh, saved: SavedWord) -> Option<usize> {
+fn save(
+    words: &mut [SavedWord],
+    pasts: &mut [Past],
+    len: usize,
+    fresh: &Fresh,
+    saved: SavedWord,
+) -> Option<usize> {
     let last = words.get(len.wrapping_sub(1))?.address;
     if saved.address >= last || saved.address < fresh.sp {
         return None;
@@ -387,17 +395,17 @@ fn put(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh, s
     Some(len.wrapping_add(1))
 }
 
-/// The rbp of the frame that ends at `len`, which its callee `fresh` has saved.
+/// The same of the rbp of that frame, which `fresh` has saved.
 #[inline(always)]
-fn save(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
+fn save_bp(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
     let last = len.wrapping_sub(1);
     let (sp, value) = (words.get(last)?.address.wrapping_add(8), pasts.get(last)?.bp);
     let address = sp.wrapping_add_signed(fresh.rule.bp_offset());
-    put(words, pasts, len, fresh, SavedWord { address, value })
+    save(words, pasts, len, fresh, SavedWord { address, value })
 }
 
-/// Saves the words by which a frame of one of the rare kinds has led to the one that ends at `len`. `None` if it can't be
-/// remembered: then no newer frame can.
+/// The same of the words by which `fresh` has led there that is of one of the rare kinds. `None` also if it can't be remembered: then
+/// no newer frame can.
 #[cold]
 #[inline(never)]
 fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: &Fresh) -> Option<usize> {
@@ -406,13 +414,15 @@ fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: 
     let at_bp = |offset| fresh.bp.wrapping_add_signed(offset);
     match fresh.rule.kind()? {
         // Along the chain of frame pointers, which has to rise, whoever uses its values.
-        Kind::NoInformation => put(words, pasts, len, fresh, SavedWord { address: sp.wrapping_sub(16), value }),
+        Kind::NoInformation => {
+            save(words, pasts, len, fresh, SavedWord { address: sp.wrapping_sub(16), value })
+        }
         Kind::Deref => {
             let cfa = SavedWord { address: at_bp(fresh.rule.cfa_offset()), value: sp };
             let bp = SavedWord { address: at_bp(fresh.rule.bp_offset()), value };
             let [first, second] = if cfa.address > bp.address { [cfa, bp] } else { [bp, cfa] };
-            let len = put(words, pasts, len, fresh, first)?;
-            put(words, pasts, len, fresh, second)
+            let len = save(words, pasts, len, fresh, first)?;
+            save(words, pasts, len, fresh, second)
         }
         // An interrupted frame, which was found by a signal frame, may lie on another stack.
         _ => None,
@@ -421,7 +431,11 @@ fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: 
 
 /// The label of a stack with further frames, the oldest first.
 #[inline(always)]
-fn name<'f>(mut label: Label, fresh: impl Iterator<Item = &'f Fresh>, labels: &mut impl Labels) -> Option<u64> {
+fn name<'f>(
+    mut label: Label,
+    fresh: impl Iterator<Item = &'f Fresh>,
+    labels: &mut impl Labels,
+) -> Option<u64> {
     for fresh in fresh {
         label = labels.longer(label, fresh.number)?;
     }

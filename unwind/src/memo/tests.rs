@@ -150,7 +150,9 @@ impl Labels for Stacks {
 /// Zeroed memory, aligned as memos need it.
 #[derive(Clone)]
 #[repr(align(64))]
-struct Line([u8; 64]);
+struct Line {
+    _bytes: [u8; 64],
+}
 
 /// Walks stacks both ways.
 struct Checker {
@@ -165,7 +167,7 @@ struct Checker {
 
 impl Checker {
     fn new(depth: usize) -> Self {
-        let mut memory = std::vec![Line([0; 64]); Memos::bytes(depth).div_ceil(64)];
+        let mut memory = std::vec![Line { _bytes: [0; 64] }; Memos::bytes(depth).div_ceil(64)];
         // SAFETY: the vector's lines stay where they are until the checker goes, which is their only user.
         let memos = unsafe { Memos::from_raw(memory.as_mut_ptr().cast(), depth) };
         Self {
