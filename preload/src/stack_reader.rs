@@ -232,7 +232,8 @@ impl Memory for StackReader {
 
     #[inline(always)]
     fn read_both(&mut self, first: u64, second: u64) -> Option<(u64, u64)> {
-        if !(second <= first && self.here.spans(second, first)) && !self.are_readable(first, second) {
+        let are_here = second <= first && self.here.spans(second, first);
+        if !are_here && !self.are_readable(first, second) {
             return None;
         }
         // SAFETY: the word lies in pages that the kernel said are readable, on stacks of this very thread.

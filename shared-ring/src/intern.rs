@@ -438,6 +438,23 @@ mod tests {
         }
     }
 
+    /// Check that a finder finds what was just entered once it was renewed, whatever level that lies in.
+    #[test]
+    fn renewed_finders_find() {
+        let owned = Owned::new(15);
+        let (mut batch, mut finder) = (Batch::default(), Finder::default());
+        for key in 1..9_000u64 {
+            let id = owned.table().intern([key], hash([key]), 0, &mut batch).unwrap();
+            owned.table().renew(&mut finder, id);
+            let is_near = (0..GLANCE as u64).any(|step| {
+                let slot = (hash([key]) + step) as usize & (finder.slots.len() - 1);
+                finder.slots[slot].load(Ordering::Relaxed) == id
+            });
+            assert_eq!(finder.find([key], hash([key])), is_near.then_some(id), "{key}");
+            assert!(id as usize <= finder.slots.len() >> SPARSE, "{id} lies in a full level");
+        }
+    }
+
     /// Check that a level is full with the last entry that may be the newest in it.
     #[test]
     fn entries_tell_their_level() {

@@ -92,6 +92,13 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
+    /// Check that a path that is announced is the one that is looked for.
+    #[test]
+    fn announced_paths_are_looked_for() {
+        let (path, finder) = (Path { id: 3, hash: 0x1234 }, Finder::default());
+        assert_eq!(path.announce(5, &finder), Path { id: 3, hash: path.longer(5) });
+    }
+
     /// Check that the paths of a program, many with the same few frames in another order, hardly ever share the low bits
     /// of their hashes.
     #[test]

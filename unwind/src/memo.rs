@@ -17,6 +17,7 @@
 
 mod branch;
 mod branches;
+mod labels;
 #[expect(unsafe_code, reason = "divides memory of the caller's")]
 mod layout;
 mod past;
@@ -26,7 +27,8 @@ mod regions;
 mod saved;
 mod tag;
 
-pub use regions::{Accessors, Frames, Label, Labels, Memos, Numbered};
+pub use labels::{Accessors, Label, Labels};
+pub use regions::{Frames, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
 #[cfg(test)]

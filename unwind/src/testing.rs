@@ -1,6 +1,6 @@
 //! Call frame tables and memories made to order, for the tests of this crate.
 
-use crate::{Memory, Modules, Sections};
+use crate::{Memory, Modules, SavedWords, Sections};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -133,5 +133,11 @@ impl Memory for Words {
     fn read(&mut self, address: u64) -> Option<u64> {
         assert!(address.is_multiple_of(8), "{address:#x} is no word's address");
         self.0.get(&address).copied()
+    }
+
+    fn unchanged(&mut self, words: SavedWords<'_>) -> usize {
+        let words = words.as_slice();
+        assert!(words.is_sorted_by(|one, next| one.address > next.address), "{words:x?} do not fall");
+        words.iter().take_while(|word| self.read(word.address) == Some(word.value)).count()
     }
 }

@@ -16,10 +16,10 @@ pub struct SavedWord {
 pub struct SavedWords<'a>(&'a [SavedWord]);
 
 impl<'a> SavedWords<'a> {
-    /// Where frames of one stack return, the oldest first. Stacks grow downwards, and each of these words a walk has read.
+    /// Words of the oldest frames of one stack, the oldest first: walks have read them, and stacks grow downwards.
     #[inline(always)]
-    pub(super) fn of_stack(returns: &'a [SavedWord]) -> Self {
-        Self(returns)
+    pub(super) fn of_stack(words: &'a [SavedWord]) -> Self {
+        Self(words)
     }
 
     /// The words, the highest first.
