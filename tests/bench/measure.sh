@@ -38,6 +38,7 @@ build_programs() {
     for name in loop batch tree alternating all_new threads cross larson; do
         cc "${flags[@]}" -o "$name" "$source/$name.c"
     done
+    cc "${flags[@]}" -DNEVER_AGAIN -o growing "$source/tree.c"
     c++ -std=c++17 "${flags[@]}" -o mix "$source/mix.cpp"
     cc "${flags[@]}" -fPIC -shared -o empty_hook.so "$source/empty_hook.c"
     has_libunwind=""

@@ -23,6 +23,8 @@ batch 60 100000
 batch 200 50000
 tree 20 100000
 tree 60 100000
+growing 20 100000
+growing 60 100000
 alternating 20 100000
 alternating 60 100000
 all_new 20 50000

@@ -1,12 +1,17 @@
 /* Allocates in every node of random trees of calls, whose nodes are functions: from one allocation to the next a few
- * frames differ. The trees are the same again after eight batches, so there are some thousand stacks. */
+ * frames differ. The trees are the same again after eight batches, so there are some thousand stacks; where it is built
+ * with NEVER_AGAIN they never are, and most allocations have a stack that no other one has. */
 #include "blocks.h"
 struct path;
 static inline void visit(struct path *path, int level);
 #define BODY visit
 #include "frames.h"
 
+#ifdef NEVER_AGAIN
+enum { HEIGHT = 16, BATCHES = 1 << 30 };
+#else
 enum { HEIGHT = 16, BATCHES = 8 };
+#endif
 static struct blocks blocks;
 static uint64_t state;
 
