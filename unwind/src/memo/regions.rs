@@ -167,7 +167,7 @@ impl<'a> Memos<'a> {
     /// The label of the stack from `start` to its root, as a word.
     ///
     /// At most `depth` frames count; a longer stack has that many, the innermost, and ended with [`End::Truncated`].
-    /// `None` is what [`Labels`] said; the new frames are not remembered then.
+    /// `None` is what [`Labels`] said of a frame; neither that one nor newer ones are remembered then.
     ///
     /// Cost: about 1 cycle for each older frame that is unchanged, 10 ns for each new one, or 25 ns for all of those that are
     /// found together.
