@@ -77,7 +77,7 @@ impl Busy {
             return enter_no_more(local);
         }
         if local.attention.get() != 0 {
-            busy.attend();
+            busy = busy.attend();
         }
         Some(busy)
     }
@@ -125,7 +125,7 @@ impl Busy {
             return adopt(local, Call::Other);
         }
         if local.attention.get() != 0 {
-            busy.attend();
+            busy = busy.attend();
         }
         Some(busy)
     }
@@ -149,10 +149,11 @@ impl Busy {
     /// Does what the thread could not do before.
     #[cold]
     #[inline(never)]
-    fn attend(&mut self) {
+    // By value: a guard whose address is known lies on the stack, in all hooks.
+    fn attend(mut self) -> Self {
         if Attention::Missed.is_called(self.local) {
             Attention::Missed.dismiss(self.local);
-            thread::missed::tell(self);
+            thread::missed::tell(&mut self);
         }
         if Attention::Nested.is_called(self.local) {
             Attention::Nested.dismiss(self.local);
@@ -163,6 +164,7 @@ impl Busy {
         if Attention::Timed.is_called(self.local) {
             self.state().start_watch();
         }
+        self
     }
 
     /// Does what a signal handler could not do that wanted the recording to stop or to go on.

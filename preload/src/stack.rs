@@ -34,7 +34,8 @@ impl Caller {
         let address = unsafe { entry.read() };
         Self {
             registers: Registers {
-                ip: CodeAddress::Return(address),
+                // A call's, so its bits are those of an address that is returned to.
+                ip: CodeAddress::from_bits(address),
                 sp: entry.wrapping_add(1).addr() as u64,
                 bp,
             },

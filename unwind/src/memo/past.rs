@@ -155,6 +155,8 @@ pub(super) struct Stack<'a> {
     /// Beside each word, the frame that is known by it.
     pasts: &'a mut [Past],
     len: usize,
+    /// The frame that ends at `len` once more, or none: to see that a stack ends with another one, nobody need look into the lists.
+    newest: Seen,
     /// Stack pointer of the oldest frame.
     base: u64,
     places: &'a mut Places,
@@ -163,11 +165,11 @@ pub(super) struct Stack<'a> {
 impl<'a> Stack<'a> {
     /// Has room for as many words as there are `pasts`.
     pub(super) fn new(words: &'a mut [SavedWord], pasts: &'a mut [Past], places: &'a mut Places) -> Self {
-        Self { words, pasts, len: 0, base: 0, places }
+        Self { words, pasts, len: 0, newest: Seen::default(), base: 0, places }
     }
 
     pub(super) fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.newest) = (0, Seen::default());
     }
 
     /// Stack pointer of the oldest frame, 0 when there is none.
@@ -224,10 +226,8 @@ impl<'a> Stack<'a> {
     /// The label of the whole stack, if these are the registers of its newest frame and nothing has changed.
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
-        let newest = self.len.wrapping_sub(1);
-        let (word, past) = (self.words.get(newest)?, self.pasts.get(newest)?);
-        let is_there = word.is_of(start.ip.to_bits(), start.sp) && past.has(start.bp);
-        (is_there && self.leads(self.len, memory)).then_some(past.label)
+        let is_newest = self.newest.is_at(start.ip.to_bits(), start.sp, start.bp);
+        (is_newest && self.leads(self.len, memory)).then_some(self.newest.label())
     }
 
     /// All of the frame that ends at `len`.
@@ -261,10 +261,11 @@ impl<'a> Stack<'a> {
         self.len = known;
         for (word, past) in words.iter().zip(pasts) {
             if self.set(self.len, *word, *past).is_none() {
-                return;
+                break;
             }
             self.len = self.len.wrapping_add(1);
         }
+        self.newest = self.seen(self.len).unwrap_or_default();
     }
 
     /// The frames that end up to `len`, to be found by their registers.
@@ -298,6 +299,8 @@ impl<'a> Stack<'a> {
         let (words, pasts) = (self.words.get_mut(..room)?, self.pasts.get_mut(..room)?);
         let mut len = known;
         self.len = known;
+        // Whatever the loop comes to, it is not that of the old stack.
+        self.newest.past.bp_is = Bp::NoFrame;
         labels.announce(label, fresh.iter().rev().map(|fresh| fresh.number));
         let mut fresh = fresh.iter().rev();
         for next in fresh.by_ref() {
@@ -326,6 +329,10 @@ impl<'a> Stack<'a> {
                 (past.label, past.bp) = (label.to_bits(), next.bp);
                 (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
             }
+            let Seen { word, past } = &mut self.newest;
+            (word.address, word.value) = (next.sp.wrapping_sub(8), next.code);
+            (past.label, past.bp) = (label.to_bits(), next.bp);
+            (past.frames, past.bp_is) = (frames, Bp::of(is_bp_live));
             self.places.put(next.sp, len);
             len = len.wrapping_add(1);
             self.len = len;
