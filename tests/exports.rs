@@ -431,6 +431,8 @@ struct FirefoxProfiler<'a> {
     capture: &'a Capture,
     node: PathBuf,
     program: PathBuf,
+    /// The document.
+    file: PathBuf,
 }
 
 impl<'a> FirefoxProfiler<'a> {
@@ -441,9 +443,10 @@ impl<'a> FirefoxProfiler<'a> {
             return None;
         };
         let program = modules.join("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
-        let profiler = Self { capture, node, program };
         let file = export(capture, "firefox", &[]);
-        let loaded = profiler.run(&["load", file.to_str().expect("a temporary folder has a plain name")]);
+        let profiler = Self { capture, node, program, file };
+        let loaded =
+            profiler.run(&["load", profiler.file.to_str().expect("a temporary folder has a plain name")]);
         assert_eq!(loaded.code, 0, "{}", loaded.stderr);
         Some(profiler)
     }
@@ -458,8 +461,23 @@ impl<'a> FirefoxProfiler<'a> {
 
     fn ask(&self, question: &[&str]) -> Value {
         let ran = self.run(&[question, &["--json"]].concat());
-        assert_eq!(ran.code, 0, "{question:?}: {}", ran.stderr);
+        assert_eq!(ran.code, 0, "{question:?}: {} {}", ran.stderr, self.times());
         serde_json::from_slice(&ran.stdout).expect("it is JSON")
+    }
+
+    /// When the document's threads begin and end, and have samples: what the loader names moments by.
+    fn times(&self) -> String {
+        let text = std::fs::read(&self.file).expect("the document is there");
+        let document: Value = serde_json::from_slice(&text).expect("it is JSON");
+        let of_thread = |thread: &Value| {
+            let [from, to, samples] = ["registerTime", "unregisterTime", "samples"].map(|key| &thread[key]);
+            format!(
+                "from {from} to {to}, samples {}, work {}",
+                samples["timeDeltas"], samples["threadCPUDelta"]
+            )
+        };
+        let threads = document["threads"].as_array().expect("a list of threads");
+        threads.iter().map(of_thread).collect::<Vec<_>>().join("; ")
     }
 }
 
