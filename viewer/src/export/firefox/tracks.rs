@@ -63,6 +63,12 @@ pub(super) fn at(time: u64) -> Timestamp {
     Timestamp::from_nanos_since_reference(time)
 }
 
+/// The end of what lasted until then: a nanosecond behind the last sample, which is told by how much it came later than others. The
+/// profiler adds that up, and its command line stops at two times that differ by rounding.
+fn after(time: u64) -> Timestamp {
+    at(time.saturating_add(1))
+}
+
 impl<'a> Tracks<'a> {
     pub(super) fn new(loaded: &'a Loaded) -> Self {
         let started = Duration::from_nanos(loaded.tables.metadata.started_unix_ns);
@@ -92,9 +98,9 @@ impl<'a> Tracks<'a> {
             let name = &loaded.names.label(loaded.names.process(process)).name;
             let until = row.end.as_ref().map_or(*end, |end| end.time).max(time);
             let handle = profile.add_process(name, row.pid, at(time));
-            profile.set_process_end_time(handle, at(until));
+            profile.set_process_end_time(handle, after(until));
             let thread = profile.add_thread(handle, row.pid, at(time), true);
-            profile.set_thread_end_time(thread, at(until));
+            profile.set_thread_end_time(thread, after(until));
             let main = TrackId(tracks.len());
             tracks.push(Track::new(thread, process, time, until));
             Process { handle, since: time, until, main, threads: HashMap::from([(row.pid, main)]) }
@@ -128,7 +134,7 @@ impl<'a> Tracks<'a> {
         let id = TrackId(self.tracks.len());
         self.process(process, time).threads.insert(tid, id);
         let thread = self.profile.add_thread(handle, tid, at(time), false);
-        self.profile.set_thread_end_time(thread, at(until));
+        self.profile.set_thread_end_time(thread, after(until));
         self.profile.set_thread_show_markers_in_timeline(thread, true);
         if !name.is_empty() {
             self.profile.set_thread_name(thread, name);
