@@ -1,4 +1,5 @@
-//! The one seam through which atomics come, so that loom can model what is built on them.
+//! The one seam through which atomics come, so that loom can model what is built on them; and what is told to a processor that has no
+//! effect on them.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
