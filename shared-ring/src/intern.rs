@@ -126,8 +126,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     /// The newest level, to find known keys in.
     #[cold]
     fn finder(&self) -> Finder<'a, W> {
-        // Acquire pairs with the Release half of the exchange in `grow`.
-        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        let level = self.newest_level();
         if !self.pieces.open(0, level) {
             return Finder::default();
         }
@@ -137,8 +136,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
 
     /// Has `finder` find `id`, which was just entered or found in the newest level, unless it does.
     pub fn renew(&self, finder: &mut Finder<'a, W>, id: u32) {
-        // As in `finder`.
-        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        let level = self.newest_level();
         let finds =
             finder.slots.len() == 1 << (FIRST_LEVEL + level) && finder.entries.len() / W > id as usize;
         if !finds {
@@ -148,6 +146,12 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
 
     fn capacity(&self) -> u32 {
         (self.entries.len() / W) as u32
+    }
+
+    #[inline(always)]
+    fn newest_level(&self) -> u32 {
+        // Acquire pairs with the Release half of the exchange in `grow`.
+        self.level.load(Ordering::Acquire).min(self.last_level())
     }
 
     fn last_level(&self) -> u32 {
@@ -165,8 +169,7 @@ impl<'a, P: Pieces, const W: usize> InternTable<'a, P, W> {
     // Cost: one index line and one entry line when the key is known.
     #[inline]
     pub fn intern(&self, key: [u64; W], hash: u64, above: u32, batch: &mut Batch) -> Option<u32> {
-        // Acquire pairs with the Release half of the exchange in `grow`.
-        let level = self.level.load(Ordering::Acquire).min(self.last_level());
+        let level = self.newest_level();
         if !self.pieces.open(0, level) {
             return None;
         }
