@@ -52,15 +52,10 @@ impl Branch {
             return Err(first_change(words, memory));
         }
         let known = self.known as usize;
-        let mut leads = || match *reach {
-            Some(reach) => self.known <= reach.get(),
-            None => stack.leads(known, memory),
-        };
-        if stack.has(known, &self.root) && leads() {
+        if stack.has(known, &self.root) && stack.leads(known, *reach, memory) {
             return Ok(self.newest.label());
         }
-        let reach = *reach
-            .get_or_insert_with(|| NonZeroU32::new(stack.reach(memory) as u32).unwrap_or(NonZeroU32::MIN));
+        let reach = *reach.get_or_insert_with(|| stack.reach(memory));
         Err(stack.label_up_to(known.min(reach.get() as usize)))
     }
 

@@ -54,6 +54,15 @@ pub trait Labels {
 
     /// The label of the stack `label` with one more frame, the innermost, if there is one.
     fn longer(&mut self, label: Label, number: u32) -> Option<Label>;
+
+    /// The label of the stack `label` with the frames of these numbers, the outermost first, if there is one.
+    #[inline(always)]
+    fn extended(&mut self, mut label: Label, numbers: impl Iterator<Item = u32>) -> Option<Label> {
+        for number in numbers {
+            label = self.longer(label, number)?;
+        }
+        Some(label)
+    }
 }
 
 impl<L: Labels> Labels for &mut L {

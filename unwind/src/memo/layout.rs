@@ -15,7 +15,7 @@ pub(super) const REGIONS: usize = 4;
 /// Memory for stacks of up to `depth` frames; what is not reached is not touched.
 ///
 /// ```text
-///  ┌─ for each region ────────────────┐
+///  ┌─ for each region ──────────────────────┐
 ///  │ 2 depth words │ 2 depth pasts │ places │ … │ depth fresh frames │ tags │ branches │
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ use super::saved::{SavedWord, SavedWords};
 use super::{Label, Labels};
 use crate::rule::Ordinary;
 use crate::{Kind, Memory, Registers, Rule};
+use core::num::NonZeroU32;
 
 /// A frame that a walk has met, before it is known what its caller's caller … is.
 ///
@@ -201,19 +202,30 @@ impl<'a> Stack<'a> {
         self.past(len).map_or(0, |past| past.frames as usize)
     }
 
-    /// Whether the frame that ends at `len` leads to the same callers as before: every word by which it did holds what it held.
+    /// Whether the frame that ends at `len` leads to the same callers as before. `reach` is what [`Stack::reach`] says, if somebody has
+    /// asked.
     #[inline(always)]
-    pub(super) fn leads(&self, len: usize, memory: &mut impl Memory) -> bool {
+    pub(super) fn leads(&self, len: usize, reach: Option<NonZeroU32>, memory: &mut impl Memory) -> bool {
+        match reach {
+            Some(reach) => len <= reach.get() as usize,
+            None => self.is_unchanged(len, memory),
+        }
+    }
+
+    /// The same where nobody has: every word by which it did holds what it held.
+    #[inline(always)]
+    fn is_unchanged(&self, len: usize, memory: &mut impl Memory) -> bool {
         self.words.get(..len.wrapping_sub(1)).is_some_and(|words| memory.holds(SavedWords::of_stack(words)))
     }
 
-    /// The length up to which all frames lead to the same callers as before.
+    /// The length up to which all frames lead to the same callers as before. 1 where there is none: at no word of nothing a frame ends.
     #[cold]
     #[inline(never)]
-    pub(super) fn reach(&self, memory: &mut impl Memory) -> usize {
+    pub(super) fn reach(&self, memory: &mut impl Memory) -> NonZeroU32 {
         // Nobody has returned to the newest.
         let words = self.words.get(..self.len.wrapping_sub(1)).unwrap_or(&[]);
-        memory.unchanged(SavedWords::of_stack(words)).saturating_add(1).min(self.len)
+        let unchanged = memory.unchanged(SavedWords::of_stack(words));
+        NonZeroU32::MIN.saturating_add(unchanged as u32)
     }
 
     /// The label of the newest frame up to `len`.
@@ -227,7 +239,7 @@ impl<'a> Stack<'a> {
     #[inline(always)]
     pub(super) fn label_if_same(&self, start: Registers, memory: &mut impl Memory) -> Option<u64> {
         let is_newest = self.newest.is_at(start.ip.to_bits(), start.sp, start.bp);
-        (is_newest && self.leads(self.len, memory)).then_some(self.newest.label())
+        (is_newest && self.is_unchanged(self.len, memory)).then_some(self.newest.label())
     }
 
     /// All of the frame that ends at `len`.
@@ -337,7 +349,7 @@ impl<'a> Stack<'a> {
             len = len.wrapping_add(1);
             self.len = len;
         }
-        name(label, fresh, labels)
+        Some(labels.extended(label, fresh.map(|fresh| fresh.number))?.to_bits())
     }
 
     /// The same of the stack that has no frame, whose label is this.
@@ -351,7 +363,7 @@ impl<'a> Stack<'a> {
             self.extend(self.len, newer, labels)
         } else {
             self.clear();
-            name(label, newer.iter().rev(), labels)
+            Some(labels.extended(label, newer.iter().rev().map(|fresh| fresh.number))?.to_bits())
         }
     }
 
@@ -434,17 +446,4 @@ fn save_unusual(words: &mut [SavedWord], pasts: &mut [Past], len: usize, fresh: 
         // An interrupted frame, which was found by a signal frame, may lie on another stack.
         _ => None,
     }
-}
-
-/// The label of a stack with further frames, the oldest first.
-#[inline(always)]
-fn name<'f>(
-    mut label: Label,
-    fresh: impl Iterator<Item = &'f Fresh>,
-    labels: &mut impl Labels,
-) -> Option<u64> {
-    for fresh in fresh {
-        label = labels.longer(label, fresh.number)?;
-    }
-    Some(label.to_bits())
 }

@@ -78,12 +78,9 @@ fn outermost_first(fresh: &[Fresh]) -> Frames<'_> {
 /// The label of a stack with further frames.
 #[inline(always)]
 fn longer(label: u64, frames: Frames<'_>, labels: &mut impl Labels) -> Option<u64> {
-    let mut label = Label::from_bits(label);
-    labels.announce(label, frames.clone().map(|frame| frame.number));
-    for frame in frames {
-        label = labels.longer(label, frame.number)?;
-    }
-    Some(label.to_bits())
+    let (label, numbers) = (Label::from_bits(label), frames.map(|frame| frame.number));
+    labels.announce(label, numbers.clone());
+    Some(labels.extended(label, numbers)?.to_bits())
 }
 
 /// What a walk came to.
@@ -115,8 +112,8 @@ impl Missed {
     }
 
     #[inline(always)]
-    fn reach(self) -> Option<usize> {
-        NonZeroU32::new((self.0 >> 32) as u32).map(|reach| reach.get() as usize)
+    fn reach(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> 32) as u32)
     }
 }
 
@@ -253,10 +250,7 @@ impl<'a> Memos<'a> {
     #[inline(always)]
     fn is_whole(&self, past: Meeting, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
         past.frames.wrapping_add(count) <= self.fresh.len()
-            && match missed.reach() {
-                Some(reach) => past.known <= reach,
-                None => self.current().leads(past.known, memory),
-            }
+            && self.current().leads(past.known, missed.reach(), memory)
     }
 
     /// The label of the frame that was met with the `count` newer ones that were walked.
@@ -293,6 +287,7 @@ impl<'a> Memos<'a> {
         accessors: &mut Accessors<M, R, L>,
     ) -> Option<u64> {
         let reach = missed.reach().unwrap_or_else(|| self.current().reach(&mut accessors.memory));
+        let reach = reach.get() as usize;
         let candidates = if reach < known { reach } else { 0 };
         let mut walked = self.walk::<REMEMBERED, _, _, _>(start, candidates, accessors);
         if let Met::Past(past) = walked.met {
