@@ -1,5 +1,6 @@
 //! One row for equal things: what makes equal stacks of a hundred processes cost the space of one.
 
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
@@ -53,13 +54,27 @@ impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
         self.ids.get(value).copied()
     }
 
+    /// The id of a value, the next one if it has none; whether it is that.
+    pub(crate) fn enter(&mut self, value: T) -> Result<(I, bool), Error> {
+        match self.ids.entry(value) {
+            Entry::Occupied(known) => Ok((*known.get(), false)),
+            Entry::Vacant(room) => Ok((*room.insert(next(self.name, &mut self.next)?), true)),
+        }
+    }
+
     /// Gives the next id to a value that has none.
     pub(crate) fn insert(&mut self, value: T) -> Result<I, Error> {
-        let id = u32::try_from(self.next).map_err(|_| Error::TableFull { table: self.name })?;
-        self.next += 1;
-        self.ids.insert(value, I::from(id));
-        Ok(I::from(id))
+        let id = next(self.name, &mut self.next)?;
+        self.ids.insert(value, id);
+        Ok(id)
     }
+}
+
+/// The next id of a table.
+fn next<I: From<u32>>(table: &'static str, next: &mut u64) -> Result<I, Error> {
+    let id = u32::try_from(*next).map_err(|_| Error::TableFull { table })?;
+    *next += 1;
+    Ok(I::from(id))
 }
 
 /// What makes two files with code the same: the build id, or where there is none, place and time.

@@ -50,12 +50,17 @@ pub(crate) struct PlaneWriter {
 
 impl PlaneWriter {
     /// Adds a number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, number: u64) {
         if number < LONG.into() {
             self.firsts.push(number as u8);
-            return;
+        } else {
+            self.put_long(number);
         }
+    }
+
+    #[inline(never)]
+    fn put_long(&mut self, number: u64) {
         let length = PLANES - number.leading_zeros() as usize / 8;
         self.firsts.push(LONG - 1 + length as u8);
         for (plane, byte) in self.planes.iter_mut().zip(number.to_le_bytes()).take(length) {
@@ -64,7 +69,7 @@ impl PlaneWriter {
     }
 
     /// Adds the difference `to - from` (modulo 2⁶⁴), short when the two are close in either direction.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_delta(&mut self, from: u64, to: u64) {
         self.put(varint::zigzag(to.wrapping_sub(from)));
     }

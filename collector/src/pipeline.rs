@@ -185,30 +185,42 @@ impl Pipeline {
         if writing.execing {
             return Ok(());
         }
-        while let Some(first) = words.first()
+        let (thread, slot) = (writing.thread, writing.slot);
+        while let [first, rest @ ..] = *words
             && let Some(short) = Short::of(*first)
         {
-            let action = match (short.is_free, words.get(1)) {
-                (true, _) => Action::Free { address: short.address, stack: NodeId::ROOT },
-                (false, Some(second)) => {
-                    let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
-                    let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
-                    Action::Alloc { address: short.address, size, alignment: 0, stack }
-                }
-                (false, None) => break,
+            let (second, rest) = match rest {
+                _ if short.is_free => (None, rest),
+                [second, rest @ ..] => (Some(*second), rest),
+                [] => break,
             };
-            match (live.as_mut(), action) {
-                (Some(live), Action::Alloc { address, size, .. }) => {
-                    live.add(run.image, writing.slot, address, size);
-                }
-                (Some(live), _) => live.remove(run.image, writing.slot, short.address),
-                (None, _) => {}
-            }
-            *words = words.get(if short.is_free { 1.. } else { 2.. }).unwrap_or(&[]);
+            *words = rest;
+            let address = short.address;
             *time = time.saturating_add(short.delta);
             *last = clock.nanoseconds(*time).max(*last);
             writing.records += 1;
-            writer.event(Event { time: *last, thread: writing.thread, action })?;
+            // Two calls, each of which knows which kind it has.
+            if let Some(second) = second {
+                let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
+                let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
+                if let Some(live) = live {
+                    live.add(run.image, slot, address, size);
+                }
+                writer.event(Event {
+                    time: *last,
+                    thread,
+                    action: Action::Alloc { address, size, alignment: 0, stack },
+                })?;
+            } else {
+                if let Some(live) = live {
+                    live.remove(run.image, slot, address);
+                }
+                writer.event(Event {
+                    time: *last,
+                    thread,
+                    action: Action::Free { address, stack: NodeId::ROOT },
+                })?;
+            }
         }
         Ok(())
     }

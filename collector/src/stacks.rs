@@ -22,6 +22,8 @@ pub(crate) struct Stacks {
     nodes: Vec<u32>,
     /// Capture's frame plus one, by pc id.
     frames: Vec<u32>,
+    /// The unknown nodes of the stack that is being entered, the newest first.
+    path: Vec<(u32, Node)>,
     /// Ids that could not be, so far.
     pub(crate) corrupt: u64,
 }
@@ -38,6 +40,7 @@ pub(crate) struct CodeFrame {
 
 impl Stacks {
     /// The capture's stack for a stash id. One that cannot be is the stack `[incomplete: not taken]`, and counted.
+    #[inline(always)]
     pub(crate) fn node(
         &mut self,
         id: u32,
@@ -45,59 +48,61 @@ impl Stacks {
         modules: &mut Modules,
         writer: &mut Writer,
     ) -> Result<NodeId, Error> {
-        if let Some(known) = self.nodes.get(id as usize).and_then(|node| node.checked_sub(1)) {
-            return Ok(NodeId(known));
+        if let Some(known) = self.known(id) {
+            return Ok(known);
         }
         if id == ROOT {
             return Ok(NodeId::ROOT);
         }
-        match self.path(id, segment) {
-            Ok(path) => self.enter(&path, segment, modules, writer),
-            Err(_) => {
-                self.corrupt += 1;
-                let frame = writer.frame(Frame::Pseudo(Pseudo::NotTaken))?;
-                writer.node(NodeId::ROOT, frame)
-            }
-        }
+        self.new_node(id, segment, modules, writer)
     }
 
-    /// The unknown nodes from `id` outwards, and what the last of them hangs on.
-    fn path(&self, id: u32, segment: &Segment) -> Result<Vec<(u32, Node)>, Corrupt> {
-        let stash = segment.stash(Opened);
-        let mut path = Vec::new();
-        let mut next = id;
-        while next != ROOT && self.nodes.get(next as usize).is_none_or(|node| *node == 0) {
-            let node = stash.node(next).ok_or(Corrupt::Id)?;
-            if node.parent >= next {
-                return Err(Corrupt::Parent);
-            }
-            path.push((next, node));
-            if path.len() > DEEPEST {
-                return Err(Corrupt::Parent);
-            }
-            next = node.parent;
-        }
-        Ok(path)
-    }
-
-    fn enter(
+    #[inline(never)]
+    fn new_node(
         &mut self,
-        path: &[(u32, Node)],
+        id: u32,
         segment: &Segment,
         modules: &mut Modules,
         writer: &mut Writer,
     ) -> Result<NodeId, Error> {
+        if self.find_path(id, segment).is_err() {
+            self.corrupt += 1;
+            let frame = writer.frame(Frame::Pseudo(Pseudo::NotTaken))?;
+            return writer.node(NodeId::ROOT, frame);
+        }
         let mut last = NodeId::ROOT;
-        for (id, node) in path.iter().rev() {
-            let parent = match self.nodes.get(node.parent as usize).and_then(|node| node.checked_sub(1)) {
-                Some(known) => NodeId(known),
-                None => NodeId::ROOT,
-            };
+        while let Some((id, node)) = self.path.pop() {
+            let parent = self.known(node.parent).unwrap_or(NodeId::ROOT);
             let frame = self.frame(node.pc, segment, modules, writer)?;
             last = writer.node(parent, frame)?;
-            remember(&mut self.nodes, *id, last.0);
+            remember(&mut self.nodes, id, last.0);
         }
         Ok(last)
+    }
+
+    /// Collects the unknown nodes from `id` outwards.
+    fn find_path(&mut self, id: u32, segment: &Segment) -> Result<(), Corrupt> {
+        let stash = segment.stash(Opened);
+        self.path.clear();
+        let mut next = id;
+        while next != ROOT && self.known(next).is_none() {
+            let node = stash.node(next).ok_or(Corrupt::Id)?;
+            if node.parent >= next {
+                return Err(Corrupt::Parent);
+            }
+            self.path.push((next, node));
+            if self.path.len() > DEEPEST {
+                return Err(Corrupt::Parent);
+            }
+            next = node.parent;
+        }
+        Ok(())
+    }
+
+    /// The capture's stack for a stash id that was there before.
+    #[inline(always)]
+    fn known(&self, id: u32) -> Option<NodeId> {
+        self.nodes.get(id as usize)?.checked_sub(1).map(NodeId)
     }
 
     fn frame(

@@ -38,10 +38,12 @@ type Units = u64;
 /// An address with its four low bits, zero for nearly all blocks, moved to the top.
 pub(super) type Key = u64;
 
+#[inline(always)]
 pub(super) fn key(address: u64) -> Key {
     address.rotate_right(4)
 }
 
+#[inline(always)]
 pub(super) fn address(key: Key) -> u64 {
     key.rotate_left(4)
 }
@@ -51,6 +53,7 @@ pub(super) fn address(key: Key) -> u64 {
 pub(super) struct Class(u16);
 
 impl Class {
+    #[inline(always)]
     fn of(units: Units) -> Self {
         match units {
             0..1024 => Class(units as u16),
@@ -59,6 +62,7 @@ impl Class {
     }
 }
 
+#[inline(always)]
 fn units(size: u64) -> Units {
     (size.saturating_add(23) >> 4).max(2)
 }
@@ -87,40 +91,113 @@ pub(super) struct Lane {
     pub(super) serial: u16,
 }
 
-/// The blocks freed last in one slot, in a ring. Taking one out closes the gap and leaves 0 in the oldest place.
+/// The blocks freed last in one slot. They stay where they are; what changes is the order.
+///
+/// ```text
+///   keys    c  a  .  b  …      places 0, 1, 2, 3 …
+///   order   …  0  3  1         the newest is a, in place 1, then b and c
+///   tags    …  #c #b #a        so that no key is compared but one that is most likely there
+/// ```
 #[derive(Clone, Copy)]
 struct Recent {
+    /// Places in `keys` from that of the newest on, four bits each, the lowest first.
+    order: u64,
+    /// Their keys' [`tag`]s in the same order, eight bits each.
+    tags: u128,
     keys: [Key; DEPTH],
-    newest: u8,
 }
 
+const PLACE_BITS: usize = 4;
+const TAG_BITS: usize = 8;
+const _: () = assert!(DEPTH == 1 << PLACE_BITS && PLACE_BITS * DEPTH == 64 && TAG_BITS * DEPTH == 128);
+
 impl Recent {
-    fn at(age: usize, newest: u8) -> usize {
-        (usize::from(newest) + DEPTH - age) % DEPTH
+    const EMPTY: Self = Recent { order: 0xfedc_ba98_7654_3210, tags: 0, keys: [0; DEPTH] };
+
+    #[inline(always)]
+    fn place(&self, age: usize) -> usize {
+        (self.order >> (PLACE_BITS * (age % DEPTH))) as usize % DEPTH
     }
 
+    #[inline(always)]
     fn get(&self, age: usize) -> Key {
-        self.keys[Self::at(age, self.newest)]
+        self.keys[self.place(age)]
     }
 
-    fn push(&mut self, key: Key) {
-        self.newest = (self.newest + 1) % DEPTH as u8;
-        self.keys[usize::from(self.newest)] = key;
-    }
-
-    fn remove(&mut self, age: usize) {
-        for age in (1..=age).rev() {
-            self.keys[Self::at(age, self.newest)] = self.get(age - 1);
+    /// The age of a key, the smallest that it has.
+    #[inline(always)]
+    fn age(&self, key: Key) -> Option<usize> {
+        const ONES: u64 = u64::MAX / 255;
+        let tags = ONES * u64::from(tag(key));
+        let difference = self.tags ^ (u128::from(tags) << 64 | u128::from(tags));
+        // A mark at each byte that is 0, and at some above one that is.
+        let ones = u128::MAX / 255;
+        let mut marks = difference.wrapping_sub(ones) & !difference & (ones << 7);
+        while marks != 0 {
+            let age = marks.trailing_zeros() as usize / TAG_BITS;
+            if self.get(age) == key {
+                return Some(age);
+            }
+            marks &= marks - 1;
         }
-        self.keys[usize::from(self.newest)] = 0;
-        self.newest = (self.newest + DEPTH as u8 - 1) % DEPTH as u8;
+        None
+    }
+
+    #[inline(always)]
+    fn push(&mut self, key: Key) {
+        let oldest = self.place(DEPTH - 1);
+        self.order = self.order << PLACE_BITS | oldest as u64;
+        self.tags = self.tags << TAG_BITS | u128::from(tag(key));
+        self.keys[oldest] = key;
+    }
+
+    /// Takes one out: the older ones move up, and the oldest is 0.
+    #[inline(always)]
+    fn remove(&mut self, age: usize) {
+        let place = self.place(age);
+        self.keys[place] = 0;
+        let newer = (1 << (PLACE_BITS * (age % DEPTH))) - 1;
+        let last = (place as u64) << (PLACE_BITS * (DEPTH - 1));
+        self.order = self.order & newer | self.order >> PLACE_BITS & !newer | last;
+        let newer = (1 << (TAG_BITS * (age % DEPTH))) - 1;
+        self.tags = self.tags & newer | self.tags >> TAG_BITS & !newer;
+    }
+}
+
+/// Eight bits that most keys differ in. Those of 0 are 0.
+#[inline(always)]
+fn tag(key: Key) -> u8 {
+    (spread(key) >> 32) as u8
+}
+
+/// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The higher bits are the better ones.
+#[inline(always)]
+pub(super) fn spread(key: Key) -> u64 {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// What a new block takes, and in which slot one like it may have been freed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fit {
+    units: Units,
+    class: Class,
+    slot: usize,
+}
+
+impl Fit {
+    /// Of a block of `size` bytes that a thread asks for.
+    #[inline(always)]
+    pub(super) fn of(thread: u32, size: u64) -> Self {
+        let units = units(size);
+        let class = Class::of(units);
+        Fit { units, class, slot: slot(thread, class) }
     }
 }
 
 /// The model, empty at the beginning of each chunk so that chunks are read in any order.
 pub(super) struct Model {
-    lanes: Box<[Lane]>,
-    recent: Box<[Recent]>,
+    lanes: Box<[Lane; LANES]>,
+    recent: Box<[Recent; SLOTS]>,
     blocks: Vec<Block>,
     reallocating: Option<Block>,
 }
@@ -128,8 +205,8 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn new() -> Self {
         Model {
-            lanes: vec![Lane::default(); LANES].into_boxed_slice(),
-            recent: vec![Recent { keys: [0; DEPTH], newest: 0 }; SLOTS].into_boxed_slice(),
+            lanes: Box::new([Lane::default(); LANES]),
+            recent: Box::new([Recent::EMPTY; SLOTS]),
             blocks: Vec::new(),
             reallocating: None,
         }
@@ -137,68 +214,70 @@ impl Model {
 
     pub(super) fn clear(&mut self) {
         self.lanes.fill(Lane::default());
-        self.recent.fill(Recent { keys: [0; DEPTH], newest: 0 });
+        self.recent.fill(Recent::EMPTY);
         self.blocks.clear();
         self.reallocating = None;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn lane(&mut self, thread: u32) -> &mut Lane {
         &mut self.lanes[thread as usize % LANES]
     }
 
+    #[inline(always)]
+    fn recent(&mut self, slot: usize) -> &mut Recent {
+        &mut self.recent[slot % SLOTS]
+    }
+
     /// A block of this chunk by its number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn block(&self, number: u64) -> Option<Block> {
         self.blocks.get(usize::try_from(number).ok()?).copied()
     }
 
     /// How many blocks this chunk has had so far, which is the number of the next.
+    #[inline(always)]
     pub(super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
     /// The placement that says `key` for a new block, or [`UNFORESEEN`].
-    pub(super) fn placement(&self, thread: u32, size: u64, key: Key, realloc: bool) -> u8 {
+    #[inline(always)]
+    pub(super) fn placement(&mut self, fit: Fit, key: Key, realloc: bool) -> u8 {
         if realloc && self.reallocating.is_some_and(|block| block.key == key) {
             return IN_PLACE;
         }
-        let recent = &self.recent[slot(thread, Class::of(units(size)))];
-        (0..DEPTH).find(|&age| recent.get(age) == key).map_or(UNFORESEEN, |age| age as u8 + 1)
+        self.recent(fit.slot).age(key).map_or(UNFORESEEN, |age| age as u8 + 1)
     }
 
     /// The key that a placement says, if it says one.
-    #[inline]
-    pub(super) fn foreseen(&self, thread: u32, size: u64, placement: u8) -> Option<Key> {
+    #[inline(always)]
+    pub(super) fn foreseen(&mut self, fit: Fit, placement: u8) -> Option<Key> {
         match placement {
             UNFORESEEN => None,
             IN_PLACE => self.reallocating.map(|block| block.key),
-            1..=OLDEST => {
-                Some(self.recent[slot(thread, Class::of(units(size)))].get(usize::from(placement) - 1))
-            }
+            1..=OLDEST => Some(self.recent(fit.slot).get(usize::from(placement) - 1)),
             _ => None,
         }
     }
 
     /// Learns where a new block is.
-    #[inline]
-    pub(super) fn placed(&mut self, thread: u32, size: u64, key: Key, placement: u8) {
-        let units = units(size);
-        let class = Class::of(units);
+    #[inline(always)]
+    pub(super) fn placed(&mut self, thread: u32, fit: Fit, key: Key, placement: u8) {
         match placement {
-            UNFORESEEN => self.lane(thread).top = key.wrapping_add(units),
-            1..=OLDEST => self.recent[slot(thread, class)].remove(usize::from(placement) - 1),
+            UNFORESEEN => self.lane(thread).top = key.wrapping_add(fit.units),
+            1..=OLDEST => self.recent(fit.slot).remove(usize::from(placement) - 1),
             _ => {}
         }
-        self.blocks.push(Block { key, class });
+        self.blocks.push(Block { key, class: fit.class });
     }
 
     /// Learns that a block was freed; its class is known when it is of this chunk.
-    #[inline]
+    #[inline(always)]
     pub(super) fn freed(&mut self, thread: u32, key: Key, class: Option<Class>) {
         self.lane(thread).freed = key;
         if let Some(class) = class {
-            self.recent[slot(thread, class)].push(key);
+            self.recent(slot(thread, class)).push(key);
         }
     }
 
@@ -211,13 +290,13 @@ impl Model {
     /// Learns that a `realloc` ended, and whether the old block is free now.
     pub(super) fn reallocated(&mut self, thread: u32, moved: bool) {
         if let Some(old) = self.reallocating.take_if(|_| moved) {
-            self.recent[slot(thread, old.class)].push(old.key);
+            self.recent(slot(thread, old.class)).push(old.key);
         }
     }
 }
 
 /// Classes of one thread lie side by side; those of others are moved by a step that keeps the common ones apart.
-#[inline]
+#[inline(always)]
 fn slot(thread: u32, class: Class) -> usize {
     (usize::from(class.0) + thread as usize * 97) % SLOTS
 }
@@ -225,13 +304,15 @@ fn slot(thread: u32, class: Class) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Places a block as an encoder does and says how.
     fn place(model: &mut Model, size: u64, key: Key) -> u8 {
-        let placement = model.placement(0, size, key, false);
-        let foreseen = model.foreseen(0, size, placement);
+        let fit = Fit::of(0, size);
+        let placement = model.placement(fit, key, false);
+        let foreseen = model.foreseen(fit, placement);
         assert_eq!(foreseen.unwrap_or(key), key, "the reader finds what the writer meant");
-        model.placed(0, size, key, placement);
+        model.placed(0, fit, key, placement);
         placement
     }
 
@@ -250,11 +331,38 @@ mod tests {
     /// Check that a block taken from the middle of those freed leaves the others in their order.
     #[test]
     fn taking_a_block_out_keeps_the_order_of_the_rest() {
-        let mut recent = Recent { keys: [0; DEPTH], newest: 0 };
+        let mut recent = Recent::EMPTY;
         (1..=20).for_each(|key| recent.push(key));
         recent.remove(3);
         let left: Vec<Key> = (0..DEPTH).map(|age| recent.get(age)).collect();
         assert_eq!(left, [20, 19, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 0]);
+    }
+
+    proptest! {
+        /// Check that the blocks freed last are those of a plain list, newest first, whatever is freed, looked for and taken out:
+        /// equal keys and keys of equal tags, too.
+        #[test]
+        fn behaves_like_a_list(steps in proptest::collection::vec((0..40u64, 0..DEPTH, any::<bool>()), 0..300)) {
+            // Not many, of which some have the tag of another one.
+            let nth = |number: u64| (1..).filter(|key| tag(*key) < 8).nth(number as usize).unwrap();
+            let keys: Vec<Key> = (0..40).map(nth).collect();
+            let (mut recent, mut list) = (Recent::EMPTY, vec![0; DEPTH]);
+            for (number, age, remove) in steps {
+                let key = keys[number as usize];
+                prop_assert_eq!(recent.age(key), list.iter().position(|other| *other == key));
+                if remove {
+                    recent.remove(age);
+                    list.remove(age);
+                    list.push(0);
+                } else {
+                    recent.push(key);
+                    list.insert(0, key);
+                    list.truncate(DEPTH);
+                }
+                let found: Vec<Key> = (0..DEPTH).map(|age| recent.get(age)).collect();
+                prop_assert_eq!(&found, &list);
+            }
+        }
     }
 
     /// Check that classes are the pieces that glibc cuts, and that no size is too large for one.

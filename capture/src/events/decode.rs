@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use super::address::{IN_PLACE, Key, Model, address};
+use super::address::{Fit, IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
 use super::kind::{Kind, Run};
 use super::lines::LineReader;
@@ -280,7 +280,8 @@ impl Decoder {
         let Some(&placement) = columns[Column::Placement].split_off_first() else {
             return Err(planes::ENDS_EARLY);
         };
-        let key = match self.model.foreseen(thread, size, placement) {
+        let fit = Fit::of(thread, size);
+        let key = match self.model.foreseen(fit, placement) {
             Some(key) => key,
             None if placement == 0 => {
                 let delta = self.number(columns, Column::Address)?;
@@ -288,7 +289,7 @@ impl Decoder {
             }
             None => return Err(Malformed("a block has an impossible placement")),
         };
-        self.model.placed(thread, size, key, placement);
+        self.model.placed(thread, fit, key, placement);
         let lane = self.model.lane(thread);
         let stack = varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?;
         let stack = bounds.stack(stack)?;

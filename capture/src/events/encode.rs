@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::address::{IN_PLACE, Key, Model, UNFORESEEN, key};
+use super::address::{Class, Fit, IN_PLACE, Key, Model, UNFORESEEN, key, spread};
 use super::kind::{Kind, Run};
 use super::lines::LineWriter;
 use super::rare::Places;
@@ -20,7 +20,7 @@ const FULL: usize = MAX_RAW / 2;
 
 /// How often the size is looked at. An event takes less than 128 bytes, so this cannot overshoot the other half.
 const LOOK_EVERY: usize = 4096;
-const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL);
+const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && MAX_EVENTS.is_multiple_of(LOOK_EVERY));
 
 /// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`] and [`FULL`].
 pub(crate) struct Encoder {
@@ -59,7 +59,7 @@ impl Encoder {
             kinds: Run::START,
             kind_before: Run::START.kind,
             threads: (0, 0),
-            lines: LineWriter::default(),
+            lines: LineWriter::START,
             places: Places::default(),
             rare: Vec::new(),
             events: 0,
@@ -73,8 +73,9 @@ impl Encoder {
     }
 
     /// True when the chunk must be finished before another event is pushed.
+    #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        self.events == MAX_EVENTS || self.events.is_multiple_of(LOOK_EVERY) && self.raw_length() > FULL
+        self.events.is_multiple_of(LOOK_EVERY) && (self.events == MAX_EVENTS || self.raw_length() > FULL)
     }
 
     fn raw_length(&self) -> usize {
@@ -83,27 +84,38 @@ impl Encoder {
     }
 
     /// Adds an event.
-    // Cost: about 30 ns, compression not included; the model and the finder stay in the second-level cache.
+    // Cost: about 20 ns, compression not included; the model and the finder stay in the second-level cache. Where the caller knows which
+    // kind it is, only that is left of this.
+    #[inline(always)]
     pub(crate) fn push(&mut self, event: &Event) {
-        self.events += 1;
-        self.put_kind(Kind::of(&event.action) as u8);
-        self.put_thread(event.thread.0);
-        self.put_time(event.time);
         let thread = event.thread.0;
         match event.action {
+            Action::Alloc { address, size, alignment: 0, stack } => {
+                self.begin(Kind::Alloc, thread, event.time);
+                self.put_block::<false>(thread, address, size, stack);
+            }
+            Action::Free { address, stack: NodeId::ROOT } => {
+                self.begin(Kind::Free, thread, event.time);
+                self.put_free(thread, address);
+            }
+            _ => self.put_other(event),
+        }
+    }
+
+    /// Adds an event that is not of the two kinds which nearly all are of: an allocation here is aligned, a free has a stack.
+    #[inline(never)]
+    fn put_other(&mut self, event: &Event) {
+        let thread = event.thread.0;
+        self.begin(Kind::of(&event.action), thread, event.time);
+        match event.action {
             Action::Alloc { address, size, alignment, stack } => {
-                self.put_block(thread, address, size, stack, false);
-                if alignment != 0 {
-                    varint::put(self.column(Column::Alignment), alignment);
-                }
+                self.put_block::<false>(thread, address, size, stack);
+                varint::put(self.column(Column::Alignment), alignment);
             }
             Action::Free { address, stack } => {
-                let (key, class) = self.put_freed(thread, address);
-                self.model.freed(thread, key, class);
-                if stack != NodeId::ROOT {
-                    let before = mem::replace(&mut self.model.lane(thread).free_stack, stack.0);
-                    varint::put_delta(self.column(Column::FreeStack), before.into(), stack.0.into());
-                }
+                self.put_free(thread, address);
+                let before = mem::replace(&mut self.model.lane(thread).free_stack, stack.0);
+                varint::put_delta(self.column(Column::FreeStack), before.into(), stack.0.into());
             }
             Action::ReallocBegin { address, serial } => {
                 let (key, class) = self.put_freed(thread, address);
@@ -114,7 +126,7 @@ impl Encoder {
                 self.put_serial(thread, serial);
                 match outcome {
                     ReallocOutcome::Block { address, size, stack } => {
-                        let placement = self.put_block(thread, address, size, stack, true);
+                        let placement = self.put_block::<true>(thread, address, size, stack);
                         self.model.reallocated(thread, placement != IN_PLACE);
                     }
                     ReallocOutcome::Failed => {}
@@ -152,39 +164,45 @@ impl Encoder {
         self.model.clear();
         self.finder.clear();
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
-        (self.threads, self.lines) = ((0, 0), LineWriter::default());
+        (self.threads, self.lines) = ((0, 0), LineWriter::START);
         self.places = Places::default();
         (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
         finished
     }
 
+    #[inline(always)]
     fn column(&mut self, column: Column) -> &mut Vec<u8> {
         &mut self.columns[column as usize]
     }
 
-    fn put_kind(&mut self, kind: u8) {
-        if self.kinds.kind != kind || self.kinds.length == 0 {
+    /// What each event has.
+    #[inline(always)]
+    fn begin(&mut self, kind: Kind, thread: u32, time: u64) {
+        if self.kinds.kind != kind as u8 || self.kinds.length == 0 {
             self.end_kinds();
             self.kind_before = self.kinds.kind;
-            self.kinds = Run { kind, length: 0 };
+            self.kinds = Run { kind: kind as u8, length: 0 };
         }
         self.kinds.length += 1;
+        if self.threads.0 != thread {
+            self.end_threads();
+            self.threads = (thread, 0);
+        }
+        self.threads.1 += 1;
+        self.events += 1;
+        self.first_time = self.first_time.min(time);
+        self.last_time = self.last_time.max(time);
+        self.lines.push(time, &mut self.columns[Column::Time as usize]);
     }
 
+    #[inline(always)]
     fn end_kinds(&mut self) {
         if self.kinds.length != 0 {
             self.kinds.put(self.kind_before, &mut self.columns[Column::Kind as usize]);
         }
     }
 
-    fn put_thread(&mut self, thread: u32) {
-        if self.threads.0 != thread {
-            self.end_threads();
-            self.threads = (thread, 0);
-        }
-        self.threads.1 += 1;
-    }
-
+    #[inline(never)]
     fn end_threads(&mut self) {
         let (thread, length) = self.threads;
         if length != 0 {
@@ -194,41 +212,46 @@ impl Encoder {
         }
     }
 
-    fn put_time(&mut self, time: u64) {
-        self.first_time = self.first_time.min(time);
-        self.last_time = self.last_time.max(time);
-        self.lines.push(time, &mut self.columns[Column::Time as usize]);
-    }
-
-    fn put_block(&mut self, thread: u32, address: u64, size: u64, stack: NodeId, realloc: bool) -> u8 {
+    #[inline]
+    fn put_block<const REALLOC: bool>(&mut self, thread: u32, address: u64, size: u64, stack: NodeId) -> u8 {
         let key = key(address);
-        let placement = self.model.placement(thread, size, key, realloc);
+        let fit = Fit::of(thread, size);
+        let placement = self.model.placement(fit, key, REALLOC);
         self.column(Column::Placement).push(placement);
+        let lane = self.model.lane(thread);
+        let before = mem::replace(&mut lane.stack, stack.0);
         if placement == UNFORESEEN {
-            let top = self.model.lane(thread).top;
+            let top = lane.top;
             self.planes[planar(Column::Address)].put_delta(top, key);
         }
         self.finder.insert(key, self.model.blocks());
-        self.model.placed(thread, size, key, placement);
+        self.model.placed(thread, fit, key, placement);
         varint::put(self.column(Column::Size), size);
-        let before = mem::replace(&mut self.model.lane(thread).stack, stack.0);
         varint::put_delta(self.column(Column::Stack), before.into(), stack.0.into());
         placement
     }
 
-    fn put_freed(&mut self, thread: u32, address: u64) -> (Key, Option<super::address::Class>) {
+    #[inline]
+    fn put_free(&mut self, thread: u32, address: u64) {
+        let (key, class) = self.put_freed(thread, address);
+        self.model.freed(thread, key, class);
+    }
+
+    #[inline(always)]
+    fn put_freed(&mut self, thread: u32, address: u64) -> (Key, Option<Class>) {
         let key = key(address);
         let number = self.finder.candidate(key);
+        let block = self.model.block(number).filter(|block| block.key == key);
         let lane = self.model.lane(thread);
-        let (before, freed) = (lane.freed_block, lane.freed);
-        match self.model.block(number).filter(|block| block.key == key) {
+        match block {
             Some(block) => {
-                self.model.lane(thread).freed_block = number;
+                let before = mem::replace(&mut lane.freed_block, number);
                 let distance = varint::zigzag(number.wrapping_sub(before));
                 self.planes[planar(Column::Freed)].put(distance + 1);
                 (key, Some(block.class))
             }
             None => {
+                let freed = lane.freed;
                 self.planes[planar(Column::Freed)].put(0);
                 self.planes[planar(Column::FreedAddress)].put_delta(freed, key);
                 (key, None)
@@ -273,8 +296,8 @@ impl Finder {
         self.0[Self::place(key)].into()
     }
 
-    /// Multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly.
+    #[inline(always)]
     fn place(key: Key) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS)) as usize
+        (spread(key) >> (64 - Self::BITS)) as usize
     }
 }

@@ -31,7 +31,7 @@ const FAR: u64 = 1 << 50;
 const LATEST: u64 = u64::MAX / 2;
 
 /// Makes lines of times.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LineWriter {
     /// Where the line begins, in units.
     from: u64,
@@ -45,33 +45,41 @@ pub(super) struct LineWriter {
 }
 
 impl LineWriter {
+    pub(super) const START: Self =
+        LineWriter { from: 0, count: 0, last: 0, low: f64::NEG_INFINITY, high: f64::INFINITY };
+
     /// Adds the time of the next event.
     // Cost: a division, and two comparisons that seldom say that the line ends.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, time: u64, column: &mut Vec<u8>) {
-        let (low, high) = self.slopes(time);
-        if self.count != 0 {
-            let (low, high) = (low.max(self.low), high.min(self.high));
-            if low <= high {
-                (self.count, self.last, self.low, self.high) = (self.count + 1, time, low, high);
-                return;
-            }
-            self.end(column);
+        let (low, high) = narrower(self.slopes(time), (self.low, self.high));
+        if low <= high {
+            (self.count, self.last, self.low, self.high) = (self.count + 1, time, low, high);
+        } else {
+            self.begin(time, column);
         }
+    }
+
+    /// Begins a line at the end of the one before.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, time: u64, column: &mut Vec<u8>) {
+        self.end(column);
         let (low, high) = self.slopes(time);
         (self.count, self.last, self.low, self.high) = (1, time, low, high);
     }
 
     /// The slopes of lines that do not fall and pass the next event closely; none when it is too far away.
-    #[inline]
+    #[inline(always)]
     fn slopes(&self, time: u64) -> (f64, f64) {
         let start = self.from.wrapping_mul(UNIT);
         if time.abs_diff(start) >= FAR || time > LATEST {
             return (f64::INFINITY, f64::NEG_INFINITY);
         }
         let distance = time.wrapping_sub(start).cast_signed() as f64;
-        let share = 1.0 / (self.count + 1) as f64;
-        (((distance - CLOSE) * share).max(0.0), (distance + CLOSE) * share)
+        let share = 1.0 / (self.count.cast_signed() + 1) as f64;
+        let (low, high) = ((distance - CLOSE) * share, (distance + CLOSE) * share);
+        (if low > 0.0 { low } else { 0.0 }, high)
     }
 
     /// Ends the line, if there is one.
@@ -84,13 +92,21 @@ impl LineWriter {
             1 => self.last / UNIT,
             count => {
                 let rise = (self.low + self.high) / 2.0 * count as f64;
-                self.from.wrapping_add_signed((rise / UNIT as f64).round() as i64)
+                // Rounded: it does not fall.
+                self.from.wrapping_add((rise / UNIT as f64 + 0.5) as u64)
             }
         };
         varint::put(column, self.count - 1);
         varint::put_delta(column, self.from, to);
         (self.from, self.count) = (to, 0);
     }
+}
+
+/// The slopes that are in both ranges.
+// Not `max` and `min`, which ask whether a number is none.
+#[inline(always)]
+fn narrower((low, high): (f64, f64), (least, most): (f64, f64)) -> (f64, f64) {
+    (if low > least { low } else { least }, if high < most { high } else { most })
 }
 
 /// Reads times from lines.
@@ -144,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn encode(times: &[u64]) -> Vec<u8> {
-        let (mut writer, mut column) = (LineWriter::default(), Vec::new());
+        let (mut writer, mut column) = (LineWriter::START, Vec::new());
         times.iter().for_each(|time| writer.push(*time, &mut column));
         writer.end(&mut column);
         column

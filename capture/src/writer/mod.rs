@@ -78,31 +78,39 @@ impl<W: Sink> Writer<W> {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
+    // Part of its caller, which often knows the kind.
+    #[inline(always)]
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         known("an event", "thread", event.thread.0, self.threads)?;
         match event.action {
-            Action::Alloc { stack, .. }
-            | Action::Free { stack, .. }
-            | Action::ReallocEnd { outcome: ReallocOutcome::Block { stack, .. }, .. }
-            | Action::Map { stack, .. }
-            | Action::Remap { stack, .. }
-            | Action::Break { stack, .. }
-            | Action::Sum { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len())?,
-            Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => {
-                known("an event", "process", process.0, self.processes)?;
-            }
-            Action::PoolAlloc { pool, stack, .. } | Action::PoolRealloc { pool, stack, .. } => {
-                known("an event", "name", pool.0, self.interner.strings.len())?;
+            Action::Alloc { stack, .. } | Action::Free { stack, .. } => {
                 known("an event", "stack", stack.0, self.interner.nodes.len())?;
             }
-            Action::PoolFree { pool, .. } => {
-                known("an event", "name", pool.0, self.interner.strings.len())?;
-            }
-            Action::Mark { mark } => known("an event", "mark", mark.0, self.marks)?,
-            _ => {}
+            action => self.check_ids(action)?,
         }
         self.encoder.push(&event);
         if self.encoder.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn check_ids(&self, action: Action) -> Result<(), Error> {
+        match action {
+            Action::ReallocEnd { outcome: ReallocOutcome::Block { stack, .. }, .. }
+            | Action::Map { stack, .. }
+            | Action::Remap { stack, .. }
+            | Action::Break { stack, .. }
+            | Action::Sum { stack, .. } => known("an event", "stack", stack.0, self.interner.nodes.len()),
+            Action::ProcessStart { process, .. } | Action::ProcessEnd { process } => {
+                known("an event", "process", process.0, self.processes)
+            }
+            Action::PoolAlloc { pool, stack, .. } | Action::PoolRealloc { pool, stack, .. } => {
+                known("an event", "name", pool.0, self.interner.strings.len())?;
+                known("an event", "stack", stack.0, self.interner.nodes.len())
+            }
+            Action::PoolFree { pool, .. } => known("an event", "name", pool.0, self.interner.strings.len()),
+            Action::Mark { mark } => known("an event", "mark", mark.0, self.marks),
+            _ => Ok(()),
+        }
     }
 
     /// Writes everything given so far as whole chunks: definitions, then events.
@@ -240,6 +248,7 @@ fn label(kind: ChunkKind, records: u32, first: u64) -> Label {
     Label { kind, records, first, last: 0 }
 }
 
+#[inline(always)]
 fn known(what: &'static str, to: &'static str, id: u32, count: u64) -> Result<(), Error> {
     if u64::from(id) < count { Ok(()) } else { Err(Error::UnknownId { what, to, id }) }
 }

@@ -67,15 +67,14 @@ impl<W: Sink> Writer<W> {
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`]; when the table is full.
     pub fn node(&mut self, parent: NodeId, frame: FrameId) -> Result<NodeId, Error> {
-        let node = Node { parent, frame };
-        if let Some(id) = self.interner.nodes.get(&node) {
-            return Ok(id);
-        }
         known("a stack", "stack", parent.0, self.interner.nodes.len())?;
         known("a stack", "frame", frame.0, self.interner.frames.len())?;
-        let id = self.interner.nodes.insert(node)?;
-        self.pending.nodes.push(node);
-        self.limit()?;
+        let node = Node { parent, frame };
+        let (id, is_new) = self.interner.nodes.enter(node)?;
+        if is_new {
+            self.pending.nodes.push(node);
+            self.limit()?;
+        }
         Ok(id)
     }
 
