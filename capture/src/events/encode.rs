@@ -59,7 +59,7 @@ impl Encoder {
             kinds: Run::START,
             kind_before: Run::START.kind,
             threads: (0, 0),
-            lines: LineWriter::START,
+            lines: LineWriter::new(),
             places: Places::default(),
             rare: Vec::new(),
             events: 0,
@@ -164,7 +164,7 @@ impl Encoder {
         self.model.clear();
         self.finder.clear();
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
-        (self.threads, self.lines) = ((0, 0), LineWriter::START);
+        self.threads = (0, 0);
         self.places = Places::default();
         (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
         finished
