@@ -199,6 +199,8 @@ impl Pipeline {
             *time = time.saturating_add(short.delta);
             *last = clock.nanoseconds(*time).max(*last);
             writing.records += 1;
+            let time = *last;
+            let event = |action| Event { time, thread, action };
             // Two calls, each of which knows which kind it has.
             if let Some(second) = second {
                 let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
@@ -206,20 +208,12 @@ impl Pipeline {
                 if let Some(live) = live {
                     live.add(run.image, slot, address, size);
                 }
-                writer.event(Event {
-                    time: *last,
-                    thread,
-                    action: Action::Alloc { address, size, alignment: 0, stack },
-                })?;
+                writer.event(event(Action::Alloc { address, size, alignment: 0, stack }))?;
             } else {
                 if let Some(live) = live {
                     live.remove(run.image, slot, address);
                 }
-                writer.event(Event {
-                    time: *last,
-                    thread,
-                    action: Action::Free { address, stack: NodeId::ROOT },
-                })?;
+                writer.event(event(Action::Free { address, stack: NodeId::ROOT }))?;
             }
         }
         Ok(())
