@@ -130,7 +130,7 @@ impl Recent {
         const ONES: u64 = u64::MAX / 255;
         let tags = ONES * u64::from(tag(key));
         let difference = self.tags ^ (u128::from(tags) << 64 | u128::from(tags));
-        // A mark at each byte that is 0, and at some above one that is.
+        // A mark at each byte that is 0, and at some above one that is, as C libraries find the end of a string.
         let ones = u128::MAX / 255;
         let mut marks = difference.wrapping_sub(ones) & !difference & (ones << 7);
         while marks != 0 {
@@ -224,11 +224,6 @@ impl Model {
         &mut self.lanes[thread as usize % LANES]
     }
 
-    #[inline(always)]
-    fn recent(&mut self, slot: usize) -> &mut Recent {
-        &mut self.recent[slot % SLOTS]
-    }
-
     /// A block of this chunk by its number.
     #[inline(always)]
     pub(super) fn block(&self, number: u64) -> Option<Block> {
@@ -243,20 +238,20 @@ impl Model {
 
     /// The placement that says `key` for a new block, or [`UNFORESEEN`].
     #[inline(always)]
-    pub(super) fn placement(&mut self, fit: Fit, key: Key, realloc: bool) -> u8 {
+    pub(super) fn placement(&self, fit: Fit, key: Key, realloc: bool) -> u8 {
         if realloc && self.reallocating.is_some_and(|block| block.key == key) {
             return IN_PLACE;
         }
-        self.recent(fit.slot).age(key).map_or(UNFORESEEN, |age| age as u8 + 1)
+        self.recent[fit.slot].age(key).map_or(UNFORESEEN, |age| age as u8 + 1)
     }
 
     /// The key that a placement says, if it says one.
     #[inline(always)]
-    pub(super) fn foreseen(&mut self, fit: Fit, placement: u8) -> Option<Key> {
+    pub(super) fn foreseen(&self, fit: Fit, placement: u8) -> Option<Key> {
         match placement {
             UNFORESEEN => None,
             IN_PLACE => self.reallocating.map(|block| block.key),
-            1..=OLDEST => Some(self.recent(fit.slot).get(usize::from(placement) - 1)),
+            1..=OLDEST => Some(self.recent[fit.slot].get(usize::from(placement) - 1)),
             _ => None,
         }
     }
@@ -266,7 +261,7 @@ impl Model {
     pub(super) fn placed(&mut self, thread: u32, fit: Fit, key: Key, placement: u8) {
         match placement {
             UNFORESEEN => self.lane(thread).top = key.wrapping_add(fit.units),
-            1..=OLDEST => self.recent(fit.slot).remove(usize::from(placement) - 1),
+            1..=OLDEST => self.recent[fit.slot].remove(usize::from(placement) - 1),
             _ => {}
         }
         self.blocks.push(Block { key, class: fit.class });
@@ -277,7 +272,7 @@ impl Model {
     pub(super) fn freed(&mut self, thread: u32, key: Key, class: Option<Class>) {
         self.lane(thread).freed = key;
         if let Some(class) = class {
-            self.recent(slot(thread, class)).push(key);
+            self.recent[slot(thread, class)].push(key);
         }
     }
 
@@ -290,7 +285,7 @@ impl Model {
     /// Learns that a `realloc` ended, and whether the old block is free now.
     pub(super) fn reallocated(&mut self, thread: u32, moved: bool) {
         if let Some(old) = self.reallocating.take_if(|_| moved) {
-            self.recent(slot(thread, old.class)).push(old.key);
+            self.recent[slot(thread, old.class)].push(old.key);
         }
     }
 }
