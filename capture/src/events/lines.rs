@@ -14,7 +14,7 @@
 //! one that leaves none ends the line. Times that go forward are stored as times that go forward.
 //!
 //! What a knot costs is the digits that nobody needs. So a line ends at the last event at which one of its slopes leads to a
-//! multiple of [`GRID`], and those that it had passed after that begin the next one. Compressed, times take a third to two thirds
+//! multiple of [`GRID`], if that is not long ago, and those that it had passed after that begin the next one. Compressed, times take a third to two thirds
 //! less so than where lines are as long as can be and end at the mean slope; 2 to 14 % of the events are looked at again.
 
 use crate::error::Malformed;
@@ -32,8 +32,11 @@ const _: () = assert!(GRID.is_multiple_of(UNIT));
 const CLOSE: f64 = 998.0;
 const _: () = assert!(CLOSE as u64 + 1 < TIME_UNIT_NS);
 
-/// Events of a line, at most. Some of them may be looked at again for the next one.
+/// Events of a line, at most.
 const LONGEST: usize = 1024;
+
+/// Events of it that may be left to the next one, which looks at them again.
+const BACK: usize = 64;
 
 /// Nanoseconds that a line of several events spans at most, so that slopes are exact enough.
 const FAR: u64 = 1 << 50;
@@ -86,15 +89,15 @@ impl Slopes {
         self.low > self.high
     }
 
-    /// The multiple of [`GRID`] to which one of them leads from `start` in so many events. Bounds are nearer to each other than
-    /// multiples.
+    /// The multiple of `grid` next to the middle of where they lead from `start` in so many events, if one of them leads there.
     #[inline(always)]
-    fn knot(self, start: u64, count: usize) -> Option<u64> {
+    fn knot(self, start: u64, count: usize, grid: u64) -> Option<u64> {
         let count = count.cast_signed() as f64;
-        let highest = start.saturating_add_signed((self.high * count) as i64);
-        let knot = highest / GRID * GRID;
-        let is_high_enough = knot.wrapping_sub(start).cast_signed() as f64 >= self.low * count;
-        (is_high_enough && !self.is_empty()).then_some(knot)
+        let (low, high) = (self.low * count, self.high * count);
+        let middle = start.saturating_add_signed(((low + high) / 2.0) as i64);
+        let knot = middle.saturating_add(grid / 2) / grid * grid;
+        let rise = knot.wrapping_sub(start).cast_signed() as f64;
+        (low <= rise && rise <= high).then_some(knot)
     }
 }
 
@@ -158,9 +161,11 @@ impl LineWriter {
     /// Ends a line that passes the first `count` events, or some of them.
     fn put(&mut self, count: usize, column: &mut Vec<u8>) {
         let start = self.from.wrapping_mul(UNIT);
-        let knot = (1..=count)
-            .rev()
-            .find_map(|count| Some((count, self.passed[count - 1].slopes.knot(start, count)?)));
+        let first = count.saturating_sub(BACK) + 1;
+        let knot = [GRID, UNIT].into_iter().find_map(|grid| {
+            let mut counts = (first..=count).rev();
+            counts.find_map(|count| Some((count, self.passed[count - 1].slopes.knot(start, count, grid)?)))
+        });
         let (count, to) = match knot {
             Some((count, knot)) => (count, knot / UNIT),
             // The first one alone: where it is, unless the line before has passed above it. Times do not fall for that.
@@ -269,6 +274,19 @@ mod tests {
         let times = [1_100, 3_000, 20_000];
         assert_eq!(encode(&times), [0, 32, 0, 16, 0, 144, 2]);
         assert_eq!(decode(&encode(&times), 3), [2_000, 3_000, 20_000]);
+    }
+
+    /// Check that where no event comes near the grid, lines end between its points, and are no shorter.
+    #[test]
+    fn lines_beside_the_grid_are_long() {
+        let times: Vec<u64> = (0..4000).map(|event| 3_000 + event * 2_000).collect();
+        assert!(encode(&times).len() < 48, "{:?}", encode(&times));
+        assert!(
+            decode(&encode(&times), 4000)
+                .iter()
+                .zip(&times)
+                .all(|(found, time)| found.abs_diff(*time) < TIME_UNIT_NS)
+        );
     }
 
     proptest! {
