@@ -127,12 +127,10 @@ impl Recent {
     /// The age of a key, the smallest that it has.
     #[inline(always)]
     fn age(&self, key: Key) -> Option<usize> {
-        const ONES: u64 = u64::MAX / 255;
-        let tags = ONES * u64::from(tag(key));
-        let difference = self.tags ^ (u128::from(tags) << 64 | u128::from(tags));
+        const ONES: u128 = u128::MAX / 255;
+        let difference = self.tags ^ ONES * u128::from(tag(key));
         // A mark at each byte that is 0, and at some above one that is, as C libraries find the end of a string.
-        let ones = u128::MAX / 255;
-        let mut marks = difference.wrapping_sub(ones) & !difference & (ones << 7);
+        let mut marks = difference.wrapping_sub(ONES) & !difference & ONES << 7;
         while marks != 0 {
             let age = marks.trailing_zeros() as usize / TAG_BITS;
             if self.get(age) == key {

@@ -50,15 +50,14 @@ impl<W: Sink> Writer<W> {
     /// # Errors
     /// [`Error::UnknownId`] for a module that is not of this capture; as [`Writer::flush`]; when the table is full.
     pub fn frame(&mut self, frame: Frame) -> Result<FrameId, Error> {
-        if let Some(id) = self.interner.frames.get(&frame) {
-            return Ok(id);
-        }
         if let Frame::Code { module: Some(module), .. } = frame {
             known("a frame", "module", module.0, self.interner.modules.len())?;
         }
-        let id = self.interner.frames.insert(frame)?;
-        self.pending.frames.push(frame);
-        self.limit()?;
+        let (id, is_new) = self.interner.frames.enter(frame)?;
+        if is_new {
+            self.pending.frames.push(frame);
+            self.limit()?;
+        }
         Ok(id)
     }
 
