@@ -128,9 +128,9 @@ impl Recent {
     #[inline(always)]
     fn age(&self, key: Key) -> Option<usize> {
         const ONES: u128 = u128::MAX / 255;
-        let difference = self.tags ^ ONES * u128::from(tag(key));
+        let difference = self.tags ^ (ONES * u128::from(tag(key)));
         // A mark at each byte that is 0, and at some above one that is, as C libraries find the end of a string.
-        let mut marks = difference.wrapping_sub(ONES) & !difference & ONES << 7;
+        let mut marks = difference.wrapping_sub(ONES) & !difference & (ONES << 7);
         while marks != 0 {
             let age = marks.trailing_zeros() as usize / TAG_BITS;
             if self.get(age) == key {
