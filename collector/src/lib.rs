@@ -85,6 +85,7 @@ mod sums;
 mod symbolize;
 mod told;
 mod unfiled;
+mod unseen;
 
 #[doc(hidden)]
 pub mod stages;

@@ -10,6 +10,7 @@ use crate::memory::{Memory, Policy};
 use crate::process::Info;
 use crate::silent::{Silent, ready};
 use crate::sleeper::Bell;
+use crate::unseen::Unseen;
 use crate::watcher::{Request, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
@@ -18,7 +19,7 @@ use rustix::net::{
     SocketFlags, SocketType,
 };
 use rustix::process::{Resource, getrlimit};
-use shared_ring::handshake::{Hello, MESSAGE, Reply, Verdict};
+use shared_ring::handshake::{Hello, Inside, MESSAGE, Reply, Verdict};
 use shared_ring::{Geometry, PROTOCOL_VERSION};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -92,6 +93,7 @@ impl Listener {
             known: Mutex::new(Vec::new()),
             next: AtomicU32::new(0),
             failures: Arc::default(),
+            unseen: Arc::default(),
         });
         let ended = over.clone();
         let at_door = host.clone();
@@ -105,6 +107,11 @@ impl Listener {
     /// What went wrong, to be read at the end.
     pub(crate) fn failures(&self) -> Arc<Failures> {
         self.host.failures.clone()
+    }
+
+    /// Programs of whose allocators nothing is seen, likewise.
+    pub(crate) fn unseen(&self) -> Arc<Unseen> {
+        self.host.unseen.clone()
     }
 
     /// What answers, for agents that connect elsewhere.
@@ -180,6 +187,7 @@ fn random() -> u64 {
 #[derive(Debug)]
 pub(crate) struct Host {
     failures: Arc<Failures>,
+    unseen: Arc<Unseen>,
     rules: Rules,
     keeper: Arc<Keeper>,
     images: mpsc::Sender<Arc<Image>>,
@@ -259,6 +267,11 @@ impl Host {
         let mut memory = Memory::new(geometry, self.rules.policy, self.keeper.thread_id())?;
         let descriptors = memory.take_descriptors().ok_or(std::io::ErrorKind::NotConnected)?;
         let id = ImageId(self.next.fetch_add(1, Ordering::Relaxed));
+        if hello.inside == Inside::Unseen {
+            self.unseen.add(info.name());
+        }
+        // Libraries have used its allocator before it was led to the agent.
+        let info = Info { attached: info.attached || hello.inside == Inside::Led, ..info };
         Ok((Image::new(id, memory, info, self.keeper.clone(), self.bell.clone()), descriptors))
     }
 
@@ -359,7 +372,8 @@ mod tests {
         let silent: Vec<OwnedFd> = (0..20).map(|_| connect()).collect();
         let agent = connect();
         let purpose = Purpose::Start;
-        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX, purpose };
+        let inside = Inside::Nothing;
+        let hello = Hello { version: PROTOCOL_VERSION, pid: 1, address_space: u64::MAX, purpose, inside };
         rustix::net::send(&agent, &hello.to_bytes(), SendFlags::empty()).unwrap();
         let mut message = [0; MESSAGE];
         recv(&agent, &mut message, RecvFlags::empty()).unwrap();

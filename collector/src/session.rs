@@ -345,6 +345,7 @@ impl Session {
         // While the writer still takes what comes.
         let sampled = sampler.map_or_else(|sampled| *sampled, Sampler::stop);
         let failures = listener.failures();
+        let unseen = listener.unseen();
         drop(listener);
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
@@ -385,6 +386,7 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
+        summary.remarks.extend(unseen.remark());
         if follows {
             summary.remarks.extend(remark_on_strangers(&without_agent));
         }

@@ -1,7 +1,7 @@
 //! The conversation with a collector: one socket, closed before anything is recorded, and a bounded time.
 
 use crate::process::{self, Session};
-use crate::{arch, reservation, sys};
+use crate::{arch, linked, reservation, sys};
 use core::mem::MaybeUninit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -70,6 +70,7 @@ fn say(socket: &OwnedFd, purpose: Purpose) -> Option<()> {
         pid: sys::process_id(),
         address_space: sys::address_space_limit(),
         purpose,
+        inside: linked::inside(),
     };
     rustix::net::send(socket, &hello.to_bytes(), SendFlags::NOSIGNAL).ok()?;
     Some(())

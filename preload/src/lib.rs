@@ -43,6 +43,8 @@ compile_error!(
      unwind/src/arch"
 );
 
+#[expect(unsafe_code, reason = "calls C functions")]
+mod allocator;
 #[expect(unsafe_code, reason = "reads registers and thread-local storage")]
 mod arch;
 #[expect(unsafe_code, reason = "reads a variable of libc's")]
@@ -58,6 +60,8 @@ mod connect;
 mod departure;
 #[expect(unsafe_code, reason = "maps the page of the doorbell")]
 mod doorbell;
+#[expect(unsafe_code, reason = "reads the tables of loaded modules")]
+mod dynamic;
 mod elf;
 #[expect(unsafe_code, reason = "rebuilds the environment of exec")]
 mod exec;
@@ -75,8 +79,10 @@ mod interpose;
 mod kinds;
 #[expect(unsafe_code, reason = "runs in the loader's and libc's callbacks")]
 mod lifecycle;
-#[expect(unsafe_code, reason = "reads the tables of loaded modules")]
+#[expect(unsafe_code, reason = "asks the dynamic loader, and reads words of modules")]
 mod linkage;
+#[expect(unsafe_code, reason = "changes the program's own code")]
+mod linked;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
 mod modules;
 mod pause;

@@ -4,44 +4,18 @@
 //!
 //! Only those words are that lead where ours would go on to, or nowhere yet: what a module brings itself, it keeps.
 
+use crate::dynamic::{Dynamic, Relocation};
 use crate::elf::{
-    DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRTAB, DT_SYMTAB, R_X86_64_64,
-    R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
+    DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
 };
 use crate::interpose;
 use crate::modules::{self, LinkMap};
 use crate::real;
 use crate::words;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 
 /// Modules of one `dlopen` that are looked at; those beyond keep their words.
 const MODULES: usize = 128;
-
-/// Entry of a dynamic section.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Dynamic {
-    tag: u64,
-    value: u64,
-}
-
-#[repr(C)]
-struct Symbol {
-    name: u32,
-    kind: u8,
-    other: u8,
-    section: u16,
-    value: u64,
-    size: u64,
-}
-
-#[repr(C)]
-struct Relocation {
-    offset: u64,
-    kind: u32,
-    symbol: u32,
-    addend: i64,
-}
 
 /// A module was opened past us, and what it needs with it. Who calls has a handle for it, and holds no lock.
 #[cold]
@@ -53,8 +27,8 @@ pub(crate) fn bind(handle: *mut c_void) {
     while let Some(&map) = all.get(at).filter(|_| at < count) {
         at += 1;
         // SAFETY: a handle is such a description in glibc. This one is loaded as long as the first one is.
-        let module = Module::of(unsafe { &*map });
-        module.bind();
+        let module = Dynamic::of(unsafe { &*map });
+        bind_words(module);
         for needed in module.needed() {
             let other = loaded(needed);
             let is_new = !other.is_null() && !all.contains(&other) && !is_left_alone(other);
@@ -103,89 +77,40 @@ fn is_left_alone(map: *mut LinkMap) -> bool {
     of(bind as *const c_void) || of(libc::getauxval as *const c_void) || of(real::malloc_address())
 }
 
-/// The tables of a module.
-struct Module<'m> {
-    bias: u64,
-    entries: &'m [Dynamic],
-}
-
-impl<'m> Module<'m> {
-    fn of(map: &'m LinkMap) -> Self {
-        let first = map.dynamic.cast::<Dynamic>();
-        // SAFETY: of a loaded module: ends with an entry that says so.
-        let length = (0..).take_while(|at| unsafe { (*first.wrapping_add(*at)).tag } != DT_NULL).count();
-        // SAFETY: as many were just seen.
-        Self { bias: map.address, entries: unsafe { core::slice::from_raw_parts(first, length) } }
-    }
-
-    fn value(&self, tag: u64) -> Option<u64> {
-        self.entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.value)
-    }
-
-    /// What an entry leads to. The loader puts addresses in the place of those of the file, where it may write.
-    fn table<T>(&self, tag: u64) -> Option<*const T> {
-        let value = self.value(tag)?;
-        let address = if value < self.bias { value.wrapping_add(self.bias) } else { value };
-        Some(core::ptr::with_exposed_provenance(address as usize))
-    }
-
-    fn text(&self, offset: u64) -> Option<&'m CStr> {
-        let texts = self.table::<c_char>(DT_STRTAB)?;
-        // SAFETY: of a loaded module: its texts lie there, each with an end.
-        Some(unsafe { CStr::from_ptr(texts.wrapping_add(offset as usize)) })
-    }
-
-    /// Names of the modules that it needs.
-    fn needed(&self) -> impl Iterator<Item = &'m CStr> {
-        self.entries.iter().filter(|entry| entry.tag == DT_NEEDED).filter_map(|entry| self.text(entry.value))
-    }
-
-    fn relocations(&self, table: u64, length: u64) -> &'m [Relocation] {
-        let (Some(first), Some(bytes)) = (self.table::<Relocation>(table), self.value(length)) else {
-            return &[];
-        };
-        // SAFETY: of a loaded module: as many as it says.
-        unsafe { core::slice::from_raw_parts(first, bytes as usize / size_of::<Relocation>()) }
-    }
-
-    /// Leads its words to us.
-    fn bind(&self) {
-        for (table, length) in [(DT_JMPREL, DT_PLTRELSZ), (DT_RELA, DT_RELASZ)] {
-            for relocation in self.relocations(table, length) {
-                let is_function =
-                    matches!(relocation.kind, R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT | R_X86_64_64);
-                if is_function && relocation.symbol != 0 && relocation.addend == 0 {
-                    self.bind_word(relocation);
-                }
+/// Leads the words of a module to us.
+fn bind_words(module: Dynamic<'_>) {
+    for (table, length) in [(DT_JMPREL, DT_PLTRELSZ), (DT_RELA, DT_RELASZ)] {
+        for relocation in module.relocations(table, length) {
+            let is_function = matches!(relocation.kind, R_X86_64_JUMP_SLOT | R_X86_64_GLOB_DAT | R_X86_64_64);
+            if is_function && relocation.symbol != 0 && relocation.addend == 0 {
+                bind_word(module, relocation);
             }
         }
     }
+}
 
-    fn bind_word(&self, relocation: &Relocation) -> Option<()> {
-        let symbols = self.table::<Symbol>(DT_SYMTAB)?;
-        // SAFETY: of a loaded module: its relocations have symbols.
-        let symbol = unsafe { &*symbols.wrapping_add(relocation.symbol as usize) };
-        if symbol.section != 0 {
-            return None;
-        }
-        // Of others nothing is asked: to look up in vain would allocate.
-        let name = self.text(symbol.name.into()).filter(|name| interpose::has(name))?;
-        // SAFETY: the name is a string.
-        let ours = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        if !modules::is_own(ours.addr() as u64) {
-            return None;
-        }
-        let word: *const usize =
-            core::ptr::with_exposed_provenance(self.bias.wrapping_add(relocation.offset) as usize);
-        // SAFETY: of a loaded module: a word of its own.
-        let from = unsafe { word.read_volatile() };
-        let leads_to = core::ptr::without_provenance(from);
-        // Until the first call through it.
-        let is_unbound = relocation.kind == R_X86_64_JUMP_SLOT
-            && modules::around(leads_to).is_some_and(|module| Some(module) == modules::around(word.cast()));
-        if is_unbound || leads_to == real::look_up(name) {
-            words::lead(word.cast(), from, ours.addr());
-        }
-        Some(())
+fn bind_word(module: Dynamic<'_>, relocation: &Relocation) -> Option<()> {
+    let symbol = module.symbol(relocation.symbol)?;
+    if symbol.section != 0 {
+        return None;
     }
+    // Of others nothing is asked: to look up in vain would allocate.
+    let name = module.text(symbol.name.into()).filter(|name| interpose::has(name))?;
+    // SAFETY: the name is a string.
+    let ours = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if !modules::is_own(ours.addr() as u64) {
+        return None;
+    }
+    let word: *const usize =
+        core::ptr::with_exposed_provenance(module.bias().wrapping_add(relocation.offset) as usize);
+    // SAFETY: of a loaded module: a word of its own.
+    let from = unsafe { word.read_volatile() };
+    let leads_to = core::ptr::without_provenance(from);
+    // Until the first call through it.
+    let is_unbound = relocation.kind == R_X86_64_JUMP_SLOT
+        && modules::around(leads_to).is_some_and(|module| Some(module) == modules::around(word.cast()));
+    if is_unbound || leads_to == real::look_up(name) {
+        words::lead(word.cast(), from, ours.addr());
+    }
+    Some(())
 }

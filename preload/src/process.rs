@@ -22,9 +22,10 @@ pub(crate) use slots::{
     count_own_allocation, follows_forks, is_followed, is_itself, lose, next_fork, slot, slot_index,
 };
 
+use crate::allocator::{Allocator, Library};
 use crate::arch::ThreadLocal;
 use crate::{
-    arch, config, connect, departure, doorbell, filter, lifecycle, modules, pieces, real, sampler, sys,
+    arch, config, connect, departure, doorbell, filter, lifecycle, linked, modules, pieces, sampler, sys,
 };
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -245,6 +246,7 @@ fn start() {
     let socket = config::read();
     if (socket.is_some() || doorbell::is_there()) && lifecycle::prepare() {
         sampler::seed();
+        linked::lead();
         return begin(socket.and_then(|socket| connect::connect(socket, Purpose::Start)));
     }
     rest();
@@ -387,7 +389,7 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
                 let is_settled = departure::settle();
                 let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };
                 sampler::pass(local, bytes);
-                local.at_rest.set(is_settled && real::is_allocator_plain());
+                local.at_rest.set(is_settled && Library::is_plain());
                 local.heard.set(epoch);
                 return false;
             }

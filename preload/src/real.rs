@@ -3,6 +3,7 @@
 //! They are looked up by `dlsym(RTLD_NEXT)` once, all together, because a look-up that succeeds allocates nothing.
 //! Those that may be missing (C23, C++) are looked up at their first call instead: failing allocates.
 
+use crate::allocator::Free;
 use crate::arch;
 use crate::interpose::Limit;
 use crate::lifecycle;
@@ -19,12 +20,12 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    const fn new(name: &'static CStr) -> Self {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self { address: AtomicPtr::new(core::ptr::null_mut()), name }
     }
 
     #[inline(always)]
-    fn get(&self) -> *mut c_void {
+    pub(crate) fn get(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         if address.is_null() { self.late() } else { address }
     }
@@ -37,8 +38,17 @@ impl Next {
     }
 
     fn find(&self) {
-        let address = look_up(self.name);
+        self.set(look_up(self.name));
+    }
+
+    /// Makes it known.
+    pub(crate) fn set(&self, address: *mut c_void) {
         self.address.store(address, Ordering::Relaxed);
+    }
+
+    /// The function's name.
+    pub(crate) fn name(&self) -> &'static CStr {
+        self.name
     }
 }
 
@@ -48,19 +58,12 @@ static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 /// The next `free` if the next allocator is libc's, null otherwise.
 static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// True when the next allocator is libc's, of which no function calls one of ours while it works, but `reallocarray`: it has its own
-/// ways to the kernel. Others may call `mmap`, and hold their locks meanwhile.
+/// The next `free` if it is libc's.
 #[inline(always)]
-pub(crate) fn is_allocator_plain() -> bool {
-    plain_free().is_some()
-}
-
-/// The next `free` if it is that of such an allocator.
-#[inline(always)]
-pub(crate) fn plain_free() -> Option<unsafe extern "C" fn(Pointer)> {
+pub(crate) fn plain_free() -> Option<Free> {
     let address = PLAIN_FREE.load(Ordering::Relaxed);
     // SAFETY: null, or the address of `free`, which has this type in C; an optional function is null or its address.
-    unsafe { core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Pointer)>>(address) }
+    unsafe { core::mem::transmute::<*mut c_void, Option<Free>>(address) }
 }
 
 /// Looks all functions up.
@@ -149,9 +152,10 @@ pub(crate) fn resolve() {
 
 macro_rules! next {
     ($($(#[$doc:meta])* $static:ident, $function:ident = $name:literal: fn($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        $(pub(crate) static $static: Next = Next::new($name);)*
+        $(pub(crate) static $static: $crate::real::Next = $crate::real::Next::new($name);)*
 
-        static ALL: &[&Next] = &[$(&$static),*];
+        /// All of them.
+        pub(crate) static ALL: &[&$crate::real::Next] = &[$(&$static),*];
 
         $(
             $(#[$doc])*
@@ -176,6 +180,7 @@ macro_rules! next {
     (@result) => { () };
     (@result $result:ty) => { $result };
 }
+pub(crate) use next;
 
 type Pointer = *mut c_void;
 type Strings = *const *const c_char;

@@ -122,7 +122,8 @@ pub(crate) fn register_fences() {
 }
 
 /// True where libc knows of no other thread.
-fn is_single_threaded() -> bool {
+/// True where libc says that there was never another thread.
+pub(crate) fn is_single_threaded() -> bool {
     let known: *const AtomicU8 = arch::weak!("__libc_single_threaded").cast();
     // SAFETY: libc's own byte, if it has one. Relaxed: nobody makes a thread while this one loads a library.
     unsafe { known.as_ref() }.is_some_and(|known| known.load(Ordering::Relaxed) != 0)

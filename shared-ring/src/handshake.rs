@@ -41,6 +41,19 @@ pub enum Purpose {
     Mapped = 3,
 }
 
+/// Whether the program has an allocator inside, which nothing preloaded comes before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Inside {
+    /// It has none.
+    #[default]
+    Nothing = 0,
+    /// Its calls were led to the agent before the program began, not before libraries did.
+    Led = 1,
+    /// They could not be: what goes through it is not recorded.
+    Unseen = 2,
+}
+
 /// The agent's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
@@ -52,6 +65,8 @@ pub struct Hello {
     pub address_space: u64,
     /// Why it speaks.
     pub purpose: Purpose,
+    /// Its program's own allocator.
+    pub inside: Inside,
 }
 
 /// Why an agent is not recorded.
@@ -107,6 +122,7 @@ impl Hello {
         words[3] = self.address_space as u32;
         words[4] = (self.address_space >> 32) as u32;
         words[5] = self.purpose as u32;
+        words[6] = self.inside as u32;
         message(words)
     }
 
@@ -122,11 +138,17 @@ impl Hello {
             3 => Purpose::Mapped,
             _ => return None,
         };
+        let inside = match get(bytes, 6) {
+            1 => Inside::Led,
+            2 => Inside::Unseen,
+            _ => Inside::Nothing,
+        };
         Some(Self {
             version: get(bytes, 1),
             pid: get(bytes, 2),
             address_space: u64::from(get(bytes, 3)) | u64::from(get(bytes, 4)) << 32,
             purpose,
+            inside,
         })
     }
 }
@@ -169,7 +191,13 @@ mod tests {
     /// Check that both messages come back as they were sent.
     #[test]
     fn messages_round_trip() {
-        let hello = Hello { version: 9, pid: 1234, address_space: 5 << 33, purpose: Purpose::Start };
+        let hello = Hello {
+            version: 9,
+            pid: 1234,
+            address_space: 5 << 33,
+            purpose: Purpose::Start,
+            inside: Inside::Unseen,
+        };
         for purpose in [Purpose::Start, Purpose::Called, Purpose::Busy, Purpose::Mapped] {
             let hello = Hello { purpose, ..hello };
             assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));

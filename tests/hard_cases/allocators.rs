@@ -23,8 +23,8 @@ fn calls(capture: &Capture, size: u64, call: &str) -> (u64, u64) {
 }
 
 /// Checks that each `new` and `delete` of `allocates_by_new` is there once, with its size, and that the program is on the
-/// allocator that it is on alone, where failures pass through.
-fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bool) {
+/// allocator that it is on alone, where failures pass through. `array_new` is what the array form of `new` is called there.
+fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bool, array_new: &str) {
     let mut recording = record(program).arg(if throws { "fails" } else { "never-fails" });
     if let Some(preloaded) = preloaded {
         recording = recording.env("LD_PRELOAD", preloaded);
@@ -35,7 +35,7 @@ fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bo
     assert_eq!(ran.text(), expected, "{what}");
     for (size, call) in [
         (3101, "operator new"),
-        (3102, "operator new[]"),
+        (3102, array_new),
         (3103, "operator new"),
         (3104, "operator new (aligned)"),
         (3200, "operator new (aligned)"),
@@ -58,15 +58,15 @@ fn check_news(program: &Path, preloaded: Option<&Path>, is_own: bool, throws: bo
 #[test]
 fn cpp_is_exact_on_its_allocator() {
     let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin"]);
-    check_news(&program.build(), None, false, true);
+    check_news(&program.build(), None, false, true, "operator new[]");
     for (name, throws) in ALLOCATORS {
         let Some(path) = system_library(name) else {
             skip(name, "not installed");
             continue;
         };
-        check_news(&program.build(), Some(&path), true, throws);
+        check_news(&program.build(), Some(&path), true, throws, "operator new[]");
         let linked = program.clone().flags(["-Wl,--no-as-needed"]).with(&path);
-        check_news(&linked.build(), None, true, throws);
+        check_news(&linked.build(), None, true, throws, "operator new[]");
     }
 }
 
@@ -88,56 +88,104 @@ fn check_said(program: &Path, name: &str) {
     assert!(said[0].contains(name) && said[0].contains("is not recorded. To see it"), "{messages}");
 }
 
-/// Check that a program which exports a malloc of its own keeps it, and that it is said that this one is not seen.
+/// Check that a program which exports a malloc of its own keeps it, and is recorded on it.
 #[test]
-fn own_malloc_is_said_before_the_start() {
-    let program = c("own_malloc").flags(["-rdynamic"]).build();
-    let (code, text, messages) = record_loudly(&program);
-    assert_eq!((code, text.as_str()), (0, "its own 1\n"), "{messages}");
-    assert!(
-        messages.contains("defines its own malloc: what is allocated through it is not recorded"),
-        "{messages}"
-    );
+fn own_malloc_is_recorded() {
+    let program = c("own_malloc").flags(["-rdynamic", "-fno-builtin"]);
+    for flags in [&["-O0"][..], &["-O2", "-no-pie"]] {
+        let (ran, capture) = record(program.clone().flags(flags.iter().copied()).build()).succeed();
+        assert_eq!((&*ran.text(), ran.stderr.as_str()), ("its own 1\n", ""));
+        let row = capture.row_of_size(8);
+        assert_eq!((row.number("allocations"), row.number("frees")), (1, 1), "of libc's strdup: {row:?}");
+    }
 }
 
-/// Check that an allocator is recognised that is linked into a program, by the functions that it brings.
+/// Allocations and frees of blocks of some sizes in `has_an_allocator_inside`.
+const INSIDE: [(u64, u64, u64); 3] = [(1001, 100, 50), (1002, 100, 50), (1088, 100, 50)];
+
+/// Check that allocators inside programs are recorded under each kind of names, their blocks' alignments and sizes too, and that every
+/// call is there once, though functions of one call each other.
 #[test]
-fn statically_linked_allocators_are_said_before_the_start() {
-    let names = [
-        ("_rjem_malloc", "jemalloc"),
-        ("je_malloc", "jemalloc"),
-        ("mi_malloc", "mimalloc"),
-        ("tc_malloc", "tcmalloc"),
-    ];
-    for (function, name) in names {
+fn allocators_inside_programs_are_recorded() {
+    let program = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic"]);
+    let kin: &[(u64, u64, u64)] = &[(1003, 100, 100), (1004, 100, 50), (1152, 100, 50), (15, 100, 50)];
+    let others: &[(u64, u64, u64)] = &[(1003, 100, 100), (1004, 100, 50), (1005, 100, 100), (1006, 100, 50)];
+    for (family, more) in [("0", kin), ("1", others), ("2", others)] {
+        for flags in [&[][..], &["-no-pie", "-fcf-protection"]] {
+            let define = format!("-DFAMILY={family}");
+            let program = program.clone().flags([define]).flags(flags.iter().copied()).build();
+            let (ran, capture) = record(&program).succeed();
+            assert_eq!(ran.stderr, "");
+            for (size, allocations, frees) in INSIDE.iter().chain(more) {
+                let rows = capture.rows_of_size(*size);
+                let sum = |field| rows.iter().map(|row| row.number(field)).sum::<u64>();
+                let found = (sum("allocations"), sum("frees"));
+                assert_eq!(found, (*allocations, *frees), "family {family} {flags:?}, {size} bytes");
+            }
+            assert_eq!(capture.rows().iter().map(|row| row.number("allocations")).sum::<u64>(), 700);
+        }
+    }
+}
+
+/// Check that it is said in one sentence, by the program's name, when an allocator inside cannot be recorded, and that the program runs
+/// as alone.
+#[test]
+fn allocators_that_cannot_be_recorded_are_said() {
+    let program =
+        c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic", "-DFAMILY=0", "-DODD"]);
+    let (ran, capture) = record(program.build()).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let remarks = capture.info()["remarks"].to_string();
+    let name = "an allocator inside the program: has_an_allocator_inside";
+    assert!(remarks.contains(name) && remarks.contains("To see it, build"), "{remarks}");
+    assert!(capture.rows().is_empty(), "none of its functions, if not all");
+}
+
+/// Check that a program which forks and executes others has each on its own allocator and all recorded.
+#[test]
+fn programs_with_allocators_inside_are_recorded_in_trees() {
+    let inside = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-DFAMILY=1"]).build();
+    let script = format!("{0} & {0}; wait", inside.display());
+    let (_, capture) = record("sh").args(["-c", &script]).succeed();
+    let rows = capture.rows_of_size(1001);
+    assert_eq!(rows.iter().map(|row| row.number("allocations")).sum::<u64>(), 200, "{rows:?}");
+}
+
+/// Check that an allocator which the agent does not know is recognised by the functions that it brings, before the start; and that those
+/// of archives, which a program's malloc comes from, are exact in C++.
+#[test]
+fn statically_linked_allocators_are_recorded_or_said() {
+    for (function, name) in [("tc_malloc", "tcmalloc"), ("rpmalloc", "rpmalloc")] {
         let define = format!("-DFUNCTION={function}");
         check_said(&c("brings_an_allocator").flags([define]).build(), name);
     }
-    let archive = |name: &str| {
-        let path = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
-        path.exists().then_some(path)
-    };
-    for (name, said, flags) in [
-        ("libjemalloc_pic.a", "malloc", &["-lm", "-lstdc++", "-ldl"][..]),
-        ("libtcmalloc_minimal.a", "tcmalloc", &["-lm", "-lstdc++", "-no-pie"]),
+    let program = cpp("allocates_by_new").flags(["-O1", "-fno-builtin", "-rdynamic"]);
+    // In tcmalloc both forms are one function under two names.
+    for (name, array_new, flags) in [
+        ("libjemalloc_pic.a", "operator new[]", &["-lm", "-ldl"][..]),
+        ("libtcmalloc_minimal.a", "operator new", &["-lm", "-ldl", "-no-pie"]),
     ] {
-        let Some(path) = archive(name) else {
+        let path = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
+        if !path.exists() {
             skip(name, "not installed");
             continue;
-        };
-        let program =
-            c("brings_an_allocator").flags(["-DFUNCTION=unused", "-Wl,--whole-archive"]).with(&path);
-        check_said(&program.flags(["-Wl,--no-whole-archive"]).flags(flags.iter().copied()).build(), said);
+        }
+        let program = program.clone().flags(["-Wl,--whole-archive"]).with(&path);
+        let program = program.flags(["-Wl,--no-whole-archive"]).flags(flags.iter().copied()).build();
+        check_news(&program, None, true, true, array_new);
     }
 }
 
-/// Check that a Rust program is recognised whose global allocator is jemalloc, under the names that its crate gives.
+/// Check that a Rust program is recorded whose global allocator has the names of jemalloc's crate.
 #[test]
-fn own_allocator_of_rust_is_said() {
+fn own_allocator_of_rust_is_recorded() {
     if installed("rustc").is_none() {
         return skip("allocators of Rust", "rustc is not installed");
     }
-    check_said(&rust("own_allocator").build(), "jemalloc (_rjem_malloc)");
+    let (ran, capture) = record(rust("own_allocator").build()).succeed();
+    assert_eq!((&*ran.text(), ran.stderr.as_str()), ("it ran\n", ""));
+    let row = capture.row_of_size(6);
+    assert_eq!((row.number("allocations"), row.number("frees")), (1, 1), "the joined text: {row:?}");
 }
 
 /// Checks that a program is refused before it starts, with code 2, in one line that says why.

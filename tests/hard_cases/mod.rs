@@ -117,10 +117,17 @@ const CASES: &[(&str, Answer)] = &[
         Tests(&["coroutines_end_where_they_began", "signal_handlers_are_complete"]),
     ),
     ("smallest stacks of threads", Tests(&["smallest_stacks_are_large_enough"])),
-    ("programs that export a malloc", Tests(&["own_malloc_is_said_before_the_start"])),
+    (
+        "programs that export a malloc",
+        Tests(&["own_malloc_is_recorded", "allocators_that_cannot_be_recorded_are_said"]),
+    ),
     (
         "statically linked allocators",
-        Tests(&["statically_linked_allocators_are_said_before_the_start", "own_allocator_of_rust_is_said"]),
+        Tests(&[
+            "allocators_inside_programs_are_recorded",
+            "statically_linked_allocators_are_recorded_or_said",
+            "own_allocator_of_rust_is_recorded",
+        ]),
     ),
     (
         "allocators with an operator new of their own",

@@ -41,7 +41,10 @@ pub enum Refusal {
     #[error("its processor checks return addresses (shadow stack), which calls from outside would break")]
     ShadowStack,
     /// `malloc` is the executable's own.
-    #[error("its allocator is part of its executable, whose own calls cannot be redirected")]
+    #[error(
+        "its allocator is part of its executable, whose own calls can be redirected only before it begins: start it with the agent \
+         preloaded, or by `sysprof-memprof run`"
+    )]
     OwnAllocator,
     /// It has another root, or may not read the file.
     #[error(

@@ -1,13 +1,9 @@
-//! Allocators inside a program, which a preloaded agent cannot see.
+//! Allocators inside a program, and sanitizers.
 
 use std::path::Path;
 
-/// Functions that only a statically linked allocator defines, and whose allocator that is. The Rust crates
-/// `tikv-jemallocator` and `mimalloc` bring the first two kinds.
+/// Functions that only a statically linked allocator defines, and whose allocator that is: those that the agent does not know.
 const STATIC: &[(&[u8], &str)] = &[
-    (b"_rjem_malloc", "jemalloc"),
-    (b"je_malloc", "jemalloc"),
-    (b"mi_malloc", "mimalloc"),
     (b"tc_malloc", "tcmalloc"),
     (b"TCMallocInternalMalloc", "tcmalloc"),
     (b"sn_malloc", "snmalloc"),
@@ -20,7 +16,7 @@ const STATIC: &[(&[u8], &str)] = &[
 pub(super) struct Allocators {
     /// A statically linked allocator: its name and the function that gave it away.
     pub(super) linked: Option<(&'static str, &'static str)>,
-    /// The program exports `malloc`, which comes before any library's.
+    /// The program exports `malloc`, which comes before any library's, and is led to the agent.
     pub(super) exports_malloc: bool,
     /// A sanitizer's runtime is linked into the program.
     pub(super) sanitizer: bool,
@@ -46,16 +42,10 @@ pub(super) fn note(found: &mut Allocators, function: &[u8], exported: bool) {
 /// One sentence for each finding that makes allocations invisible.
 pub(super) fn remarks(found: &Allocators, program: &Path) -> Vec<String> {
     let program = program.display();
-    if let Some((allocator, function)) = found.linked {
+    if let Some((allocator, function)) = found.linked.filter(|_| !found.exports_malloc) {
         return vec![format!(
             "{program} contains its own {allocator} ({function}): what is allocated through it is not recorded. \
              To see it, build the program with the system's allocator, or link {allocator} dynamically."
-        )];
-    }
-    if found.exports_malloc {
-        return vec![format!(
-            "{program} defines its own malloc: what is allocated through it is not recorded. To see it, build the \
-             program with the system's allocator, or move its malloc into a library."
         )];
     }
     Vec::new()
@@ -73,15 +63,16 @@ mod tests {
         found
     }
 
-    /// Check that each allocator is told by its own functions, and an own malloc only when the loader sees it.
+    /// Check that each allocator that the agent does not know is told by its own functions, and none that the loader sees.
     #[test]
     fn allocators_are_told_by_their_functions() {
         let cases: &[(&[(&str, bool)], &str)] = &[
             (&[("main", false), ("my_malloc", true)], ""),
-            (&[("_rjem_malloc", false)], "its own jemalloc (_rjem_malloc)"),
-            (&[("mi_malloc", true), ("malloc", true)], "its own mimalloc (mi_malloc)"),
             (&[("tc_malloc", false)], "its own tcmalloc"),
-            (&[("malloc", true)], "defines its own malloc"),
+            (&[("tc_malloc", true), ("malloc", true)], ""),
+            (&[("rpmalloc", false), ("malloc", false)], "its own rpmalloc (rpmalloc)"),
+            (&[("_rjem_malloc", false)], ""),
+            (&[("malloc", true)], ""),
             (&[("malloc", false)], ""),
         ];
         for (functions, expected) in cases {

@@ -10,6 +10,7 @@
 use crate::filter;
 use crate::guard::Inside;
 use crate::lifecycle;
+use crate::linked::Function;
 use crate::modules;
 use crate::real;
 use crate::sampler;
@@ -68,6 +69,9 @@ static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::
 /// The next one of wrapped forms.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 
+/// The next one of forms inside the program: their moved beginnings.
+static LINKED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
+
 /// Some form is wrapped.
 static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
 
@@ -87,7 +91,23 @@ const fn array_form_of(kind: u32) -> u32 {
     }
 }
 
-/// An export: announce the kind, jump to the target. Arguments (rdi, rsi, rdx) stay as they came.
+/// Announces a kind to the hook that is called next. Arguments (rdi, rsi, rdx) stay as they came.
+macro_rules! announce {
+    () => {
+        concat!(
+            "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]\n",
+            "mov qword ptr fs:[rax + {size}], rdi\n",
+            "cmp byte ptr fs:[rax + {hint}], {array}\n",
+            "je 3f\n",
+            "mov byte ptr fs:[rax + {hint}], {kind}\n",
+            // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+            "mov dword ptr fs:[rax + {block}], 0\n",
+            "3:",
+        )
+    };
+}
+
+/// An export: announce the kind, jump to the target.
 macro_rules! exports {
     ($($function:ident $name:literal $index:literal $kind:expr;)*) => {
         $(
@@ -95,14 +115,7 @@ macro_rules! exports {
             #[unsafe(naked)]
             pub(crate) unsafe extern "C" fn $function() {
                 core::arch::naked_asm!(
-                    "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
-                    "mov qword ptr fs:[rax + {size}], rdi",
-                    "cmp byte ptr fs:[rax + {hint}], {array}",
-                    "je 3f",
-                    "mov byte ptr fs:[rax + {hint}], {kind}",
-                    // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
-                    "mov dword ptr fs:[rax + {block}], 0",
-                    "3:",
+                    announce!(),
                     "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                     "test rax, rax",
                     "jz 2f",
@@ -157,7 +170,7 @@ exports! {
 // Wrappers for forms that bypass malloc. The next `new` may throw through the frame: it has unwind information and
 // nothing to clean up.
 macro_rules! wrappers {
-    (new $($name:ident $index:literal;)*) => {
+    ($wrapped:ident, new $($name:ident $index:literal;)*) => {
         $(
             global_asm!(
                 concat!(".hidden sysprof_memprof_", stringify!($name)),
@@ -182,13 +195,13 @@ macro_rules! wrappers {
                 "leave", ".cfi_def_cfa rsp, 8",
                 "ret",
                 ".cfi_endproc",
-                wrapped = sym WRAPPED,
+                wrapped = sym $wrapped,
                 index = const $index,
                 record = sym record,
             );
         )*
     };
-    (delete $($name:ident $index:literal;)*) => {
+    ($delete:ident, delete $($name:ident $index:literal;)*) => {
         $(
             global_asm!(
                 concat!(".hidden sysprof_memprof_", stringify!($name)),
@@ -199,16 +212,57 @@ macro_rules! wrappers {
                 "mov r9, rbp",
                 "jmp {delete}",
                 index = const $index,
-                delete = sym delete,
+                delete = sym $delete,
             );
         )*
     };
 }
 
-wrappers! { new new_0 0; new_1 1; new_2 2; new_3 3; new_4 4; new_5 5; new_6 6; new_7 7; }
-wrappers! { delete
+wrappers! { WRAPPED, new new_0 0; new_1 1; new_2 2; new_3 3; new_4 4; new_5 5; new_6 6; new_7 7; }
+wrappers! { delete, delete
     delete_8 8; delete_9 9; delete_10 10; delete_11 11; delete_12 12; delete_13 13; delete_14 14; delete_15 15;
     delete_16 16; delete_17 17; delete_18 18; delete_19 19;
+}
+
+wrappers! { LINKED, new
+    linked_new_0 0; linked_new_1 1; linked_new_2 2; linked_new_3 3; linked_new_4 4; linked_new_5 5; linked_new_6 6;
+    linked_new_7 7;
+}
+wrappers! { delete_linked, delete
+    linked_delete_8 8; linked_delete_9 9; linked_delete_10 10; linked_delete_11 11; linked_delete_12 12;
+    linked_delete_13 13; linked_delete_14 14; linked_delete_15 15; linked_delete_16 16; linked_delete_17 17;
+    linked_delete_18 18; linked_delete_19 19;
+}
+
+/// Hooks of `new` inside the program: announce the kind, go on to the wrapper.
+macro_rules! announcers {
+    ($($function:ident $wrapper:literal $kind:expr;)*) => {
+        $(
+            #[unsafe(naked)]
+            unsafe extern "C" fn $function() {
+                core::arch::naked_asm!(
+                    announce!(),
+                    concat!("jmp ", $wrapper),
+                    hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
+                    size = const offset_of!(crate::arch::ThreadLocal, size_hint),
+                    block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
+                    kind = const $kind,
+                    array = const array_form_of($kind),
+                )
+            }
+        )*
+    };
+}
+
+announcers! {
+    announce_new "sysprof_memprof_linked_new_0" pseudo::NEW;
+    announce_new_array "sysprof_memprof_linked_new_1" pseudo::NEW_ARRAY;
+    announce_new_nothrow "sysprof_memprof_linked_new_2" pseudo::NEW;
+    announce_new_array_nothrow "sysprof_memprof_linked_new_3" pseudo::NEW_ARRAY;
+    announce_new_aligned "sysprof_memprof_linked_new_4" pseudo::NEW_ALIGNED;
+    announce_new_array_aligned "sysprof_memprof_linked_new_5" pseudo::NEW_ARRAY_ALIGNED;
+    announce_new_aligned_nothrow "sysprof_memprof_linked_new_6" pseudo::NEW_ALIGNED;
+    announce_new_array_aligned_nothrow "sysprof_memprof_linked_new_7" pseudo::NEW_ARRAY_ALIGNED;
 }
 
 macro_rules! addresses {
@@ -244,6 +298,47 @@ fn wrapper(index: usize) -> *mut c_void {
         sysprof_memprof_delete_19
     ];
     all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
+}
+
+/// Tells of the forms that a program may have inside.
+#[cold]
+pub(super) fn linked_forms(tell: &mut dyn FnMut(Function)) {
+    let new = [
+        announce_new,
+        announce_new_array,
+        announce_new_nothrow,
+        announce_new_array_nothrow,
+        announce_new_aligned,
+        announce_new_array_aligned,
+        announce_new_aligned_nothrow,
+        announce_new_array_aligned_nothrow,
+    ]
+    .map(|hook| hook as unsafe extern "C" fn() as *const ());
+    let delete = addresses![
+        sysprof_memprof_linked_delete_8,
+        sysprof_memprof_linked_delete_9,
+        sysprof_memprof_linked_delete_10,
+        sysprof_memprof_linked_delete_11,
+        sysprof_memprof_linked_delete_12,
+        sysprof_memprof_linked_delete_13,
+        sysprof_memprof_linked_delete_14,
+        sysprof_memprof_linked_delete_15,
+        sysprof_memprof_linked_delete_16,
+        sysprof_memprof_linked_delete_17,
+        sysprof_memprof_linked_delete_18,
+        sysprof_memprof_linked_delete_19
+    ];
+    for (index, (form, hook)) in TABLE.iter().zip(new.into_iter().chain(delete)).enumerate() {
+        tell(Function { name: form.name, hook: hook.cast(), keep: keep_linked, index });
+    }
+}
+
+/// Makes the moved beginning of a form known.
+fn keep_linked(index: usize, moved: *mut c_void) {
+    if let Some(place) = LINKED.get(index) {
+        place.store(moved, Ordering::Relaxed);
+    }
+    ARE_WRAPPED.store(true, Ordering::Relaxed);
 }
 
 /// Looks all forms up, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may belong
@@ -317,25 +412,50 @@ extern "C" fn record(
     bp: u64,
 ) {
     let local = crate::arch::thread_local();
-    local.kind_hint.set(0);
+    let announced = u32::from(local.kind_hint.replace(0));
     if block.is_null() || local.hinted_block.replace(0) == crate::arch::hinted(block.addr()) {
         return;
     }
+    // An array form inside the program may have called this one, and asks next.
+    local.hinted_block.set(crate::arch::hinted(block.addr()));
     let Some(candidate) = sampler::candidate(size) else { return };
     let kind = TABLE.get(index).map_or(0, |form| form.kind);
+    let kind = if array_form_of(kind) == announced { announced } else { kind };
     let aligned = kind == pseudo::NEW_ALIGNED || kind == pseudo::NEW_ARRAY_ALIGNED;
     // SAFETY: the wrapper passes the stack pointer at the entry of the export.
     let caller = unsafe { Caller::of_entry(entry, bp) };
     tracker::allocated(candidate, block.addr(), size, if aligned { second } else { 0 }, kind, caller);
 }
 
-/// Any of the wrapped forms of delete: the next one gets the arguments as they came. It may call `free`, as jemalloc's do,
-/// which is then part of this call; and it may not throw.
+/// Any of the wrapped forms of delete: the next one gets the arguments as they came.
 extern "C" fn delete(
     block: *mut c_void,
     second: usize,
     third: usize,
     index: usize,
+    entry: *const u64,
+    bp: u64,
+) {
+    delete_by(WRAPPED.get(index), [second, third], block, entry, bp);
+}
+
+/// The same of those inside the program.
+extern "C" fn delete_linked(
+    block: *mut c_void,
+    second: usize,
+    third: usize,
+    index: usize,
+    entry: *const u64,
+    bp: u64,
+) {
+    delete_by(LINKED.get(index), [second, third], block, entry, bp);
+}
+
+/// The next form may call `free`, as jemalloc's do, which is then part of this call; and it may not throw.
+fn delete_by(
+    next: Option<&AtomicPtr<c_void>>,
+    [second, third]: [usize; 2],
+    block: *mut c_void,
     entry: *const u64,
     bp: u64,
 ) {
@@ -346,7 +466,7 @@ extern "C" fn delete(
         let caller = unsafe { Caller::of_entry(entry, bp) };
         tracker::freeing(block.addr(), caller);
     }
-    let Some(next) = WRAPPED.get(index).map(|next| next.load(Ordering::Relaxed)) else { return };
+    let Some(next) = next.map(|next| next.load(Ordering::Relaxed)) else { return };
     // SAFETY: the address was found under the name of such a form; those with fewer arguments ignore the others.
     let next =
         unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize, usize)>(next) };

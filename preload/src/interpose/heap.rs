@@ -1,6 +1,7 @@
 //! `malloc` and its kin.
 
 use super::{cxx, shim};
+use crate::allocator::{Allocator, Free, Library};
 use crate::arch;
 use crate::bootstrap;
 use crate::filter;
@@ -20,46 +21,46 @@ type Pointer = *mut c_void;
 
 shim!(
     /// `void *malloc(size_t size)`
-    malloc, "rsi", "rdx", malloc_body
+    malloc, "rsi", "rdx", malloc_body::<Library>
 );
 shim!(
     /// `void *calloc(size_t count, size_t size)`
-    calloc, "rdx", "rcx", calloc_body
+    calloc, "rdx", "rcx", calloc_body::<Library>
 );
 shim!(
     /// `void *realloc(void *block, size_t size)`
-    realloc, "rdx", "rcx", realloc_body
+    realloc, "rdx", "rcx", realloc_body::<Library>
 );
 shim!(
     /// `void *reallocarray(void *block, size_t count, size_t size)`
-    reallocarray, "rcx", "r8", reallocarray_body
+    reallocarray, "rcx", "r8", reallocarray_body::<Library>
 );
 shim!(
     /// `int posix_memalign(void **block, size_t alignment, size_t size)`
-    posix_memalign, "rcx", "r8", posix_memalign_body
+    posix_memalign, "rcx", "r8", posix_memalign_body::<Library>
 );
 shim!(
     /// `void *aligned_alloc(size_t alignment, size_t size)`
-    aligned_alloc, "rdx", "rcx", aligned_alloc_body
+    aligned_alloc, "rdx", "rcx", aligned_alloc_body::<Library>
 );
 shim!(
     /// `void *memalign(size_t alignment, size_t size)`
-    memalign, "rdx", "rcx", memalign_body
+    memalign, "rdx", "rcx", memalign_body::<Library>
 );
 shim!(
     /// `void *valloc(size_t size)`
-    valloc, "rsi", "rdx", valloc_body
+    valloc, "rsi", "rdx", valloc_body::<Library>
 );
 shim!(
     /// `void *pvalloc(size_t size)`
-    pvalloc, "rsi", "rdx", pvalloc_body
+    pvalloc, "rsi", "rdx", pvalloc_body::<Library>
 );
 
 /// A call of the next allocator for a block, recorded when it is wanted.
 // Cost of one that is not: the countdown, and what `is_of_no_interest` compares where that allocator is libc's. Of others:
 // `tracker::allocated`.
 #[inline(always)]
-unsafe fn allocate(
+pub(super) unsafe fn allocate<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
     size: usize,
     alignment: usize,
@@ -70,19 +71,21 @@ unsafe fn allocate(
     let local = arch::thread_local();
     if sampler::is_open(local) {
         // SAFETY: the caller passes the shim's arguments.
-        return unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, Candidate::Open) };
+        return unsafe { allocate_candidate::<A>(next, entry, bp, size, alignment, kind, Candidate::Open) };
     }
     match sampler::candidate(size) {
-        None if is_of_no_interest(local, size) => {
+        None if is_of_no_interest::<A>(local, size) => {
             // What `operator new` announced is over with it.
             local.kind_hint.set(0);
             // The last thing that is done here, so that it is a jump.
             next().unwrap_or_else(|| bootstrap::allocate(size, alignment))
         }
         // SAFETY: the caller passes the shim's arguments.
-        None => unsafe { pass(next, entry, bp, size, alignment, kind) },
+        None => unsafe { pass::<A>(next, entry, bp, size, alignment, kind) },
         // SAFETY: as above.
-        Some(candidate) => unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, candidate) },
+        Some(candidate) => unsafe {
+            allocate_candidate::<A>(next, entry, bp, size, alignment, kind, candidate)
+        },
     }
 }
 
@@ -90,10 +93,10 @@ unsafe fn allocate(
 /// or that allocator calls no hooks of ours and nobody asks for the block: if a call was announced it is this one, and no wrapper waits.
 // Cost: two compares at rest, else four, and two more in C++.
 #[inline(always)]
-fn is_of_no_interest(local: &arch::ThreadLocal, size: usize) -> bool {
+fn is_of_no_interest<A: Allocator>(local: &arch::ThreadLocal, size: usize) -> bool {
     !process::has_news(local)
-        && (local.at_rest.get()
-            || real::is_allocator_plain()
+        && ((A::MAY_REST && local.at_rest.get())
+            || A::is_plain()
                 && (local.kind_hint.get() == 0 || (local.size_hint.get() == size && !cxx::are_wrapped())))
 }
 
@@ -102,7 +105,7 @@ fn is_of_no_interest(local: &arch::ThreadLocal, size: usize) -> bool {
 
 /// A block that is no sample, unless there are news. What `operator new` announced is over with it.
 #[inline(never)]
-unsafe fn pass(
+unsafe fn pass<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
     entry: *const u64,
     bp: u64,
@@ -116,10 +119,10 @@ unsafe fn pass(
         && let Some(candidate) = sampler::candidate(size)
     {
         // SAFETY: the caller passes the shim's arguments.
-        return unsafe { allocate_candidate(next, entry, bp, size, alignment, kind, candidate) };
+        return unsafe { allocate_candidate::<A>(next, entry, bp, size, alignment, kind, candidate) };
     }
     let was_announced = local.kind_hint.get() != 0 && announced(local, size, alignment).is_some();
-    let block = marked(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
+    let block = marked::<A>(next).unwrap_or_else(|| bootstrap::allocate(size, alignment));
     if was_announced {
         local.hinted_block.set(arch::hinted(block.addr()));
     }
@@ -128,7 +131,7 @@ unsafe fn pass(
 
 /// A block that is one, or may be: everything is recorded.
 #[inline(never)]
-unsafe fn allocate_candidate(
+unsafe fn allocate_candidate<A: Allocator>(
     next: impl FnOnce() -> Option<Pointer>,
     entry: *const u64,
     bp: u64,
@@ -141,14 +144,14 @@ unsafe fn allocate_candidate(
     if local.kind_hint.get() != 0
         && let Some((announced, asked_for)) = announced(local, size, alignment)
     {
-        let block = marked(next);
+        let block = marked::<A>(next);
         // A null pointer is no block's.
         local.hinted_block.set(arch::hinted(block.map_or(0, Pointer::addr)));
         let kind = if matches!(kind, 0 | pseudo::ALIGNED_ALLOC) { announced } else { kind };
         // SAFETY: the caller passes the shim's arguments.
         return unsafe { record(candidate, block, asked_for, alignment, kind, entry, bp) };
     }
-    let block = marked(next);
+    let block = marked::<A>(next);
     // SAFETY: the caller passes the shim's arguments.
     unsafe { record(candidate, block, size, alignment, kind, entry, bp) }
 }
@@ -167,8 +170,8 @@ fn announced(local: &arch::ThreadLocal, size: usize, alignment: usize) -> Option
 
 /// Calls the next allocator, under the mark that it is at work if it may call hooks of ours meanwhile.
 #[inline(always)]
-fn marked<T>(next: impl FnOnce() -> T) -> T {
-    if real::is_allocator_plain() { next() } else { guarded(next) }
+fn marked<A: Allocator>(next: impl FnOnce() -> Option<Pointer>) -> Option<Pointer> {
+    if A::is_plain() { next() } else { guarded(next) }
 }
 
 /// Calls the next allocator under the mark that it is at work.
@@ -202,30 +205,44 @@ unsafe fn record(
     }
 }
 
-unsafe extern "C" fn malloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn malloc_body<A: Allocator>(
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::malloc(size) };
+    let next = move || unsafe { A::malloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, size, 0, 0, entry, bp) }
+    unsafe { allocate::<A>(next, size, 0, 0, entry, bp) }
 }
 
-unsafe extern "C" fn calloc_body(count: usize, size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn calloc_body<A: Allocator>(
+    count: usize,
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::calloc(count, size) };
+    let next = move || unsafe { A::calloc(count, size) };
     // One that overflows fails.
     let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, bytes, 0, pseudo::CALLOC, entry, bp) }
+    unsafe { allocate::<A>(next, bytes, 0, pseudo::CALLOC, entry, bp) }
 }
 
-unsafe extern "C" fn realloc_body(block: Pointer, size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn realloc_body<A: Allocator>(
+    block: Pointer,
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move |block| unsafe { real::realloc(block, size) };
+    let next = move |block| unsafe { A::realloc(block, size) };
     // SAFETY: the shim's arguments.
-    unsafe { reallocate(block, size, pseudo::REALLOC, next, entry, bp) }
+    unsafe { reallocate::<A>(block, size, pseudo::REALLOC, next, entry, bp) }
 }
 
-unsafe extern "C" fn reallocarray_body(
+pub(super) unsafe extern "C" fn reallocarray_body<A: Allocator>(
     block: Pointer,
     count: usize,
     size: usize,
@@ -233,16 +250,16 @@ unsafe extern "C" fn reallocarray_body(
     bp: u64,
 ) -> Pointer {
     // SAFETY: passed on as it came. Libc's calls `realloc`.
-    let next = move |block| guarded(|| unsafe { real::reallocarray(block, count, size) });
+    let next = move |block| guarded(|| unsafe { A::reallocarray(block, count, size) });
     // One that overflows fails.
     let bytes = count.saturating_mul(size);
     // SAFETY: the shim's arguments.
-    unsafe { reallocate(block, bytes, pseudo::REALLOCARRAY, next, entry, bp) }
+    unsafe { reallocate::<A>(block, bytes, pseudo::REALLOCARRAY, next, entry, bp) }
 }
 
 /// Both halves of a `realloc` around the next one.
 #[inline(always)]
-unsafe fn reallocate(
+pub(super) unsafe fn reallocate<A: Allocator>(
     block: Pointer,
     size: usize,
     kind: u32,
@@ -253,13 +270,13 @@ unsafe fn reallocate(
     if block.is_null() || bootstrap::owns(block) {
         let next = || adopt(block, size, &next);
         // SAFETY: the shim's arguments.
-        return unsafe { allocate(next, size, 0, kind, entry, bp) };
+        return unsafe { allocate::<A>(next, size, 0, kind, entry, bp) };
     }
-    if process::is_at_rest(arch::thread_local()) {
+    if A::MAY_REST && process::is_at_rest(arch::thread_local()) {
         return next(block).unwrap_or(null_mut());
     }
     let candidate = sampler::candidate(size);
-    if real::is_allocator_plain() {
+    if A::is_plain() {
         note_mapped(block);
     }
     // SAFETY: the shim's arguments.
@@ -292,7 +309,7 @@ fn adopt(block: Pointer, size: usize, next: &impl Fn(Pointer) -> Option<Pointer>
     Some(fresh)
 }
 
-unsafe extern "C" fn posix_memalign_body(
+pub(super) unsafe extern "C" fn posix_memalign_body<A: Allocator>(
     place: *mut Pointer,
     alignment: usize,
     size: usize,
@@ -303,7 +320,7 @@ unsafe extern "C" fn posix_memalign_body(
     let candidate = sampler::candidate(size);
     let announced = if local.kind_hint.get() == 0 { None } else { announced(local, size, alignment) };
     // SAFETY: passed on as it came.
-    let result = guarded(|| unsafe { real::posix_memalign(place, alignment, size) });
+    let result = guarded(|| unsafe { A::posix_memalign(place, alignment, size) });
     if result == Some(0) && announced.is_some() {
         // SAFETY: the call succeeded, so the pointer was written.
         local.hinted_block.set(arch::hinted(unsafe { place.read() }.addr()));
@@ -330,56 +347,69 @@ unsafe extern "C" fn posix_memalign_body(
     }
 }
 
-unsafe extern "C" fn aligned_alloc_body(
+pub(super) unsafe extern "C" fn aligned_alloc_body<A: Allocator>(
     alignment: usize,
     size: usize,
     entry: *const u64,
     bp: u64,
 ) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::aligned_alloc(alignment, size) };
+    let next = move || unsafe { A::aligned_alloc(alignment, size) };
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, size, alignment, pseudo::ALIGNED_ALLOC, entry, bp) }
+    unsafe { allocate::<A>(next, size, alignment, pseudo::ALIGNED_ALLOC, entry, bp) }
 }
 
-unsafe extern "C" fn memalign_body(alignment: usize, size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn memalign_body<A: Allocator>(
+    alignment: usize,
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::memalign(alignment, size) };
+    let next = move || unsafe { A::memalign(alignment, size) };
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, size, alignment, pseudo::MEMALIGN, entry, bp) }
+    unsafe { allocate::<A>(next, size, alignment, pseudo::MEMALIGN, entry, bp) }
 }
 
 const PAGE: usize = 4096;
 
-unsafe extern "C" fn valloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn valloc_body<A: Allocator>(
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::valloc(size) };
+    let next = move || unsafe { A::valloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, size, PAGE, pseudo::VALLOC, entry, bp) }
+    unsafe { allocate::<A>(next, size, PAGE, pseudo::VALLOC, entry, bp) }
 }
 
-unsafe extern "C" fn pvalloc_body(size: usize, entry: *const u64, bp: u64) -> Pointer {
+pub(super) unsafe extern "C" fn pvalloc_body<A: Allocator>(
+    size: usize,
+    entry: *const u64,
+    bp: u64,
+) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { real::pvalloc(size) };
+    let next = move || unsafe { A::pvalloc(size) };
     // SAFETY: the shim's arguments.
-    unsafe { allocate(next, size, PAGE, pseudo::PVALLOC, entry, bp) }
+    unsafe { allocate::<A>(next, size, PAGE, pseudo::PVALLOC, entry, bp) }
 }
 
 shim!(
     /// `void free(void *block)`
-    free, "rsi", "rdx", release
+    free, "rsi", "rdx", release::<Library>
 );
 shim!(
     /// `void cfree(void *block)`, an old name of `free`.
-    cfree, "rsi", "rdx", release
+    cfree, "rsi", "rdx", release::<Library>
 );
 shim!(
     /// `void free_sized(void *block, size_t size)` of C23: by definition the same as `free`.
-    free_sized, "rsi", "rdx", release
+    free_sized, "rsi", "rdx", release::<Library>
 );
 shim!(
     /// `void free_aligned_sized(void *block, size_t alignment, size_t size)` of C23: by definition the same as `free`.
-    free_aligned_sized, "rsi", "rdx", release
+    free_aligned_sized, "rsi", "rdx", release::<Library>
 );
 
 /// A block of libc's is about to be given up. One that it has mapped by itself it unmaps, and calls no hook of ours for that; a stack
@@ -398,40 +428,40 @@ fn note_mapped(block: Pointer) {
 
 /// What is to free a block, which is about to be.
 #[inline(always)]
-fn next_free(block: Pointer) -> Free {
-    match real::plain_free() {
+fn next_free<A: Allocator>(block: Pointer) -> Free {
+    match A::plain_free() {
         Some(free) => {
             note_mapped(block);
             free
         }
-        None => free_marked,
+        None => free_marked::<A>,
     }
 }
 
 /// Records the end of a block if it is wanted, publishes that, and frees it then.
 // Cost: two compares at rest or when everything is recorded, else see the other ways.
-unsafe extern "C" fn release(block: Pointer, entry: *const u64, bp: u64) {
+pub(super) unsafe extern "C" fn release<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
     if block.is_null() || bootstrap::owns(block) {
         return;
     }
     // All ways are jumps.
     if filter::takes_all() {
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_recorded(block, entry, bp, next_free(block)) };
-    } else if process::is_at_rest(arch::thread_local()) {
+        unsafe { release_recorded(block, entry, bp, next_free::<A>(block)) };
+    } else if A::MAY_REST && process::is_at_rest(arch::thread_local()) {
         // SAFETY: passed on as it came.
-        let _ = unsafe { real::free(block) };
+        let _ = unsafe { A::free(block) };
     } else {
         // SAFETY: as for all that are recorded.
-        unsafe { release_sample(block, entry, bp) };
+        unsafe { release_sample::<A>(block, entry, bp) };
     }
 }
 
 /// The same where some blocks are samples, or none.
 // Cost: what a look at the filter of samples takes, and a compare.
 #[inline(never)]
-unsafe fn release_sample(block: Pointer, entry: *const u64, bp: u64) {
-    let next = next_free(block);
+unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
+    let next = next_free::<A>(block);
     if process::has_news(arch::thread_local()) || filter::has(block.addr()) {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_candidate(block, entry, bp, next) };
@@ -495,13 +525,10 @@ unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Fr
     unsafe { next(block) };
 }
 
-/// What takes a block to free it.
-type Free = unsafe extern "C" fn(block: Pointer);
-
 /// The next `free`, under the mark that it is at work.
-unsafe extern "C" fn free_marked(block: Pointer) {
+unsafe extern "C" fn free_marked<A: Allocator>(block: Pointer) {
     // SAFETY: passed on as it came. Before the next `free` is known nothing but bootstrap blocks can exist.
-    let _ = guarded(|| unsafe { real::free(block) });
+    let _ = guarded(|| unsafe { A::free(block) });
 }
 
 unsafe extern "C" fn keep(_: Pointer) {}

@@ -14,6 +14,8 @@
 //! | `dlopen` | `loading` | no: libraries that bind past us are led back |
 //! | `fork daemon vfork exec* fexecve posix_spawn* _exit _Exit dlclose` | `system` | beginnings and ends of images; caches |
 //!
+//! Functions of an allocator inside the program come by changed code, not by name: `linked`.
+//!
 //! An export is guard → next function → tracker and nothing else. Functions that take a stack are entered through a
 //! shim of two instructions, which hands the stack pointer and rbp of the caller on as further arguments.
 
@@ -21,6 +23,7 @@ mod api;
 mod cxx;
 mod heap;
 mod limits;
+mod linked;
 mod loading;
 mod pages;
 mod sandbox;
@@ -31,8 +34,19 @@ mod system;
 /// argument registers and goes on to `$body`.
 macro_rules! shim {
     ($(#[$doc:meta])* $name:ident, $sp:literal, $bp:literal, $body:path) => {
-        $(#[$doc])*
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        $crate::interpose::hidden_shim!(
+            $(#[$doc])*
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            $name, $sp, $bp, $body
+        );
+    };
+}
+pub(crate) use shim;
+
+/// The same for a function that calls are led to by other ways than its name.
+macro_rules! hidden_shim {
+    ($(#[$attribute:meta])* $name:ident, $sp:literal, $bp:literal, $body:path) => {
+        $(#[$attribute])*
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
@@ -44,11 +58,12 @@ macro_rules! shim {
         }
     };
 }
-pub(crate) use shim;
+pub(crate) use hidden_shim;
 
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
 pub(crate) use limits::Limit;
+pub(crate) use linked::{linked_functions, linked_others};
 
 /// Exports that stand for functions under other names.
 const OTHER_NAMES: [&core::ffi::CStr; 8] =

@@ -1,0 +1,58 @@
+//! Programs with an allocator inside that could not be led to the agent.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// Most names that are told.
+const TOLD: usize = 8;
+
+/// Their names.
+#[derive(Debug, Default)]
+pub(crate) struct Unseen(Mutex<BTreeSet<String>>);
+
+impl Unseen {
+    /// Notes one.
+    pub(crate) fn add(&self, name: String) {
+        if let Ok(mut names) = self.0.lock() {
+            names.insert(name);
+        }
+    }
+
+    /// One sentence for the user, when there are any.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let names = self.0.lock().ok()?;
+        let told: Vec<&str> = names.iter().take(TOLD).map(String::as_str).collect();
+        let beyond = names.len() - told.len();
+        (!told.is_empty()).then(|| {
+            let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
+            format!(
+                "Not recorded is what goes through an allocator inside the program: {}{more}. Its functions begin in a way that \
+                 leaves no place for a hook. To see it, build the program with the system's allocator, or with the allocator as a \
+                 library.",
+                told.join(", ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unseen;
+
+    /// Check that each program is told once, and not too many.
+    #[test]
+    fn programs_are_told_once() {
+        let unseen = Unseen::default();
+        assert_eq!(unseen.remark(), None);
+        for _ in 0..2 {
+            unseen.add("app".into());
+        }
+        assert!(unseen.remark().is_some_and(|remark| remark.contains("the program: app. ")));
+        (0..9).for_each(|number| unseen.add(format!("b{number}")));
+        assert!(
+            unseen
+                .remark()
+                .is_some_and(|remark| remark.contains("app, b0, b1, b2, b3, b4, b5, b6 and 2 more. "))
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! How long an instruction is, and what of it depends on where it stands.
+//!
+//! Only that is decoded, by the opcode maps of the AMD64 Architecture Programmer's Manual, volume 3, appendix A, for 64-bit code.
+//! What they leave open, and what no compiler emits, is no instruction here.
+//!
+//! ```text
+//!  prefixes │ REX │ opcode: 1, 0F 1, 0F 38 1, 0F 3A 1 │ ModRM │ SIB │ displacement │ immediate
+//!             or VEX, EVEX in place of the escapes      mod 0, rm 5: a displacement from the next instruction
+//! ```
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instruction {
+    /// Its bytes.
+    pub(super) length: usize,
+    pub(super) flow: Flow,
+    /// Where in it a displacement of four bytes stands that counts from its end.
+    pub(super) relative: Option<usize>,
+}
+
+/// What is executed next. Distances count from the end of the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// What follows.
+    Next,
+    /// What is so far away.
+    Jump(i32),
+    /// That, or what follows, depending on a condition of four bits.
+    Branch(u8, i32),
+    /// That, and then what follows.
+    Call(i32),
+    /// A function at an address that is known then, and what follows.
+    CallAny,
+    /// Nothing that is known.
+    End,
+    /// That, or what follows: a loop, which has no longer form.
+    Loop(i32),
+}
+
+/// What stands behind an opcode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Immediate {
+    None,
+    One,
+    Two,
+    Three,
+    /// Four, or two behind the prefix for small operands.
+    Operand,
+    /// The same, or eight with a wide one.
+    Wide,
+    /// A whole address.
+    Address,
+    /// A distance of one byte.
+    Near,
+    /// A distance of four bytes.
+    Far,
+}
+
+/// what an opcode is followed by: whether by a `ModRM` byte, and what then.
+type Shape = (bool, Immediate);
+
+/// The longest instruction.
+pub(super) const LONGEST: usize = 15;
+
+impl Instruction {
+    /// The one that `code` begins with; `None` if that is none, or not known.
+    pub(super) fn at(code: &[u8]) -> Option<Self> {
+        let mut reader = Reader { code, place: 0 };
+        let (mut is_small, mut is_wide, mut is_short_address) = (false, false, false);
+        let mut opcode = reader.byte()?;
+        while let 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 = opcode {
+            is_small |= opcode == 0x66;
+            is_short_address |= opcode == 0x67;
+            opcode = reader.byte()?;
+        }
+        if let 0x40..=0x4f = opcode {
+            is_wide = opcode & 8 != 0;
+            opcode = reader.byte()?;
+        }
+        let (map, opcode) = match opcode {
+            0x0f => match reader.byte()? {
+                0x38 => (Map::Third, reader.byte()?),
+                0x3a => (Map::Fourth, reader.byte()?),
+                opcode => (Map::Second, opcode),
+            },
+            0xc4 => {
+                let map = Map::of_vector(reader.byte()? & 0x1f)?;
+                reader.byte()?;
+                (map, reader.byte()?)
+            }
+            0xc5 => {
+                reader.byte()?;
+                (Map::Vector, reader.byte()?)
+            }
+            0x62 => {
+                let map = Map::of_vector(reader.byte()? & 7)?;
+                reader.byte()?;
+                reader.byte()?;
+                (map, reader.byte()?)
+            }
+            opcode => (Map::First, opcode),
+        };
+        let (has_modrm, mut immediate) = map.shape(opcode)?;
+        let (mut relative, mut extension) = (None, 0);
+        if has_modrm {
+            let modrm = reader.byte()?;
+            extension = modrm >> 3 & 7;
+            relative = reader.address(modrm)?;
+            if map == Map::First && matches!(opcode, 0xf6 | 0xf7) && extension > 1 {
+                immediate = Immediate::None;
+            }
+            // XBEGIN, whose immediate is a distance.
+            if map == Map::First && opcode == 0xc7 && modrm == 0xf8 {
+                return None;
+            }
+        }
+        if relative.is_some() && is_short_address {
+            return None;
+        }
+        let distance = match immediate {
+            Immediate::Near => i32::from(reader.byte()? as i8),
+            Immediate::Far => i32::from_le_bytes(reader.bytes()?),
+            _ => {
+                reader.skip(match immediate {
+                    Immediate::One => 1,
+                    Immediate::Two => 2,
+                    Immediate::Three => 3,
+                    Immediate::Operand | Immediate::Wide if is_small && !is_wide => 2,
+                    Immediate::Wide if is_wide => 8,
+                    Immediate::Operand | Immediate::Wide => 4,
+                    Immediate::Address => {
+                        if is_short_address {
+                            4
+                        } else {
+                            8
+                        }
+                    }
+                    _ => 0,
+                })?;
+                0
+            }
+        };
+        let flow = match (map, opcode) {
+            (Map::First, 0x70..=0x7f) => Flow::Branch(opcode & 15, distance),
+            (Map::Second, 0x80..=0x8f) => Flow::Branch(opcode & 15, distance),
+            (Map::First, 0xe0..=0xe3) => Flow::Loop(distance),
+            (Map::First, 0xe8) => Flow::Call(distance),
+            (Map::First, 0xe9 | 0xeb) => Flow::Jump(distance),
+            (Map::First, 0xff) if matches!(extension, 2 | 3) => Flow::CallAny,
+            (Map::First, 0xff) if matches!(extension, 4 | 5) => Flow::End,
+            (Map::First, 0xc2 | 0xc3 | 0xca..=0xcc | 0xcf | 0xf4) | (Map::Second, 0x0b) => Flow::End,
+            _ => Flow::Next,
+        };
+        (reader.place <= LONGEST).then_some(Self { length: reader.place, flow, relative })
+    }
+
+    /// How far what it may go on to is from its end, if it says so itself.
+    pub(super) fn distance(self) -> Option<i32> {
+        match self.flow {
+            Flow::Jump(distance)
+            | Flow::Branch(_, distance)
+            | Flow::Call(distance)
+            | Flow::Loop(distance) => Some(distance),
+            Flow::Next | Flow::CallAny | Flow::End => None,
+        }
+    }
+}
+
+/// The bytes of an instruction.
+struct Reader<'c> {
+    code: &'c [u8],
+    place: usize,
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let [byte] = self.bytes()?;
+        Some(byte)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let bytes = self.code.get(self.place..)?.first_chunk()?;
+        self.place = self.place.wrapping_add(N);
+        Some(*bytes)
+    }
+
+    fn skip(&mut self, bytes: usize) -> Option<()> {
+        self.place = self.place.wrapping_add(bytes);
+        (self.place <= self.code.len()).then_some(())
+    }
+
+    /// The rest of what a `ModRM` byte says; inside, where a displacement stands that counts from the instruction's end.
+    fn address(&mut self, modrm: u8) -> Option<Option<usize>> {
+        let (mode, register) = (modrm >> 6, modrm & 7);
+        if mode == 3 {
+            return Some(None);
+        }
+        let base = if register == 4 { self.byte()? & 7 } else { register };
+        let place = self.place;
+        let bytes = match (mode, base) {
+            (0, 5) | (2, _) => 4,
+            (1, _) => 1,
+            _ => 0,
+        };
+        self.skip(bytes)?;
+        Some((mode == 0 && register == 5).then_some(place))
+    }
+}
+
+/// The opcode maps. Those of VEX and EVEX go by the ones that they are the vectors of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Map {
+    First,
+    Second,
+    Third,
+    Fourth,
+    /// The second one's vector instructions.
+    Vector,
+}
+
+impl Map {
+    fn of_vector(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Vector),
+            2 | 5 | 6 => Some(Self::Third),
+            3 => Some(Self::Fourth),
+            _ => None,
+        }
+    }
+
+    fn shape(self, opcode: u8) -> Option<Shape> {
+        match self {
+            Self::First => first(opcode),
+            Self::Second => second(opcode),
+            Self::Third => Some((true, Immediate::None)),
+            Self::Fourth => Some((true, Immediate::One)),
+            // VZEROUPPER and VZEROALL.
+            Self::Vector if opcode == 0x77 => Some((false, Immediate::None)),
+            Self::Vector => second(opcode).map(|(_, immediate)| (true, immediate)),
+        }
+    }
+}
+
+/// Opcodes of one byte.
+fn first(opcode: u8) -> Option<Shape> {
+    use Immediate as I;
+    Some(match opcode {
+        0x00..=0x3f => match opcode & 7 {
+            0..=3 => (true, I::None),
+            4 => (false, I::One),
+            5 => (false, I::Operand),
+            _ => return None,
+        },
+        0x50..=0x5f | 0x90..=0x99 | 0x9b..=0x9f | 0xa4..=0xa7 | 0xaa..=0xaf => (false, I::None),
+        0x63 | 0x84..=0x8f => (true, I::None),
+        0x68 | 0xa9 => (false, I::Operand),
+        0x69 | 0x81 | 0xc7 | 0xf7 => (true, I::Operand),
+        0x6a | 0xa8 | 0xb0..=0xb7 | 0xcd | 0xe4..=0xe7 => (false, I::One),
+        0x6b | 0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 | 0xf6 => (true, I::One),
+        0x6c..=0x6f | 0xc3 | 0xc9 | 0xcb | 0xcc | 0xcf | 0xd7 | 0xec..=0xef | 0xf1 | 0xf4 | 0xf5 => {
+            (false, I::None)
+        }
+        0x70..=0x7f | 0xe0..=0xe3 | 0xeb => (false, I::Near),
+        0xa0..=0xa3 => (false, I::Address),
+        0xb8..=0xbf => (false, I::Wide),
+        0xc2 | 0xca => (false, I::Two),
+        0xc8 => (false, I::Three),
+        0xd0..=0xd3 | 0xd8..=0xdf | 0xfe | 0xff => (true, I::None),
+        0xe8 | 0xe9 => (false, I::Far),
+        0xf8..=0xfd => (false, I::None),
+        _ => return None,
+    })
+}
+
+/// Opcodes of two bytes, of which the first is 0F.
+fn second(opcode: u8) -> Option<Shape> {
+    use Immediate as I;
+    Some(match opcode {
+        0x05 | 0x06 | 0x08 | 0x09 | 0x0b | 0x30..=0x37 | 0x77 | 0xa0..=0xa2 | 0xa8..=0xaa | 0xc8..=0xcf => {
+            (false, I::None)
+        }
+        0x70..=0x73 | 0xa4 | 0xac | 0xba | 0xc2 | 0xc4..=0xc6 => (true, I::One),
+        0x80..=0x8f => (false, I::Far),
+        0x00..=0x03
+        | 0x0d
+        | 0x10..=0x23
+        | 0x28..=0x2f
+        | 0x40..=0x6f
+        | 0x74..=0x76
+        | 0x78..=0x7f
+        | 0x90..=0x9f
+        | 0xa3
+        | 0xa5
+        | 0xab
+        | 0xad..=0xb9
+        | 0xbb..=0xc1
+        | 0xc3
+        | 0xc7
+        | 0xd0..=0xff => (true, I::None),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

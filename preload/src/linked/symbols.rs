@@ -1,0 +1,120 @@
+//! The table of all symbols of a file, where it was not stripped: an allocator inside a program need not be seen outside.
+
+use super::is_function;
+use crate::dynamic::Symbol;
+use core::ffi::{CStr, c_void};
+use rustix::fs::{Mode, OFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Larger tables are not looked through.
+const MOST: usize = 1 << 22;
+
+/// The file, mapped, and what is known of its symbols.
+pub(super) struct Symbols {
+    start: *mut c_void,
+    length: usize,
+    symbols: &'static [Symbol],
+    texts: &'static [u8],
+}
+
+/// The header of a file.
+#[repr(C)]
+struct Header {
+    ident: [u8; 16],
+    unused: [u32; 6],
+    sections: u64,
+    flags: u32,
+    sizes: [u16; 3],
+    section_size: u16,
+    section_count: u16,
+    names: u16,
+}
+
+/// That of a section.
+#[repr(C)]
+struct Section {
+    name: u32,
+    kind: u32,
+    flags: u64,
+    address: u64,
+    offset: u64,
+    size: u64,
+    link: u32,
+    info: u32,
+    alignment: u64,
+    entry_size: u64,
+}
+
+const SHT_SYMTAB: u32 = 2;
+
+impl Symbols {
+    /// Those of a file that can be read and has such a table.
+    pub(super) fn of(path: &CStr) -> Option<Self> {
+        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let length = usize::try_from(rustix::fs::fstat(&file).ok()?.st_size).ok()?;
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe {
+            rustix::mm::mmap(core::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, &file, 0)
+        };
+        let mut all = Self { start: start.ok()?, length, symbols: &[], texts: &[] };
+        if all.read().is_none() {
+            all.give_up();
+            return None;
+        }
+        Some(all)
+    }
+
+    fn read(&mut self) -> Option<()> {
+        let [header, ..] = self.table::<Header>(0, 1)? else { return None };
+        if usize::from(header.section_size) != size_of::<Section>() {
+            return None;
+        }
+        let sections: &[Section] = self.table(header.sections, header.section_count.into())?;
+        let symbols = sections.iter().find(|section| section.kind == SHT_SYMTAB)?;
+        let texts = sections.get(symbols.link as usize)?;
+        let count = symbols.size as usize / size_of::<Symbol>();
+        self.symbols = self.table(symbols.offset, count).filter(|_| count <= MOST)?;
+        self.texts = self.table(texts.offset, texts.size as usize)?;
+        Some(())
+    }
+
+    /// So many things of a kind that lies in files as it lies in memory.
+    fn table<T>(&self, offset: u64, count: usize) -> Option<&'static [T]> {
+        let offset = usize::try_from(offset).ok()?;
+        let end = offset.checked_add(count.checked_mul(size_of::<T>())?)?;
+        let first = self.start.cast::<T>().wrapping_byte_add(offset);
+        if end > self.length || !first.is_aligned() {
+            return None;
+        }
+        // SAFETY: within the mapping, which nobody writes, aligned; any bits are valid for these kinds. Whoever uses it is done with it
+        // before it is given up.
+        Some(unsafe { core::slice::from_raw_parts(first, count) })
+    }
+
+    /// Tells of the functions that have one of some names.
+    // Cost: some 3 ns for each symbol, and what it takes to read the table.
+    pub(super) fn find(&self, names: &[&CStr], tell: &mut dyn FnMut(usize, &'static Symbol)) {
+        let beginning = |name: &[u8]| {
+            let [first, second, third, ..] = *name else { return 0 };
+            u64::from(first).wrapping_mul(7) ^ u64::from(second).wrapping_mul(3) ^ u64::from(third)
+        };
+        let bit = |name| 1_u64 << (beginning(name) % 64);
+        let beginnings = names.iter().fold(0, |bits, name| bits | bit(name.to_bytes()));
+        for symbol in self.symbols.iter().filter(is_function) {
+            let Some(rest) = self.texts.get(symbol.name as usize..) else { continue };
+            if beginnings & bit(rest) == 0 {
+                continue;
+            }
+            let is_name = |name: &&CStr| rest.starts_with(name.to_bytes_with_nul());
+            if let Some(place) = names.iter().position(is_name) {
+                tell(place, symbol);
+            }
+        }
+    }
+
+    /// Unmaps the file.
+    pub(super) fn give_up(self) {
+        // SAFETY: our own mapping, to which nobody refers any more.
+        let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
+    }
+}

@@ -1,0 +1,124 @@
+//! Changes to the program's own code.
+
+use super::moved::{JUMP, ROOM};
+use core::ffi::c_void;
+use rustix::fs::{Mode, OFlags};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+
+/// Functions that can be led to us.
+pub(super) const PLACES: usize = 128;
+const BYTES: usize = PLACES * size_of::<Place>();
+
+/// Places that are tried for the page, further away each time.
+const TRIES: usize = 64;
+const STEP: usize = 1 << 16;
+
+/// For one function: how its calls come to us, and its moved beginning.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Place {
+    /// `jmp [rip]`, and the hook that it jumps to.
+    jump: [u8; 8],
+    hook: usize,
+    moved: [u8; ROOM],
+    unused: u64,
+}
+
+const _: () = assert!(size_of::<Place>() == 80);
+
+/// Memory for code, near enough to the program's for its jumps.
+#[derive(Debug)]
+pub(super) struct Page {
+    start: *mut u8,
+}
+
+impl Page {
+    /// A new one below an address, where the program begins: what lies above may grow.
+    pub(super) fn below(address: usize) -> Option<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+        (1..=TRIES).find_map(|step| {
+            let start = (address & !(STEP - 1)).checked_sub(step.checked_mul(STEP)?)?;
+            let hint = core::ptr::without_provenance_mut(start);
+            // SAFETY: a new mapping that takes nobody's place.
+            let mapped =
+                unsafe { rustix::mm::mmap_anonymous(hint, BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) };
+            let page = Self { start: mapped.ok()?.cast() };
+            // Kernels that do not know the flag take the address for a wish.
+            if page.start.addr() == start {
+                Some(page)
+            } else {
+                page.give_up();
+                None
+            }
+        })
+    }
+
+    /// Where the beginning of a function will be.
+    pub(super) fn moved(&self, index: usize) -> *mut c_void {
+        self.place(index).wrapping_byte_add(core::mem::offset_of!(Place, moved)).cast()
+    }
+
+    /// Where its calls are to go.
+    pub(super) fn entry(&self, index: usize) -> u64 {
+        self.place(index).addr() as u64
+    }
+
+    /// Fills a place: it is below [`PLACES`].
+    pub(super) fn fill(&mut self, index: usize, hook: *const c_void, moved: [u8; ROOM]) {
+        // jmp qword ptr [rip + 2]; nop; nop
+        let jump = [0xff, 0x25, 2, 0, 0, 0, 0x90, 0x90];
+        let place = Place { jump, hook: hook.expose_provenance(), moved, unused: 0 };
+        if index < PLACES {
+            // SAFETY: within the mapping, which is writable yet, and ours alone.
+            unsafe { self.place(index).write(place) };
+        }
+    }
+
+    /// Makes it code; false if that is forbidden.
+    pub(super) fn finish(&self) -> bool {
+        let flags = MprotectFlags::READ | MprotectFlags::EXEC;
+        // SAFETY: our own mapping, which nobody writes any more.
+        unsafe { rustix::mm::mprotect(self.start.cast(), BYTES, flags) }.is_ok()
+    }
+
+    /// Gives it back, when nothing leads there.
+    pub(super) fn give_up(self) {
+        // SAFETY: our own mapping, to which nobody refers.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), BYTES) };
+    }
+
+    fn place(&self, index: usize) -> *mut Place {
+        self.start.cast::<Place>().wrapping_add(index)
+    }
+}
+
+/// A change of a function's first bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) address: u64,
+    pub(super) from: [u8; JUMP],
+    pub(super) to: [u8; JUMP],
+}
+
+impl Change {
+    pub(super) const NOTHING: Self = Self { address: 0, from: [0; JUMP], to: [0; JUMP] };
+}
+
+/// Makes changes to code that can only be read: all of them, or none where one fails; false then.
+///
+/// They go by way of `/proc/self/mem`, so the code is never writable to anybody.
+pub(super) fn change(changes: &[Change]) -> bool {
+    let Ok(memory) = rustix::fs::open(c"/proc/self/mem", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+    else {
+        return false;
+    };
+    let write = |bytes: &[u8; JUMP], address| rustix::io::pwrite(&memory, bytes, address) == Ok(JUMP);
+    let made = changes.iter().take_while(|change| write(&change.to, change.address)).count();
+    if made < changes.len() {
+        // What could be written once can be again.
+        for change in changes.iter().take(made) {
+            write(&change.from, change.address);
+        }
+    }
+    made == changes.len()
+}
