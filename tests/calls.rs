@@ -104,6 +104,18 @@ fn forms_of_an_allocators_own_are_recorded() {
     }
 }
 
+/// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: in that thread nothing waits for the
+/// loader, whose lock is taken.
+#[test]
+fn plug_ins_may_start_threads_when_they_are_loaded() {
+    let plug_in = cpp_library("starts_a_thread_when_loaded").flags(["-pthread"]).build();
+    let (_, capture) = record(c("loads_it_again").build()).arg(&plug_in).arg("1").succeed();
+    let rows = capture.rows_of_size(4);
+    let calls: Vec<_> =
+        rows.iter().map(|row| (&*row.call, row.number("allocations"), row.number("frees"))).collect();
+    assert_eq!(calls, [("operator new", 1, 1)], "{rows:?}");
+}
+
 /// Check that all of this holds of samples, too: each call counts once, and its end is noticed.
 #[test]
 fn every_call_can_be_a_sample() {

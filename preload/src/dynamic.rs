@@ -115,6 +115,16 @@ impl<'m> Dynamic<'m> {
     }
 }
 
+impl Dynamic<'static> {
+    /// The address of a function that it exports under a name.
+    pub(crate) fn function(self, name: &CStr) -> Option<*mut c_void> {
+        const STT_FUNC: u8 = 2;
+        let symbol = self.exported(name).filter(|symbol| symbol.kind & 15 == STT_FUNC)?;
+        let address = self.bias.wrapping_add(symbol.value) as usize;
+        Some(core::ptr::with_exposed_provenance_mut(address))
+    }
+}
+
 /// GNU's hash table: numbers of symbols by their names' hashes.
 ///
 /// ```text

@@ -30,7 +30,8 @@ pub(crate) fn bind(handle: *mut c_void) {
         let module = Dynamic::of(unsafe { &*map });
         bind_words(module);
         for needed in module.needed() {
-            let other = loaded(needed);
+            let other =
+                loaded(needed).map_or(core::ptr::null_mut(), |module| core::ptr::from_ref(module).cast_mut());
             let is_new = !other.is_null() && !all.contains(&other) && !is_left_alone(other);
             if let Some(place) = all.get_mut(count).filter(|_| is_new) {
                 *place = other;
@@ -40,20 +41,62 @@ pub(crate) fn bind(handle: *mut c_void) {
     }
 }
 
+/// True when a library exports a name that is neither we nor one of some names.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the loader holds this lock for moments only, and waits for nobody meanwhile"
+)]
+pub(crate) fn is_defined_beside(name: &CStr, libraries: &[&CStr]) -> bool {
+    let mut definition = Definition { name, libraries };
+    // SAFETY: the callback is given `definition`, and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(defines), (&raw mut definition).cast()) != 0 }
+}
+
+/// A definition that is looked for, anywhere but in some libraries.
+struct Definition<'n> {
+    name: &'n CStr,
+    libraries: &'n [&'n CStr],
+}
+
+unsafe extern "C" fn defines(info: *mut libc::dl_phdr_info, _: usize, definition: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes a description.
+    let info = unsafe { &*info };
+    // SAFETY: what `is_defined_beside` gave it, which nobody else uses.
+    let definition = unsafe { &*definition.cast::<Definition<'_>>() };
+    // SAFETY: of a loaded module: its path, or nothing for the program, which is in front of us.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    if name.is_empty() || definition.libraries.iter().any(|library| library.to_bytes() == name) {
+        return 0;
+    }
+    let Some(map) = modules::around(info.dlpi_phdr.cast()).filter(|map| !is_own(*map)) else { return 0 };
+    // SAFETY: a module that stays loaded until the loader has its lock back.
+    let module = unsafe { map.as_ref() }.map(Dynamic::of);
+    c_int::from(module.is_some_and(|module| module.exported(definition.name).is_some()))
+}
+
+fn is_own(map: *mut LinkMap) -> bool {
+    modules::around(bind as *const c_void) == Some(map)
+}
+
 /// A module that is looked for.
 struct Search<'n> {
     name: &'n [u8],
     found: *mut LinkMap,
 }
 
-/// The module of a name that others need; null when there is none, or under another name. The loader is not asked for it: it would
-/// allocate.
-#[expect(clippy::disallowed_methods, reason = "in a thread that holds no lock")]
-fn loaded(name: &CStr) -> *mut LinkMap {
+/// The module of a name that others need; `None` when there is none, or under another name. The loader is not asked for it: it would
+/// allocate. Whoever asks is sure that it is not unloaded meanwhile.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the loader holds this lock for moments only, and waits for nobody meanwhile"
+)]
+pub(crate) fn loaded(name: &CStr) -> Option<&'static LinkMap> {
     let mut search = Search { name: name.to_bytes(), found: core::ptr::null_mut() };
     // SAFETY: the callback is given `search`, and keeps nothing.
     unsafe { libc::dl_iterate_phdr(Some(is_it), (&raw mut search).cast()) };
-    search.found
+    // SAFETY: null, or the description of a module that stays, says the caller.
+    unsafe { search.found.as_ref() }
 }
 
 unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {

@@ -5,8 +5,9 @@
 
 use crate::allocator::Free;
 use crate::arch;
+use crate::dynamic::Dynamic;
 use crate::interpose::Limit;
-use crate::lifecycle;
+use crate::{lifecycle, linkage};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -252,24 +253,29 @@ next! {
     SPAWNP, posix_spawnp = c"posix_spawnp": fn(pid: *mut c_int, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: Strings, environment: Strings) -> c_int;
 }
 
+/// Libraries of C++.
+const CXX_RUNTIMES: [&CStr; 2] = [c"libstdc++.so.6", c"libc++.so.1"];
+
+/// The next form of a C++ function; null when there is none. Of a program's plug-ins none may be in the order of the search: then it is
+/// the runtime's, without a look-up in vain, which would allocate.
+#[cold]
+pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
+    let is_only_the_runtimes =
+        !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| linkage::is_defined_beside(name, &CXX_RUNTIMES));
+    let next = if is_only_the_runtimes { core::ptr::null_mut() } else { look_up(name) };
+    if next.is_null() { in_cxx_runtime(name) } else { next }
+}
+
 /// A function of the C++ runtime that was loaded out of the global scope, as plug-ins of a C program do; null when
 /// there is none.
+///
+/// Its tables are asked. To open it once more would have the loader give up memory of the program's, unseen.
 #[cold]
-pub(crate) fn in_cxx_runtime(name: &CStr) -> *mut c_void {
+fn in_cxx_runtime(name: &CStr) -> *mut c_void {
     own_call(|| {
-        for library in [c"libstdc++.so.6", c"libc++.so.1"] {
-            // SAFETY: the name is a string; NOLOAD only finds what is there.
-            let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-            if !handle.is_null() {
-                // SAFETY: the handle was just opened.
-                let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-                if !found.is_null() {
-                    return found;
-                }
-            }
-        }
-        forget_error();
-        core::ptr::null_mut()
+        let modules = CXX_RUNTIMES.into_iter().filter_map(linkage::loaded);
+        let found = modules.map(Dynamic::of).find_map(|module| module.function(name));
+        found.unwrap_or(core::ptr::null_mut())
     })
 }
 

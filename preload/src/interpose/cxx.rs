@@ -115,21 +115,23 @@ macro_rules! exports {
             #[unsafe(naked)]
             pub(crate) unsafe extern "C" fn $function() {
                 core::arch::naked_asm!(
+                    ".cfi_startproc",
                     announce!(),
                     "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
                     "test rax, rax",
                     "jz 2f",
                     "jmp rax",
                     "2:",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
+                    "push rdi", ".cfi_adjust_cfa_offset 8",
+                    "push rsi", ".cfi_adjust_cfa_offset 8",
+                    "push rdx", ".cfi_adjust_cfa_offset 8",
                     "mov edi, {index}",
                     "call {find}",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
+                    "pop rdx", ".cfi_adjust_cfa_offset -8",
+                    "pop rsi", ".cfi_adjust_cfa_offset -8",
+                    "pop rdi", ".cfi_adjust_cfa_offset -8",
                     "jmp rax",
+                    ".cfi_endproc",
                     hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
                     size = const offset_of!(crate::arch::ThreadLocal, size_hint),
                     block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
@@ -207,10 +209,12 @@ macro_rules! wrappers {
                 concat!(".hidden sysprof_memprof_", stringify!($name)),
                 concat!(".globl sysprof_memprof_", stringify!($name)),
                 concat!("sysprof_memprof_", stringify!($name), ":"),
+                ".cfi_startproc",
                 "mov ecx, {index}",
                 "mov r8, rsp",
                 "mov r9, rbp",
                 "jmp {delete}",
+                ".cfi_endproc",
                 index = const $index,
                 delete = sym $delete,
             );
@@ -241,8 +245,10 @@ macro_rules! announcers {
             #[unsafe(naked)]
             unsafe extern "C" fn $function() {
                 core::arch::naked_asm!(
+                    ".cfi_startproc",
                     announce!(),
                     concat!("jmp ", $wrapper),
+                    ".cfi_endproc",
                     hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
                     size = const offset_of!(crate::arch::ThreadLocal, size_hint),
                     block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
@@ -346,20 +352,29 @@ fn keep_linked(index: usize, moved: *mut c_void) {
 pub(crate) fn find_all() {
     // A look-up that fails would allocate; a program with its C++ library inside need not have all forms.
     if crate::lifecycle::is_of_cxx_library(crate::arch::weak!("__cxa_allocate_exception")) {
-        (0..FORMS).for_each(|index| {
-            find(index);
-        });
+        (0..FORMS).for_each(look_up);
     }
 }
 
-/// The target of a form, looked up at its first call.
+/// The target of a form, looked up at the first call of any.
+///
+/// All together: a plug-in's constructor that starts a thread has called one itself, and holds the loader's lock, which a call of another
+/// one in that thread would have to wait for.
 #[cold]
 extern "C" fn find(index: usize) -> *mut c_void {
-    let Some(form) = TABLE.get(index) else { return core::ptr::null_mut() };
-    let mut next = real::look_up(form.name);
-    if next.is_null() {
-        next = real::in_cxx_runtime(form.name);
+    let is_unknown = |place: &AtomicPtr<c_void>| place.load(Ordering::Relaxed).is_null();
+    for (other, place) in TARGETS.iter().enumerate() {
+        if other == index || is_unknown(place) {
+            look_up(other);
+        }
     }
+    TARGETS.get(index).map_or(core::ptr::null_mut(), |place| place.load(Ordering::Acquire))
+}
+
+#[cold]
+fn look_up(index: usize) {
+    let Some(form) = TABLE.get(index) else { return };
+    let next = real::look_up_form(form.name);
     let target = if next.is_null() {
         // No C++ library at all: then nobody can expect an exception. The hook of `malloc` records it as announced.
         let target = match form.kind {
@@ -381,13 +396,18 @@ extern "C" fn find(index: usize) -> *mut c_void {
         // Release: who sees the wrapper sees what it wraps, and that there is one.
         place.store(target, Ordering::Release);
     }
-    target
 }
 
 /// An aligned `new` is `aligned_alloc` with its first two arguments the other way round.
 #[unsafe(naked)]
 unsafe extern "C" fn aligned_without_library() {
-    core::arch::naked_asm!("xchg rdi, rsi", "jmp {allocate}", allocate = sym super::heap::aligned_alloc)
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "xchg rdi, rsi",
+        "jmp {allocate}",
+        ".cfi_endproc",
+        allocate = sym super::heap::aligned_alloc,
+    )
 }
 
 /// Forgets forms that lay in a library which is gone: they are looked up again.

@@ -50,9 +50,12 @@ macro_rules! hidden_shim {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                // A sample or a signal may find a thread here.
+                ".cfi_startproc",
                 concat!("mov ", $sp, ", rsp"),
                 concat!("mov ", $bp, ", rbp"),
                 "jmp {body}",
+                ".cfi_endproc",
                 body = sym $body,
             )
         }
