@@ -18,6 +18,7 @@ mod event;
 mod record;
 #[expect(unsafe_code, reason = "reads the rings that the kernel fills")]
 mod ring;
+mod room;
 mod time;
 
 mod order;

@@ -14,7 +14,8 @@ mod traces;
 
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
-use super::ring::Ring;
+use super::ring::{Ring, page_size};
+use super::room::{self, Demand};
 use super::trace::{self, Traces};
 use super::{CpuOptions, Scope};
 use crate::log::debug;
@@ -79,12 +80,38 @@ pub(super) struct Events {
     pub(super) work: Option<io::Result<Counted>>,
     /// None where nobody asked for them; whether the kernel's part is there, too.
     pub(super) faults: Option<io::Result<bool>>,
+    /// Pages of a ring.
+    pages: usize,
+    /// There was no room for some ring.
+    is_short: bool,
 }
 
 impl Events {
     /// Opens what is wanted for each processor that is online. `tsc` says that the agents' clock is the time stamp counter.
     pub(super) fn open(options: CpuOptions, traces: &mut Traces, tsc: bool) -> Events {
-        let mut events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
+        let processors = online().map_or(1, |all| all.len());
+        let allowed = room::allowed(processors, page_size());
+        let mut pages = room::pages(demand(options, traces), processors, allowed, page_size());
+        let refused = traces.refused.clone();
+        loop {
+            let events = Events::open_with(options, traces, tsc, pages);
+            if !events.is_short || pages <= room::LEAST_PAGES {
+                return events;
+            }
+            debug!("no room for rings of {pages} pages");
+            pages /= 2;
+            traces.refused.clone_from(&refused);
+        }
+    }
+
+    /// No events yet, whose rings will have so many pages.
+    pub(super) fn none(pages: usize) -> Events {
+        let clock = RecordClock::Raw;
+        Events { channels: Vec::new(), clock, work: None, faults: None, pages, is_short: false }
+    }
+
+    fn open_with(options: CpuOptions, traces: &mut Traces, tsc: bool, pages: usize) -> Events {
+        let mut events = Events::none(pages);
         events.work = options.processors.then(|| events.add_work(options, tsc));
         events.faults = options.faults.then(|| events.add_faults(options, tsc));
         events.add_traces(options, traces, tsc);
@@ -100,8 +127,7 @@ impl Events {
             match open_one(options.scope, attributes, RecordClock::Native, first) {
                 Ok(event) => {
                     self.choose_clock(event, tsc)?;
-                    let pages = Ring::pages(processors.len());
-                    self.open_all(options.scope, attributes, &processors, (Layout::Work, pages))?;
+                    self.open_all(options.scope, attributes, &processors, (Layout::Work, self.pages))?;
                     return Ok(Counted { name: attempt.counter.name(), has_kernel: attempt.kernel });
                 }
                 Err(error) => {
@@ -161,14 +187,18 @@ impl Events {
     fn open_all(
         &mut self,
         scope: Scope,
-        attributes: sys::perf_event_attr,
+        mut attributes: sys::perf_event_attr,
         processors: &[u32],
         (layout, pages): (Layout, usize),
     ) -> io::Result<()> {
+        attributes.__bindgen_anon_2.wakeup_watermark = room::watermark(pages * page_size());
         let mut channels = Vec::with_capacity(processors.len());
         for &processor in processors {
             match open_one(scope, attributes, self.clock, processor) {
-                Ok(event) => channels.push(Channel { ring: Ring::map(event, pages)?, layout }),
+                Ok(event) => {
+                    let ring = Ring::map(event, pages).inspect_err(|_| self.is_short = true)?;
+                    channels.push(Channel { ring, layout });
+                }
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(error),
@@ -177,6 +207,19 @@ impl Events {
         self.channels.append(&mut channels);
         Ok(())
     }
+}
+
+/// What the rings of all that is wanted take on each processor.
+fn demand(options: CpuOptions, traces: &Traces) -> Demand {
+    let mut demand = Demand::default();
+    if options.processors {
+        demand.add(1);
+    }
+    if options.faults {
+        faults::demand(&mut demand);
+    }
+    traces.located.iter().for_each(|_| demand.add(traces::ROOM));
+    demand
 }
 
 /// All of them, best first.
@@ -263,9 +306,8 @@ fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
         all.set_disabled(1);
         all.set_enable_on_exec(1);
     }
-    // Wake us when a quarter of a ring is full.
+    // Wake us when so many bytes are there, which are said when the ring's size is.
     all.set_watermark(1);
-    all.__bindgen_anon_2.wakeup_watermark = Ring::watermark();
     all
 }
 
@@ -339,10 +381,12 @@ pub fn probe() -> Probe {
     let own = Scope::Tree { pid: std::process::id(), follow: true };
     let mut none = Traces::default();
     let system = Events::open(options(Scope::System), &mut none, true);
-    let events = Events::open(options(own), &mut none, true);
-    let is_native_clock = events.clock == RecordClock::Native;
     let system_wide = matches!(system.work, Some(Ok(Counted { has_kernel: true, .. })));
     let everywhere = matches!(system.faults, Some(Ok(true)));
+    // Its rings are in the way of others.
+    drop(system);
+    let events = Events::open(options(own), &mut none, true);
+    let is_native_clock = events.clock == RecordClock::Native;
     let (faults, faults_refused) = match events.faults {
         Some(Err(error)) => ((false, everywhere), Refusal::new(error, own, FAULTS).text()),
         Some(Ok(false)) => ((true, everywhere), without_kernel(FAULTS)),

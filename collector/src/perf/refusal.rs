@@ -42,11 +42,18 @@ impl Refusal {
             },
             Some(libc::ENOSYS) => "this kernel has no performance events, or a sandbox hides them".into(),
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)".into(),
-            Some(libc::ENOMEM) => "raise the limit of locked memory (ulimit -l)".into(),
+            _ if self.error.kind() == io::ErrorKind::OutOfMemory => {
+                "raise the limit of locked memory (ulimit -l), or give this program CAP_IPC_LOCK".into()
+            }
             _ => "`sysprof-memprof doctor` shows what this machine can do".into(),
         };
         format!("{}: {} ({advice})", self.what, self.error)
     }
+}
+
+/// The kernel has the event, and no ring for it: the user has locked too much memory already.
+pub(super) fn locked_memory() -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, "no more memory may be locked for what the kernel tells")
 }
 
 /// What to set when the kernel's own work is missing.
@@ -94,9 +101,17 @@ mod tests {
             (libc::EBUSY, Some(2), tree, "doctor"),
         ] {
             let error = io::Error::from_raw_os_error(errno);
-            let text = Refusal { what: PROCESSORS, error, scope, paranoid }.text();
-            assert!(text.contains(part) && text.starts_with("CPU not sampled: "), "{text}");
-            assert!(!text.contains('\n'), "{text}");
+            check(Refusal { what: PROCESSORS, error, scope, paranoid }, part);
         }
+        for error in [locked_memory(), io::Error::from_raw_os_error(libc::ENOMEM)] {
+            check(Refusal { what: PROCESSORS, error, scope: tree, paranoid: Some(2) }, "ulimit -l");
+        }
+    }
+
+    fn check(refusal: Refusal, part: &str) {
+        let text = refusal.text();
+        assert!(text.contains(part) && text.starts_with("CPU not sampled: "), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+        assert!(!part.contains("ulimit") || !text.contains("sandbox"), "{text}");
     }
 }

@@ -14,6 +14,7 @@
 //! Positions only grow; modulo the length of the data they are places. The kernel never writes over what we have not
 //! released by moving the tail. What it says is copied once and checked all the same.
 
+use super::refusal::locked_memory;
 use memmap2::{MmapOptions, MmapRaw};
 use perf_event_open_sys::bindings::perf_event_mmap_page as Page;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -21,11 +22,6 @@ use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
-/// Memory of all rings together that is asked for; the least and the most of one.
-const ALL_RINGS: usize = 64 << 20;
-const SMALLEST: usize = 512 << 10;
-const LARGEST: usize = 4 << 20;
 
 /// How the kernel's own clock relates to the time stamp counter:
 /// `time = zero + (ticks × mult >> shift)`.
@@ -46,27 +42,17 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Pages of records in each of so many rings.
-    pub(super) fn pages(rings: usize) -> usize {
-        let bytes = (ALL_RINGS / rings.max(1)).clamp(SMALLEST, LARGEST);
-        (1 << bytes.ilog2()) / page_size()
-    }
-
-    /// Unread bytes at which the kernel wakes us: a quarter of the smallest ring.
-    pub(super) fn watermark() -> u32 {
-        SMALLEST as u32 / 4
-    }
-
-    /// Maps the ring of an event. An unprivileged user may have less than `pages`, so fewer are tried.
+    /// Maps the ring of an event, of so many pages of records, a power of two.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::OutOfMemory`] where that is more than the user may lock, too.
     pub(super) fn map(event: File, pages: usize) -> io::Result<Ring> {
         let page = page_size();
-        let mut pages = pages.next_power_of_two();
-        loop {
-            match MmapOptions::new().len((pages + 1) * page).map_raw(&event) {
-                Ok(memory) => return Ok(Ring { event, memory, length: pages * page, page }),
-                Err(error) if pages <= 16 => return Err(error),
-                Err(_) => pages /= 2,
-            }
+        match MmapOptions::new().len((pages + 1) * page).map_raw(&event) {
+            Ok(memory) => Ok(Ring { event, memory, length: pages * page, page }),
+            // Whoever may not have the event has not come here.
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(locked_memory()),
+            Err(error) => Err(error),
         }
     }
 
@@ -151,7 +137,7 @@ const _: () = {
     assert!(offset_of!(Page, __bindgen_anon_1) == 40);
 };
 
-fn page_size() -> usize {
+pub(super) fn page_size() -> usize {
     rustix::param::page_size()
 }
 
@@ -219,13 +205,5 @@ mod tests {
         assert_eq!(ring.conversion(), Some(Conversion { zero: 77, mult: 5, shift: 3 }));
         ring.half(offset_of!(Page, lock)).store(1, Ordering::Relaxed);
         assert_eq!(ring.conversion(), None);
-    }
-
-    /// Check that many processors have smaller rings, and none less than the smallest.
-    #[test]
-    fn rings_share_the_memory() {
-        let bytes = |rings| Ring::pages(rings) * page_size();
-        assert_eq!([bytes(0), bytes(1), bytes(16)], [LARGEST; 3]);
-        assert_eq!([bytes(64), bytes(4096)], [1 << 20, SMALLEST]);
     }
 }

@@ -339,14 +339,13 @@ impl Reader for Unwinding<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::batch::Sample;
-    use super::super::event::RecordClock;
     use super::*;
 
     /// Check that samples which come one by one are sent together, so that there is room for them however seldom the writer
     /// looks, and that all of them arrive.
     #[test]
     fn batches_rest() {
-        let events = Events { channels: Vec::new(), clock: RecordClock::Raw, work: None, faults: None };
+        let events = Events::none(0);
         let scope = Scope::System;
         let options = CpuOptions {
             processors: true,

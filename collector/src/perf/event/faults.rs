@@ -14,7 +14,7 @@ use super::{COMMON, Events, REGISTERS, common, with_stack};
 use crate::log::debug;
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
-use crate::perf::ring::Ring;
+use crate::perf::room::Demand;
 use perf_event_open_sys::bindings as sys;
 use std::io;
 
@@ -25,6 +25,13 @@ const PART_OF_STACK: u32 = 4;
 /// Pages of the rings of faults that wait for a disk.
 const PAGES_FOR_MAJOR: usize = 16;
 
+/// What their rings take on each processor.
+pub(super) fn demand(demand: &mut Demand) {
+    demand.add(1);
+    demand.add_pages(PAGES_FOR_MAJOR);
+    demand.add(ROOM_FOR_STACKS);
+}
+
 impl Events {
     /// Opens them; says whether what the kernel touches for a program is there, too.
     pub(super) fn add_faults(&mut self, options: CpuOptions, tsc: bool) -> io::Result<bool> {
@@ -34,12 +41,11 @@ impl Events {
             all
         };
         let (all, kernel, processors) = self.most_permitted(options.scope, small, tsc)?;
-        let pages = Ring::pages(processors.len());
-        self.open_all(options.scope, all, &processors, (Layout::Touch, pages))?;
+        self.open_all(options.scope, all, &processors, (Layout::Touch, self.pages))?;
         let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
         self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
         let stacks = with_stacks(options, kernel);
-        let room = (Layout::Stack, pages * ROOM_FOR_STACKS);
+        let room = (Layout::Stack, self.pages * ROOM_FOR_STACKS);
         if let Err(error) = self.open_all(options.scope, stacks, &processors, room) {
             debug!("page faults have no stacks: {error}");
         }

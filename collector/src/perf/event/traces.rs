@@ -3,13 +3,12 @@
 use super::{COMMON, Events, common, with_stack};
 use crate::perf::CpuOptions;
 use crate::perf::record::Layout;
-use crate::perf::ring::Ring;
 use crate::perf::trace::Traces;
 use perf_event_open_sys::bindings as sys;
 use std::io;
 
 /// Their rings are so many times as large as others: they come in bursts.
-const ROOM: usize = 4;
+pub(super) const ROOM: usize = 4;
 
 impl Events {
     /// Opens them; what the kernel refuses is noted in `traces`.
@@ -25,8 +24,7 @@ impl Events {
         let (all, _, processors) =
             self.most_permitted(options.scope, |kernel| hits(options, id, kernel), tsc)?;
         let layout = Layout::Trace(u8::try_from(place).unwrap_or(u8::MAX));
-        let pages = Ring::pages(processors.len()) * ROOM;
-        self.open_all(options.scope, all, &processors, (layout, pages))
+        self.open_all(options.scope, all, &processors, (layout, self.pages * ROOM))
     }
 }
 
