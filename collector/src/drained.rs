@@ -85,7 +85,10 @@ impl Drained {
         let used = self.image.memory.segment().header().slots_used.load(Ordering::Acquire);
         let slots = self.image.memory.geometry().slot_count() as u32;
         for slot in 0..used.min(slots) {
-            if let Some(end) = self.image.take_end(slot) {
+            // The first reason stays.
+            if let Some(end) = self.image.take_end(slot)
+                && self.ending.iter().all(|ending| ending.slot != slot)
+            {
                 let goals = self.sources.iter().map(Source::goal).collect();
                 self.ending.push(Ending { slot, end, goals });
             }
@@ -177,7 +180,8 @@ impl Drained {
                         }
                     }
                 }
-                _ => sweep.watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
+                Record::Exec => sweep.watcher.ask(Request::Exec { image: image.id, slot: source.slot }),
+                _ => sweep.watcher.ask(Request::ExecFailed { image: image.id, slot: source.slot }),
             });
         see(slots, source.slot, sweep.merger.stream(source.stream).time());
         notes.into_iter().for_each(|item| sweep.merger.note(item, Rank::Other));

@@ -227,6 +227,41 @@ fn given_up_ring_is_still_emptied() {
     assert_eq!(summary.unwrap().lost, losses);
 }
 
+/// Check that a child of fork that has executed another recorded program before anything of it was read ends by that, with
+/// all that it wrote before.
+#[test]
+fn exec_before_the_first_look_is_an_exec() {
+    let mut bench = Bench::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let slots = bench.image.memory.segment().slots();
+    slots[0].claim(std::process::id(), None);
+    slots[1].claim(child.id(), Some(0));
+    bench.image.memory.segment().header().slots_used.store(2, Ordering::Release);
+    let owner = encode(Record::Owner { slot: 1, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    // Its agent connects anew.
+    bench.image.execed(child.id());
+    bench.drained.note_ends(&mut bench.merger);
+    assert!(format!("{:?}", bench.drained).contains("slot: 1, end: Exec"), "{:?}", bench.drained);
+    // And the watcher, which is asked only now, finds that it is gone.
+    bench.round();
+    bench.image.gone(1, child.id(), None);
+    bench.round();
+    assert!(slots[0].owner().is_some() && slots[1].owner().is_none());
+    child.kill().and_then(|()| child.wait()).unwrap();
+}
+
+/// Check that a process counts as recorded in the memory that it has mapped, not in that of another image.
+#[test]
+fn memory_of_another_image_is_another() {
+    let [one, other] = [Bench::new(), Bench::new()];
+    let own_pid = std::process::id();
+    assert!(one.image.is_mapped_by(own_pid));
+    let id = one.image.memory.id().unwrap();
+    drop(one);
+    assert!(other.image.is_mapped_by(own_pid) && !crate::process::maps_this(own_pid, id));
+}
+
 /// Check that an image stays while there is something in its rings, though nobody can write into them any more: a
 /// process may do all that it ever does after a sweep.
 #[test]

@@ -3,7 +3,7 @@
 use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::numbers::Numbers;
-use crate::process::Info;
+use crate::process::{self, Info};
 use crate::sleeper::Bell;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -92,12 +92,20 @@ impl Image {
         self.end(slot, u64::from(told) << 32 | status | GONE);
     }
 
-    /// Tells that the process that has this pid here executed another program.
+    /// False when a process with this pid here has not our memory: it executed another program, or was another process.
+    pub(crate) fn is_mapped_by(&self, pid: u32) -> bool {
+        self.memory.id().map_or(true, |segment| process::maps_this(pid, segment))
+    }
+
+    /// Tells that the process that has this pid here executed another program. It may not have been met yet: what it wrote
+    /// before that may still lie in its ring.
     pub(crate) fn execed(&self, pid: u32) {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire) as usize;
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
             if let Some((told, _)) = slot.owner()
-                && self.pid_of(index as u32, told) == Some(pid)
+                && self
+                    .pid_of(index as u32, told)
+                    .map_or_else(|| self.numbers.is(told, pid), |met| met == pid)
             {
                 self.end(index as u32, u64::from(told) << 32 | EXEC);
             }

@@ -1,5 +1,6 @@
 //! The two memfds of an image, sealed and mapped.
 
+use crate::process::MemoryId;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -128,6 +129,12 @@ impl Memory {
             unsafe { libc::fcntl(self.segment_fd.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
         }
         granted
+    }
+
+    /// The segment's number.
+    pub(crate) fn id(&self) -> io::Result<MemoryId> {
+        let stat = rustix::fs::fstat(&self.segment_fd)?;
+        Ok(MemoryId { device: stat.st_dev, inode: stat.st_ino })
     }
 
     /// Bytes of memory that the segment takes.

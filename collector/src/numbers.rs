@@ -36,6 +36,14 @@ impl Numbers {
             .map(|process| process.pid.unsigned_abs())
     }
 
+    /// True when the process that has this pid here is told by this number.
+    pub(crate) fn is(&self, told: u32, pid: u32) -> bool {
+        if self.namespace.is_none() && told == pid {
+            return start_ticks(pid).is_none_or(|start| start >= self.start_ticks);
+        }
+        Process::new(pid.cast_signed()).is_ok_and(|process| self.is_told_by(&process, told))
+    }
+
     fn is_told_by(&self, process: &Process, told: u32) -> bool {
         let own = process.status().ok().and_then(|status| status.nspid);
         let Some(own) = own.filter(|own| own.last().is_some_and(|last| last.unsigned_abs() == told)) else {
@@ -78,6 +86,7 @@ mod tests {
         let numbers = Numbers::of(&Info::read(own_pid));
         let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
         assert_eq!(numbers.find(child.id()), Some(child.id()));
+        assert!(numbers.is(child.id(), child.id()) && !numbers.is(child.id(), own_pid));
         child.kill().and_then(|()| child.wait()).expect("it is ours");
         assert_eq!(numbers.find(child.id()), Some(child.id()));
         assert_eq!(numbers.find(1), None);
@@ -121,6 +130,7 @@ mod tests {
             let numbers = Numbers::of(&Info::read(pid));
             assert!(numbers.namespace.is_some());
             assert_eq!((numbers.find(1), numbers.find(2)), (Some(pid), None));
+            assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
             // To us it is a stranger, when it has ended and nobody has asked for its end yet, too.
             let ours = Numbers { start_ticks: numbers.start_ticks, namespace: None };
             assert_eq!(ours.find(1), None);

@@ -90,27 +90,66 @@ pub(crate) fn zombie_status(pid: u32) -> Option<i32> {
     (stat.state == 'Z' || stat.state == 'X').then_some(stat.exit_code?)
 }
 
+/// The number of a segment, by which it is known in the maps of processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
 /// Start of a process in clock ticks since boot.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     Some(Process::new(pid as i32).ok()?.stat().ok()?.starttime)
 }
 
-/// True while the process has our memory mapped: an exec takes it away.
-pub(crate) fn maps_segment(pid: u32) -> bool {
+/// True while the process has this memory mapped: an exec takes it away, and may bring that of another image.
+pub(crate) fn maps_this(pid: u32, segment: MemoryId) -> bool {
     // A process whose maps cannot be read is given the benefit of the doubt, and one that is about to exit has none:
     // its end will show by its pidfd.
-    maps(pid).is_none_or(|maps| maps.is_empty() || has_segment(&maps))
+    maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).any(|mapped| mapped == segment))
+}
+
+/// True while the process has memory of any recording mapped.
+pub(crate) fn maps_segment(pid: u32) -> bool {
+    maps(pid).is_none_or(|maps| maps.is_empty() || segments(&maps).next().is_some())
 }
 
 /// As [`maps_segment`], of processes that are not about to exit either.
 pub(crate) fn maps_segment_still(pid: u32) -> bool {
-    maps(pid).is_none_or(|maps| has_segment(&maps))
+    maps(pid).is_none_or(|maps| segments(&maps).next().is_some())
 }
 
 fn maps(pid: u32) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{pid}/maps")).ok()
 }
 
-fn has_segment(maps: &[u8]) -> bool {
-    maps.windows(23).any(|part| part == b"/memfd:sysprof-memprof ")
+/// The segments in a process' maps, as `7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)`.
+fn segments(maps: &[u8]) -> impl Iterator<Item = MemoryId> {
+    maps.split(|byte| *byte == b'\n').filter_map(|line| {
+        // Names of other files are not always text; this one is.
+        let line = std::str::from_utf8(line).ok()?;
+        let mut words = line.split_ascii_whitespace();
+        let (device, inode, name) = (words.nth(3)?, words.next()?, words.next()?);
+        let (major, minor) = device.split_once(':')?;
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let device = rustix::fs::makedev(number(major)?, number(minor)?);
+        (name == "/memfd:sysprof-memprof").then_some(MemoryId { device, inode: inode.parse().ok()? })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a segment is known by its number, not by the name that all of them have, and that nothing else is one.
+    #[test]
+    fn segments_are_told_apart() {
+        let maps = b"7f40-7f41 rw-s 00000000 00:01 80   /memfd:sysprof-memprof (deleted)\n\
+            7f41-7f42 ---s 00001000 103:0a 81   /memfd:sysprof-memprof (deleted)\n\
+            7f42-7f43 r--s 00000000 00:01 82   /memfd:sysprof-memprof-control (deleted)\n\
+            7f43-7f44 r--p 00000000 00:01 83   /tmp/\xFF\n\
+            7f44-7f45 rw-p 00000000 00:00 0\n";
+        let id = |major, minor, inode| MemoryId { device: rustix::fs::makedev(major, minor), inode };
+        assert!(segments(maps).eq([id(0, 1, 80), id(0x103, 10, 81)]));
+    }
 }

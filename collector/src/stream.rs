@@ -110,7 +110,7 @@ impl Stream {
                 retell(&mut self.words, at, shape, time - before, time);
             }
             if let Some(opcode) = shape.opcode
-                && matches!(opcode, Opcode::Owner | Opcode::Exec)
+                && matches!(opcode, Opcode::Owner | Opcode::Exec | Opcode::ExecFailed)
                 && let Some(Ok((_, record, _))) = self.words.get(at..).map(decode)
             {
                 notice(before, time, record);
@@ -269,6 +269,17 @@ mod tests {
             assert_eq!(stream.check(NOW, is_cut, |_, _, _| {}), expected, "{last:x} {is_cut}");
             assert_eq!((stream.checked, stream.time()), (1, 5));
         }
+    }
+
+    /// Check that what is said about a process is shown, and nothing else is.
+    #[test]
+    fn what_processes_say_is_noticed() {
+        let said = [Record::Owner { slot: 3, tid: 1, time: 5 }, Record::Exec, Record::ExecFailed];
+        let words = said.iter().flat_map(|said| [*said, Record::Free { address: 0x10_0000 }]);
+        let words: Vec<u64> = words.flat_map(|record| words_of(record, 0)).collect();
+        let mut noticed = Vec::new();
+        assert_eq!(stream(&words).check(NOW, false, |_, _, record| noticed.push(record)), Ok(6));
+        assert_eq!(noticed, said);
     }
 
     /// Check that times in the future and in the past are moved to where they can be.

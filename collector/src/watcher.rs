@@ -29,8 +29,10 @@ pub(crate) enum Request {
         /// … and the one that it has here; `None` when it is gone.
         pid: Option<u32>,
     },
-    /// The process in this slot is about to exec.
+    /// The process in this slot is about to exec, …
     Exec { image: ImageId, slot: u32 },
+    /// … and could not.
+    ExecFailed { image: ImageId, slot: u32 },
 }
 
 struct Watched {
@@ -90,7 +92,7 @@ fn watch(inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
             }
         }
         for watched in &mut all {
-            if watched.execing && !process::maps_segment(watched.pid) {
+            if watched.execing && !watched.image.is_mapped_by(watched.pid) {
                 watched.image.execed(watched.pid);
                 watched.execing = false;
             }
@@ -130,13 +132,14 @@ fn take(request: Request, all: &mut Vec<Watched>) {
                 all.push(watched);
             }
         }
-        Request::Exec { image, slot } => {
-            if let Some(watched) =
-                all.iter_mut().find(|watched| watched.image.id == image && watched.slot == slot)
-            {
-                watched.execing = true;
-            }
-        }
+        Request::Exec { image, slot } => set_execing(all, image, slot, true),
+        Request::ExecFailed { image, slot } => set_execing(all, image, slot, false),
+    }
+}
+
+fn set_execing(all: &mut [Watched], image: ImageId, slot: u32, execing: bool) {
+    if let Some(watched) = all.iter_mut().find(|watched| watched.image.id == image && watched.slot == slot) {
+        watched.execing = execing;
     }
 }
 
@@ -178,7 +181,7 @@ pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
 
 /// False when the pid has been given to a process that cannot be the recorded one: it has not our memory mapped.
 fn is_the_one(image: &Image, pid: u32) -> bool {
-    pid == image.info.pid || process::maps_segment(pid)
+    pid == image.info.pid || image.is_mapped_by(pid)
 }
 
 /// Waits until a process ends, somebody asks, or an announced exec is due to be looked at.
