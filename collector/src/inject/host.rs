@@ -65,6 +65,8 @@ pub(super) struct Host {
     pub(super) leave: u64,
     /// Where the agent is.
     pub(super) base: Option<u64>,
+    /// Its file there, which may have another name by now.
+    mapped: Option<Loaded>,
     by_name: HashMap<Vec<u8>, usize>,
     /// Modules whose words were changed.
     pub(super) hooked: HashSet<Loaded>,
@@ -102,16 +104,18 @@ impl Host {
             change,
             leave,
             base: None,
+            mapped: None,
             by_name,
             hooked: HashSet::new(),
         };
         host.libc = host.module(LIBC).map(|libc| host.functions(libc)).unwrap_or_default();
         host.check()?;
         host.base = host.find_agent();
+        host.note_agent();
         Ok(host)
     }
 
-    /// A process that this one has forked: what was found is where it was.
+    /// A process that this one has forked: what was found is where it was, unless that has executed a program since.
     pub(super) fn in_child(&self, pid: u32) -> Result<Host, Refusal> {
         refusal::check(pid)?;
         let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
@@ -170,6 +174,18 @@ impl Host {
     /// Where it is in a process that has it.
     pub(super) fn base(&self) -> Result<u64, Refusal> {
         self.base.ok_or(Refusal::OtherVersion)
+    }
+
+    /// Notes which file lies where the agent is.
+    pub(super) fn note_agent(&mut self) {
+        let agent = self.modules.iter().find(|module| Some(module.range.start) == self.base);
+        self.mapped = agent.map(Module::loaded);
+    }
+
+    /// Looks whether the agent is where it was found: after an exec anything may lie there.
+    pub(super) fn has_agent_still(&mut self) -> Result<bool, Refusal> {
+        self.look_again()?;
+        Ok(self.mapped.is_some_and(|mapped| lies(&self.modules, mapped)))
     }
 
     pub(super) fn look_again(&mut self) -> Result<(), Refusal> {
@@ -238,6 +254,11 @@ impl Host {
     }
 }
 
+/// True when a file is still where it was loaded.
+fn lies(modules: &[Module], loaded: Loaded) -> bool {
+    modules.iter().any(|module| module.loaded() == loaded)
+}
+
 /// True when another process' file is just like one of ours, as that of a container may be. It can be anything, and is not waited for.
 fn is_same_file(ours: &Path, theirs: &Path) -> std::io::Result<bool> {
     let ours = fs::read(ours)?;
@@ -274,4 +295,23 @@ fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
     let functions =
         file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
     Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a process has the agent where it was found as long as that very file lies there, whatever its name.
+    #[test]
+    fn agent_is_where_its_file_is() {
+        let module =
+            |path: &str, inode, start| Module { path: path.into(), inode, range: start..start + 0x1000 };
+        let before = [module("/bin/x", 1, 0x1000), module("/lib/agent.so", 7, 0x4000)];
+        let loaded = before[1].loaded();
+        let renamed = [module("/bin/x", 1, 0x1000), module("/lib/agent.so (deleted)", 7, 0x4000)];
+        assert!(lies(&before, loaded) && lies(&renamed, loaded));
+        let elsewhere = [module("/bin/sleep", 2, 0x1000), module("/lib/agent.so", 7, 0x6000)];
+        let another = [module("/bin/sleep", 2, 0x1000), module("/lib/libc.so.6", 8, 0x4000)];
+        assert!(!lies(&elsewhere, loaded) && !lies(&another, loaded) && !lies(&[], loaded));
+    }
 }

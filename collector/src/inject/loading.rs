@@ -120,6 +120,8 @@ impl Host {
         // It may have found a doorbell. Before any call comes by the hooks it would not answer, and there may be no other moment.
         self.call(&mut caller, base.wrapping_add(self.leave), [0; 2])?;
         drop(caller);
+        self.look_again()?;
+        self.note_agent();
         let mut caller = self.caller_with(&mut ground, &path, deadline)?;
         let area = caller.area();
         let state = self.call(&mut caller, base.wrapping_add(self.begin), [area, 0])?;

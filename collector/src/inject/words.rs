@@ -77,7 +77,10 @@ impl Host {
 
     /// Looks for libraries that were loaded since.
     pub(super) fn follow(&mut self) -> Result<(), Refusal> {
-        self.look_again()?;
+        if !self.has_agent_still()? {
+            // It has executed a program.
+            return Ok(());
+        }
         let present: HashSet<Loaded> = self.modules.iter().map(Module::loaded).collect();
         // Another one may be loaded where one was.
         self.hooked.retain(|module| present.contains(module));
@@ -87,18 +90,27 @@ impl Host {
             return Ok(());
         }
         let mut caller = self.caller(&mut self.survey(), Instant::now() + LEAVES)?;
+        if !self.has_agent_still()? {
+            return Ok(());
+        }
         if self.hook(&mut caller, &fresh)? { Ok(()) } else { Err(Refusal::Sealed) }
     }
 
-    /// Puts all words back, and has the process leave a recording that is over.
+    /// Puts all words back, and has the process leave a recording that is over. One that has executed a program has nothing of ours.
     pub(super) fn restore(&mut self) -> Result<(), Refusal> {
-        self.look_again()?;
+        if !self.has_agent_still()? {
+            return Ok(());
+        }
         let base = self.base()?;
         let words = self.all_words();
         let mut changes: Vec<Change<'_>> = words.iter().filter_map(|word| self.original(word)).collect();
         let deadline = Instant::now() + LEAVES;
         let mut ground = self.survey();
         let mut caller = self.caller(&mut ground, deadline)?;
+        // It may have done so while a moment was waited for; now one of its threads stands still.
+        if !self.has_agent_still()? {
+            return Ok(());
+        }
         let changed = self.change(&mut caller, &mut changes)?;
         debug!("{changed} of {} words of process {} are what they were", changes.len(), self.pid);
         // Threads may still be in hooks, this one is not.
@@ -106,6 +118,9 @@ impl Host {
             drop(caller);
             std::thread::sleep(AGAIN);
             caller = self.caller(&mut ground, deadline)?;
+            if !self.has_agent_still()? {
+                break;
+            }
         }
         Ok(())
     }
