@@ -105,8 +105,7 @@ impl Round {
         let watermark = self.drain.clock.now().saturating_sub(EPSILON);
         let moved = self.sweep();
         self.sleeper.moved(moved);
-        let is_read = self.held.is_none() && !self.drained.iter().any(Drained::is_behind);
-        let is_last = is_stopping && is_read;
+        let is_last = is_stopping && self.held.is_none() && self.drained.iter().all(Drained::is_read);
         for image in &mut self.drained {
             image.finish_ended(&mut self.merger);
             if is_last {
@@ -133,10 +132,11 @@ impl Round {
         }
     }
 
-    /// Tells all agents that it is over, and gives those that are just writing a moment.
-    fn close(&self) {
+    /// Tells all agents that it is over, and gives those that are just writing a moment. What comes later is not waited for.
+    fn close(&mut self) {
         self.drained.iter().for_each(Drained::close);
         std::thread::sleep(Duration::from_millis(1));
+        self.drained.iter_mut().for_each(|image| image.note_goals(&mut self.merger));
     }
 
     /// Reads all rings, unless the writer is behind; how many words came.

@@ -72,11 +72,25 @@ pub(crate) struct Drained {
     /// Time of the last record by slot of the processes that live.
     slots: BTreeMap<u32, u64>,
     ending: Vec<Ending>,
+    /// How far each ring is to be read, once the recording ends: whoever goes on writing keeps nobody.
+    goals: Option<Vec<u64>>,
 }
 
 impl Drained {
     pub(crate) fn new(image: Arc<Image>) -> Drained {
-        Drained { image, sources: Vec::new(), slots: BTreeMap::new(), ending: Vec::new() }
+        Drained { image, sources: Vec::new(), slots: BTreeMap::new(), ending: Vec::new(), goals: None }
+    }
+
+    /// The agents know that the recording is over: what they have written up to now is all that is read.
+    pub(crate) fn note_goals(&mut self, merger: &mut Merger) {
+        self.note_rings(merger);
+        let sources = &self.sources;
+        self.goals.get_or_insert_with(|| sources.iter().map(Source::goal).collect());
+    }
+
+    /// True when all was read that is to be, at the end of the recording.
+    pub(crate) fn is_read(&self) -> bool {
+        self.goals.as_ref().is_some_and(|goals| are_read(&self.sources, goals))
     }
 
     /// Notes ends that the watcher told of. Who was gone before a sweep has nothing left behind after it.
@@ -123,10 +137,13 @@ impl Drained {
             self.wake(ring);
             return 0;
         }
+        // A ring that was claimed after the end has no goal.
+        let rest = self.goals.as_ref().map(|goals| goals.get(ring).map_or(0, |goal| source.words_to(*goal)));
+        let turn = rest.map_or(sweep.turn, |rest| rest.min(sweep.turn));
         let stream = sweep.merger.stream(source.stream);
-        let taken = source.consumer.take(sweep.turn, |part| stream.copy(part));
-        source.is_behind = taken == Ok(sweep.turn);
-        let is_cut = source.is_behind;
+        let taken = source.consumer.take(turn, |part| stream.copy(part));
+        let is_cut = taken == Ok(turn);
+        source.is_behind = is_cut && rest.is_none_or(|rest| rest > turn);
         if taken == Ok(0) {
             return 0;
         }
@@ -219,13 +236,8 @@ impl Drained {
     /// Ends the processes whose rings were read as far as they wrote.
     pub(crate) fn finish_ended(&mut self, merger: &mut Merger) {
         let sources = &self.sources;
-        let is_read = |ending: &mut Ending| {
-            sources
-                .iter()
-                .zip(&ending.goals)
-                .all(|(source, goal)| source.dead || source.consumer.position() >= *goal)
-        };
-        let read: Vec<Ending> = self.ending.extract_if(.., is_read).collect();
+        let read: Vec<Ending> =
+            self.ending.extract_if(.., |ending| are_read(sources, &ending.goals)).collect();
         for Ending { slot, end, .. } in read {
             self.finish(slot, end, merger);
         }
@@ -233,6 +245,9 @@ impl Drained {
 
     /// The recording ends: before the processes do that still run, and before the watcher has told of the end of others.
     pub(crate) fn finish_all(&mut self, merger: &mut Merger) {
+        for Ending { slot, end, .. } in std::mem::take(&mut self.ending) {
+            self.finish(slot, end, merger);
+        }
         let slots: Vec<u32> = self.slots.keys().copied().collect();
         for slot in slots {
             let owner = self.image.memory.segment().slots().get(slot as usize).and_then(|slot| slot.owner());
@@ -294,10 +309,20 @@ impl Drained {
 }
 
 impl Source {
+    /// Words to be read up to a goal.
+    fn words_to(&self, goal: u64) -> usize {
+        usize::try_from(goal.saturating_sub(self.consumer.position())).unwrap_or(usize::MAX)
+    }
+
     /// Where the ring ends now; nowhere when that cannot be.
     fn goal(&self) -> u64 {
         self.consumer.available().map_or(0, |count| self.consumer.position() + count as u64)
     }
+}
+
+/// True when all rings are read up to these goals.
+fn are_read(sources: &[Source], goals: &[u64]) -> bool {
+    sources.iter().zip(goals).all(|(source, goal)| source.dead || source.words_to(*goal) == 0)
 }
 
 /// A process has written a record at this time.

@@ -33,9 +33,13 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::with(GEOMETRY)
+    }
+
+    fn with(geometry: Geometry) -> Bench {
         let keeper = Arc::new(Keeper::start().unwrap());
         let policy = Policy::default();
-        let mut memory = Memory::new(GEOMETRY, policy, keeper.thread_id()).unwrap();
+        let mut memory = Memory::new(geometry, policy, keeper.thread_id()).unwrap();
         // As of a process that has mapped it and is gone.
         drop(memory.take_descriptors());
         let info = Info { pid: std::process::id(), ..Info::default() };
@@ -200,6 +204,41 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     assert!(!round.run() && round.held.is_none());
     while receive() {}
     assert_eq!(rings, [2, 0, 1]);
+}
+
+/// Check that a process that writes on without end, when the recording is over, does not keep it from ending: what it had written
+/// by then is all that is read.
+#[test]
+fn writers_without_end_keep_nobody() {
+    let bench = Bench::with(Geometry { ring_words: 17, ..GEOMETRY });
+    let bell = Arc::new(Bell::default());
+    let (batches, written) = queue(bell.clone());
+    let (_, images) = mpsc::channel();
+    let (watcher, clock) = (bench.watcher.clone(), bench.clock);
+    let shared = Arc::new(Shared::default());
+    let mut round = Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock });
+    round.drained.push(Drained::new(bench.image.clone()));
+    let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
+    let turn = vec![words[0]; TURN];
+    bench.commit(0, &turn);
+    bench.commit(0, &turn[1..]);
+    shared.stop.store(true, Ordering::Release);
+    let mut rounds = 0;
+    while !round.run() {
+        rounds += 1;
+        assert!(rounds < 4, "it goes on");
+        bench.commit(0, &turn[1..]);
+    }
+    drop(round);
+    let mut words = 0;
+    while let Received::Batch(mut batch) = written.receive(Duration::ZERO) {
+        batch.take(|part| {
+            if let Part::Run(_, run) = part {
+                words += run.len();
+            }
+        });
+    }
+    assert_eq!(words, 2 * TURN - 1);
 }
 
 /// Check that a thread is never held up by a ring that was given up, and that a snapshot tells of it, too.
