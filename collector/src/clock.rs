@@ -85,6 +85,10 @@ impl Clock {
         }
         let pair = self.pair();
         let now = (pair.ticks, pair.raw_ns);
+        // A counter that was set back is on no line with what it was.
+        if now.0 < self.base.0 {
+            return;
+        }
         self.base = (now.0, self.nanoseconds_of(now.0));
         let elapsed = now.0.saturating_sub(self.origin.0);
         if elapsed > 0 {
@@ -174,6 +178,15 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
+
+    /// Check that a counter that begins anew changes no time that was.
+    #[test]
+    fn counter_that_begins_anew_moves_no_time() {
+        let now = Clock::start();
+        let mut clock = Clock { tsc: true, base: (u64::MAX >> 1, 7), ..now };
+        clock.measure();
+        assert_eq!((clock.base, clock.nanoseconds_of(u64::MAX >> 1)), ((u64::MAX >> 1, 7), 7));
+    }
 
     /// Check that converted time goes forward at the rate of the system's clock.
     #[test]

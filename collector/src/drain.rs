@@ -12,7 +12,7 @@
 
 use crate::batch::Batch;
 use crate::clock::{Clock, thread_cpu_ns};
-use crate::drained::{Counts, Drained, EPSILON, Sweep};
+use crate::drained::{Counts, Drained, Sweep};
 use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
@@ -20,6 +20,7 @@ use crate::merge::Merger;
 use crate::queue::Sender;
 use crate::sleeper::{Bell, Sleeper};
 use crate::watcher::Watcher;
+use crate::watermark::Watermark;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -62,6 +63,7 @@ struct Round {
     drain: Drain,
     drained: Vec<Drained>,
     merger: Merger,
+    watermark: Watermark,
     batch: Batch,
     sleeper: Sleeper,
     /// Since when the writer is behind.
@@ -87,6 +89,7 @@ impl Round {
             drain,
             drained: Vec::new(),
             merger: Merger::default(),
+            watermark: Watermark::default(),
             batch: Batch::default(),
             sleeper,
             held: None,
@@ -102,7 +105,11 @@ impl Round {
         if is_stopping {
             self.close();
         }
-        let watermark = self.drain.clock.now().saturating_sub(EPSILON);
+        let due = self.watermark.at(self.drain.clock.now());
+        if due.has_jumped {
+            debug!("the clock was set back");
+            self.drain.shared.counts.jumps.fetch_add(1, Ordering::Relaxed);
+        }
         let moved = self.sweep();
         self.sleeper.moved(moved);
         let is_last = is_stopping && self.held.is_none() && self.drained.iter().all(Drained::is_read);
@@ -115,7 +122,7 @@ impl Round {
         // Of a round that has read nothing no time is known up to which all was read: rings were read up to different ones before.
         if self.held.is_none() {
             let read = self.drained.iter().map(|image| image.read_until(&self.merger));
-            let watermark = if is_last { u64::MAX } else { read.fold(watermark, u64::min) };
+            let watermark = if is_last { u64::MAX } else { read.fold(due.time, u64::min) };
             self.emit(watermark);
         }
         self.retire(is_last);

@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// How far apart, in shifted ticks, the clocks of two processors may be: some 1.6 µs.
 pub(crate) const EPSILON: u64 = 256;
 
+/// So many turns of a ring may wait for what is earlier in others: those that are read as they are written wait for less.
+const TURNS: usize = 4;
+
 /// What is counted while rings are drained.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -29,6 +32,8 @@ pub(crate) struct Counts {
     pub(crate) unread: AtomicU64,
     /// Threads seen.
     pub(crate) threads: AtomicU32,
+    /// Times that the clock was set back.
+    pub(crate) jumps: AtomicU32,
 }
 
 /// What a sweep needs beside the image.
@@ -49,6 +54,8 @@ struct Source {
     /// The ring holds more than its turn: what comes next is later than what was read, but perhaps not than the
     /// watermark.
     is_behind: bool,
+    /// So much of it waits to be merged that no more is read.
+    is_full: bool,
     /// Slot of the process that writes.
     slot: u32,
     /// Given up: it held something impossible.
@@ -117,7 +124,14 @@ impl Drained {
             let Some(entry) = segment.directory().get(ring) else { break };
             let consumer = Consumer::new(segment.ring(ring), &entry.front.head, control.tail(ring), 0);
             let stream = merger.open(self.image.id, ring as u32);
-            self.sources.push(Source { consumer, stream, is_behind: false, slot: 0, dead: false });
+            self.sources.push(Source {
+                consumer,
+                stream,
+                is_behind: false,
+                is_full: false,
+                slot: 0,
+                dead: false,
+            });
         }
     }
 
@@ -141,6 +155,11 @@ impl Drained {
         let rest = self.goals.as_ref().map(|goals| goals.get(ring).map_or(0, |goal| source.words_to(*goal)));
         let turn = rest.map_or(sweep.turn, |rest| rest.min(sweep.turn));
         let stream = sweep.merger.stream(source.stream);
+        source.is_full = stream.waiting() >= sweep.turn.saturating_mul(TURNS);
+        if source.is_full {
+            source.is_behind = rest != Some(0);
+            return 0;
+        }
         let taken = source.consumer.take(turn, |part| stream.copy(part));
         let is_cut = taken == Ok(turn);
         source.is_behind = is_cut && rest.is_none_or(|rest| rest > turn);
@@ -230,7 +249,9 @@ impl Drained {
     /// or what is read next would come too late.
     pub(crate) fn read_until(&self, merger: &Merger) -> u64 {
         let behind = self.sources.iter().filter(|source| source.is_behind && !source.dead);
-        behind.map(|source| merger.time(source.stream).saturating_sub(1)).min().unwrap_or(u64::MAX)
+        // Of a ring whose records all have one time nothing would ever be merged.
+        let until = |source: &Source| merger.time(source.stream).saturating_sub(u64::from(!source.is_full));
+        behind.map(until).min().unwrap_or(u64::MAX)
     }
 
     /// Ends the processes whose rings were read as far as they wrote.

@@ -74,14 +74,15 @@ impl Bench {
     fn round(&mut self) {
         let Bench { drained, merger, pipeline, counts, watcher, clock, .. } = self;
         drained.note_ends(merger);
+        let mut batch = Batch::default();
         loop {
             drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock });
             if !drained.is_behind() {
                 break;
             }
+            while merger.merge(drained.read_until(merger), &mut batch) {}
         }
         drained.finish_ended(merger);
-        let mut batch = Batch::default();
         while merger.merge(u64::MAX, &mut batch) {}
         pipeline.take(&mut batch).unwrap();
         merger.compact(0);
@@ -239,6 +240,37 @@ fn writers_without_end_keep_nobody() {
         });
     }
     assert_eq!(words, 2 * TURN - 1);
+}
+
+/// Check that what waits to be merged is bounded, whatever times the rings have, and that one without time holds up itself only.
+#[test]
+fn what_waits_is_bounded() {
+    let mut bench = Bench::new();
+    let (still, _) = encode(Record::Free { address: 0x10_0000 }, 0);
+    let (later, _) = encode(Record::Free { address: 0x10_0000 }, 1);
+    let (turn, mut batch, mut written) = (7, Batch::default(), [0; 2]);
+    let mut most = 0;
+    for _ in 0..1000 {
+        let words = [still[0]; 14];
+        // It does not wait for room.
+        let read = bench.image.memory.control().tail(0).load(Ordering::Relaxed);
+        let head = bench.image.memory.segment().directory()[0].front.head.load(Ordering::Relaxed);
+        if head - read < 400 {
+            bench.commit(0, &words);
+        }
+        bench.commit(1, &[later[0]]);
+        let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
+        drained.sweep(&mut Sweep { turn, merger, counts, watcher, clock });
+        while merger.merge(drained.read_until(merger), &mut batch) {}
+        merger.compact(0);
+        most = most.max(merger.waiting());
+        batch.take(|part| {
+            if let Part::Run(run, words) = part {
+                written[run.ring as usize] += words.len();
+            }
+        });
+    }
+    assert!(most <= 2 * 5 * turn && written[0] > 1000, "{most}, {written:?}");
 }
 
 /// Check that a thread is never held up by a ring that was given up, and that a snapshot tells of it, too.

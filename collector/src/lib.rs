@@ -71,6 +71,7 @@ mod heads;
 mod item;
 mod merge;
 mod queue;
+mod watermark;
 mod writing;
 
 #[expect(unsafe_code, reason = "reads the time stamp counter")]

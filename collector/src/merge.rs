@@ -91,6 +91,12 @@ impl Merger {
         self.serial += 1;
     }
 
+    /// Words that wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.streams.iter().map(Stream::waiting).sum()
+    }
+
     /// True when nothing of the image waits.
     pub(crate) fn has_nothing_of(&self, image: ImageId) -> bool {
         self.streams.iter().all(|stream| stream.image != image || stream.is_empty())

@@ -369,11 +369,11 @@ impl Session {
         let Sampled { cpu, faults, trace, without_agent } =
             pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
-            duration_ns: pipeline.clock().nanoseconds(ended),
+            duration_ns: pipeline.clock().nanoseconds(ended).max(pipeline.last),
             lost: pipeline.sums.losses(&shared.counts),
             overhead: overhead(&mut pipeline),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
-            remarks: pipeline.sums.remarks(pipeline.processes.count()),
+            remarks: pipeline.sums.remarks(pipeline.processes.count(), &shared.counts),
             effort: Effort {
                 drain_cpu_ns: work.cpu_ns,
                 writer_cpu_ns,

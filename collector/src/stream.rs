@@ -133,6 +133,11 @@ impl Stream {
         self.merged == self.checked
     }
 
+    /// Words that are not merged.
+    pub(crate) fn waiting(&self) -> usize {
+        self.words.len() - self.merged
+    }
+
     /// The next record's place, [`Key::LAST`] when all are merged.
     pub(crate) fn key(&self) -> Key {
         self.next_at(self.merged, self.merged_time).0

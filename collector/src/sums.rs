@@ -26,7 +26,7 @@ impl Sums {
     }
 
     /// What the user should know beside the losses of so many processes.
-    pub(crate) fn remarks(&self, processes: usize) -> Vec<String> {
+    pub(crate) fn remarks(&self, processes: usize, counts: &Counts) -> Vec<String> {
         let mut remarks = Vec::new();
         if processes == 0 {
             remarks.push(
@@ -40,6 +40,14 @@ impl Sums {
                 "Processes that were not recorded: {}. Of those that one program forks, 1,024 at a time are, and those are not \
                  that are forked by a signal handler while it interrupts an allocation.",
                 self.refused
+            ));
+        }
+        // Relaxed: the drain thread has ended.
+        let jumps = counts.jumps.load(Ordering::Relaxed);
+        if jumps > 0 {
+            remarks.push(format!(
+                "Times that the processor's clock was set back, as when the machine is suspended: {jumps}. What was recorded \
+                 after that has no times, and an order in each thread only."
             ));
         }
         let counters = &self.counters;
