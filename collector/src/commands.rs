@@ -11,6 +11,7 @@
 //! ```
 
 use crate::alarm::Alarm;
+use crate::door::Door;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
@@ -87,9 +88,10 @@ impl Ear {
         let over = Arc::new(Alarm::new()?);
         let ended = over.clone();
         let thread = std::thread::Builder::new().name("commands".into()).spawn(move || {
-            while !is_over(&socket, &ended) {
+            let mut door = Door::new(socket);
+            while !is_over(&door, &ended) {
                 // Whoever is not there any more needs no answer.
-                let _ = serve(&socket, &obey);
+                let _ = serve(&mut door, &obey);
             }
         })?;
         Ok(Ear { over, thread: Some(thread) })
@@ -106,14 +108,15 @@ impl Drop for Ear {
 }
 
 /// Waits for a client, or for the end.
-fn is_over(socket: &OwnedFd, over: &Alarm) -> bool {
-    let mut both = [PollFd::new(over, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
-    let _ = poll(&mut both, None);
+fn is_over(door: &Door, over: &Alarm) -> bool {
+    let mut both = [PollFd::new(over, PollFlags::IN), PollFd::new(door, door.wanted())];
+    let rest = door.rest().map(|rest| Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() });
+    let _ = poll(&mut both, rest.as_ref());
     !both[0].revents().is_empty()
 }
 
-fn serve(socket: &OwnedFd, obey: &Obey) -> io::Result<()> {
-    let client = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)?;
+fn serve(door: &mut Door, obey: &Obey) -> io::Result<()> {
+    let Some(client) = door.let_in()? else { return Ok(()) };
     let peer = socket_peercred(&client)?.uid;
     let answer = if peer.is_root() || peer == rustix::process::geteuid() {
         obey(&words(&receive(&client)?))

@@ -44,6 +44,7 @@ mod snapshot;
 
 mod alarm;
 mod aside;
+mod door;
 mod glob;
 mod image;
 pub mod inject;

@@ -1,6 +1,7 @@
 //! The thread that answers agents: looks who asks, makes the memory of the image, hands it over.
 
 use crate::alarm::Alarm;
+use crate::door::Door;
 use crate::error::Error;
 use crate::glob;
 use crate::image::{Image, ImageId};
@@ -99,7 +100,7 @@ impl Listener {
         let at_door = host.clone();
         let thread = std::thread::Builder::new()
             .name("listener".into())
-            .spawn(move || at_door.serve(&socket, &ended))
+            .spawn(move || at_door.serve(Door::new(socket), &ended))
             .map_err(|source| Error::System { what: "start a thread", source })?;
         Ok(Listener { name, host, over, thread: Some(thread) })
     }
@@ -200,11 +201,11 @@ pub(crate) struct Host {
 
 impl Host {
     /// Answers agents as they speak, whoever else is silent, until the recording is over.
-    fn serve(&self, socket: &OwnedFd, over: &Alarm) {
+    fn serve(&self, mut door: Door, over: &Alarm) {
         let mut silent: Vec<Silent> = Vec::new();
         loop {
             silent.retain(Silent::is_hopeful);
-            let ready = ready(socket, over, &silent);
+            let ready = ready(&door, over, &silent);
             if ready.is_over {
                 break;
             }
@@ -213,13 +214,12 @@ impl Host {
                 self.note(self.answer(&agent.socket));
             }
             if ready.has_new {
-                let agent = rustix::net::accept_with(socket, SocketFlags::CLOEXEC);
-                let agent = agent.map_err(std::io::Error::from).and_then(Silent::new);
+                let agent = door.let_in().and_then(|agent| agent.map_or(Ok(None), Silent::new));
                 self.note(agent.map(|agent| silent.extend(agent)));
             }
         }
         // Those that still wait are told that it is over.
-        let new = std::iter::from_fn(|| rustix::net::accept_with(socket, SocketFlags::CLOEXEC).ok());
+        let new = std::iter::from_fn(|| door.let_in().ok().flatten());
         for agent in silent.into_iter().map(|agent| agent.socket).chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }

@@ -1,6 +1,7 @@
 //! Agents that have connected and not said anything yet: nobody waits for them.
 
 use crate::alarm::Alarm;
+use crate::door::Door;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::socket_peercred;
@@ -44,18 +45,19 @@ pub(crate) struct Ready {
     pub(crate) agents: Vec<bool>,
 }
 
-/// Waits until there is something to do, or the patience with somebody is at its end.
-pub(crate) fn ready(socket: &OwnedFd, over: &Alarm, silent: &[Silent]) -> Ready {
+/// Waits until there is something to do, the patience with somebody is at its end, or the door is no longer left alone.
+pub(crate) fn ready(door: &Door, over: &Alarm, silent: &[Silent]) -> Ready {
     // Agents became silent one after the other.
     let patience = silent.first().map(|agent| PATIENCE.saturating_sub(agent.since.elapsed()));
-    let patience = patience
+    let wait = patience.into_iter().chain(door.rest()).min();
+    let wait = wait
         .map(|rest| Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() });
-    let new = if silent.len() < SILENT { PollFlags::IN } else { PollFlags::empty() };
+    let new = if silent.len() < SILENT { door.wanted() } else { PollFlags::empty() };
     let agents = silent.iter().map(|agent| PollFd::new(&agent.socket, PollFlags::IN));
-    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(socket, new)].into();
+    let mut all: Vec<PollFd<'_>> = [PollFd::new(over, PollFlags::IN), PollFd::new(door, new)].into();
     all.extend(agents);
     // An interrupted wait is one after which nobody has spoken.
-    let _ = poll(&mut all, patience.as_ref());
+    let _ = poll(&mut all, wait.as_ref());
     let mut spoken = all.iter().map(|descriptor| !descriptor.revents().is_empty());
     Ready {
         is_over: spoken.next().unwrap_or(false),

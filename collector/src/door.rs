@@ -1,0 +1,106 @@
+//! A socket that others connect to.
+//!
+//! A connection for which there is no descriptor stays where it is and goes on knocking: whoever waits for the socket would be woken
+//! without end. So it is left alone for a moment then.
+
+use rustix::event::PollFlags;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long it is left alone.
+const REST: Duration = Duration::from_millis(100);
+
+/// A listening socket.
+#[derive(Debug)]
+pub(crate) struct Door {
+    socket: OwnedFd,
+    /// Since when it is left alone.
+    rests: Option<Instant>,
+    /// The last one that knocked could not be let in.
+    is_short: bool,
+}
+
+impl Door {
+    pub(crate) fn new(socket: OwnedFd) -> Door {
+        Door { socket, rests: None, is_short: false }
+    }
+
+    /// What to wait for: nothing while it is left alone.
+    pub(crate) fn wanted(&self) -> PollFlags {
+        if self.rest().is_some() { PollFlags::empty() } else { PollFlags::IN }
+    }
+
+    /// How long it is left alone from now on.
+    pub(crate) fn rest(&self) -> Option<Duration> {
+        let rest = REST.saturating_sub(self.rests?.elapsed());
+        (!rest.is_zero()).then_some(rest)
+    }
+
+    /// Lets somebody in who has knocked.
+    ///
+    /// # Errors
+    /// What the system says; that it has no room for more, once until there is some again.
+    pub(crate) fn let_in(&mut self) -> io::Result<Option<OwnedFd>> {
+        let opened = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC);
+        let was_short = self.is_short;
+        let is_short = matches!(opened, Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS));
+        self.rests = is_short.then(Instant::now);
+        self.is_short = is_short || was_short && opened.is_err();
+        match opened {
+            Err(_) if is_short && was_short => Ok(None),
+            opened => Ok(Some(opened?)),
+        }
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket_with};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// Check that where there is no descriptor for who knocks, this is told once and the door is left alone, and that it is opened
+    /// when there is one.
+    #[test]
+    fn door_is_left_alone_without_descriptors() {
+        // In a process of its own: others of this one's threads need descriptors, too.
+        const PLAYS: &str = "SYSPROF_MEMPROF_TEST_DOOR";
+        if std::env::var_os(PLAYS).is_none() {
+            let mut own = std::process::Command::new(std::env::current_exe().unwrap());
+            own.args(["--exact", "door::tests::door_is_left_alone_without_descriptors"]).env(PLAYS, "1");
+            assert!(own.status().unwrap().success());
+            return;
+        }
+        let open = || {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+        };
+        let (socket, client) = (open(), open());
+        let name = format!("sysprof-memprof-test-{}", std::process::id());
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        bind(&socket, &address).and_then(|()| listen(&socket, 4)).unwrap();
+        connect(&client, &address).unwrap();
+        let mut door = Door::new(socket);
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(3), maximum: before.maximum }).unwrap();
+        assert_eq!(door.wanted(), PollFlags::IN);
+        assert!(door.let_in().is_err() && door.rest().is_some_and(|rest| rest <= REST));
+        assert_eq!(door.wanted(), PollFlags::empty());
+        assert!(door.let_in().unwrap().is_none());
+        std::thread::sleep(REST);
+        assert_eq!((door.wanted(), door.rest()), (PollFlags::IN, None));
+        setrlimit(Resource::Nofile, before).unwrap();
+        assert!(door.let_in().unwrap().is_some() && door.rest().is_none());
+        // It is told again the next time.
+        assert!(!door.is_short);
+    }
+}
