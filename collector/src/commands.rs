@@ -12,10 +12,10 @@
 
 use crate::alarm::Alarm;
 use crate::door::Door;
+use crate::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::sockopt::socket_peercred;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, UCred};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -117,8 +117,7 @@ fn is_over(door: &Door, over: &Alarm) -> bool {
 
 fn serve(door: &mut Door, obey: &Obey) -> io::Result<()> {
     let Some(client) = door.let_in()? else { return Ok(()) };
-    let peer = socket_peercred(&client)?.uid;
-    let answer = if peer.is_root() || peer == rustix::process::geteuid() {
+    let answer = if Peer::of(&client)?.is_trusted() {
         obey(&words(&receive(&client)?))
     } else {
         Err("this collector belongs to another user".to_string())
@@ -164,7 +163,7 @@ fn daemon() -> rustix::io::Result<SocketAddrUnix> {
 /// When it cannot be asked, or says no.
 pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
     let failed = |source: io::Error| NotDone::NoAnswer { pid, source };
-    let is_it = |peer: UCred| peer.pid.as_raw_nonzero().get().cast_unsigned() == pid;
+    let is_it = |peer: Peer| peer.pid().is_ok_and(|peer| peer == pid);
     let answer =
         address_of(pid).map_err(io::Error::from).and_then(|address| converse(&address, is_it, words));
     understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
@@ -176,7 +175,7 @@ pub fn ask<W: AsRef<OsStr>>(pid: u32, words: impl IntoIterator<Item = W>) -> Res
 /// When there is none, or it says no.
 pub fn ask_daemon<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Result<String, NotDone> {
     // Anybody could listen under that name.
-    let is_ours = |peer: UCred| peer.uid == rustix::process::geteuid();
+    let is_ours = |peer: Peer| peer.uid == rustix::process::geteuid().as_raw();
     let answer = daemon().map_err(io::Error::from).and_then(|address| converse(&address, is_ours, words));
     let failed = |source| NotDone::NoDaemon { source };
     understand(answer.map_err(failed)?).unwrap_or_else(|| Err(failed(io::ErrorKind::UnexpectedEof.into())))
@@ -194,13 +193,13 @@ fn understand(answer: Vec<u8>) -> Option<Result<String, NotDone>> {
 
 fn converse<W: AsRef<OsStr>>(
     address: &SocketAddrUnix,
-    is_the_one: impl Fn(UCred) -> bool,
+    is_the_one: impl Fn(Peer) -> bool,
     words: impl IntoIterator<Item = W>,
 ) -> io::Result<Vec<u8>> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::connect(&socket, address)?;
-    if !is_the_one(socket_peercred(&socket)?) {
+    if !is_the_one(Peer::of(&socket)?) {
         return Err(io::Error::other("another process answers in its name"));
     }
     let mut packet = Vec::new();

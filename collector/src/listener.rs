@@ -8,13 +8,13 @@ use crate::image::{Image, ImageId};
 use crate::keeper::Keeper;
 use crate::log::debug;
 use crate::memory::{Memory, Policy};
+use crate::peer::Peer;
 use crate::process::Info;
 use crate::silent::{Silent, ready};
 use crate::sleeper::Bell;
 use crate::unseen::Unseen;
 use crate::watcher::{Request, Watcher};
 use rustix::fd::OwnedFd;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
@@ -241,7 +241,10 @@ impl Host {
             debug!("an agent speaks version {}, not {PROTOCOL_VERSION}", hello.version);
             return refuse(agent, Verdict::Version);
         }
-        let pid = socket_peercred(agent)?.pid.as_raw_nonzero().get().cast_unsigned();
+        let pid = match Peer::of(agent)?.pid() {
+            Ok(pid) => pid,
+            Err(error) => return refuse(agent, Verdict::NotChosen).and(Err(error)),
+        };
         let info = Info::read(pid);
         // Whatever it is now, what it was before is over.
         self.forget(pid);

@@ -2,9 +2,9 @@
 
 use crate::alarm::Alarm;
 use crate::door::Door;
+use crate::peer::Peer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::sockopt::socket_peercred;
 use shared_ring::handshake::Verdict;
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,7 @@ pub(crate) struct Silent {
 impl Silent {
     /// Lets an agent in, unless it is somebody else's.
     pub(crate) fn new(socket: OwnedFd) -> std::io::Result<Option<Silent>> {
-        let peer = socket_peercred(&socket)?;
-        let ours = rustix::process::geteuid();
-        if !ours.is_root() && peer.uid != ours && !peer.uid.is_root() {
+        if !rustix::process::geteuid().is_root() && !Peer::of(&socket)?.is_trusted() {
             return crate::listener::refuse(&socket, Verdict::NotChosen).map(|()| None);
         }
         Ok(Some(Silent { socket, since: Instant::now() }))

@@ -8,11 +8,11 @@ use crate::image::Image;
 use crate::listener::{Host, accept, refuse};
 use crate::log::debug;
 use crate::numbers;
+use crate::peer::Peer;
 use crate::process::Info;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chownat, fchmod, fstat, openat, unlinkat};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
@@ -230,9 +230,9 @@ fn is_readable(socket: &OwnedFd, patience: Duration) -> bool {
 /// Hears whoever has connected; the image, once the called process has it.
 fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>, Refusal> {
     let Ok(agent) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC) else { return Ok(None) };
-    let peer = socket_peercred(&agent).map(|peer| peer.pid.as_raw_nonzero().get().cast_unsigned());
+    let peer = Peer::of(&agent).and_then(|peer| peer.pid());
     let Some(hello) = hear(&agent) else { return Ok(None) };
-    if peer != Ok(pid) {
+    if !peer.as_ref().is_ok_and(|peer| *peer == pid) {
         debug!("{peer:?} has answered a call for {pid}");
         let _ = refuse(&agent, Verdict::NotChosen);
         return Ok(None);

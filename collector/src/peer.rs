@@ -1,0 +1,66 @@
+//! Who is at the other end of a socket.
+
+use rustix::fd::AsFd;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+
+/// A process as it was when it connected, or listened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// 0 where it has no number in our pid namespace, so that no type for pids which cannot be 0 may hold it.
+    pid: u32,
+    pub(crate) uid: u32,
+}
+
+impl Peer {
+    pub(crate) fn of(socket: impl AsFd) -> io::Result<Peer> {
+        let mut peer = MaybeUninit::<libc::ucred>::zeroed();
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        let (socket, level, name) = (socket.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
+        // SAFETY: the kernel writes no more bytes than the struct has.
+        let failed =
+            unsafe { libc::getsockopt(socket, level, name, peer.as_mut_ptr().cast(), &raw mut length) } != 0;
+        if failed {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: three numbers, for which all bits may be zero, and the kernel has written them.
+        let peer = unsafe { peer.assume_init() };
+        Ok(Peer { pid: peer.pid.cast_unsigned(), uid: peer.uid })
+    }
+
+    /// The pid that it has here.
+    ///
+    /// # Errors
+    /// A sentence, where it has none.
+    pub(crate) fn pid(&self) -> io::Result<u32> {
+        match self.pid {
+            0 => Err(io::Error::other(
+                "it is in a pid namespace that is not seen from here: record it from the host, or from within its container",
+            )),
+            pid => Ok(pid),
+        }
+    }
+
+    /// True for ourselves and for root.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.uid == 0 || self.uid == rustix::process::geteuid().as_raw()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// Check that a peer is who it is, and that one without a number here is told what to do.
+    #[test]
+    fn peers_without_a_number_are_refused() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        let peer = Peer::of(&one).unwrap();
+        assert!(peer.is_trusted() && peer.pid().unwrap() == std::process::id());
+        let error = Peer { pid: 0, ..peer }.pid().unwrap_err();
+        assert!(error.to_string().contains("pid namespace"), "{error}");
+        assert!(Peer::of(std::fs::File::open("/dev/null").unwrap()).is_err());
+    }
+}
