@@ -10,6 +10,7 @@
 //! wrong with it is an error that names the place. What a format does not say is left empty, and said in the capture's
 //! remarks.
 
+mod budget;
 #[doc(hidden)]
 pub mod fuzzing;
 mod heaptrack;

@@ -1,26 +1,25 @@
 //! The lines of a text that may be anybody's.
 
+use super::budget::{Budget, SPENT, Spent};
 use super::{Place, Wrong};
 use std::io::{BufRead, BufReader, Read};
 
 /// Longest line: a name of a heavily templated function takes some ten kilobytes.
 const LONGEST: u64 = 1 << 20;
-/// Memory for tables, whatever the length of the file, and for each of its bytes. Text compresses twentyfold.
-const TABLES: (u64, u64) = (256 << 20, 64);
 
 /// Reads line by line, and keeps account of the memory that is made of them.
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
-    left: u64,
+    budget: Budget,
 }
 
 impl<R: Read> Lines<R> {
     /// The lines of an input, made from a file of this length.
     pub(super) fn new(input: R, file_length: u64) -> Self {
-        let left = TABLES.0.saturating_add(file_length.saturating_mul(TABLES.1));
-        Lines { input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0, left }
+        let budget = Budget::of(file_length);
+        Lines { input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0, budget }
     }
 
     /// Goes to the next line; false when there is none.
@@ -49,10 +48,6 @@ impl<R: Read> Lines<R> {
 
     /// Takes so many bytes for a table.
     pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Wrong> {
-        self.left = self
-            .left
-            .checked_sub(bytes as u64)
-            .ok_or_else(|| self.wrong("its tables are larger than those of any recording of its length"))?;
-        Ok(())
+        self.budget.charge(bytes).map_err(|Spent| self.wrong(SPENT))
     }
 }

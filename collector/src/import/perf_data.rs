@@ -18,6 +18,7 @@ mod layout;
 mod processes;
 mod stacks;
 
+use super::budget::{Budget, SPENT, Spent};
 use super::{Imported, Place, Wrong};
 use capture::{CpuSummary, Ended, Error, Sample, Sink, Summary, Writer};
 use fields::{Fields, Short};
@@ -81,13 +82,14 @@ pub(super) fn begin(file: File) -> Result<PerfData, Wrong> {
 /// Reads the rest and finishes the capture.
 pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<Imported, Wrong> {
     let PerfData { file, header } = data;
+    let length = file.metadata().map_err(Wrong::Read)?.len();
     let places = places(&file, &header)?;
     let origin = places.iter().map(|(time, _)| *time).find(|time| *time > 0).unwrap_or(0);
     let mut reading = Reading {
         header,
         origin,
         last: 0,
-        processes: Processes::new(),
+        processes: Processes::new(Budget::of(length)),
         stacks: Stacks::default(),
         summary: CpuSummary::default(),
     };
@@ -98,6 +100,7 @@ pub(super) fn import<S: Sink>(data: PerfData, mut writer: Writer<S>) -> Result<I
             Problem::Short => {
                 Wrong::Malformed(Place::Byte(place), "a record ends before what it says. Record again.")
             }
+            Problem::Spent => Wrong::Malformed(Place::Byte(place), SPENT),
             Problem::Write(error) => Wrong::Write(error),
         })?;
     }
@@ -164,14 +167,22 @@ fn read(file: &File, place: u64, body: &mut Vec<u8>) -> Result<(u32, u16), Wrong
 }
 
 /// What is wrong with a record.
+#[derive(Debug)]
 enum Problem {
     Short,
+    Spent,
     Write(Error),
 }
 
 impl From<Short> for Problem {
     fn from(_: Short) -> Problem {
         Problem::Short
+    }
+}
+
+impl From<Spent> for Problem {
+    fn from(_: Spent) -> Problem {
+        Problem::Spent
     }
 }
 

@@ -1,24 +1,45 @@
 //! Processes as the records of a file tell of them, and what they had mapped.
 
+use super::Problem;
+use crate::import::budget::Budget;
 use crate::perf::{FileId, Files, Mapping, Space};
 use capture::{Ended, Error, Module, ModuleId, Process, ProcessEnd, ProcessId, Sink, Task, TaskId, Writer};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Longest path or name: what is longer is no file's.
+const LONGEST: usize = 4096;
 
 /// All processes of a file.
-#[derive(Default)]
 pub(super) struct Processes {
     by_pid: FxHashMap<u32, Image>,
     tasks: FxHashMap<(u32, u32, ProcessId), TaskId>,
-    names: FxHashMap<u32, String>,
+    names: FxHashMap<u32, Rc<str>>,
     modules: FxHashMap<FileId, ModuleId>,
     pub(super) files: Files,
+    budget: Budget,
 }
 
 /// The program that a process executes.
 struct Image {
     id: ProcessId,
+    /// All but its texts, which it has in common with processes that are forked.
     row: Process,
+    name: Rc<str>,
+    executable: Rc<str>,
     space: Space,
+}
+
+impl Image {
+    /// One of which no more is known.
+    fn of(row: Process) -> Image {
+        Image { id: ProcessId(0), row, name: "".into(), executable: "".into(), space: Space::default() }
+    }
+
+    fn row(&self) -> Process {
+        let [name, executable] = [&self.name, &self.executable].map(ToString::to_string);
+        Process { name, executable, ..self.row.clone() }
+    }
 }
 
 /// A mapping, as records have it.
@@ -34,27 +55,30 @@ pub(super) struct Map<'a> {
 
 impl Processes {
     /// Of a file whose paths are looked for here, and nowhere else.
-    pub(super) fn new() -> Processes {
-        Processes { files: Files::of_a_file(), ..Processes::default() }
+    pub(super) fn new(budget: Budget) -> Processes {
+        Processes {
+            by_pid: FxHashMap::default(),
+            tasks: FxHashMap::default(),
+            names: FxHashMap::default(),
+            modules: FxHashMap::default(),
+            files: Files::of_a_file(),
+            budget,
+        }
     }
 
     fn image<S: Sink>(&mut self, pid: u32, writer: &mut Writer<S>) -> Result<&mut Image, Error> {
         if !self.by_pid.contains_key(&pid) {
-            let name = self.names.get(&pid).cloned().unwrap_or_else(|| format!("[pid = {pid}]"));
-            let row = Process { pid, name, attached: true, ..Process::default() };
-            self.begin(row, Space::default(), writer)?;
+            let name = self.names.get(&pid).cloned().unwrap_or_else(|| format!("[pid = {pid}]").into());
+            let row = Process { pid, attached: true, ..Process::default() };
+            self.begin(Image { name, ..Image::of(row) }, writer)?;
         }
         // It was just put there.
-        Ok(self.by_pid.entry(pid).or_insert_with(|| Image {
-            id: ProcessId(0),
-            row: Process::default(),
-            space: Space::default(),
-        }))
+        Ok(self.by_pid.entry(pid).or_insert_with(|| Image::of(Process::default())))
     }
 
-    fn begin<S: Sink>(&mut self, row: Process, space: Space, writer: &mut Writer<S>) -> Result<(), Error> {
-        let id = writer.process(row.clone())?;
-        self.by_pid.insert(row.pid, Image { id, row, space });
+    fn begin<S: Sink>(&mut self, image: Image, writer: &mut Writer<S>) -> Result<(), Error> {
+        let id = writer.process(image.row())?;
+        self.by_pid.insert(image.row.pid, Image { id, ..image });
         Ok(())
     }
 
@@ -66,19 +90,19 @@ impl Processes {
         exec: Option<u64>,
         writer: &mut Writer<S>,
     ) -> Result<(), Error> {
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name: Rc<str> = text(name).into();
         self.names.insert(tid, name.clone());
         if let Some(time) = exec {
             let before = self.end(pid, Ended::Exec, time, writer)?;
             let image = before.as_ref().map_or(0, |(_, row)| row.image) + 1;
-            let row = Process { pid, name, image, parent: before.map(|(id, _)| id), ..Process::default() };
-            return self.begin(row, Space::default(), writer);
+            let row = Process { pid, image, parent: before.map(|(id, _)| id), ..Process::default() };
+            return self.begin(Image { name, ..Image::of(row) }, writer);
         }
         if pid == tid {
             let image = self.image(pid, writer)?;
-            if image.row.executable.is_empty() {
-                image.row.name = name;
-                let (id, row) = (image.id, image.row.clone());
+            if image.executable.is_empty() {
+                image.name = name;
+                let (id, row) = (image.id, image.row());
                 writer.update_process(id, row)?;
             }
         }
@@ -86,16 +110,18 @@ impl Processes {
     }
 
     /// A process has mapped code.
-    pub(super) fn map<S: Sink>(&mut self, map: &Map<'_>, writer: &mut Writer<S>) -> Result<(), Error> {
+    pub(super) fn map<S: Sink>(&mut self, map: &Map<'_>, writer: &mut Writer<S>) -> Result<(), Problem> {
         let file = self.files.id(map.path, map.build_id, map.inode);
         let end = map.start.saturating_add(map.length);
-        let image = self.image(map.pid, writer)?;
+        self.image(map.pid, writer)?;
+        let Some(image) = self.by_pid.get_mut(&map.pid) else { return Ok(()) };
+        self.budget.charge(image.space.cost_of_map())?;
         image.space.map(map.start, Mapping { end, offset: map.offset, file });
         // The kernel maps the program itself first, and then its loader.
-        if file.is_some() && image.row.executable.is_empty() {
-            image.row.executable = String::from_utf8_lossy(map.path).into_owned();
-            image.row.name = super::super::program(&image.row.executable);
-            let (id, row) = (image.id, image.row.clone());
+        if file.is_some() && image.executable.is_empty() {
+            image.executable = text(map.path).into();
+            image.name = super::super::program(&image.executable).into();
+            let (id, row) = (image.id, image.row());
             writer.update_process(id, row)?;
         }
         Ok(())
@@ -107,18 +133,26 @@ impl Processes {
         pid: u32,
         parent: u32,
         writer: &mut Writer<S>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Problem> {
         let above = self.image(parent, writer)?;
-        let (space, id) = (above.space.clone(), above.id);
         let row = Process {
             pid,
             parent_pid: parent,
-            parent: Some(id),
+            parent: Some(above.id),
             forked: true,
             end: None,
             ..above.row.clone()
         };
-        self.begin(row, space, writer)
+        let image = Image {
+            row,
+            name: above.name.clone(),
+            executable: above.executable.clone(),
+            space: above.space.clone(),
+            ..*above
+        };
+        // Its row has the texts once more.
+        self.budget.charge(2 * size_of::<Image>() + image.name.len() + image.executable.len())?;
+        Ok(self.begin(image, writer)?)
     }
 
     /// A process has ended; gives what it was.
@@ -129,10 +163,10 @@ impl Processes {
         time: u64,
         writer: &mut Writer<S>,
     ) -> Result<Option<(ProcessId, Process)>, Error> {
-        let Some(Image { id, mut row, .. }) = self.by_pid.remove(&pid) else { return Ok(None) };
-        row.end = Some(ProcessEnd { ended, time });
-        writer.update_process(id, row.clone())?;
-        Ok(Some((id, row)))
+        let Some(mut image) = self.by_pid.remove(&pid) else { return Ok(None) };
+        image.row.end = Some(ProcessEnd { ended, time });
+        writer.update_process(image.id, image.row())?;
+        Ok(Some((image.id, image.row)))
     }
 
     /// What a sample needs of its thread.
@@ -142,11 +176,11 @@ impl Processes {
         writer: &mut Writer<S>,
     ) -> Result<(TaskId, Space), Error> {
         let image = self.image(pid, writer)?;
-        let (id, space, program) = (image.id, image.space.clone(), image.row.name.clone());
+        let (id, space, program) = (image.id, image.space.clone(), image.name.clone());
         let task = match self.tasks.get(&(pid, tid, id)) {
             Some(task) => *task,
             None => {
-                let name = self.names.get(&tid).cloned().unwrap_or(program);
+                let name = self.names.get(&tid).unwrap_or(&program).to_string();
                 let task = writer.task(Task { pid, tid, name, process: Some(id) })?;
                 self.tasks.insert((pid, tid, id), task);
                 task
@@ -174,5 +208,44 @@ impl Processes {
         })?;
         self.modules.insert(file, id);
         Ok(id)
+    }
+}
+
+/// A text of a record, as long as one can be.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..LONGEST).unwrap_or(bytes)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Create, Metadata};
+
+    /// Check that forks of a process with much to copy end at what the file may take, and that texts are no longer than they can be.
+    #[test]
+    fn forks_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.memprof");
+        let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+        let mut processes = Processes::new(Budget::small(1 << 20));
+        let long = [&b"/"[..], &[b'x'; 60_000]].concat();
+        let map = |pid, start| Map { pid, start, length: 1, offset: 0, build_id: &[], inode: 1, path: &long };
+        processes.map(&map(1, 0), &mut writer).unwrap();
+        assert_eq!(
+            (processes.by_pid[&1].executable.len(), processes.by_pid[&1].name.len()),
+            (LONGEST, LONGEST - 1)
+        );
+        let forked = (2..).map(|pid| processes.fork(pid, 1, &mut writer)).take_while(Result::is_ok).count();
+        assert!((50..(1 << 20) / (2 * LONGEST)).contains(&forked), "{forked}");
+        // What is mapped is copied when one of both changes.
+        let mut processes = Processes::new(Budget::small(1 << 20));
+        let map = |pid, start| Map { path: b"/x", ..map(pid, start) };
+        (0..1000).for_each(|start| processes.map(&map(1, start), &mut writer).unwrap());
+        let mut one_more = |pid| {
+            processes.fork(pid, 1, &mut writer)?;
+            processes.map(&map(pid, 5000), &mut writer)
+        };
+        let forked = (2..).take_while(|pid| one_more(*pid).is_ok()).count();
+        assert!((5..100).contains(&forked), "{forked}");
     }
 }
