@@ -295,3 +295,26 @@ proptest! {
         prop_assert_eq!(found.tables, expected.tables);
     }
 }
+
+/// Check that a process whose texts no row holds is there with as much of them as fits, and that the recording goes on.
+#[test]
+fn process_with_endless_texts_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.memprof");
+    let mut writer = Writer::create(&path, capture::Create::New, &Metadata::default()).unwrap();
+    let process = Process { name: "x".into(), pid: 7, ..Process::default() };
+    for command in [vec!["ü".repeat(6 << 20)], vec![String::new(); 2 << 20]] {
+        writer.process(Process { command, ..process.clone() }).unwrap();
+    }
+    let executable = "y".repeat(9 << 20);
+    writer.process(Process { executable, command: vec!["z".into()], ..process.clone() }).unwrap();
+    writer.process(process).unwrap();
+    writer.finish(&Summary::default()).unwrap();
+    let tables = Reader::open(&path).unwrap().into_tables();
+    let texts = |process: &Process| (process.command.len(), process.command.first().map_or(0, String::len));
+    let [long, many, path, plain] = tables.processes.as_slice() else { panic!("{}", tables.processes.len()) };
+    assert!(texts(long).0 == 1 && texts(long).1 > 4 << 19, "{:?}", texts(long));
+    assert!(texts(many).0 > 4 << 16, "{:?}", texts(many));
+    assert!(path.executable.len() > 4 << 19 && path.command.len() <= 1);
+    assert_eq!((plain.name.as_str(), plain.pid), ("x", 7));
+}

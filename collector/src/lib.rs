@@ -79,6 +79,7 @@ mod writing;
 
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 mod clock;
+mod command_line;
 mod live;
 mod modules;
 mod pipeline;

@@ -1,6 +1,6 @@
 //! What `/proc` says about a process, read while it waits for our answer and is certainly there.
 
-use crate::numbers;
+use crate::{command_line, numbers};
 use procfs::process::Process;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -44,7 +44,7 @@ impl Info {
             start_ticks: stat.as_ref().map_or(0, |stat| stat.starttime),
             executable: process.exe().unwrap_or_default(),
             program: hold(Path::new(&format!("/proc/{pid}/exe"))),
-            command: process.cmdline().unwrap_or_default(),
+            command: command_line::read(&process),
             folder: process.cwd().unwrap_or_default(),
             attached: false,
         }

@@ -21,7 +21,7 @@ use crate::sleeper::Bell;
 use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
-use crate::{Error, NameSearch, OnFull, Options, symbolize};
+use crate::{Error, NameSearch, OnFull, Options, command_line, symbolize};
 use capture::{Create, Effort, Metadata, Summary, Writer};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
@@ -439,11 +439,9 @@ fn obey(desk: Desk) -> Obey {
 
 fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let text =
-        |words: &[std::ffi::OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let metadata = Metadata {
         tool_version: options.tool_version.clone(),
-        command: if options.store_command { text(&options.command) } else { Vec::new() },
+        command: if options.store_command { command_line::kept(&options.command) } else { Vec::new() },
         started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
         boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map(|id| id.trim().to_owned())

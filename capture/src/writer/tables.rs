@@ -2,7 +2,7 @@
 
 use super::{Writer, known};
 use crate::error::Error;
-use crate::format::MAX_STRING;
+use crate::format::{MAX_RECORD, MAX_STRING};
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId, TracepointId};
 use crate::intern::Identity;
 use crate::meta;
@@ -91,7 +91,7 @@ impl<W: Sink> Writer<W> {
         result.map(|()| ProcessId(id))
     }
 
-    /// Replaces what is known about a process image.
+    /// Replaces what is known about a process image. Texts that a row does not hold are cut.
     ///
     /// # Errors
     /// [`Error::UnknownId`] for an id, or a parent that does not come before it; as [`Writer::flush`].
@@ -101,7 +101,11 @@ impl<W: Sink> Writer<W> {
             known("a process", "parent", parent.0, id.0.into())?;
         }
         let rows = &mut self.pending.processes;
-        meta::put(&mut rows.bytes, "a process with its command line", &(id, process))?;
+        let what = "a process with its command line";
+        match meta::put(&mut rows.bytes, what, &(id, &process)) {
+            Err(Error::TooLarge { .. }) => meta::put(&mut rows.bytes, what, &(id, cut(process)))?,
+            put => put?,
+        }
         rows.count += 1;
         self.limit()
     }
@@ -208,6 +212,21 @@ impl<W: Sink> Writer<W> {
         rows.count += 1;
         self.limit()
     }
+}
+
+/// As much of the texts of a process as a row holds: whatever a process calls itself, the recording goes on.
+fn cut(mut process: Process) -> Process {
+    let mut room = MAX_RECORD / 2;
+    let mut fit = |text: &mut String| {
+        let left = room.checked_sub(size_of::<u64>());
+        text.truncate(text.floor_char_boundary(left.unwrap_or(0)));
+        room = left.map_or(0, |left| left - text.len());
+        left.is_some()
+    };
+    fit(&mut process.name);
+    fit(&mut process.executable);
+    process.command.retain_mut(fit);
+    process
 }
 
 fn next_id(table: &'static str, count: u64) -> Result<u32, Error> {
