@@ -67,6 +67,20 @@ fn a_listener_gets_the_capture() {
     server.stop();
 }
 
+/// Check that it is said at once, and once, when nothing can be written any more, while the program goes on.
+#[test]
+fn end_of_writing_is_said_at_once() {
+    let world = World::new();
+    let mut command = world.command("sh");
+    let program = r#"for i in $(seq 600); do grep -q "nothing is recorded" told && touch heard && break; sleep 0.1; done"#;
+    let script = r#""$0" run --quiet --no-cpu --no-symbolize -o - sh -c "$1" 2>told | head -c 100 >begin"#;
+    command.args(["-c", script]).arg(product()).arg(program);
+    let ran = wait(&world, command);
+    let told = std::fs::read_to_string(world.path("told")).expect("something is said");
+    assert!(ran.code == 0 && world.path("heard").exists(), "{told}");
+    assert_eq!(told.matches("nothing is recorded any more").count(), 1, "{told}");
+}
+
 /// Check that a recording whose receiver has gone ends with an error that says so, and that the service goes on, as one does
 /// whose receiver was never there.
 #[test]

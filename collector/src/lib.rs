@@ -32,6 +32,7 @@ pub mod target;
 mod desk;
 mod distil;
 mod error;
+mod failure;
 mod log;
 mod name_search;
 mod numbers;

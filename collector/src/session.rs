@@ -9,6 +9,7 @@ use crate::counters::{Counters, Subjects};
 use crate::desk::{Desk, Keeps};
 use crate::distil::{self, Distiller};
 use crate::drain::{Drain, Shared, Work};
+use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::listener::{Listener, Rules};
 use crate::live::Live;
@@ -23,6 +24,7 @@ use crate::watcher::Watcher;
 use crate::writing::{Inputs, Written, overhead, write};
 use crate::{Error, NameSearch, OnFull, Options, command_line, symbolize};
 use capture::{Create, Effort, Metadata, Summary, Writer};
+use rustix::fd::{AsFd, BorrowedFd};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::fs::File;
@@ -61,6 +63,7 @@ pub struct Session {
     /// The growing capture where it is not kept itself, and who makes of it what is.
     passing: Option<Arc<File>>,
     distiller: Option<Distiller>,
+    failure: Arc<Failure>,
 }
 
 /// How a recording goes, for the progress line.
@@ -184,7 +187,11 @@ impl Session {
         let lookout = Lookout::new(options.occasions);
         let flush_every = options.flush_every;
         let inputs = Inputs { queue, samples, readings, orders: given, lookout, flush_every };
-        let writer = spawn("writer", move || write(pipeline, inputs, &out))?;
+        let failure = Arc::new(Failure::new().map_err(system("make an eventfd"))?);
+        let noted = failure.clone();
+        let writer = spawn("writer", move || {
+            write(pipeline, inputs, &out).inspect_err(|error| noted.note(error.to_string()))
+        })?;
         let keeps = match (&options.passing, options.distils) {
             (None, _) => Keeps::All,
             (Some(_), true) => Keeps::Totals,
@@ -221,6 +228,7 @@ impl Session {
             ear,
             passing: options.passing,
             distiller: None,
+            failure,
         })
     }
 
@@ -307,6 +315,16 @@ impl Session {
         }
     }
 
+    /// Why nothing is recorded any more, told once: the capture cannot be written, as on a full disk. What is recorded goes on.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.take()
+    }
+
+    /// What can be read as long as a failure was not told.
+    pub fn failure_alarm(&self) -> BorrowedFd<'_> {
+        self.failure.as_fd()
+    }
+
     /// Tells how a process has ended that the caller started or waited for.
     pub fn note_exit(&self, pid: u32, status: ExitStatus) {
         if let Ok(mut exits) = self.exits.lock() {
@@ -339,6 +357,7 @@ impl Session {
             ear,
             passing: _,
             distiller,
+            failure: _,
         } = self;
         drop((ear, orders, host));
         drop(counters);

@@ -60,7 +60,7 @@ pub(crate) fn until_end(
     let period = if progress.is_wanted() { PERIOD } else { IDLE };
     let mut status = None;
     loop {
-        match signals.next(period).context("cannot wait for signals")? {
+        match signals.next_or(session.failure_alarm(), period).context("cannot wait for signals")? {
             Some(Received { signal: Signal::Child, .. }) => {
                 for ended in reap() {
                     debug!("{} ended: {}", ended.pid, ended.status);
@@ -80,6 +80,7 @@ pub(crate) fn until_end(
             }
             None => {}
         }
+        tell_failure(session, &mut progress);
         progress.show(|| session.progress());
         if status.is_some() && !(options.wait_children && has_children()) {
             break;
@@ -130,7 +131,7 @@ pub(crate) fn until_interrupted(
             progress.clear();
             return Ok(false);
         }
-        match signals.next(PERIOD)? {
+        match signals.next_or(session.failure_alarm(), PERIOD)? {
             Some(Received { signal: Signal::Child, .. }) => {
                 reap();
             }
@@ -142,7 +143,16 @@ pub(crate) fn until_interrupted(
             }
             None => {}
         }
+        tell_failure(session, &mut progress);
         progress.show(|| session.progress());
+    }
+}
+
+/// Says at once that nothing is recorded any more: what is recorded may go on for hours.
+fn tell_failure(session: &Session, progress: &mut Progress) {
+    if let Some(reason) = session.failure() {
+        progress.clear();
+        message::warning(&format!("nothing is recorded any more, while programs go on: {reason}"));
     }
 }
 

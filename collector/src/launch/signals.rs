@@ -4,7 +4,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// The signals that a recording cares for.
@@ -108,8 +108,17 @@ impl Signals {
     /// # Errors
     /// When the system fails to wait.
     pub fn next(&self, timeout: Duration) -> io::Result<Option<Received>> {
+        self.next_or(&self.descriptor, timeout)
+    }
+
+    /// The next signal; none when something else can be read, or `timeout` passes first.
+    ///
+    /// # Errors
+    /// When the system fails to wait.
+    pub fn next_or(&self, other: impl AsFd, timeout: Duration) -> io::Result<Option<Received>> {
         let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&timeout)) {
+        let mut both = [PollFd::new(&self.descriptor, PollFlags::IN), PollFd::new(&other, PollFlags::IN)];
+        match poll(&mut both, Some(&timeout)) {
             Ok(0) | Err(Errno::INTR) => return Ok(None),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
@@ -158,6 +167,16 @@ fn add(set: &mut libc::sigset_t, number: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that whoever waits for a signal is woken by something else, too.
+    #[test]
+    fn others_end_the_wait() {
+        let signals = Signals { descriptor: std::fs::File::from(rustix::event::eventfd(0, EVENT).unwrap()) };
+        let other = rustix::event::eventfd(1, EVENT).unwrap();
+        assert_eq!(signals.next_or(&other, Duration::from_secs(3600)).unwrap(), None);
+    }
+
+    const EVENT: rustix::event::EventfdFlags = rustix::event::EventfdFlags::NONBLOCK;
 
     /// Check that a signal's number and sender are read from their places in the kernel's record.
     #[test]
