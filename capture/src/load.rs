@@ -8,7 +8,7 @@ use crate::error::Malformed;
 use crate::format::{ChunkHeader, ChunkKind};
 use crate::ids::{FrameId, NodeId, ProcessId, TaskId, ThreadId};
 use crate::meta;
-use crate::model::{Frame, Mark, Node, Process, Symbolized, Tables, Task, Thread};
+use crate::model::{Frame, Mark, Node, Process, SourceFrame, Symbolized, Tables, Task, Thread};
 use crate::stacks;
 use crate::tracepoint::Tracepoint;
 
@@ -109,7 +109,9 @@ impl Loader {
     }
 
     fn add_processes(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
-        let rows: Vec<(ProcessId, Process)> = self.take_all(header, payload)?;
+        let mut rows: Vec<(ProcessId, Process)> = self.take_all(header, payload)?;
+        // While a list is read there is room for twice as much.
+        rows.iter_mut().for_each(|(_, process)| process.command.shrink_to_fit());
         if rows.iter().any(|(id, process)| process.parent.is_some_and(|parent| parent >= *id)) {
             return Err(Malformed("a process does not come after its parent"));
         }
@@ -134,7 +136,10 @@ impl Loader {
     }
 
     fn add_symbols(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
-        let rows: Vec<Symbolized> = self.take_all(header, payload)?;
+        let mut payload = payload;
+        let rows: Result<Vec<Symbolized>, Malformed> =
+            (0..header.records).map(|_| self.take_symbol(&mut payload)).collect();
+        let rows = rows?;
         let Tables { strings, frames, .. } = &self.tables;
         for Symbolized { frame, names, reason, linkage } in &rows {
             if frame.index() >= frames.len() {
@@ -179,6 +184,14 @@ impl Loader {
     ) -> Result<Vec<T>, Malformed> {
         let mut payload = payload;
         (0..header.records).map(|_| self.take(&mut payload)).collect()
+    }
+
+    /// The next symbol. Names of which nothing is known take three bytes in a file, and eight times as many in memory.
+    fn take_symbol(&mut self, payload: &mut &[u8]) -> Result<Symbolized, Malformed> {
+        let mut symbol: Symbolized = self.take(payload)?;
+        symbol.names.shrink_to_fit();
+        self.charge(symbol.names.len() * size_of::<SourceFrame>())?;
+        Ok(symbol)
     }
 
     /// The next record. A record's lists take at most four times its bytes, plus the struct itself.

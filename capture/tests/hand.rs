@@ -36,6 +36,23 @@ pub(crate) fn chunk(chunk: &Chunk) -> Vec<u8> {
     bytes
 }
 
+/// As [`chunk`], with its payload compressed.
+pub(crate) fn packed(chunk: &Chunk) -> Vec<u8> {
+    let stored = zstd::bulk::compress(&chunk.payload, 1).unwrap();
+    let mut bytes = b"CHNK".to_vec();
+    bytes.extend(chunk.kind.to_le_bytes());
+    bytes.extend([1, 0]);
+    for number in [chunk.records, chunk.payload.len() as u32, stored.len() as u32] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(chunk.first.to_le_bytes());
+    bytes.extend(chunk.last.to_le_bytes());
+    bytes.extend(&stored);
+    let checksum = crc32fast::hash(&bytes);
+    bytes.splice(20..20, checksum.to_le_bytes());
+    bytes
+}
+
 /// A file of these chunks, without an index.
 pub(crate) fn file(major: u16, minor: u16, chunks: &[Chunk]) -> Vec<u8> {
     let mut bytes = header(major, minor, "9.9.9");

@@ -128,23 +128,37 @@ fn impossible_contents_are_named() {
 #[test]
 fn tables_larger_than_their_file_allows_are_refused() {
     let rows = 1 << 20;
-    let payload = vec![0; rows];
-    let stored = zstd::bulk::compress(&payload, 1).unwrap();
     let mut file = hand::header(1, 0, "bomb");
     for n in 0..40u64 {
-        let mut chunk = b"CHNK\x02\x00\x01\x00".to_vec();
-        for number in [rows as u32, rows as u32, stored.len() as u32] {
-            chunk.extend(number.to_le_bytes());
-        }
-        chunk.extend((n * rows as u64).to_le_bytes());
-        chunk.extend([0; 8]);
-        chunk.extend(&stored);
-        let checksum = crc32fast::hash(&chunk);
-        chunk.splice(20..20, checksum.to_le_bytes());
-        file.extend(chunk);
+        let (records, first) = (rows as u32, n * rows as u64);
+        file.extend(hand::packed(&hand::Chunk { kind: 2, records, first, last: 0, payload: vec![0; rows] }));
     }
     let reader = Reader::from_source(file).unwrap();
     let cut = reader.cut().unwrap().to_string();
     assert!(cut.ends_with("the tables take more memory than a file of this length may"), "{cut}");
     assert!(reader.tables().strings.len() < 12 * rows);
+}
+
+/// Check that names of which nothing is known are limited by what they take in memory, not by what they take in the file.
+#[test]
+fn empty_names_are_limited_by_their_memory() {
+    let names = 2 << 20;
+    // Of frame 0: so many names without function, file and line, no reason, no linkage.
+    let record = [&[0; 4][..], &(names as u64).to_le_bytes(), &vec![0; 3 * names], &[0; 2]].concat();
+    let length = [0x80 | record.len() as u8 & 0x7f, 0x80 | (record.len() >> 7) as u8 & 0x7f];
+    let length =
+        [&length[..], &[0x80 | (record.len() >> 14) as u8 & 0x7f, (record.len() >> 21) as u8]].concat();
+    let symbol = hand::Chunk { kind: 8, records: 1, first: 0, last: 0, payload: [length, record].concat() };
+    let mut file = hand::file(1, 0, &hand::chunks(&fixture::file()));
+    let symbol = hand::packed(&symbol);
+    let cut = |file: &[u8]| Reader::from_source(file).unwrap().cut().unwrap().to_string();
+    file.extend(&symbol);
+    assert!(cut(&file).starts_with("not finished"), "{}", cut(&file));
+    // Five times 48 MiB in memory, and what is charged for their bytes.
+    (0..4).for_each(|_| file.extend(&symbol));
+    assert!(
+        cut(&file).ends_with("the tables take more memory than a file of this length may"),
+        "{}",
+        cut(&file)
+    );
 }
