@@ -13,6 +13,10 @@ use std::process::ExitStatus;
 /// recorded for days starts any number.
 const ENDED: usize = 4096;
 
+/// Times of the beginning and the end of a recording are this many nanoseconds apart at most when they are converted, since its
+/// clock's rate is measured better and better. No pid is used again so soon.
+const SLACK: u64 = 1_000_000;
+
 /// A process that is alive as far as the merged records go.
 #[derive(Debug)]
 struct Alive {
@@ -34,6 +38,8 @@ struct Known {
     /// The slot that it has or had, with the pid in its own namespace.
     slot: (ImageId, u32, u32),
     last_thread: Option<ThreadId>,
+    /// The image that had its pid before.
+    before: Option<ProcessId>,
     /// Ids of threads that have ended, for others.
     spare: Vec<ThreadId>,
 }
@@ -127,19 +133,20 @@ impl Processes {
         let id = writer.process(process.clone())?;
         self.count += 1;
         self.first_pid = self.first_pid.or(Some(process.pid));
-        let known = Known {
+        let mut known = Known {
             process,
             start: time,
             slot: (image.id, slot, told),
             last_thread: None,
+            before: None,
             spare: Vec::new(),
         };
-        self.known.insert(id, known);
         // What has the number of one that is gone may be anybody.
         if let Some(pid) = if origin.is_none() { Some(image.info.pid) } else { pid } {
             self.subjects.add(Subject { process: id, pid, start_ticks });
-            self.by_pid.insert(pid, id);
+            known.before = self.by_pid.insert(pid, id);
         }
+        self.known.insert(id, known);
         self.by_slot.insert((image.id, slot, told), id);
         let begins_by = Some(origin.map_or(0, |origin| origin.fork));
         self.alive.insert((image.id, slot), Alive { process: id, execing: None, code: None, begins_by });
@@ -301,15 +308,19 @@ impl Processes {
         }
     }
 
-    /// Whoever started a process knows best how it ended.
+    /// Whoever started a process knows best how it ended, and by when. A process that began later has its pid, and is another one.
     pub(crate) fn note_exit(
         &mut self,
         pid: u32,
+        time: u64,
         status: ExitStatus,
         writer: &mut Writer,
     ) -> Result<(), Error> {
         use std::os::unix::process::ExitStatusExt;
-        let Some(id) = self.by_pid.get(&pid).copied() else { return Ok(()) };
+        let known = |id: ProcessId| Some((id, self.known.get(&id)?));
+        let latest = self.by_pid.get(&pid).and_then(|id| known(*id));
+        let mut images = std::iter::successors(latest, |(_, image)| known(image.before?));
+        let Some((id, _)) = images.find(|(_, image)| image.start <= time + SLACK) else { return Ok(()) };
         let end = self.process(id).and_then(|process| process.end.as_ref());
         let is_exec = end.is_some_and(|end| end.ended == Ended::Exec);
         if is_exec {
@@ -375,6 +386,33 @@ mod tests {
     /// No process has such a number.
     const FIRST: u32 = 1 << 30;
 
+    /// Check that of processes that had one pid after each other each has its own end, whoever asks for it when, and that one which
+    /// nobody has waited for has none.
+    #[test]
+    fn pid_used_again_has_its_own_end() {
+        let keeper = Arc::new(Keeper::start().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("again.memprof");
+        let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+        let mut processes = Processes::new(false);
+        let seconds = |number: u64| number * 1_000_000_000;
+        for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
+            let memory = Memory::new(GEOMETRY, Policy::default(), keeper.thread_id()).unwrap();
+            let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
+            let image = Image::new(ImageId(number as u32), memory, info, keeper.clone(), Arc::default());
+            processes.start(&image, 0, (FIRST, Some(FIRST)), None, begins, &mut writer).unwrap();
+            processes.end(image.id, 0, End::Gone(None), begins + seconds(5), &mut writer).unwrap();
+        }
+        for (time, code) in [(9, 9), (17, 1), (27, 2)] {
+            let status = std::os::unix::process::ExitStatusExt::from_raw(code << 8);
+            processes.note_exit(FIRST, seconds(time), status, &mut writer).unwrap();
+        }
+        writer.finish(&Summary::default()).unwrap();
+        let ends = Reader::open(&path).unwrap().into_tables().processes;
+        let ends: Vec<Ended> = ends.into_iter().map(|process| process.end.unwrap().ended).collect();
+        assert_eq!(ends, [Ended::Exited(1), Ended::Exited(2), Ended::Unknown]);
+    }
+
     /// Check that any number of forks, each with threads, leaves no more than what ended lately, that the first process is known to the
     /// end, and that the capture has them all.
     #[test]
@@ -416,7 +454,7 @@ mod tests {
             processes.end(image.id, 0, End::Running, 0, &mut writer).unwrap();
             assert_eq!(processes.running().len(), 1);
             let status = std::os::unix::process::ExitStatusExt::from_raw(7 << 8);
-            processes.note_exit(FIRST, status, &mut writer).unwrap();
+            processes.note_exit(FIRST, 0, status, &mut writer).unwrap();
             writer.finish(&Summary::default()).unwrap();
             let reader = Reader::open(&path).unwrap();
             let all = &reader.tables().processes;

@@ -53,7 +53,8 @@ pub struct Session {
     watcher: JoinHandle<()>,
     sampler: Result<Sampler, Box<Sampled>>,
     counters: Counters,
-    exits: Arc<Mutex<Vec<(u32, ExitStatus)>>>,
+    /// Processes that were waited for, and when, in ticks of the recording's clock.
+    exits: Arc<Mutex<Vec<(u32, u64, ExitStatus)>>>,
     /// Where wishes go.
     desk: Desk,
     /// Processes that are alive.
@@ -325,10 +326,10 @@ impl Session {
         self.failure.as_fd()
     }
 
-    /// Tells how a process has ended that the caller started or waited for.
+    /// Tells how a process has ended that the caller started or waited for, just now: from then on its pid may be another's.
     pub fn note_exit(&self, pid: u32, status: ExitStatus) {
         if let Ok(mut exits) = self.exits.lock() {
-            exits.push((pid, status));
+            exits.push((pid, self.desk.clock.now(), status));
         }
     }
 
@@ -381,9 +382,10 @@ impl Session {
             }
         };
         let _ = watcher.join();
-        for (pid, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
+        for (pid, ticks, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
+            let time = pipeline.clock().nanoseconds(ticks);
             let Pipeline { processes, writer, .. } = &mut pipeline;
-            processes.note_exit(pid, status, writer).map_err(failed)?;
+            processes.note_exit(pid, time, status, writer).map_err(failed)?;
         }
         let Sampled { cpu, faults, trace, without_agent } =
             pipeline.finish_samples(sampled).map_err(failed)?;
