@@ -19,7 +19,9 @@ mod perf_data;
 mod unpack;
 
 use crate::Error;
-use capture::{Create, Metadata, Writer};
+use capture::{AtomicFile, Create, Metadata, Sink, Writer};
+use lines::Lines;
+use perf_data::PerfData;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -119,7 +121,7 @@ impl From<capture::Error> for Wrong {
     }
 }
 
-/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed.
+/// Reads another tool's file and writes it as a capture. A capture that cannot be finished is removed, and takes no other's place.
 ///
 /// # Errors
 /// When the file is none of those that are known, or damaged; when the capture cannot be written.
@@ -130,37 +132,67 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let mut start = [0; unpack::START];
     let length = read_start(&mut file, &mut start).map_err(read)?;
     let wrong = |wrong| of(import, wrong);
-    let result = if start == perf_data::MAGIC {
-        let data = perf_data::begin(file).map_err(wrong)?;
-        let writer = begin(import, &attributes, "perf")?;
-        perf_data::import(data, writer)
+    let begun = if start == perf_data::MAGIC {
+        Begun::PerfData(perf_data::begin(file).map_err(wrong)?)
     } else {
         let unpacked = unpack::unpack(file, &start[..length]).map_err(read)?;
-        // A file that is nothing we know must not cost a capture that is there.
-        let mut lines = lines::Lines::new(unpacked, attributes.len());
+        let mut lines = Lines::new(unpacked, attributes.len());
         heaptrack::begin(&mut lines).map_err(wrong)?;
-        let writer = begin(import, &attributes, "heaptrack")?;
-        heaptrack::import(lines, writer, import.store_command)
+        Begun::Heaptrack(lines)
     };
-    result.map_err(|error| {
-        // Half a recording would look like a whole one.
-        let _stays = std::fs::remove_file(&import.output);
-        wrong(error)
-    })
+    let metadata = metadata(import, &attributes, begun.tool());
+    let created = |source| crate::session::cannot_create(&import.output, source);
+    let imported = if import.replace {
+        // What is wrong with a file may stand at its end.
+        let mut output = AtomicFile::create(&import.output).map_err(created)?;
+        let writer = Writer::new(&mut output, &metadata).map_err(created)?;
+        let imported = begun.import(writer, import.store_command).map_err(wrong)?;
+        output.commit().map_err(|error| wrong(Wrong::Write(error)))?;
+        imported
+    } else {
+        let writer = Writer::create(&import.output, Create::New, &metadata).map_err(created)?;
+        begun.import(writer, import.store_command).map_err(|error| {
+            // Half a recording would look like a whole one.
+            let _stays = std::fs::remove_file(&import.output);
+            wrong(error)
+        })?
+    };
+    Ok(imported)
 }
 
-/// Begins the capture.
-fn begin(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Result<Writer, ImportError> {
+/// A file whose beginning says what it is.
+enum Begun {
+    PerfData(PerfData),
+    Heaptrack(Lines<Box<dyn Read>>),
+}
+
+impl Begun {
+    /// Who wrote it.
+    fn tool(&self) -> &'static str {
+        match self {
+            Begun::PerfData(_) => "perf",
+            Begun::Heaptrack(_) => "heaptrack",
+        }
+    }
+
+    /// Takes the rest.
+    fn import<S: Sink>(self, writer: Writer<S>, store_command: bool) -> Result<Imported, Wrong> {
+        match self {
+            Begun::PerfData(data) => perf_data::import(data, writer),
+            Begun::Heaptrack(lines) => heaptrack::import(lines, writer, store_command),
+        }
+    }
+}
+
+/// What the capture says of itself.
+fn metadata(import: &Import, attributes: &std::fs::Metadata, tool: &str) -> Metadata {
     let written = attributes.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let metadata = Metadata {
+    Metadata {
         tool_version: import.tool_version.clone(),
         started_unix_ns: u64::try_from(written.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX),
         options: vec![("imported".into(), tool.into())],
         ..Metadata::default()
-    };
-    let create = if import.replace { Create::Replace } else { Create::New };
-    let created = Writer::create(&import.output, create, &metadata);
-    Ok(created.map_err(|source| crate::session::cannot_create(&import.output, source))?)
+    }
 }
 
 fn read_start(file: &mut File, start: &mut [u8]) -> io::Result<usize> {

@@ -132,6 +132,25 @@ fn damage_is_told_with_its_line() {
     }
 }
 
+/// Check that a file which is damaged anywhere costs no capture that is there and was to be replaced, and that a whole one takes its
+/// place.
+#[test]
+fn damage_costs_no_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, output) = (folder.path().join("heaptrack.app.1"), folder.path().join("it.memprof"));
+    std::fs::write(&output, "a capture").unwrap();
+    let what = Import { file, output, replace: true, store_command: true, tool_version: "1".into() };
+    for damaged in [&SMALL.replace("+ 1", "+ 9"), &SMALL.replace("a 8 2", "a 8 3"), "no such file"] {
+        std::fs::write(&what.file, damaged).unwrap();
+        import(&what).unwrap_err();
+        assert_eq!(std::fs::read(&what.output).unwrap(), b"a capture");
+    }
+    std::fs::write(&what.file, SMALL).unwrap();
+    assert_eq!(import(&what).unwrap().events, 5);
+    assert!(Reader::open(&what.output).unwrap().cut().is_none());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
 /// Check that a line without end is refused before it fills the memory.
 #[test]
 fn endless_lines_are_refused() {
