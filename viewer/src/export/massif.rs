@@ -6,14 +6,16 @@
 //!                       └─ the peak, with the tree of those who held it, from the allocating functions outwards
 //! ```
 //!
-//! Times are milliseconds. Sizes are what was asked for: what an allocator adds is not known.
+//! Times are milliseconds. Sizes are what was asked for: what an allocator adds is not known. As massif's own file, ours ends with
+//! what was not freed: by processes that go on, or else by the last one that ended.
 
 use super::events::{Events, Weight, end, observe};
-use crate::analysis::{Birth, Cutoff, Death, Life, Metric, Shown, Tree, Watch};
+use crate::analysis::{Birth, Cutoff, Death, End, Life, Metric, Shown, Tree, Watch};
 use crate::format::count;
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::text::escape;
+use capture::{Ended, ProcessId};
 use std::io::{self, Write};
 
 /// Snapshots beside the peak; massif itself makes up to a hundred.
@@ -66,13 +68,35 @@ struct Timeline {
     next: u64,
     end: u64,
     snapshots: Vec<(u64, i64)>,
+    /// Some process goes on when events end.
+    goes_on: bool,
+    /// What a process left that may be the last one: held until something shows that it is not.
+    left: Option<Remains>,
+}
+
+/// What a process left when it ended.
+struct Remains {
+    process: ProcessId,
+    bytes: i64,
+    /// Snapshots before its end.
+    from: usize,
 }
 
 impl Timeline {
     fn new(loaded: &Loaded) -> Self {
         let end = end(loaded);
         let step = (end / SNAPSHOTS).max(MILLISECOND);
-        Self { weight: Weight::new(loaded), step, held: 0, next: step, end, snapshots: vec![(0, 0)] }
+        let goes_on = loaded.profile.processes.iter().any(|one| one.seen && one.ended == Ended::Running);
+        Self {
+            weight: Weight::new(loaded),
+            step,
+            held: 0,
+            next: step,
+            end,
+            snapshots: vec![(0, 0)],
+            goes_on,
+            left: None,
+        }
     }
 
     // Cost: one comparison, unless a step is over.
@@ -83,8 +107,18 @@ impl Timeline {
         }
     }
 
+    /// Takes away what an ended process left, since its end: others went on.
+    fn settle(&mut self) {
+        let Some(Remains { bytes, from, .. }) = self.left.take() else { return };
+        self.held = self.held.wrapping_sub(bytes);
+        self.snapshots[from..].iter_mut().for_each(|(_, held)| *held = held.wrapping_sub(bytes));
+    }
+
     fn finish(mut self) -> Vec<(u64, i64)> {
         self.pass(self.end);
+        if self.goes_on {
+            self.settle();
+        }
         self.snapshots.push((self.end, self.held));
         self.snapshots
     }
@@ -94,13 +128,30 @@ impl Watch for Timeline {
     type Kept = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
+        self.settle();
         self.pass(birth.at.time);
         self.held = self.held.wrapping_add(self.weight.bytes(birth.size));
     }
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
+        let bytes = self.weight.bytes(life.size);
+        let End::Left { ended, .. } = death.end else {
+            self.settle();
+            self.pass(death.at.time);
+            self.held = self.held.wrapping_sub(bytes);
+            return;
+        };
+        if ended == Ended::Running {
+            // Its process goes on, and has it still.
+            return;
+        }
+        if self.left.as_ref().is_some_and(|left| left.process != life.process) {
+            self.settle();
+        }
         self.pass(death.at.time);
-        self.held = self.held.wrapping_sub(self.weight.bytes(life.size));
+        let (process, from) = (life.process, self.snapshots.len());
+        let left = self.left.get_or_insert(Remains { process, bytes: 0, from });
+        left.bytes = left.bytes.wrapping_add(bytes);
     }
 }
 

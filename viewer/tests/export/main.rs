@@ -7,9 +7,11 @@ mod protobuf;
 mod sums;
 mod syscap;
 
-use capture::{Counter, CounterKind, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId};
+use capture::{
+    Counter, CounterKind, Ended, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
+};
 use proptest::prelude::*;
-use sums::sums;
+use sums::{massif_held, sums};
 use support::Made;
 use support::fixtures::{rich, sampled, small, told, worked};
 use support::golden::check_golden;
@@ -113,6 +115,44 @@ fn heaps_of_programs_are_exported() {
     for format in with_sums().filter(|format| format.holds_events()) {
         check_sums(&case, format);
     }
+}
+
+/// Check that what massif's file ends with is what was not freed: by the only process, whether it has ended or goes on.
+#[test]
+fn massif_ends_with_what_was_left() {
+    let mut running = Made::new();
+    let (_, thread) = running.process("app");
+    let stack = running.stack("main > grow");
+    running.alloc(thread, 0x1000, 100, stack);
+    running.alloc(thread, 0x2000, 30, stack);
+    running.free(thread, 0x1000);
+    running.tables.summary = Some(Summary { duration_ns: 20_000_000, ..Summary::default() });
+    for (name, made) in [("ended", small()), ("sampled", sampled()), ("running", running)] {
+        let case = Case::new(made, "app.memprof");
+        let text = text(Format::Massif, exported(&case, Format::Massif, Metric::Peak));
+        let live = Metric::Live.rank(Metric::Live.of(&case.loaded.profile.total));
+        assert_eq!(massif_held(&text).last(), Some(&live), "{name}");
+    }
+}
+
+/// Check that of processes which end one after the other massif's file ends with what the last one left, and that what the others
+/// left is gone when they are.
+#[test]
+fn massif_shows_ended_processes_no_longer() {
+    let mut made = Made::new();
+    let (shell, first) = made.process("sh");
+    let stack = made.stack("main > grow");
+    made.alloc(first, 0x1000, 7, stack);
+    let (app, second) = made.process("app");
+    made.alloc(second, 0x1000, 100, stack);
+    made.end(app, second, Ended::Exited(0));
+    made.time += 10_000_000;
+    made.end(shell, first, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: made.time + 3_000_000, ..Summary::default() });
+    let document = exported(&Case::new(made, "app.memprof"), Format::Massif, Metric::Peak);
+    let held = massif_held(&text(Format::Massif, document));
+    // Nothing, the shell's block, that of the child beside at the peak, and from its end on the shell's alone.
+    assert_eq!(held, [&[0, 0, 7, 7, 107, 107][..], &[7; 15]].concat());
 }
 
 /// Check each format against the file that it was when somebody looked at it.

@@ -198,7 +198,7 @@ fn massif(text: &str) -> Vec<(Metric, i64)> {
     let field = |line: &str, name: &str| line.strip_prefix(name).map(|number| number.parse::<i64>().unwrap());
     let times: Vec<i64> = text.lines().filter_map(|line| field(line, "time=")).collect();
     assert!(times.is_sorted(), "{times:?}");
-    let held: Vec<i64> = text.lines().filter_map(|line| field(line, "mem_heap_B=")).collect();
+    let held = massif_held(text);
     let head = text.split_once("heap_tree=peak\n").expect("a peak").0;
     let peak = head.lines().filter_map(|line| field(line, "mem_heap_B=")).next_back().unwrap();
     assert_eq!(held.iter().max(), Some(&peak));
@@ -211,6 +211,11 @@ fn massif(text: &str) -> Vec<(Metric, i64)> {
     assert_eq!((tree[0].1, leaves), (peak, peak), "{text}");
     assert_eq!(tree.iter().map(|(children, _)| children).sum::<usize>(), tree.len() - 1);
     vec![(Metric::Peak, peak)]
+}
+
+/// What was held at each snapshot.
+pub(crate) fn massif_held(text: &str) -> Vec<i64> {
+    text.lines().filter_map(|line| line.strip_prefix("mem_heap_B=")?.parse().ok()).collect()
 }
 
 /// Does what heaptrack's reader does. Its peak is ours where no process ends before another one.
