@@ -99,22 +99,40 @@ fn moments_have_names() {
     assert_eq!(error.unwrap_err().to_string(), expected);
 }
 
-/// Check that a time before a mark is one, and that a mark whose name looks like that is found by it.
+/// Check that a time before or after a mark is a moment, and that a mark whose name looks like one is found by it.
 #[test]
-fn times_before_marks_are_moments() {
+fn times_beside_marks_are_moments() {
     let folder = tempfile::tempdir().unwrap();
     let mut made = busy();
     let thread = ThreadId(0);
     made.mark(thread, MarkKind::Instant, "ready");
     let ready = made.time;
-    made.mark(thread, MarkKind::Instant, "ready-2ms");
+    let names = ["ready-2ms", "ready+7ms", "c++"];
+    names.iter().for_each(|name| made.mark(thread, MarkKind::Instant, name));
     let path = file(&made, &folder);
     let time = |when: &str| match at(&path, when).span {
         Span::At(at) => at.time,
         span => panic!("{span:?}"),
     };
-    assert_eq!(time("ready-1ms"), ready - 1_000_000);
-    assert!(time("ready-2ms") > ready);
+    let cases = [
+        ("ready-1ms", -1),
+        ("ready+1ms", 1),
+        ("ready + 1500us - 1ms", 0),
+        ("ready-2ms", 1),
+        ("mark:ready-2ms", 1),
+        ("ready+7ms", 2),
+        ("mark:ready+7ms", 2),
+        ("ready+7ms+1ms", 3),
+        ("c++", 3),
+        ("c+++1ms", 4),
+    ];
+    for (when, milliseconds) in cases {
+        // A part of a millisecond is cut off.
+        assert_eq!((time(when) as i64 - ready as i64) / 1_000_000, milliseconds, "{when}");
+    }
+    let unknown = Moments::open(&path).unwrap().profile(&Query::of(Part::At("go+1ms".parse().unwrap())));
+    let error = unknown.unwrap_err().to_string();
+    assert!(error.contains("no mark `go+1ms`; it has ready, ready-2ms, ready+7ms, c++"), "{error}");
 }
 
 /// Check that reports and comparisons of what is after the end of a recording say so, and those of its end do not, also where the

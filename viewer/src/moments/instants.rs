@@ -3,7 +3,7 @@
 use super::{Moments, START};
 use crate::analysis::{Instant, Share};
 use crate::open::Error;
-use crate::query::{Anchor, Unknown, When, name_before};
+use crate::query::{Anchor, Unknown, When, shifted};
 use capture::{Action, Mark, MarkId, TIME_UNIT_NS};
 
 impl Moments {
@@ -14,7 +14,7 @@ impl Moments {
     pub fn instant(&mut self, when: &When) -> Result<Instant, Error> {
         if let Anchor::Mark(name) = &when.anchor
             && !self.has_mark(name)
-            && let Some((name, offset)) = name_before(name).filter(|(name, _)| self.has_mark(name))
+            && let Some((name, offset)) = self.shifted_mark(name)
         {
             let anchor = Anchor::Mark(name.to_owned());
             return self.instant(&When { anchor, offset: when.offset.saturating_add(offset) });
@@ -84,6 +84,16 @@ impl Moments {
     fn has_mark(&self, name: &str) -> bool {
         let tables = self.reader.tables();
         tables.marks.iter().any(|mark| tables.string(mark.name) == name)
+    }
+
+    /// The mark that a name means which none has: one with times added or subtracted, all of them together.
+    fn shifted_mark<'n>(&self, mut name: &'n str) -> Option<(&'n str, i64)> {
+        let mut offset = 0_i64;
+        while !self.has_mark(name) {
+            let (before, more) = shifted(name)?;
+            (name, offset) = (before, offset.saturating_add(more));
+        }
+        Some((name, offset))
     }
 
     /// Right after the first mark of a name.

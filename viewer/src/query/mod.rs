@@ -53,7 +53,7 @@ pub use filter::{Filter, Module, Selected, Sizes, SizesError, StackTest, Unknown
 pub use lens::{Grouping, Lens, Seen};
 pub use pattern::Pattern;
 pub(crate) use select::Sieve;
-pub(crate) use when::name_before;
+pub(crate) use when::shifted;
 pub use when::{Anchor, When, WhenError};
 
 /// Which part of a capture.

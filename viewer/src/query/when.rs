@@ -42,28 +42,21 @@ impl FromStr for When {
     /// name alone; then perhaps `+` or `-` and a time.
     fn from_str(text: &str) -> Result<Self, WhenError> {
         let error = || WhenError(text.trim().to_owned());
-        if let Some((anchor, offset)) = offset_by(text, '+') {
-            return Ok(Self { anchor: anchor_of(anchor).ok_or_else(error)?, offset });
-        }
         // A name may have such an ending of its own: whether one does is known where the marks are.
-        if let Some((anchor, offset)) = offset_by(text, '-')
+        if let Some((anchor, offset)) = shifted(text)
             && let Some(anchor) = anchor_of(anchor).filter(|anchor| !matches!(anchor, Anchor::Mark(_)))
         {
-            return Ok(Self { anchor, offset: -offset });
+            return Ok(Self { anchor, offset });
         }
         anchor_of(text.trim()).map(Self::from).ok_or_else(error)
     }
 }
 
-/// What stands before the last sign of this kind, and the time behind it.
-fn offset_by(text: &str, sign: char) -> Option<(&str, i64)> {
-    let (anchor, offset) = text.rsplit_once(sign)?;
-    Some((anchor.trim(), i64::try_from(nanoseconds(offset.trim())?).ok()?))
-}
-
-/// A name that ends in a time to subtract, as in `loaded-1s`, without it; and the time.
-pub(crate) fn name_before(name: &str) -> Option<(&str, i64)> {
-    offset_by(name, '-').map(|(name, offset)| (name, -offset))
+/// What stands before a time to add or to subtract, as in `loaded+1s`, and that time, which is negative where it is subtracted.
+pub(crate) fn shifted(text: &str) -> Option<(&str, i64)> {
+    let (sign, _) = text.rmatch_indices(['+', '-']).next()?;
+    let offset = i64::try_from(nanoseconds(text[sign + 1..].trim())?).ok()?;
+    Some((text[..sign].trim(), if text[sign..].starts_with('-') { -offset } else { offset }))
 }
 
 fn anchor_of(text: &str) -> Option<Anchor> {
@@ -140,7 +133,8 @@ mod tests {
             ("loaded", mark("loaded")),
             ("phase-2", mark("phase-2")),
             ("c++", mark("c++")),
-            ("mark:c+++2s", Some(When { anchor: Anchor::Mark("c++".to_owned()), offset: 2_000_000_000 })),
+            ("mark:c+++2s", mark("c+++2s")),
+            ("retry+1", mark("retry+1")),
             ("", None),
             ("mark:", None),
             ("12q", None),
