@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Ended, NodeId, Pseudo};
+use capture::{Ended, Frame, Module, ModuleId, NodeId, Pseudo};
 use proptest::prelude::*;
 use support::Made;
 use support::fixtures::{rich, sampled};
@@ -157,6 +157,37 @@ fn processes_are_grouped_as_asked_for() {
         groups.sort_unstable();
         assert_eq!(groups, expected, "{group:?}");
     }
+}
+
+/// Check that a file is one group whatever paths lead to it, and whatever builds of it were at its path.
+#[test]
+fn files_are_one_group_each() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let modules = [
+        ("/lib/libx.so", "one"),
+        ("/lib/libx.so", "two"),
+        ("/bin/../lib/libx.so", "one"),
+        ("/opt/liby.so", "three"),
+        ("/usr/liby.so", "four"),
+        ("", ""),
+    ];
+    for (place, (path, build_id)) in modules.into_iter().enumerate() {
+        let (path, build_id) = (path.to_owned(), build_id.as_bytes().to_vec());
+        made.tables.modules.push(Module { path, build_id, ..Module::default() });
+        let frame = made.frame(None, &["grow"]);
+        let module = Some(ModuleId::from_index(place));
+        made.tables.frames[frame.index()] = Frame::Code { module, address: 0x1000, exact: false };
+        let stack = made.node(NodeId::ROOT, frame);
+        made.alloc(thread, 0x1000 * (place as u64 + 1), 1 << place, stack);
+    }
+    let nowhere = made.frame(None, &["grow"]);
+    let nowhere = made.node(NodeId::ROOT, nowhere);
+    made.alloc(thread, 0x100, 64, nowhere);
+    let lens = Lens { group: Some(Grouping::Module), ..Lens::default() };
+    let tree = tree_of(&lens.apply(made.loaded("app.memprof")), false);
+    let groups: Vec<&str> = tree.lines().skip(2).map(str::trim).collect();
+    assert_eq!(groups, ["[no module] 96", "/usr/liby.so 16", "/opt/liby.so 8", "libx.so 7"]);
 }
 
 /// Check the two functions of the mailing list's example: the outermost one of them is the root, and nothing is

@@ -21,7 +21,7 @@ impl<'a> Identity<'a> {
 }
 
 /// For each module the one that stands for its file: that of the shortest path.
-pub(super) fn representatives(tables: &Tables) -> Vec<ModuleId> {
+pub(crate) fn representatives(tables: &Tables) -> Vec<ModuleId> {
     let mut shortest: HashMap<Identity<'_>, ModuleId> = HashMap::new();
     let length = |id: ModuleId| tables.modules[id.index()].path.len();
     let modules =

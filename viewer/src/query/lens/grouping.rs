@@ -1,6 +1,6 @@
 //! What stands for a function when functions are shown in groups.
 
-use crate::analysis::{Names, Step, file_name, process_name};
+use crate::analysis::{Names, Step, file_name, process_name, representatives};
 use capture::{Frame, FrameId, ModuleId, Process, StringId, Tables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -88,12 +88,15 @@ impl Key {
         grouping: Grouping,
         tables: &Tables,
         names: &Names,
+        paths: &Paths,
         frame: FrameId,
         step: &Step,
     ) -> Option<Self> {
         match grouping {
             Grouping::Module => match tables.frames.get(frame.index()) {
-                Some(&Frame::Code { module, .. }) => Some(Key::Module(module)),
+                Some(&Frame::Code { module, .. }) => {
+                    Some(Key::Module(module.and_then(|module| paths.module(module))))
+                }
                 _ => None,
             },
             Grouping::Namespace => {
@@ -114,15 +117,8 @@ impl Key {
         let string = |id: StringId| paths.short(tables.string(id));
         match self {
             Key::Module(module) => {
-                let path = module
-                    .and_then(|module| tables.modules.get(module.index()))
-                    .map(|module| module.path.as_str());
-                (
-                    path.filter(|path| !path.is_empty())
-                        .map_or("[no module]".to_owned(), |path| paths.short(path)),
-                    None,
-                    None,
-                )
+                let path = module.map(|module| paths.short(&tables.modules[module.index()].path));
+                (path.unwrap_or_else(|| "[no module]".to_owned()), None, None)
             }
             Key::File(Some(file)) => (string(*file), Some(*file), None),
             Key::File(None) => ("[no source file]".to_owned(), None, None),
@@ -135,22 +131,35 @@ impl Key {
 /// Paths by their last part, where that is enough to tell them apart.
 pub(super) struct Paths {
     ambiguous: BTreeSet<String>,
+    /// By module, the one that stands for its file; none where nothing is known of it.
+    modules: Vec<Option<ModuleId>>,
 }
 
 impl Paths {
     pub(super) fn new(tables: &Tables) -> Self {
+        let path = |module: ModuleId| tables.modules[module.index()].path.as_str();
+        // Of one file by several paths, and of several files by one path, only one is shown.
+        let mut first: BTreeMap<&str, ModuleId> = BTreeMap::new();
+        let modules = representatives(tables).into_iter();
+        let modules = modules
+            .map(|file| (!path(file).is_empty()).then(|| *first.entry(path(file)).or_insert(file)))
+            .collect();
         let mut full: BTreeMap<&str, &str> = BTreeMap::new();
         let mut ambiguous = BTreeSet::new();
         let files =
             tables.symbols.iter().flatten().flat_map(|symbol| &symbol.names).filter_map(|name| name.file);
         let files = files.map(|file| tables.string(file));
-        for path in tables.modules.iter().map(|module| module.path.as_str()).chain(files) {
+        for path in first.into_keys().chain(files) {
             let known = full.entry(file_name(path)).or_insert(path);
             if *known != path {
                 ambiguous.insert(file_name(path).to_owned());
             }
         }
-        Self { ambiguous }
+        Self { ambiguous, modules }
+    }
+
+    fn module(&self, module: ModuleId) -> Option<ModuleId> {
+        self.modules.get(module.index()).copied().flatten()
     }
 
     fn short(&self, path: &str) -> String {

@@ -215,9 +215,8 @@ impl Groups {
             let mut known: BTreeMap<Key, u32> = BTreeMap::new();
             for frame in (0..tables.frames.len()).map(FrameId::from_index) {
                 for place in names.places(frame) {
-                    let Some(key) = Key::of(grouping, tables, names, frame, names.step_at(place)) else {
-                        continue;
-                    };
+                    let step = names.step_at(place);
+                    let Some(key) = Key::of(grouping, tables, names, &paths, frame, step) else { continue };
                     places[place as usize] = *known.entry(key).or_insert_with_key(|key| {
                         let (name, file, line) = key.text(tables, &paths);
                         names.push_group(name, file, line)
