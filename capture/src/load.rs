@@ -15,6 +15,8 @@ use crate::tracepoint::Tracepoint;
 /// Tables under construction. Whatever a chunk refers to must have come before it.
 pub(crate) struct Loader {
     pub(crate) tables: Tables,
+    /// Processes whose rows were added or replaced, for those who follow a growing file.
+    pub(crate) changed_processes: Vec<ProcessId>,
     scratch: Vec<u8>,
     used: u64,
     limit: u64,
@@ -24,7 +26,7 @@ impl Loader {
     pub(crate) fn new() -> Self {
         let root = Node { parent: NodeId::ROOT, frame: FrameId(0) };
         let tables = Tables { nodes: vec![root], ..Tables::default() };
-        Loader { tables, scratch: Vec::new(), used: 0, limit: 0 }
+        Loader { tables, changed_processes: Vec::new(), scratch: Vec::new(), used: 0, limit: 0 }
     }
 
     /// Sets how much memory the tables may take, from the length of the file. A few hostile bytes decompress to
@@ -115,7 +117,10 @@ impl Loader {
         if rows.iter().any(|(id, process)| process.parent.is_some_and(|parent| parent >= *id)) {
             return Err(Malformed("a process does not come after its parent"));
         }
-        put_all(&mut self.tables.processes, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())
+        let changed: Vec<ProcessId> = rows.iter().map(|(id, _)| *id).collect();
+        put_all(&mut self.tables.processes, rows.into_iter().map(|(id, row)| (id.index(), row)).collect())?;
+        self.changed_processes.extend(changed);
+        Ok(())
     }
 
     fn add_threads(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {

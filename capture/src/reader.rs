@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::fetch::{Fetcher, Missing};
 use crate::format::{ChunkKind, Header, Trailer, Version};
+use crate::ids::ProcessId;
 use crate::index::{self, Chunk};
 use crate::load::Loader;
 use crate::model::Tables;
@@ -91,6 +92,12 @@ impl<S: ReadAt> Reader<S> {
     /// The same, for those who know more than the file says.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.loader.tables
+    }
+
+    /// The processes whose rows were added or replaced since this was asked last, in the order of the file, each as often as that
+    /// was: a follower need not look at all of them each time.
+    pub fn take_changed_processes(&mut self) -> Vec<ProcessId> {
+        std::mem::take(&mut self.loader.changed_processes)
     }
 
     /// Everything but the events, for those who close the file.

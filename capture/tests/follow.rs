@@ -41,6 +41,28 @@ fn follower_sees_each_flush_and_the_end() {
     assert!(!reader.refresh().unwrap());
 }
 
+/// Check that a follower is told which rows of processes are new or were replaced, and of each change once.
+#[test]
+fn follower_is_told_of_changed_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.memprof");
+    let mut writer = Writer::create(&path, capture::Create::New, &Metadata::default()).unwrap();
+    let first = writer.process(Process::default()).unwrap();
+    writer.flush().unwrap();
+    let mut reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.take_changed_processes(), [first]);
+    assert_eq!(reader.take_changed_processes(), []);
+    let second = writer.process(Process::default()).unwrap();
+    writer.update_process(first, Process { pid: 7, ..Process::default() }).unwrap();
+    writer.flush().unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.take_changed_processes(), [second, first]);
+    writer.thread(Thread::default()).unwrap();
+    writer.flush().unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.take_changed_processes(), []);
+}
+
 /// Check that a file which grows byte by byte, as one that is being copied, reads at each length as it does when
 /// opened then, and in the end as the whole.
 #[test]

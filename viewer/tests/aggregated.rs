@@ -2,7 +2,10 @@
 
 mod support;
 
-use capture::{Ended, MarkKind, Reader};
+use capture::{
+    Action, Create, Ended, Event, MarkKind, Metadata, Process, ProcessEnd, ProcessId, Reader, Summary,
+    Thread, Writer,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::Made;
@@ -38,8 +41,7 @@ fn aggregated(made: &Made, folder: &Path) -> PathBuf {
     writer.flush().unwrap();
     let reader = Reader::open(&all).unwrap();
     let every = Duration::from_secs(2);
-    let begun =
-        capture::Writer::create(&totals, capture::Create::New, &metadata(&reader.tables().metadata, every));
+    let begun = Writer::create(&totals, Create::New, &metadata(&reader.tables().metadata, every));
     let mut aggregate = Aggregate::new(reader, begun.unwrap(), every);
     for event in &made.events {
         writer.event(*event).unwrap();
@@ -96,6 +98,45 @@ fn the_whole_is_that_of_all_events() {
     let snapshots = profile.snapshots.unwrap();
     // Five at two seconds each, one for the mark, one for the end of the process, and the last one.
     assert!(snapshots.count == 7 && snapshots.first.abs_diff(2 * SECOND) <= 1000, "{snapshots:?}");
+}
+
+/// Check that processes which come and go between looks have their rows as they are in the end, and the first of their threads:
+/// how one ended may be known long after its end.
+#[test]
+fn processes_that_come_and_go_are_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (all, totals) = (folder.path().join("all.memprof"), folder.path().join("totals.memprof"));
+    let mut writer = Writer::create(&all, Create::New, &Metadata::default()).unwrap();
+    writer.flush().unwrap();
+    let reader = Reader::open(&all).unwrap();
+    let every = Duration::from_secs(2);
+    let begun = Writer::create(&totals, Create::New, &metadata(&reader.tables().metadata, every)).unwrap();
+    let mut aggregate = Aggregate::new(reader, begun, every);
+    let row = |pid: u32, ended| Process {
+        pid,
+        end: Some(ProcessEnd { ended, time: u64::from(pid) * SECOND }),
+        ..Process::default()
+    };
+    for pid in 0..100 {
+        let process = writer.process(Process { pid, ..Process::default() }).unwrap();
+        let tids = [2 * pid, 2 * pid + 1];
+        let threads = tids.map(|tid| writer.thread(Thread { process, tid, ..Thread::default() }).unwrap());
+        let time = u64::from(pid) * SECOND;
+        for action in [Action::ProcessStart { process, fork: 0 }, Action::ProcessEnd { process }] {
+            writer.event(Event { time, thread: threads[1], action }).unwrap();
+            writer.flush().unwrap();
+            aggregate.refresh().unwrap();
+        }
+        writer.update_process(process, row(pid, Ended::Unknown)).unwrap();
+    }
+    writer.update_process(ProcessId(0), row(0, Ended::Exited(3))).unwrap();
+    writer.finish(&Summary::default()).unwrap();
+    aggregate.finish().unwrap();
+    let (all, totals) = (Reader::open(&all).unwrap(), Reader::open(&totals).unwrap());
+    assert_eq!(totals.tables().processes, all.tables().processes);
+    assert_eq!(totals.tables().processes[0].end.as_ref().unwrap().ended, Ended::Exited(3));
+    let tids: Vec<u32> = totals.tables().threads.iter().map(|thread| thread.tid).collect();
+    assert_eq!(tids, (0..100).map(|pid| 2 * pid).collect::<Vec<_>>());
 }
 
 /// Check that questions about single blocks are refused with what to record instead.

@@ -60,8 +60,9 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     // Cost: 30 to 120 ns for an event, as in any pass.
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
+        let changed = self.reader.take_changed_processes();
         let Self { reader, account, condenser, copied, writer } = self;
-        copied.take(reader.tables(), writer)?;
+        copied.take(reader.tables(), &changed, writer)?;
         let mut result = Ok(());
         account.go_on(reader.tables(), |load| {
             let mut tell = Told { copied, writer, reader };

@@ -5,7 +5,7 @@
 
 use crate::copy::Ids;
 use capture::{
-    Counter, CounterKind, Error, Mark, Process, ProcessId, Sink, StringId, Tables, Thread, ThreadId, Writer,
+    Counter, CounterKind, Error, Mark, ProcessId, Sink, StringId, Tables, Thread, ThreadId, Writer,
 };
 use std::collections::HashMap;
 
@@ -13,30 +13,34 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct Copied {
     ids: Ids,
-    processes: Vec<Process>,
+    processes: usize,
+    /// Threads of the recording that were looked at.
+    threads: usize,
+    /// By process, the first of these.
+    first: HashMap<ProcessId, ThreadId>,
     /// By process, the thread that its events have.
-    carriers: Vec<Option<ThreadId>>,
+    carriers: HashMap<ProcessId, ThreadId>,
     marks: usize,
     /// What counters said last, and have not said in a snapshot.
     counters: HashMap<(Option<ProcessId>, CounterKind, u32), Counter>,
 }
 
 impl Copied {
-    /// Copies what is new.
-    pub(super) fn take<S: Sink>(&mut self, tables: &Tables, writer: &mut Writer<S>) -> Result<(), Error> {
+    /// Copies what is new, and the rows of these processes, which have changed.
+    // Cost: what is new and what has changed, however much was there before.
+    pub(super) fn take<S: Sink>(
+        &mut self,
+        tables: &Tables,
+        changed: &[ProcessId],
+        writer: &mut Writer<S>,
+    ) -> Result<(), Error> {
         self.ids.grow(tables, writer)?;
-        for (id, process) in tables.processes.iter().enumerate() {
-            match self.processes.get_mut(id) {
-                Some(known) if known == process => {}
-                Some(known) => {
-                    known.clone_from(process);
-                    writer.update_process(ProcessId::from_index(id), process.clone())?;
-                }
-                None => {
-                    writer.process(process.clone())?;
-                    self.processes.push(process.clone());
-                }
-            }
+        for &id in changed.iter().filter(|id| id.index() < self.processes) {
+            writer.update_process(id, tables.processes[id.index()].clone())?;
+        }
+        for process in tables.processes.iter().skip(self.processes) {
+            writer.process(process.clone())?;
+            self.processes += 1;
         }
         for mark in tables.marks.iter().skip(self.marks) {
             let process =
@@ -56,16 +60,17 @@ impl Copied {
         tables: &Tables,
         writer: &mut Writer<S>,
     ) -> Result<ThreadId, Error> {
-        if let Some(known) = self.carriers.get(process.index()).copied().flatten() {
-            return Ok(known);
+        if let Some(known) = self.carriers.get(&process) {
+            return Ok(*known);
         }
-        let first = tables.threads.iter().find(|thread| thread.process == process).cloned();
-        let thread = writer.thread(first.unwrap_or(Thread { process, ..Thread::default() }))?;
-        if self.carriers.len() <= process.index() {
-            self.carriers.resize(process.index() + 1, None);
+        for (place, thread) in tables.threads.iter().enumerate().skip(self.threads) {
+            self.first.entry(thread.process).or_insert(ThreadId::from_index(place));
         }
-        self.carriers[process.index()] = Some(thread);
-        Ok(thread)
+        self.threads = tables.threads.len();
+        let first = self.first.remove(&process).map(|first| tables.threads[first.index()].clone());
+        let carrier = writer.thread(first.unwrap_or(Thread { process, ..Thread::default() }))?;
+        self.carriers.insert(process, carrier);
+        Ok(carrier)
     }
 
     /// Notes what counters said.
