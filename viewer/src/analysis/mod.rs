@@ -109,7 +109,7 @@ pub use profile::{
 };
 pub use regions::{Inside, Lengths, MarkName, Region, marks_by_name};
 pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
-pub use resident::{busy_processors, processor_time, resident};
+pub use resident::{busy_processors, processor_time, resident, resident_sums};
 pub(crate) use same_file::representatives;
 pub use samples::{SampleSites, add_idle_threads, name_threads, owners, threads};
 pub use saved::Saved;

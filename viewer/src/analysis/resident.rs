@@ -5,13 +5,33 @@ use capture::{CounterKind, Process, ProcessId};
 use std::collections::BTreeMap;
 
 /// The most that all processes had together of a kind of memory, resident or swapped out, in each step, of which the ends are
-/// given; none where nobody looked. Processes are looked at some times a second, so one counts with its last value until the next one, or its end.
+/// given; none where nobody looked.
 pub fn resident(
     counters: &Counters,
     wanted: CounterKind,
     processes: &[Process],
     ends: impl Iterator<Item = u64>,
 ) -> Vec<i64> {
+    let sums = resident_sums(counters, wanted, processes);
+    if sums.is_empty() {
+        return Vec::new();
+    }
+    let mut sums = sums.into_iter().peekable();
+    let mut sum = 0;
+    let most = ends.map(|end| {
+        let mut most = sum;
+        while let Some((_, next)) = sums.next_if(|(time, _)| *time <= end) {
+            sum = next;
+            most = most.max(sum);
+        }
+        most.cast_signed()
+    });
+    most.collect()
+}
+
+/// What all processes have together of a kind of memory, from each time on when somebody looked at one of them or it ended. Processes
+/// are looked at some times a second, so one counts with its last value until the next one, or its end.
+pub fn resident_sums(counters: &Counters, wanted: CounterKind, processes: &[Process]) -> Vec<(u64, u64)> {
     let mut points: Vec<(u64, ProcessId, u64)> = Vec::new();
     for (process, kind, _, series) in counters.iter() {
         let Some(process) = process.filter(|_| kind == wanted) else { continue };
@@ -19,23 +39,15 @@ pub fn resident(
         let end = processes.get(process.index()).and_then(|process| process.end.as_ref());
         points.extend(end.map(|end| (end.time, process, 0)));
     }
-    if points.is_empty() {
-        return Vec::new();
-    }
     points.sort_unstable();
-    let mut points = points.into_iter().peekable();
     let mut held: BTreeMap<ProcessId, u64> = BTreeMap::new();
     let mut sum = 0_u64;
-    let most = ends.map(|end| {
-        let mut most = sum;
-        while let Some((_, process, value)) = points.next_if(|(time, ..)| *time <= end) {
-            let before = held.insert(process, value).unwrap_or(0);
-            sum = sum.wrapping_sub(before).wrapping_add(value);
-            most = most.max(sum);
-        }
-        most.cast_signed()
+    let sums = points.into_iter().map(|(time, process, value)| {
+        let before = held.insert(process, value).unwrap_or(0);
+        sum = sum.wrapping_sub(before).wrapping_add(value);
+        (time, sum)
     });
-    most.collect()
+    sums.collect()
 }
 
 /// The nanoseconds of processors that all processes together used in each step, their threads and the kernel's work for

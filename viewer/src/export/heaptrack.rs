@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  v 10400 3                 version of heaptrack, and of the format
+//!  I 1000 0                  bytes of a page; pages of the machine, which are not known
 //!  s 4 main                  string 1: length and bytes
 //!  i 401136 1 2 3 1e         address 1: in file string 1, function string 2, source file string 3, line 30
 //!  t 1 0                     stack 1: address 1, called by nobody
@@ -9,23 +10,26 @@
 //!  + 0                       … it happens (counting from 0)
 //!  - 0                       … its block is freed
 //!  c 1f4                     half a second has passed
+//!  R 7b                      123 pages are resident
 //! ```
 //!
 //! All numbers are hexadecimal; strings, addresses and stacks count from 1. Callers that were inlined follow the line of
 //! the innermost function, with function, file and line each.
 //!
-//! heaptrack knows one process. Of several, each is the outermost function of its stacks; what a process had not freed
+//! heaptrack knows one process. Of several, each is the outermost function of its stacks, and what is resident is that of all; what a process had not freed
 //! when it ended stays allocated, so where one ended before another allocated most, heaptrack's peak is above ours. What
 //! it calls *temporary* is not what we call so: it looks at allocations of all threads together.
 
 use super::events::{Events, Weight, end, observe};
-use crate::analysis::{Birth, Death, End, LabelId, Life, Watch};
+use crate::analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::text::escape;
-use capture::{Frame, FrameId, NodeId, ProcessId};
+use capture::{CounterKind, Frame, FrameId, NodeId, ProcessId};
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::iter::Peekable;
+use std::vec;
 
 /// Writes all allocations and frees.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -> Result<(), Error> {
@@ -33,11 +37,14 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, events: &dyn Events) -
     let command = loaded.tables.metadata.command.join(" ");
     let command = if command.is_empty() { &loaded.source.file } else { &command };
     writeln!(out, "X {}", escape(command))?;
-    writeln!(out, "I 1000 0")?;
+    writeln!(out, "I {PAGE:x} 0")?;
     let mut writer = observe(loaded, events, Writer::new(out, loaded))?;
     writer.pass(end(loaded));
     Ok(writer.result?)
 }
+
+/// What resident memory is told in, whatever pages the machine has.
+const PAGE: u64 = 4096;
 
 struct Writer<'a, 'o> {
     out: &'o mut dyn Write,
@@ -57,6 +64,8 @@ struct Writer<'a, 'o> {
     /// By size and stack.
     allocations: HashMap<(i64, u64), u64>,
     milliseconds: u64,
+    /// The bytes that are resident of all processes, each with its time, those that were not noted yet.
+    resident: Peekable<vec::IntoIter<(u64, u64)>>,
 }
 
 impl<'a, 'o> Writer<'a, 'o> {
@@ -76,6 +85,9 @@ impl<'a, 'o> Writer<'a, 'o> {
             stacks_written: 0,
             allocations: HashMap::new(),
             milliseconds: 0,
+            resident: resident_sums(&loaded.counters, CounterKind::Rss, &loaded.tables.processes)
+                .into_iter()
+                .peekable(),
         }
     }
 
@@ -85,8 +97,17 @@ impl<'a, 'o> Writer<'a, 'o> {
         }
     }
 
-    /// Notes that time has passed.
+    /// Notes that time has passed, and what was resident meanwhile.
+    // Cost: two comparisons, unless something is noted.
     fn pass(&mut self, time: u64) {
+        while let Some((at, bytes)) = self.resident.next_if(|(at, _)| *at <= time) {
+            self.reach(at);
+            self.line(format_args!("R {:x}", bytes.div_ceil(PAGE)));
+        }
+        self.reach(time);
+    }
+
+    fn reach(&mut self, time: u64) {
         let milliseconds = time / 1_000_000;
         if milliseconds > self.milliseconds {
             self.milliseconds = milliseconds;

@@ -156,6 +156,30 @@ fn massif_shows_ended_processes_no_longer() {
 }
 
 /// Check each format against the file that it was when somebody looked at it.
+/// Check that heaptrack's file has what was resident of all processes together, at its time, and nothing of those that have ended.
+#[test]
+fn heaptrack_has_resident_memory() {
+    let mut made = Made::new();
+    let (app, one) = made.process("app");
+    let (other, _) = made.process("other");
+    let stack = made.stack("main > grow");
+    let look = |made: &mut Made, process, bytes| {
+        made.time += 1_000_000;
+        made.counter(Some(process), CounterKind::Rss, bytes);
+    };
+    look(&mut made, app, 300 << 12);
+    made.alloc(one, 0x1000, 100, stack);
+    look(&mut made, other, 1);
+    made.end(app, one, Ended::Exited(0));
+    look(&mut made, other, 3 << 12);
+    made.tables.summary = Some(Summary { duration_ns: made.time, ..Summary::default() });
+    let document = exported(&Case::new(made, "app.memprof"), Format::Heaptrack, Metric::Peak);
+    let text = text(Format::Heaptrack, document);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(['c', 'R', '+'])).collect();
+    assert_eq!(lines, ["c 3", "R 12c", "c 4", "+ 0", "c 5", "R 12d", "c 6", "R 1", "c 7", "R 3"]);
+    assert!(text.contains("\nI 1000 0\n"), "{text}");
+}
+
 #[test]
 fn documents_are_as_expected() {
     for (name, made) in fixtures() {
@@ -400,7 +424,7 @@ proptest! {
         readings in prop::collection::vec((prop::sample::select(CounterKind::ALL), any_time(), any::<u64>()), 0..40),
     ) {
         let case = capture_beside(samples, readings);
-        for format in [Format::Firefox, Format::Syscap] {
+        for format in [Format::Firefox, Format::Heaptrack, Format::Syscap] {
             check_sums(&case, format);
         }
         text(Format::Syscap, exported(&case, Format::Syscap, Metric::Peak));

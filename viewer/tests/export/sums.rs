@@ -255,7 +255,7 @@ fn heaptrack(text: &str) -> Vec<(Metric, i64)> {
                 (live, bytes) = (live + size, bytes + size);
             }
             "-" => live -= sizes[words()[0] as usize],
-            "c" => assert_eq!(words().len(), 1),
+            "c" | "R" => assert_eq!(words().len(), 1, "{line}"),
             other => panic!("a line of {other}"),
         }
     }
