@@ -103,6 +103,8 @@ impl Note {
 /// Sees the events, and knows what they tell when it is over.
 #[derive(Debug, Default)]
 pub(super) struct Happenings {
+    /// When processes began, or what is recorded of them.
+    starts: HashMap<ProcessId, u64>,
     /// When gaps began, by thread.
     gaps: HashMap<ThreadId, u64>,
     /// When pauses began, by process.
@@ -117,6 +119,7 @@ impl Happenings {
         let process = || tables.process_of(event.thread);
         match event.action {
             Action::ProcessStart { process, .. } => {
+                self.starts.entry(process).or_insert(at.time);
                 let row = tables.processes.get(process.index())?;
                 let parent = row.parent.and_then(|parent| tables.processes.get(parent.index()));
                 let text = match parent {
@@ -142,8 +145,11 @@ impl Happenings {
                 None
             }
             Action::Resume => {
-                let from = self.pauses.remove(&process()?).unwrap_or(0);
-                Some(pause(process(), from..at.time))
+                // One that began paused has been that since then.
+                let process = process()?;
+                let began = || self.starts.get(&process).map_or(at.time, |start| *start);
+                let from = self.pauses.remove(&process).unwrap_or_else(began);
+                Some(pause(Some(process), from..at.time))
             }
             _ => None,
         }

@@ -8,9 +8,10 @@ mod sums;
 mod syscap;
 
 use capture::{
-    Counter, CounterKind, Ended, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
+    Action, Counter, CounterKind, Ended, Event, MarkKind, NodeId, Process, ProcessId, Sample, Summary, TaskId,
 };
 use proptest::prelude::*;
+use serde_json::Value;
 use sums::{massif_held, sums};
 use support::Made;
 use support::fixtures::{rich, sampled, small, told, worked};
@@ -155,7 +156,6 @@ fn massif_shows_ended_processes_no_longer() {
     assert_eq!(held, [&[0, 0, 7, 7, 107, 107][..], &[7; 15]].concat());
 }
 
-/// Check each format against the file that it was when somebody looked at it.
 /// Check that heaptrack's file has what was resident of all processes together, at its time, and nothing of those that have ended.
 #[test]
 fn heaptrack_has_resident_memory() {
@@ -180,6 +180,7 @@ fn heaptrack_has_resident_memory() {
     assert!(text.contains("\nI 1000 0\n"), "{text}");
 }
 
+/// Check each format against the file that it was when somebody looked at it.
 #[test]
 fn documents_are_as_expected() {
     for (name, made) in fixtures() {
@@ -319,24 +320,59 @@ fn the_main_program_is_mapped_first() {
     assert_eq!(profile.files, ["/bin/app", "/lib/libc.so.6", "/bin/env", "/bin/child"]);
 }
 
-/// Check that of more blocks than the Firefox Profiler can show the sums are left.
+/// Check that of more blocks than the Firefox Profiler can show the sums are left, all allocations of a process before all frees,
+/// and that no process begins earlier for it.
 #[test]
 fn many_blocks_are_summed_up_for_firefox() {
+    for sample_interval in [0, 1000] {
+        let mut made = Made::new();
+        made.tables.metadata.sample_interval = sample_interval;
+        let (_, thread) = made.process("app");
+        let (often, once) = (made.stack("main > often"), made.stack("main > once"));
+        for _ in 0..530_000 {
+            made.alloc(thread, 0x1000, 100, often);
+            made.free(thread, 0x1000);
+        }
+        made.alloc(thread, 0x2000, 7, once);
+        let (_, late) = made.process("late");
+        made.event(late, Action::Resume);
+        made.alloc(late, 0x1000, 1, once);
+        let case = Case::new(made, "app.memprof");
+        let document = exported(&case, Format::Firefox, Metric::Peak);
+        assert!(document.len() < 100_000, "{} bytes", document.len());
+        check_sums(&case, Format::Firefox);
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        let began = |thread: usize| document["threads"][thread]["registerTime"].as_f64().unwrap();
+        assert_eq!((began(0), began(1)), (1.0, 1_060_003.0));
+        assert_eq!(document["threads"][0]["nativeAllocations"]["length"], 3);
+    }
+}
+
+/// Check that samples of many blocks are shown one by one, each at its time, as long as they are few themselves.
+#[test]
+fn few_samples_of_many_blocks_are_shown_by_firefox() {
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 1 << 20;
+    let (_, thread) = made.process("app");
+    let stack = made.stack("main > grow");
+    (0..100).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 16, stack));
+    let case = Case::new(made, "app.memprof");
+    assert!(case.loaded.profile.total.allocated.blocks > 1_000_000);
+    let document: Value = serde_json::from_slice(&exported(&case, Format::Firefox, Metric::Peak)).unwrap();
+    let times = document["threads"][0]["nativeAllocations"]["time"].as_array().unwrap();
+    assert_eq!((times.len(), times[99].as_f64()), (100, Some(101.0)));
+}
+
+/// Check that times in the Firefox Profiler's table do not go back where those of events do, whose order is the truth.
+#[test]
+fn times_do_not_go_back_for_firefox() {
     let mut made = Made::new();
     let (_, thread) = made.process("app");
-    let (often, once) = (made.stack("main > often"), made.stack("main > once"));
-    for _ in 0..600_000 {
-        made.alloc(thread, 0x1000, 100, often);
-        made.free(thread, 0x1000);
-    }
-    made.alloc(thread, 0x2000, 7, once);
-    let case = Case::new(made, "app.memprof");
-    let document = exported(&case, Format::Firefox, Metric::Peak);
-    assert!(document.len() < 100_000, "{} bytes", document.len());
-    assert_eq!(
-        sums(Format::Firefox, Metric::Peak, &document),
-        [(Metric::Bytes, 60_000_007), (Metric::Live, 7), (Metric::Cpu, 0)]
-    );
+    let stack = made.stack("main > grow");
+    made.alloc(thread, 0x1000, 100, stack);
+    made.free(thread, 0x1000);
+    made.events[2].time -= 1_500_000;
+    check_sums(&Case::new(made, "app.memprof"), Format::Firefox);
 }
 
 /// Check that of more samples than the Firefox Profiler can show the sums are left, by thread and stack.
@@ -355,7 +391,7 @@ fn many_samples_are_summed_up_for_firefox() {
     let document = exported(&case, Format::Firefox, Metric::Peak);
     assert!(document.len() < 1_000_000, "{} bytes", document.len());
     check_sums(&case, Format::Firefox);
-    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
     for (thread, expected) in [(0, 400_000), (1, 200_000)] {
         let samples = &document["threads"][thread]["samples"];
         // Two stacks in each of a thousand slices, a beginning and an end.

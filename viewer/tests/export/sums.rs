@@ -148,6 +148,8 @@ fn firefox(text: &str) -> Vec<(Metric, i64)> {
         for name in ["time", "weight", "stack", "memoryAddress", "threadId"] {
             assert_eq!(column(name).len() as u64, length, "{name}");
         }
+        let times: Vec<f64> = column("time").iter().map(|time| time.as_f64().unwrap()).collect();
+        assert!(times.is_sorted(), "{times:?}");
         let stacks = thread["stackTable"]["length"].as_u64().unwrap();
         assert!(column("stack").iter().all(|stack| stack.as_u64().is_none_or(|stack| stack < stacks)));
         for weight in column("weight").iter().map(|weight| weight.as_i64().unwrap()) {

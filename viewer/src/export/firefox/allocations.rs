@@ -1,12 +1,13 @@
 //! Allocations and frees, and the track of what was held.
 //!
 //! The blocks of a capture that has more than [`MOST_BLOCKS`] are summed up: one allocation for each stack with the bytes of
-//! all its blocks, and one free with those that were freed.
+//! all its blocks, when its process begins, and one free with those that were freed, when it ends. The profiler looks for times in
+//! order, so all allocations of a process come before all frees.
 
 use super::markers::Happened;
 use super::tracks::{Tracks, at};
 use crate::analysis::{Birth, Death, End, Instant, Life, Watch};
-use crate::export::events::{Events, Weight, end, observe};
+use crate::export::events::{Events, Weight, observe};
 use crate::export::held::Held;
 use crate::loaded::Loaded;
 use crate::open::Error;
@@ -23,7 +24,7 @@ pub(super) fn add<'a>(
     loaded: &'a Loaded,
     events: &dyn Events,
 ) -> Result<Happened, Error> {
-    let is_summed = loaded.profile.total.allocated.blocks > MOST_BLOCKS;
+    let is_summed = are_too_many(loaded, events)?;
     let mut writer = observe(
         loaded,
         events,
@@ -34,6 +35,7 @@ pub(super) fn add<'a>(
             held: Held::new(loaded),
             counters: HashMap::new(),
             is_summed,
+            now: 0,
             happened: Happened::default(),
         },
     )?;
@@ -44,6 +46,30 @@ pub(super) fn add<'a>(
     Ok(writer.happened)
 }
 
+/// True where more blocks were recorded than can be shown. A sample is one, whatever it stands for, so of samples it may take a
+/// pass to know.
+fn are_too_many(loaded: &Loaded, events: &dyn Events) -> Result<bool, Error> {
+    let (blocks, events_read) = (loaded.profile.total.allocated.blocks, loaded.profile.events);
+    if blocks <= MOST_BLOCKS || events_read <= MOST_BLOCKS.cast_unsigned() {
+        return Ok(false);
+    }
+    Ok(loaded.profile.sampling.is_none() || observe(loaded, events, Records(0))?.0 > MOST_BLOCKS)
+}
+
+/// Counts blocks that were recorded.
+struct Records(i64);
+
+impl Watch for Records {
+    type Kept = ();
+    const SUMS: bool = false;
+
+    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {
+        self.0 += 1;
+    }
+
+    fn died(&mut self, _: &Life<()>, _: &Death) {}
+}
+
 struct Writer<'w, 'a> {
     loaded: &'a Loaded,
     tracks: &'w mut Tracks<'a>,
@@ -52,6 +78,8 @@ struct Writer<'w, 'a> {
     counters: HashMap<ProcessId, CounterHandle>,
     /// Too many blocks to show.
     is_summed: bool,
+    /// The latest time of what was added.
+    now: u64,
     happened: Happened,
 }
 
@@ -77,6 +105,12 @@ impl Writer<'_, '_> {
         self.held.change(process, bytes);
     }
 
+    /// Adds a block as it comes, or as it goes. The order of events is the truth, so times never go back.
+    fn add_next(&mut self, process: ProcessId, node: NodeId, time: u64, address: u64, bytes: i64) {
+        self.now = self.now.max(time);
+        self.add(process, node, self.now, address, bytes);
+    }
+
     fn add(&mut self, process: ProcessId, node: NodeId, time: u64, address: u64, bytes: i64) {
         let track = self.tracks.main(process, time);
         let stack = self.tracks.stack(track, node);
@@ -87,14 +121,19 @@ impl Writer<'_, '_> {
     /// One allocation and one free for all blocks of each stack, where there are too many. Addresses are made up.
     fn sum_up(&mut self) {
         let loaded = self.loaded;
-        for (number, site) in loaded.profile.sites.iter().enumerate() {
-            let (bytes, address) = (site.cost.allocated.bytes, 16 * (number as u64 + 1));
+        let sites = || (1_u64..).map(|number| 16 * number).zip(&loaded.profile.sites);
+        for (address, site) in sites() {
+            let bytes = site.cost.allocated.bytes;
             if bytes != 0 {
-                self.add(site.process, site.node, 0, address, bytes);
+                let (since, _) = self.tracks.span(site.process);
+                self.add(site.process, site.node, since, address, bytes);
             }
-            let gone = bytes.wrapping_sub(site.cost.live().bytes);
+        }
+        for (address, site) in sites() {
+            let gone = site.cost.allocated.bytes.wrapping_sub(site.cost.live().bytes);
             if gone != 0 {
-                self.add(site.process, site.node, end(loaded), address, gone.wrapping_neg());
+                let (_, until) = self.tracks.span(site.process);
+                self.add(site.process, site.node, until, address, gone.wrapping_neg());
             }
         }
     }
@@ -107,7 +146,7 @@ impl Watch for Writer<'_, '_> {
         let bytes = self.weight.bytes(birth.size);
         self.change(birth.process, birth.at.time, bytes);
         if !self.is_summed {
-            self.add(birth.process, birth.node, birth.at.time, birth.address, bytes);
+            self.add_next(birth.process, birth.node, birth.at.time, birth.address, bytes);
         }
     }
 
@@ -119,7 +158,7 @@ impl Watch for Writer<'_, '_> {
         let bytes = self.weight.bytes(life.size).wrapping_neg();
         self.change(life.process, death.at.time, bytes);
         if !self.is_summed {
-            self.add(life.process, life.node, death.at.time, life.address, bytes);
+            self.add_next(life.process, life.node, death.at.time, life.address, bytes);
         }
     }
 

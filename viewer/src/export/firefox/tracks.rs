@@ -112,6 +112,11 @@ impl<'a> Tracks<'a> {
         known
     }
 
+    /// When the first of what is shown of a process happened, and when it ended.
+    pub(super) fn span(&self, process: ProcessId) -> (u64, u64) {
+        self.processes[process.index()].as_ref().map_or((0, self.end), |known| (known.since, known.until))
+    }
+
     /// A process as counters know it.
     pub(super) fn process_handle(&mut self, process: ProcessId, time: u64) -> ProcessHandle {
         self.process(process, time).handle
