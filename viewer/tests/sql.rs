@@ -3,8 +3,9 @@
 mod support;
 
 use support::Made;
-use support::fixtures::{rich, small};
+use support::fixtures::{rich, small, told};
 use viewer::Loaded;
+use viewer::analysis::{Load, PoolEvents};
 use viewer::sql::{Error, Form, query};
 
 fn answer(made: Made, statement: &str, form: Form) -> Result<String, Error> {
@@ -42,6 +43,27 @@ fn check(made: Made, name: &str, statement: &str, expected: &[i64]) {
     let numbers: Vec<f64> = row.split('\t').map(|word| word.parse().unwrap()).collect();
     let expected: Vec<f64> = expected.iter().map(|&number| number as f64).collect();
     assert_eq!(numbers, expected, "{name}: {statement}");
+}
+
+/// Check that where a heap of the program's own was counted both tables have its blocks.
+#[test]
+fn heaps_of_programs_are_tables() {
+    let mut made = told();
+    let pool = made.string("arena");
+    let of_pool = PoolEvents::of(pool);
+    let mut load = Load::new(&made.tables).of_pools();
+    made.events.iter().for_each(|event| load.pool_event(&of_pool, event));
+    let profile = load.finish();
+    let events = made.events.clone();
+    let loaded = Loaded { profile, heap: Some(pool), ..made.loaded("app.memprof") };
+    for statement in
+        ["select count(*), sum(size) from blocks", "select sum(allocations), sum(bytes) from costs"]
+    {
+        let mut out = Vec::new();
+        query(&mut out, &loaded, &events, statement, Form::Text).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().nth(1), Some("4\t1230"), "{statement}: {text}");
+    }
 }
 
 /// Check that every row refers to rows that are there.

@@ -1,5 +1,8 @@
 //! `export`: a capture in a format that other programs open.
 
+mod target;
+mod unused;
+
 use super::question::Question;
 use super::redact;
 use super::report::metric;
@@ -8,13 +11,12 @@ use crate::exit::{Failure, Outcome};
 use crate::{graphviz, message, output};
 use anyhow::anyhow;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use target::Target;
 use viewer::analysis::{Metric, Share};
 use viewer::format::counted;
-use viewer::query::{Part, Query};
 use viewer::{ExportOptions, Format, Recorded};
 
 /// Write a capture in a format that other programs open
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     /// The format
-    #[arg(long, value_name = "FORMAT", value_parser = target())]
+    #[arg(long, value_name = "FORMAT", value_parser = target::parser())]
     format: Target,
     /// Where to write it; `-` for standard output, which is the default. A graph is drawn by Graphviz where this ends in
     /// .svg, .png or .pdf
@@ -39,7 +41,7 @@ pub(crate) struct Arguments {
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// What to count, in a format that holds one number; what is shown first, in one that holds all [default: peak;
+    /// What to count, in a format that holds one number; what is shown first, in pprof and speedscope [default: peak;
     /// live with --at; cpu for symbol-order, or allocations where it was not sampled]
     #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
@@ -59,21 +61,6 @@ pub(crate) struct Arguments {
     question: Question,
 }
 
-/// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
-    /// A document.
-    Document(Format),
-    /// A copy of the capture, which is a file only.
-    Copy,
-    /// A database, likewise.
-    #[cfg(feature = "sql")]
-    Database,
-    /// A folder of tables.
-    #[cfg(feature = "sql")]
-    Tables,
-}
-
 impl Arguments {
     /// The file or folder to be written; none for standard output.
     fn output(&self) -> Option<&Path> {
@@ -83,11 +70,7 @@ impl Arguments {
 
 /// Writes it: to a file whole or not at all, as every file of ours.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    if arguments.redact && arguments.format != Target::Copy {
-        return Err(Failure::usage(anyhow!(
-            "only a copy of the capture can be redacted: --format memprof. It exports to all other formats, too."
-        )));
-    }
+    unused::refuse(arguments)?;
     match arguments.format {
         Target::Document(format) => document(arguments, format),
         Target::Copy => copy(arguments),
@@ -99,20 +82,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
 }
 
 fn document(arguments: &Arguments, format: Format) -> Outcome {
-    let name = format.name();
-    if !format.is_cut() && (arguments.min.is_some() || arguments.limit.is_some()) {
-        return Err(Failure::usage(anyhow!("--min and --limit are for drawings: {name} holds everything")));
-    }
     if arguments.output().is_none() && format.is_binary() && io::stdout().is_terminal() {
+        let name = format.name();
         return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
     }
     if let Some(output) = arguments.output() {
         output::check(output, arguments.force)?;
     }
     let query = arguments.question.query();
-    if format.holds_events() {
-        wants_all(&query, name)?;
-    }
     let loaded = arguments.capture.ask(&query)?;
     let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
     let options = ExportOptions {
@@ -141,7 +118,6 @@ fn copy(arguments: &Arguments) -> Outcome {
         return Err(Failure::usage(anyhow!("a copy of a capture is a file. Give its name with --output.")));
     };
     output::check(output, arguments.force)?;
-    wants_all(&arguments.question.query(), MEMPROF)?;
     let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
     let Capture { file, .. } = &arguments.capture;
     let (sink, copied) = viewer::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
@@ -164,8 +140,7 @@ fn database(arguments: &Arguments) -> Outcome {
         return Err(Failure::usage(anyhow!("a database is a file. Give its name with --output.")));
     };
     output::check(output, arguments.force)?;
-    wants_all(&arguments.question.query(), SQLITE)?;
-    let loaded = arguments.capture.open()?;
+    let loaded = arguments.capture.ask(&arguments.question.query())?;
     // An empty file is an empty database.
     let file = output::create(output)?;
     viewer::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
@@ -191,8 +166,7 @@ fn tables(arguments: &Arguments) -> Outcome {
     };
     // A folder may hold more than was written by us, so not even --force replaces it.
     output::check(output, false)?;
-    wants_all(&arguments.question.query(), PARQUET)?;
-    let loaded = arguments.capture.open()?;
+    let loaded = arguments.capture.ask(&arguments.question.query())?;
     let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
     folder.map_err(|error| output::unwritable(output, &error))?;
     let written = viewer::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
@@ -203,44 +177,4 @@ fn tables(arguments: &Arguments) -> Outcome {
     }
     message::plain(&format!("Wrote {}", output.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Fails if a part was asked for in a format that has none.
-fn wants_all(query: &Query, name: &str) -> Result<(), Failure> {
-    if query.part == Part::Whole && query.filter.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::usage(anyhow!(
-        "{name} holds every event of a capture: it takes no part of it, and no choice of blocks"
-    )))
-}
-
-const MEMPROF: &str = "memprof";
-#[cfg(feature = "sql")]
-const SQLITE: &str = "sqlite";
-#[cfg(feature = "sql")]
-const PARQUET: &str = "parquet";
-
-fn target() -> impl TypedValueParser<Value = Target> {
-    let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
-    let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
-    let values = [values.to_vec(), vec![copy]].concat();
-    #[cfg(feature = "sql")]
-    let values = [
-        values,
-        vec![
-            PossibleValue::new(SQLITE).help("every allocation, as a database of SQLite"),
-            PossibleValue::new(PARQUET)
-                .help("the same tables as files of a folder, for DuckDB, pandas and Spark"),
-        ],
-    ]
-    .concat();
-    PossibleValuesParser::new(values).try_map(|name| match &*name {
-        #[cfg(feature = "sql")]
-        SQLITE => Ok(Target::Database),
-        #[cfg(feature = "sql")]
-        PARQUET => Ok(Target::Tables),
-        MEMPROF => Ok(Target::Copy),
-        name => name.parse().map(Target::Document),
-    })
 }

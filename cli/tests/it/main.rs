@@ -2,6 +2,7 @@
 
 mod agent;
 mod doctor;
+mod exports;
 mod extremes;
 mod family;
 mod files;

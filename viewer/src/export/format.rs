@@ -95,6 +95,16 @@ impl Format {
         matches!(self, Format::Folded | Format::Flamegraph | Format::Dot | Format::SymbolOrder)
     }
 
+    /// True where a metric can be chosen: the one that it holds, or the one that is shown first of all.
+    pub fn takes_metric(self) -> bool {
+        self.holds_one_metric() || matches!(self, Format::Speedscope | Format::Pprof)
+    }
+
+    /// True where hits of a tracepoint are among all the numbers that it holds.
+    pub fn holds_hits(self) -> bool {
+        matches!(self, Format::Speedscope | Format::Pprof | Format::Csv | Format::Json)
+    }
+
     /// What it is about unless somebody says otherwise: the peak, what is live where a moment was asked for, and of functions in
     /// the order of their heat the samples of processors, or else their allocations.
     pub fn usual_metric(self, profile: &Profile) -> Metric {

@@ -64,7 +64,7 @@ create table costs (
     uncertain_blocks integer not null, uncertain_bytes integer not null,
     exec_blocks integer not null, exec_bytes integer not null,
     cpu_samples integer not null, cpu_weight integer not null, -- nanoseconds, or cycles where those were counted
-    hits integer not null, hit_size integer not null           -- of the first tracepoint
+    hits integer not null, hit_size integer not null           -- of the tracepoint that was asked for, or else the first
 );
 
 -- The life of each block. Times are nanoseconds since the recording began.

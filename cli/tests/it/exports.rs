@@ -1,0 +1,90 @@
+//! What `export` takes: each option changes what is written, or is refused with what to do.
+
+use crate::support::World;
+use capture::{Action, Create, Event, Metadata, NodeId, Process, Summary, Thread, Writer};
+use std::path::Path;
+
+/// Writes a capture of a block of 8 bytes, and one of 100 in a heap of the program's own.
+fn capture_with_heap(file: &Path) {
+    let mut writer = Writer::create(file, Create::New, &Metadata::default()).unwrap();
+    let process = writer.process(Process { pid: 7, ..Process::default() }).unwrap();
+    let thread = writer.thread(Thread { process, tid: 7, name: "main".into() }).unwrap();
+    let (pool, stack) = (writer.string("arena").unwrap(), NodeId::ROOT);
+    for action in [
+        Action::ProcessStart { process, fork: 0 },
+        Action::Alloc { address: 0x1000, size: 8, alignment: 0, stack },
+        Action::PoolAlloc { pool, address: 0x2000, size: 100, stack },
+    ] {
+        writer.event(Event { time: 1000, thread, action }).unwrap();
+    }
+    writer.finish(&Summary::default()).unwrap();
+}
+
+/// Check that an option which would change nothing is refused before anything is written, with the reason and what to do.
+#[test]
+fn options_without_effect_are_refused() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    for (options, expected) in [
+        ("--format csv --redact", "--format memprof"),
+        ("--format csv --limit 3", "for drawings"),
+        ("--format memprof --limit 3", "for drawings"),
+        ("--format sqlite --min 1%", "for drawings"),
+        ("--format massif --at 50%", "every event"),
+        ("--format parquet --size 8", "every event"),
+        ("--format memprof --process 7", "every event"),
+        ("--format callgrind --by leaked", "use one of folded, flamegraph, speedscope, pprof, dot"),
+        ("--format heaptrack --by leaked", "leave it out"),
+        ("--format sqlite --by leaked", "leave it out"),
+        ("--format memprof --by leaked", "leave it out"),
+        ("--format memprof --heap arena", "all heaps"),
+        ("--format memprof --short-names", "whole names"),
+        ("--format memprof --tracepoint x", "leave it out"),
+        ("--format firefox --tracepoint x", "leave it out"),
+        ("--format callgrind --tracepoint x", "leave it out"),
+        ("--format folded --tracepoint x", "--by traced"),
+        ("--format folded --tracepoint x --by peak", "--by traced"),
+    ] {
+        let ran = world.run(format!("export app.memprof -o out {options}").split(' '));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
+        assert!(!world.path("work/out").exists(), "{options}");
+    }
+}
+
+/// Check that every format which does not refuse a heap of the program's own has its blocks, and that one which is not there, or a
+/// tracepoint, is named.
+#[test]
+fn heaps_are_exported_or_missed() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    let export = |options: &str| world.run(format!("export app.memprof {options}").split(' '));
+    for (options, expected) in [
+        ("--format csv", ",100,"),
+        ("--format folded", " 100\n"),
+        ("--format heaptrack", "\na 64 "),
+        ("--format massif", "mem_heap_B=100\n"),
+    ] {
+        let ran = export(&format!("{options} --heap arena"));
+        assert!(
+            ran.code == Some(0) && ran.stdout.contains(expected),
+            "{options}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert!(!export(options).stdout.contains(expected), "{options}");
+    }
+    for (options, expected) in [
+        ("--format pprof --heap nursery", "no heap `nursery`; it has arena"),
+        ("--format sqlite --heap nursery", "no heap `nursery`; it has arena"),
+        ("--format parquet --heap nursery", "no heap `nursery`; it has arena"),
+        ("--format sqlite --tracepoint x", "no tracepoint `x`"),
+        ("--format csv --tracepoint x", "no tracepoint `x`"),
+        ("--format folded --tracepoint x --by traced", "no tracepoint `x`"),
+    ] {
+        let ran = export(&format!("{options} -o out"));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
+        assert!(!world.path("work/out").exists(), "{options}");
+    }
+    let ran = export("--format sqlite --heap arena -o out");
+    assert!(ran.code == Some(0) && world.path("work/out").exists(), "{}", ran.stderr);
+}
