@@ -3,6 +3,7 @@
 mod target;
 mod unused;
 
+use super::lens::LensArguments;
 use super::question::Question;
 use super::redact;
 use super::report::metric;
@@ -27,6 +28,7 @@ Examples:
   sysprof-memprof export app.memprof --format flamegraph --by allocations -o app.svg
   sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
   sysprof-memprof export app.memprof --format dot -o app.svg
+  sysprof-memprof export app.memprof --format flamegraph --focus parse --filter 'not thread:worker-*' -o parse.svg
   sysprof-memprof export app.memprof --format memprof --redact -o for-a-bug-report.memprof")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -57,6 +59,8 @@ pub(crate) struct Arguments {
     /// Leave this text out as well, wherever it stands; may be given several times
     #[arg(long, value_name = "TEXT", requires = "redact")]
     hide: Vec<String>,
+    #[command(flatten)]
+    stacks: LensArguments,
     #[command(flatten)]
     question: Question,
 }
@@ -90,7 +94,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         output::check(output, arguments.force)?;
     }
     let query = arguments.question.query();
-    let loaded = arguments.capture.ask(&query)?;
+    let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
     let metric = arguments.by.unwrap_or_else(|| format.usual_metric(&loaded.profile));
     let options = ExportOptions {
         format,

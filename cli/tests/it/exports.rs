@@ -33,6 +33,10 @@ fn options_without_effect_are_refused() {
         ("--format massif --at 50%", "every event"),
         ("--format parquet --size 8", "every event"),
         ("--format memprof --process 7", "every event"),
+        ("--format heaptrack --filter f", "no choice of stacks"),
+        ("--format sqlite --group-by module", "no choice of stacks"),
+        ("--format memprof --no-marshallers", "no choice of stacks"),
+        ("--format symbol-order --focus f", "--filter only"),
         ("--format callgrind --by leaked", "use one of folded, flamegraph, speedscope, pprof, dot"),
         ("--format heaptrack --by leaked", "leave it out"),
         ("--format sqlite --by leaked", "leave it out"),
@@ -87,4 +91,21 @@ fn heaps_are_exported_or_missed() {
     }
     let ran = export("--format sqlite --heap arena -o out");
     assert!(ran.code == Some(0) && world.path("work/out").exists(), "{}", ran.stderr);
+}
+
+/// Check that formats by stack have the stacks that are chosen, and no others.
+#[test]
+fn chosen_stacks_are_exported() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    for (filter, expected) in [("process:7", " 8\n"), ("process:8", "")] {
+        let ran = world.run(["export", "app.memprof", "--format", "folded", "--filter", filter]);
+        assert!(
+            ran.code == Some(0) && ran.stdout.ends_with(expected),
+            "{filter}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert_eq!(ran.stdout.is_empty(), expected.is_empty(), "{filter}");
+    }
 }

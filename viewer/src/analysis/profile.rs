@@ -7,6 +7,7 @@ use super::spread::Spread;
 use super::watch::Instant;
 use capture::{Ended, NodeId, ProcessId, Sampling, StringId, ThreadId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// The numbers of a whole capture.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -234,6 +235,24 @@ impl Profile {
         }
         self.peak.held = self.total.peak;
         self.set_spreads(kept);
+    }
+
+    /// Makes one row of those of one stack of one process, whichever threads they are of. Sums stay.
+    pub(crate) fn merge_rows(&mut self) {
+        let sites = std::mem::take(&mut self.sites);
+        let spreads = std::mem::take(&mut self.spreads);
+        let mut places: HashMap<(ProcessId, NodeId), usize> = HashMap::new();
+        for (index, site) in sites.into_iter().enumerate() {
+            let place = *places.entry((site.process, site.node)).or_insert(self.sites.len());
+            let spread = spreads.get(index).copied();
+            if let Some(known) = self.sites.get_mut(place) {
+                known.cost += site.cost;
+                self.spreads.get_mut(place).zip(spread).into_iter().for_each(|(sum, spread)| *sum += spread);
+            } else {
+                self.sites.push(Site { thread: None, ..site });
+                self.spreads.extend(spread);
+            }
+        }
     }
 
     /// Takes the variances of the rows, and sums them up.

@@ -29,7 +29,12 @@ impl Moments {
             self.tell_threads_apart();
         }
         let profile = self.profile(query)?;
-        Ok(lens.apply(self.show(profile, naming)))
+        let mut loaded = lens.apply(self.show(profile, naming));
+        if loaded.seen.is_some() {
+            // Several stacks may be one now, and threads have done their part.
+            loaded.profile.merge_rows();
+        }
+        Ok(loaded)
     }
 
     /// The same without the leaks that rules leave out.

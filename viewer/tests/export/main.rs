@@ -17,8 +17,8 @@ use support::Made;
 use support::fixtures::{rich, sampled, small, told, worked};
 use support::golden::check_golden;
 use viewer::analysis::{Load, Metric, PoolEvents};
-use viewer::query::Module;
-use viewer::{Error, Events, ExportOptions, Format, Loaded};
+use viewer::query::{Grouping, Lens, Module, Query};
+use viewer::{Error, Events, ExportOptions, Format, Loaded, Moments, Naming};
 
 /// A capture, counted, its events and its samples.
 struct Case {
@@ -96,6 +96,34 @@ fn sums_are_those_of_the_profile() {
             check_sums(&case, format);
             let metrics = sums(format, Metric::Peak, &exported(&case, format, Metric::Peak));
             assert!(!metrics.is_empty(), "{name}: {} has sums", format.name());
+        }
+    }
+}
+
+/// Check that formats by stack have what is seen through a lens, each stack once, and that its sums are what is left.
+#[test]
+fn what_is_seen_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rich();
+    let path = folder.path().join("app.memprof");
+    made.write(&path);
+    let pattern = |name: &str| vec![name.parse().unwrap()];
+    let lenses = [
+        Lens { filter: Some("fill* or parse or thread:5001".parse().unwrap()), ..Lens::default() },
+        Lens { focus: pattern("main"), fold: pattern("grow"), ..Lens::default() },
+        Lens { callers: pattern("parse"), transparent: pattern("_start"), ..Lens::default() },
+        Lens { group: Some(Grouping::Module), ..Lens::default() },
+        Lens { group: Some(Grouping::Thread), ..Lens::default() },
+    ];
+    for lens in lenses {
+        let loaded = Moments::open(&path).unwrap().seen(&Query::default(), &lens, Naming::Stored).unwrap();
+        assert!(loaded.profile.total.peak.bytes > 0, "{lens:?}");
+        let mut rows: Vec<_> = loaded.profile.sites.iter().map(|site| (site.process, site.node)).collect();
+        rows.sort_unstable();
+        assert!(rows.windows(2).all(|pair| pair[0] != pair[1]), "{lens:?}: {rows:?}");
+        let case = Case { loaded, events: Vec::new(), samples: Vec::new() };
+        for format in with_sums().filter(|format| !format.holds_events()) {
+            check_sums(&case, format);
         }
     }
 }

@@ -4,13 +4,14 @@ use super::Arguments;
 use super::target::Target;
 use crate::exit::Failure;
 use viewer::Format;
-use viewer::query::{Part, Query};
+use viewer::query::{Lens, Part, Query};
 
 /// Fails where there is one.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { capture, format, by, min, limit, redact, question, .. } = arguments;
+    let Arguments { capture, format, by, min, limit, redact, stacks, question, .. } = arguments;
     let (name, is_copy) = (format.name(), *format == Target::Copy);
     let Query { part, filter, heap, tracepoint } = question.query();
+    let lens = stacks.lens();
     let refusals = [
         (
             *redact && !is_copy,
@@ -24,6 +25,14 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
         (
             (part != Part::Whole || !filter.is_empty()) && format.holds_events(),
             format!("{name} holds every event of a capture: it takes no part of it, and no choice of blocks"),
+        ),
+        (
+            lens != Lens::default() && format.holds_events(),
+            format!("{name} holds every event of a capture: it takes no choice of stacks, and no other look at them"),
+        ),
+        (
+            lens.changes_stacks() && *format == Target::Document(Format::SymbolOrder),
+            format!("{name} is of functions as they were linked: of the options about stacks it takes --filter only"),
         ),
         (
             by.is_some() && !format.takes_metric(),

@@ -99,7 +99,8 @@ impl Lens {
         (Self { filter, ..Self::default() }, self)
     }
 
-    fn changes_stacks(&self) -> bool {
+    /// True when stacks are not seen as they were recorded: it does more than to leave some out.
+    pub fn changes_stacks(&self) -> bool {
         *self != Self { filter: self.filter.clone(), ..Self::default() }
     }
 }
