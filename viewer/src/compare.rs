@@ -4,7 +4,7 @@ use crate::analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
 use crate::loaded::{Loaded, Source};
 use crate::moments::Moments;
 use crate::open::Error;
-use crate::query::{Part, Query, When};
+use crate::query::{Lens, Part, Query, Seen, When};
 use crate::symbolize::{LookedUp, Naming};
 
 /// What changed, and the names to show it by.
@@ -37,11 +37,13 @@ pub struct Side {
     pub gaps: u64,
     /// Pauses that its programs made up to then.
     pub pauses: u64,
+    /// What the choice of stacks left out; none where nothing was chosen.
+    pub seen: Option<Seen>,
 }
 
 impl Side {
     /// The side of a profile, which is that of the capture or another one of it.
-    fn new(loaded: &Loaded, profile: &Profile) -> Self {
+    fn new(loaded: &Loaded, profile: &Profile, seen: Option<Seen>) -> Self {
         Self {
             source: loaded.source.clone(),
             at: if let Span::At(at) = profile.span { Some(at) } else { None },
@@ -49,6 +51,7 @@ impl Side {
             lost_events: loaded.lost_events(),
             gaps: profile.gaps().gaps,
             pauses: profile.pauses().pauses,
+            seen,
         }
     }
 }
@@ -60,8 +63,8 @@ impl Compared {
     }
 }
 
-/// Compares two moments of one capture, of the blocks that the question is about. They may be given in any order: the
-/// first one is called *before*.
+/// Compares two moments of one capture, of the blocks that the question is about, both seen through the same lens. They may be given
+/// in any order: the first one is called *before*.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -70,19 +73,23 @@ pub fn compare_moments(
     before: When,
     after: When,
     mut query: Query,
+    lens: &Lens,
     naming: Naming,
 ) -> Result<Compared, Error> {
+    moments.be_ready_for(lens)?;
     query.part = Part::At(before);
-    let before = moments.profile(&query)?;
+    let mut before = moments.profile(&query)?;
     query.part = Part::At(after);
     let after = moments.profile(&query)?;
-    let diff = Diff::of_moments(&before, &after);
     let loaded = moments.show_beside(after, &[&before], naming);
-    let (before, after) = (Side::new(&loaded, &before), Side::new(&loaded, &loaded.profile));
+    let (loaded, seen_before) = lens.apply_to_both(loaded, Some(&mut before));
+    let diff = Diff::of_moments(&before, &loaded.profile);
+    let after = Side::new(&loaded, &loaded.profile, loaded.seen.clone());
+    let before = Side::new(&loaded, &before, seen_before);
     Ok(Compared { loaded, diff, before, after, two_captures: false })
 }
 
-/// Compares two captures, or the same part of both.
+/// Compares two captures, or the same part of both, seen through the same lens.
 ///
 /// # Errors
 /// As [`Moments::profile`].
@@ -90,27 +97,32 @@ pub fn compare_captures(
     mut old: Moments,
     mut new: Moments,
     query: &Query,
+    lens: &Lens,
     spelling: Spelling,
     naming: Naming,
 ) -> Result<Compared, Error> {
+    old.be_ready_for(lens)?;
+    new.be_ready_for(lens)?;
     let (before, after) = (old.profile(query)?, new.profile(query)?);
     let (old, new) = (old.show(before, naming.clone()), new.show(after, naming));
-    Ok(compare_shown(old, new, spelling))
+    Ok(compare_shown(old, new, lens, spelling))
 }
 
 /// The same of captures that were counted already. What refers to the newer one's stacks, processes and threads by
-/// number still does so afterwards.
-pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, spelling: Spelling) -> Compared {
-    let (before, after) = (Side::new(&old, &old.profile), Side::new(&new, &new.profile));
+/// number still does so afterwards, unless a lens has changed stacks.
+pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, lens: &Lens, spelling: Spelling) -> Compared {
+    let (mut before, mut after) = (Side::new(&old, &old.profile, None), Side::new(&new, &new.profile, None));
     let united = unite(old.tables, new.tables, spelling);
     united.adopt(&mut old.profile);
     let names = Names::new(&united.tables);
-    let diff = Diff::of_captures(&old.profile, &new.profile, &united.tables, &names);
     let looked_up = LookedUp {
         unresolved: old.looked_up.unresolved + new.looked_up.unresolved,
         named: old.looked_up.named + new.looked_up.named,
         unneeded: old.looked_up.unneeded + new.looked_up.unneeded,
     };
     let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
+    let (loaded, seen_before) = lens.apply_to_both(loaded, Some(&mut old.profile));
+    (before.seen, after.seen) = (seen_before, loaded.seen.clone());
+    let diff = Diff::of_captures(&old.profile, &loaded.profile, &loaded.tables, &loaded.names);
     Compared { loaded, diff, before, after, two_captures: true }
 }

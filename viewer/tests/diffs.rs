@@ -10,7 +10,7 @@ use support::Made;
 use support::golden::check_golden;
 use viewer::analysis::{Cost, Metric, Spelling};
 use viewer::check::{Growth, Outcome};
-use viewer::query::Query;
+use viewer::query::{Grouping, Lens, Query};
 use viewer::text::Style;
 use viewer::{Compared, DiffOptions, Moments, Naming, compare_captures, compare_moments};
 
@@ -21,13 +21,21 @@ fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
 }
 
 fn moments(path: &Path, from: &str, to: &str) -> Compared {
+    moments_seen(path, from, to, &Lens::default())
+}
+
+fn moments_seen(path: &Path, from: &str, to: &str, lens: &Lens) -> Compared {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    compare_moments(Moments::open(path).unwrap(), from, to, Query::default(), Naming::Stored).unwrap()
+    compare_moments(Moments::open(path).unwrap(), from, to, Query::default(), lens, Naming::Stored).unwrap()
 }
 
 fn captures(old: &Path, new: &Path, spelling: Spelling) -> Compared {
+    captures_seen(old, new, &Lens::default(), spelling)
+}
+
+fn captures_seen(old: &Path, new: &Path, lens: &Lens, spelling: Spelling) -> Compared {
     let open = |path| Moments::open(path).unwrap();
-    compare_captures(open(old), open(new), &Query::default(), spelling, Naming::Stored).unwrap()
+    compare_captures(open(old), open(new), &Query::default(), lens, spelling, Naming::Stored).unwrap()
 }
 
 fn document(compared: &Compared, options: &DiffOptions) -> Value {
@@ -92,6 +100,75 @@ fn what_leaked_and_what_went_is_told_by_stack() {
     assert!(rows(&compared, &busy).contains(&("busy".to_owned(), [50, 1, 50, 100, 50, 50])));
     assert_eq!(rows(&moments(&path, "10ms", "10ms"), &live()), []);
     assert_eq!(rows(&moments(&path, "start", "peak"), &live()).len(), 3);
+}
+
+/// Check that both sides are seen through the same lens, that both say what is left out of them, and that this and what is shown add
+/// up to all.
+#[test]
+fn both_sides_are_seen_through_one_lens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&leaky(), &folder, "leaky.memprof");
+    const MIB: i64 = 1 << 20;
+    let filtered = Lens { filter: Some("work or old".parse().unwrap()), ..Lens::default() };
+    let focused = Lens { focus: vec!["work".parse().unwrap()], ..Lens::default() };
+    let grouped = Lens { group: Some(Grouping::Module), ..Lens::default() };
+    let owned = Lens { group: Some(Grouping::Executable), ..Lens::default() };
+    let shown = |function: &str, row| (function.to_owned(), row);
+    let (old, leaky) = ([-MIB, -4, MIB, 0, 0, MIB], [MIB, 2, 0, MIB, MIB, 0]);
+    for (lens, expected, unseen) in [
+        (&filtered, vec![shown("old", old), shown("leaky", leaky)], [100, 100]),
+        (&focused, vec![shown("leaky", leaky)], [MIB + 100, 100]),
+        (&grouped, vec![shown("app", [0, -2, MIB + 150, MIB + 150, MIB + 50, MIB + 50])], [0, 0]),
+        (&owned, vec![shown("app", [0, -2, MIB + 150, MIB + 150, MIB + 50, MIB + 50])], [0, 0]),
+    ] {
+        let compared = moments_seen(&path, "10ms", "20ms", lens);
+        assert_eq!(rows(&compared, &live()), expected, "{lens:?}");
+        let document = document(&compared, &live());
+        for (side, unseen) in ["before", "after"].into_iter().zip(unseen) {
+            let side_unseen = &document[side]["unseen"];
+            assert_eq!(side_unseen["live_bytes"].as_i64(), Some(unseen), "{lens:?}: {side_unseen}");
+            let seen = document["total"][format!("{side}_bytes")].as_i64().unwrap();
+            assert_eq!(seen + unseen, MIB + 150, "{lens:?}");
+        }
+    }
+    let mut out = Vec::new();
+    let compared = moments_seen(&path, "10ms", "20ms", &filtered);
+    viewer::text::diff(&mut out, &compared, &live(), &Style::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("  only: work or old; not shown: 100 B before, 100 B after\n"), "{text}");
+}
+
+/// Check that a lens sees the stacks and threads of two captures alike, and that the same captures do not differ through any.
+#[test]
+fn two_captures_are_seen_through_one_lens() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |others: usize, bytes: u64| {
+        let mut made = Made::new();
+        (0..others).for_each(|_| {
+            made.process("other");
+        });
+        let (process, main) = made.process("app");
+        let worker = made.thread(process);
+        made.tables.threads[worker.index()].name = "worker".to_owned();
+        let (load, grow) = (made.stack("main > load"), made.stack("main > load > grow"));
+        made.alloc(main, 0x1000, 7, load);
+        made.alloc(worker, 0x2000, bytes, grow);
+        made
+    };
+    let old = file(&made(0, 100), &folder, "old.memprof");
+    let new = file(&made(3, 150), &folder, "new.memprof");
+    let worker = Lens { filter: Some("thread:worker".parse().unwrap()), ..Lens::default() };
+    let callers = Lens { callers: vec!["load".parse().unwrap()], ..Lens::default() };
+    let module = Lens { group: Some(Grouping::Module), ..Lens::default() };
+    for (lens, expected) in [
+        (&worker, ("grow".to_owned(), [50, 0, 100, 150, 50, 0])),
+        (&callers, ("load".to_owned(), [50, 0, 107, 157, 50, 0])),
+        (&module, ("app".to_owned(), [50, 0, 107, 157, 50, 0])),
+    ] {
+        let compared = captures_seen(&old, &new, lens, Spelling::Exact);
+        assert_eq!(rows(&compared, &live()), [expected], "{lens:?}");
+        assert_eq!(rows(&captures_seen(&new, &new, lens, Spelling::Exact), &live()), [], "{lens:?}");
+    }
 }
 
 /// Check that a program is found again under another name where it is plain which one it was, with its own functions.

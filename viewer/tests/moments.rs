@@ -7,7 +7,7 @@ use std::path::Path;
 use support::Made;
 use support::fixtures::rich;
 use viewer::analysis::{Amount, Cost, Load, Profile, Span};
-use viewer::query::{Filter, Part, Query, Selected};
+use viewer::query::{Filter, Lens, Part, Query, Selected};
 use viewer::text::Style;
 use viewer::{DiffOptions, Moments, Naming, ReportOptions, compare_moments};
 
@@ -174,8 +174,15 @@ fn what_is_after_the_end_is_said() {
         assert!(!text.contains("end of the recording"), "{text}");
     }
     let moments = Moments::open(&path).unwrap();
-    let compared =
-        compare_moments(moments, when("60s"), when("100ms"), Query::default(), Naming::Stored).unwrap();
+    let compared = compare_moments(
+        moments,
+        when("60s"),
+        when("100ms"),
+        Query::default(),
+        &Lens::default(),
+        Naming::Stored,
+    )
+    .unwrap();
     let mut out = Vec::new();
     viewer::text::diff(&mut out, &compared, &DiffOptions::default(), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();

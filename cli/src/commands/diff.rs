@@ -1,5 +1,6 @@
 //! `diff`: what changed between two moments, or from one recording to another.
 
+use super::lens::LensArguments;
 use super::question::WhichBlocks;
 use super::report::metric;
 use super::symbols::Symbols;
@@ -14,7 +15,7 @@ use viewer::analysis::{Metric, Share, Spelling};
 use viewer::check::{self, Growth};
 use viewer::format::{bytes, counted};
 use viewer::query::{Anchor, Part, When};
-use viewer::{DiffOptions, compare_captures, compare_moments, json, text};
+use viewer::{DiffOptions, Shape, compare_captures, compare_moments, json, text};
 
 /// Show what changed between two moments of a recording, or from one recording to another
 ///
@@ -27,6 +28,7 @@ Examples:
   sysprof-memprof diff app.memprof --from loaded --to end     the same from a mark of the program on
   sysprof-memprof diff old.memprof new.memprof                who holds more at the peak than before
   sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
+  sysprof-memprof diff old.memprof new.memprof --filter 'module:libparse*' --group-by file
 
 Exit code: 1 when call stacks grew by more than --fail-over, 2 when that cannot be told: events were lost, a file is cut,
 or numbers are estimates whose errors are larger than what is left.")]
@@ -63,7 +65,7 @@ pub(crate) struct Arguments {
     ///
     /// What other call stacks shrank by is not subtracted, so one that leaks does not pass because another one went. What a
     /// function holds less under its old name or caller does not make up for the new one either; `check --baseline` compares
-    /// the totals instead.
+    /// the totals instead. Where stacks are chosen, only those that are shown count.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     fail_over: Option<usize>,
     /// Write JSON
@@ -78,6 +80,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     short_names: bool,
     #[command(flatten)]
+    stacks: LensArguments,
+    #[command(flatten)]
     which: WhichBlocks,
 }
 
@@ -86,17 +90,17 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let naming = arguments.symbols.naming(arguments.no_symbolize);
     let open = |file: &PathBuf| view::moments(file, arguments.symbols.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
-    let old = open(&arguments.file)?;
+    let (old, lens) = (open(&arguments.file)?, arguments.stacks.lens());
     let compared = match &arguments.newer {
         Some(newer) => {
             let part = arguments.at.clone().map_or(Part::Whole, Part::At);
             let spelling =
                 if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
-            compare_captures(old, open(newer)?, &arguments.which.query(part), spelling, naming)
+            compare_captures(old, open(newer)?, &arguments.which.query(part), &lens, spelling, naming)
         }
         None => {
             let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
-            compare_moments(old, from, to, arguments.which.query(Part::Whole), naming)
+            compare_moments(old, from, to, arguments.which.query(Part::Whole), &lens, naming)
         }
     };
     let mut compared = compared.map_err(failure)?;
@@ -110,7 +114,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let options = DiffOptions {
         metric: arguments.by.unwrap_or(default),
-        tree: arguments.tree,
+        tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),
         min: arguments.min,
         limit: arguments.limit,
     };

@@ -40,6 +40,8 @@ const VIEWS: &[&str] = &[
     "report --from 1ns --to end",
     "diff --from start --to end",
     "diff --from 25% --to 75% --json",
+    "diff --filter main --group-by module",
+    "diff --callees main --json",
     "leaks",
     "leaks --json",
     "timeline",

@@ -18,7 +18,7 @@ use viewer::analysis::{
 };
 use viewer::format::{bytes, count, duration, percent};
 use viewer::lives::{Lifetimes, Sizes, Threads};
-use viewer::query::{Anchor, Part, Query};
+use viewer::query::{Anchor, Lens, Part, Query};
 use viewer::suppression::Suppressions;
 use viewer::text::{self, Style, Units, escape, fit_name, stack_line};
 use viewer::{
@@ -202,21 +202,22 @@ impl Asked {
 
     /// Two sides, and by which number they are compared.
     fn compared(&self, compare: Compare) -> Result<(Compared, Metric), Error> {
-        let (moments, naming) = (self.moments()?, self.options.naming.clone());
+        let (moments, naming, whole) = (self.moments()?, self.options.naming.clone(), Lens::default());
         match (compare, &self.options.older) {
             (Compare::Captures(metric), Some(older)) => {
                 let older = Moments::with_cache(older, self.options.cache.clone())?.until(self.stop.clone());
-                let compared = compare_captures(older, moments, &Query::default(), Spelling::Exact, naming)?;
+                let compared =
+                    compare_captures(older, moments, &Query::default(), &whole, Spelling::Exact, naming)?;
                 Ok((compared, metric))
             }
             (Compare::Captures(_), None) => {
-                let whole = |anchor: Anchor| anchor.into();
-                let (from, to) = (whole(Anchor::Start), whole(Anchor::End));
-                Ok((compare_moments(moments, from, to, Query::default(), naming)?, Metric::Live))
+                let (from, to) = (Anchor::Start.into(), Anchor::End.into());
+                Ok((compare_moments(moments, from, to, Query::default(), &whole, naming)?, Metric::Live))
             }
-            (Compare::Moments(from, to), _) => {
-                Ok((compare_moments(moments, at(from), at(to), Query::default(), naming)?, Metric::Live))
-            }
+            (Compare::Moments(from, to), _) => Ok((
+                compare_moments(moments, at(from), at(to), Query::default(), &whole, naming)?,
+                Metric::Live,
+            )),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `diff --json`: what changed, stack by stack or as a tree.
 
 use super::stack::{Stack, Who, who};
+use super::unseen::UnseenFields;
 use super::{SCHEMA, write_document};
 use crate::analysis::{Amount, DiffRow, Match, Shown, Tree, size};
 use crate::compare::{Compared, Side};
@@ -37,6 +38,7 @@ struct SideFields<'a> {
     file: &'a str,
     cut: Option<&'a str>,
     at_ns: Option<u64>,
+    unseen: Option<UnseenFields<'a>>,
 }
 
 #[derive(Serialize)]
@@ -98,8 +100,8 @@ pub fn diff(out: &mut dyn Write, compared: &Compared, options: &DiffOptions) -> 
     let document = Document {
         schema: SCHEMA,
         document: "diff",
-        before: side(&compared.before),
-        after: side(&compared.after),
+        before: side(compared, &compared.before),
+        after: side(compared, &compared.after),
         by: metric.name(),
         total: change(options, &whole),
         grown_bytes: grown.bytes,
@@ -112,8 +114,13 @@ pub fn diff(out: &mut dyn Write, compared: &Compared, options: &DiffOptions) -> 
     write_document(out, &document)
 }
 
-fn side(side: &Side) -> SideFields<'_> {
-    SideFields { file: &side.source.file, cut: side.source.cut.as_deref(), at_ns: side.at.map(|at| at.time) }
+fn side<'a>(compared: &'a Compared, side: &'a Side) -> SideFields<'a> {
+    SideFields {
+        file: &side.source.file,
+        cut: side.source.cut.as_deref(),
+        at_ns: side.at.map(|at| at.time),
+        unseen: side.seen.as_ref().map(|seen| UnseenFields::of(&compared.loaded, seen)),
+    }
 }
 
 fn matched(compared: &Compared, options: &DiffOptions) -> MatchedFields {

@@ -2,6 +2,7 @@
 
 use super::cost::CostFields;
 use crate::loaded::Loaded;
+use crate::query::Seen;
 use serde::Serialize;
 
 /// The filter and the costs of what it hides.
@@ -15,8 +16,12 @@ pub(super) struct UnseenFields<'a> {
 impl<'a> UnseenFields<'a> {
     /// None where everything is shown.
     pub(super) fn new(loaded: &'a Loaded) -> Option<Self> {
-        let seen = loaded.seen.as_ref()?;
+        loaded.seen.as_ref().map(|seen| Self::of(loaded, seen))
+    }
+
+    /// Of what was left out of these, or of another profile of the same tables.
+    pub(super) fn of(loaded: &Loaded, seen: &'a Seen) -> Self {
         let cost = CostFields::new(loaded, &seen.hidden, &seen.hidden_spread);
-        Some(Self { filter: seen.filter.as_deref(), cost })
+        Self { filter: seen.filter.as_deref(), cost }
     }
 }

@@ -13,6 +13,18 @@ use capture::Tables;
 
 impl Moments {
     /// Gives each thread rows of its own from now on.
+    /// Counts from now on as a lens needs it.
+    ///
+    /// # Errors
+    /// [`Error::Aggregated`] where it asks for what an aggregated capture does not have.
+    pub(crate) fn be_ready_for(&mut self, lens: &Lens) -> Result<(), Error> {
+        if lens.asks_for_threads() {
+            self.needs_blocks("threads of single blocks")?;
+            self.tell_threads_apart();
+        }
+        Ok(())
+    }
+
     pub(crate) fn tell_threads_apart(&mut self) {
         self.by_threads = true;
         self.whole = None;
@@ -24,10 +36,7 @@ impl Moments {
     /// # Errors
     /// Those of [`Self::profile`].
     pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
-        if lens.asks_for_threads() {
-            self.needs_blocks("threads of single blocks")?;
-            self.tell_threads_apart();
-        }
+        self.be_ready_for(lens)?;
         let profile = self.profile(query)?;
         let mut loaded = lens.apply(self.show(profile, naming));
         if loaded.seen.is_some() {

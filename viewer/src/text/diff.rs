@@ -104,6 +104,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         signed_bytes(grown.bytes),
         signed_bytes(shrunk.bytes)
     )?;
+    hidden(out, compared, metric, style)?;
     snapshot_note(out, &compared.loaded, style)?;
     if *two_captures {
         matched(out, diff, metric)?;
@@ -151,6 +152,23 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         writeln!(out, "{}", style.paint(Role::Detail, text))?;
     }
     Ok(())
+}
+
+/// What a filter, or the choice of functions, leaves out of both sides.
+fn hidden(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Style) -> io::Result<()> {
+    let (Some(before), Some(after)) = (&compared.before.seen, &compared.after.seen) else { return Ok(()) };
+    let [before_hidden, after_hidden] = [before, after].map(|seen| metric.of(&seen.hidden));
+    let show = |amount: Amount| match metric.counts_blocks() {
+        true => format!("{} {}", count(amount.blocks), noun(metric, amount.blocks)),
+        false => bytes(amount.bytes),
+    };
+    let numbers = format!("not shown: {} before, {} after", show(before_hidden), show(after_hidden));
+    let text = match &after.filter {
+        Some(filter) => format!("  only: {}; {numbers}", escape(filter)),
+        None if before_hidden.is_zero() && after_hidden.is_zero() => return Ok(()),
+        None => format!("  {numbers}"),
+    };
+    writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
 /// How much of both captures was found in the other one.

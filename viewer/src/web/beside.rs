@@ -10,6 +10,7 @@ use super::overview::{Overview, overview};
 use crate::analysis::{Diff, Spelling};
 use crate::compare::compare_shown;
 use crate::loaded::Loaded;
+use crate::query::Lens;
 use std::io;
 
 /// What a page compares its capture with.
@@ -31,7 +32,7 @@ impl Beside {
     /// None that a capture could cause.
     pub fn new(old: Loaded, new: Loaded, spelling: Spelling) -> io::Result<(Loaded, Self)> {
         let (older, newer) = (overview(&old)?, overview(&new)?);
-        let compared = compare_shown(old, new, spelling);
+        let compared = compare_shown(old, new, &Lens::default(), spelling);
         Ok((compared.loaded, Self { diff: compared.diff, older, newer }))
     }
 }

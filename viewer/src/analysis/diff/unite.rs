@@ -12,8 +12,10 @@
 use super::likeness::{Spelling, normal_name};
 use super::renamed::rename;
 use crate::analysis::file_name;
-use crate::analysis::profile::Profile;
-use capture::{Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables};
+use crate::analysis::profile::{ProcessProfile, Profile};
+use capture::{
+    Frame, FrameId, ModuleId, Node, NodeId, ProcessId, SourceFrame, StringId, Symbolized, Tables, ThreadId,
+};
 use std::collections::HashMap;
 
 /// The tables of two captures in one.
@@ -24,14 +26,19 @@ pub struct United {
     /// What to add to ids of the old capture, by table.
     nodes: usize,
     processes: usize,
+    threads: usize,
 }
 
 impl United {
     /// Gives rows of the old capture the ids that they have in these tables.
     pub fn adopt(&self, old: &mut Profile) {
+        // Of the other capture's processes it knows nothing.
+        let others = std::iter::repeat_n(ProcessProfile::default(), self.processes);
+        old.processes.splice(0..0, others);
         for site in &mut old.sites {
             site.node = moved(site.node, self.nodes);
             site.process = ProcessId::from_index(site.process.index() + self.processes);
+            site.thread = site.thread.map(|thread| ThreadId::from_index(thread.index() + self.threads));
         }
     }
 }
@@ -99,8 +106,7 @@ pub fn unite(mut old: Tables, new: Tables, spelling: Spelling) -> United {
         row.process = process(row.process);
         row
     }));
-    debug_assert!(tables.threads.len() >= threads);
-    United { tables, nodes, processes }
+    United { tables, nodes, processes, threads }
 }
 
 /// Normal names, each as one string.

@@ -29,7 +29,7 @@ pub use grouping::{Grouping, UnknownGrouping};
 
 use super::expression::Expression;
 use super::pattern::Pattern;
-use crate::analysis::{Cost, Spread};
+use crate::analysis::{Cost, Profile, Site, Spread};
 use crate::loaded::Loaded;
 use rewrite::Rewrite;
 
@@ -70,27 +70,42 @@ impl Lens {
     }
 
     /// The capture as it is seen.
-    pub fn apply(&self, mut loaded: Loaded) -> Loaded {
+    pub fn apply(&self, loaded: Loaded) -> Loaded {
+        self.apply_to_both(loaded, None).0
+    }
+
+    /// The same with another profile of the same tables, and what was left out of that one.
+    pub(crate) fn apply_to_both(
+        &self,
+        mut loaded: Loaded,
+        mut other: Option<&mut Profile>,
+    ) -> (Loaded, Option<Seen>) {
         if *self == Self::default() {
-            return loaded;
+            return (loaded, None);
         }
-        let (whole, whole_spread) = (loaded.profile.total, loaded.profile.total_spread);
+        let whole = |profile: &Profile| (profile.total, profile.total_spread);
+        let (whole_loaded, whole_other) = (whole(&loaded.profile), other.as_deref().map(whole));
         if let Some(filter) = &self.filter {
             let mut selection = filter.select(&loaded.tables, &loaded.names);
-            loaded
-                .profile
-                .keep(|site| selection.contains(site.process, site.thread, site.node).then_some(site.node));
+            for profile in std::iter::once(&mut loaded.profile).chain(other.as_deref_mut()) {
+                let mut contains = |site: &Site| selection.contains(site.process, site.thread, site.node);
+                profile.keep(|site| contains(site).then_some(site.node));
+            }
         }
         if self.changes_stacks() {
             let rewrite = Rewrite::new(self, &mut loaded.names, &loaded.tables);
-            rewrite.apply(&mut loaded);
+            rewrite.apply(&mut loaded, other.as_deref_mut());
         }
-        let (mut hidden, mut hidden_spread) = (whole, whole_spread);
-        hidden -= loaded.profile.total;
-        hidden_spread -= loaded.profile.total_spread;
-        loaded.seen =
-            Some(Seen { filter: self.filter.as_ref().map(ToString::to_string), hidden, hidden_spread });
-        loaded
+        let seen_of_other = other.zip(whole_other).map(|(other, whole)| self.seen(other, whole));
+        loaded.seen = Some(self.seen(&loaded.profile, whole_loaded));
+        (loaded, seen_of_other)
+    }
+
+    /// What was left out of a profile that had these sums.
+    fn seen(&self, profile: &Profile, (mut hidden, mut hidden_spread): (Cost, Cost<Spread>)) -> Seen {
+        hidden -= profile.total;
+        hidden_spread -= profile.total_spread;
+        Seen { filter: self.filter.as_ref().map(ToString::to_string), hidden, hidden_spread }
     }
 
     /// The filter alone, and the rest without it.

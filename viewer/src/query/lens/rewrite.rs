@@ -15,7 +15,7 @@
 use super::grouping::{Grouping, Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
 use super::{Lens, Pattern};
-use crate::analysis::{LabelId, Names, Site};
+use crate::analysis::{LabelId, Names, Profile, Site};
 use crate::loaded::Loaded;
 use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
@@ -91,19 +91,21 @@ impl<'a> Rewrite<'a> {
         Self { lens, transparent, focus, callers, fold, groups, stacks: Stacks::new() }
     }
 
-    /// Puts the new stacks in the place of the recorded ones.
-    pub(super) fn apply(mut self, loaded: &mut Loaded) {
+    /// Puts the new stacks in the place of the recorded ones, in another profile of the same tables, too.
+    pub(super) fn apply(mut self, loaded: &mut Loaded, other: Option<&mut Profile>) {
         let states = self.states(&loaded.tables, &loaded.names);
         let mut owners: BTreeMap<String, NodeId> = BTreeMap::new();
         let Loaded { profile, tables, names, .. } = loaded;
-        profile.keep(|site| {
-            let state = states.get(site.node.index()).or(states.first())?;
-            let stack = state.found.then_some(state.stack)?;
-            match self.lens.group.filter(|grouping| grouping.is_of_owner()) {
-                None => Some(stack),
-                Some(grouping) => Some(self.owner(grouping, site, tables, names, &mut owners)),
-            }
-        });
+        for profile in std::iter::once(profile).chain(other) {
+            profile.keep(|site| {
+                let state = states.get(site.node.index()).or(states.first())?;
+                let stack = state.found.then_some(state.stack)?;
+                match self.lens.group.filter(|grouping| grouping.is_of_owner()) {
+                    None => Some(stack),
+                    Some(grouping) => Some(self.owner(grouping, site, tables, names, &mut owners)),
+                }
+            });
+        }
         let Stacks { frames, symbols, places, nodes, .. } = self.stacks;
         tables.frames = frames;
         tables.symbols = symbols;
