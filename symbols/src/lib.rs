@@ -66,7 +66,7 @@ pub use batch::{Batch, Found, Source};
 pub use binary::Binary;
 pub use cache::Cache;
 pub use debuginfod::Servers;
-pub use demangle::demangle;
+pub use demangle::{demangle, is_rust};
 pub use folder::prune;
 pub use identity::ModuleFile;
 pub use jit::{JitCode, JitFiles};

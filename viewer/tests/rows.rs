@@ -41,6 +41,30 @@ fn stacks_of_a_function_are_told_apart() {
     );
 }
 
+/// Check that a function of C++ in a namespace `core` is what allocates, and one of Rust's crate of that name passes on what its
+/// caller asked for.
+#[test]
+fn a_namespace_is_not_a_crate_of_rust() {
+    for (function, linkage, expected) in [
+        ("core::Parser::grow()", None, "core::Parser::grow"),
+        ("core::Parser::grow()", Some("_ZN4core6Parser4growEv"), "core::Parser::grow"),
+        ("core::Parser::grow", Some("_ZN4core6Parser4growEv"), "core::Parser::grow"),
+        ("core::iter::next", Some("_ZN4core4iter4next17h0123456789abcdefE"), "main"),
+        ("core::iter::next", Some("_RNvNtC4core4iter4next"), "main"),
+        ("core::iter::next", None, "main"),
+    ] {
+        let mut made = Made::new();
+        let (_, thread) = made.process("app");
+        let stack = made.stack(&format!("main > {function}"));
+        let linkage = linkage.map(|linkage| made.string(linkage));
+        made.tables.symbols.last_mut().unwrap().as_mut().unwrap().linkage = linkage;
+        made.alloc(thread, 0x1000, 100, stack);
+        let report = report(&made.loaded("app.memprof"));
+        let row = report.lines().nth(4).unwrap_or_default();
+        assert!(row.contains(expected), "{function}: {report}");
+    }
+}
+
 /// Check that stacks which are written the same are one row with the sum of their numbers, in reports, leaks and the summary,
 /// and that a line, a caller or the allocator's function tells them apart.
 #[test]

@@ -18,7 +18,7 @@ use std::fmt::Write;
 /// The readable form of a symbol's name, or the name itself if it is not mangled.
 pub fn demangle(name: &str) -> String {
     let stable = without_llvm_number(name);
-    let readable = if name.starts_with("_R") || is_legacy_rust(&stable) {
+    let readable = if is_rust(&stable) {
         rust(&stable)
     } else if name.starts_with("_Z") || name.starts_with("_GLOBAL_") {
         cpp::demangle(&stable)
@@ -28,6 +28,11 @@ pub fn demangle(name: &str) -> String {
         None
     };
     readable.unwrap_or_else(|| name.to_owned())
+}
+
+/// Whether a linker's name is one that rustc gives to functions of Rust.
+pub fn is_rust(name: &str) -> bool {
+    name.starts_with("_R") || is_legacy_rust(name)
 }
 
 fn rust(name: &str) -> Option<String> {
@@ -157,6 +162,18 @@ mod tests {
             ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
             ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
         ]);
+    }
+
+    /// Check that names of Rust are told from those of C++ in namespaces of the same name.
+    #[test]
+    fn rust_is_told_from_cpp() {
+        for name in ["_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "_RNvNtC4core3fmt5write"] {
+            assert!(is_rust(name), "{name}");
+        }
+        for name in ["_ZN4core6Parser4growEv", "_ZN4core6Parser17h0123456789abcdefEv", "core::fmt::write", ""]
+        {
+            assert!(!is_rust(name), "{name}");
+        }
     }
 
     /// Check that what is not mangled, or only looks so, stays as it is.

@@ -263,11 +263,12 @@ impl<'a> Builder<'a> {
         let reason = symbol.and_then(|symbol| symbol.reason);
         let names = symbol.map_or(&[][..], |symbol| &symbol.names);
         for (depth, name) in names.iter().enumerate() {
+            let inlined = depth + 1 < names.len();
+            let linkage = symbol.filter(|_| !inlined).and_then(|symbol| symbol.linkage);
             let label = match name.function.filter(|&function| !self.tables.string(function).is_empty()) {
-                Some(function) => self.function(function, module),
+                Some(function) => self.function(function, module, linkage),
                 None => self.nameless(module, reason),
             };
-            let inlined = depth + 1 < names.len();
             self.steps.push(Step { label, file: name.file, line: name.line, inlined });
         }
         if names.is_empty() {
@@ -283,10 +284,21 @@ impl<'a> Builder<'a> {
         self.steps.push(Step { label, file: None, line: None, inlined: false });
     }
 
-    fn function(&mut self, function: StringId, module: Option<ModuleId>) -> LabelId {
+    fn function(
+        &mut self,
+        function: StringId,
+        module: Option<ModuleId>,
+        linkage: Option<StringId>,
+    ) -> LabelId {
         let tables = self.tables;
         let place = module.map(|module| place(&tables.modules[module.index()].path));
-        self.label(Key::Function(tables.string(function), place), Kind::Function(function, module))
+        let name = tables.string(function);
+        let count = self.labels.len();
+        let id = self.label(Key::Function(name, place), Kind::Function(function, module));
+        if self.labels.len() > count {
+            self.labels[id.index()].noise = is_noise(name, linkage.map(|linkage| tables.string(linkage)));
+        }
+        id
     }
 
     fn nameless(&mut self, module: Option<ModuleId>, reason: Option<StringId>) -> LabelId {
@@ -316,8 +328,7 @@ impl<'a> Builder<'a> {
             Key::Marker(pseudo) => pseudo.label().to_owned(),
         };
         let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
-        let noise = matches!(kind, Kind::Function(..)) && is_noise(&name);
-        self.labels.push(Label { name, suffix: 0, kind, noise });
+        self.labels.push(Label { name, suffix: 0, kind, noise: false });
         self.known.insert(key, id);
         id
     }

@@ -3,29 +3,42 @@
 mod wrappers;
 
 use super::short_name::short_name;
+use symbols::is_rust;
 use wrappers::WRAPPERS;
 
 /// Beginnings of names of the standard libraries' own functions: containers, smart pointers, adaptors.
-const PREFIXES: &[&str] =
-    &["operator new", "std::", "__gnu_cxx::", "boost::container::", "alloc::", "core::", "hashbrown::"];
+const PREFIXES: &[&str] = &["operator new", "std::", "__gnu_cxx::", "boost::container::"];
 
-/// Folders of the headers and sources that the standard libraries consist of.
-const FOLDERS: &[&str] = &["/include/c++/", "/library/alloc/src/", "/library/core/src/"];
+/// The same of Rust's crates: in C++ these are namespaces that anybody may have.
+const CRATES: &[&str] = &["alloc::", "core::", "hashbrown::"];
+
+/// Folders of the headers that C++'s standard library consists of.
+const HEADERS: &str = "/include/c++/";
+
+/// Folders of the sources that Rust's consists of.
+const SOURCES: &[&str] = &["/library/alloc/src/", "/library/core/src/"];
 
 /// True for a function that only passes on what another one asked for. Views start a stack at the first frame
-/// that is none of these, if there is one.
-pub fn is_noise(name: &str) -> bool {
+/// that is none of these, if there is one. What linkers call it says whether it is one of Rust; where that is not
+/// known, as of inlined functions, its name does.
+pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
     let bare = short_name(name);
     WRAPPERS.binary_search(&bare.as_ref()).is_ok()
-        || is_library(name)
-        || is_library(&bare)
+        || begins_with(PREFIXES, name)
+        || begins_with(PREFIXES, &bare)
+        || begins_with(CRATES, &bare) && !has_parameters(name) && linkage.is_none_or(is_rust)
         || is_blanket(&bare)
 }
 
 /// True for source files of the standard libraries. Debug information has no namespaces for some of their inlined
 /// functions, so the name alone does not tell.
 pub fn is_noise_file(path: &str) -> bool {
-    FOLDERS.iter().any(|folder| path.contains(folder))
+    path.contains(HEADERS) || path.ends_with(".rs") && SOURCES.iter().any(|folder| path.contains(folder))
+}
+
+/// True for names of C++, which end with the types of all parameters. Those of Rust have brackets around such lists.
+fn has_parameters(name: &str) -> bool {
+    name.rsplit_once(')').is_some_and(|(_, rest)| !rest.contains('>'))
 }
 
 /// True for the traits by which `Vec` and slices choose an implementation: nobody else can implement them.
@@ -33,8 +46,13 @@ fn is_specialization(named: &str) -> bool {
     ["alloc::vec::", "alloc::slice::", "<["].iter().any(|prefix| named.starts_with(prefix))
 }
 
-fn is_library(name: &str) -> bool {
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+fn begins_with(prefixes: &[&str], name: &str) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// True for types and traits within a name of Rust.
+fn is_library(path: &str) -> bool {
+    begins_with(PREFIXES, path) || begins_with(CRATES, path)
 }
 
 /// True for Rust's `<T as Trait>::method` and `<[T]>::method` when the standard library has it: the type is its own,
@@ -78,7 +96,7 @@ mod tests {
             "zmalloc_usable",
             "os::malloc(unsigned long, MEMFLAGS)",
         ] {
-            assert!(is_noise(name), "{name}");
+            assert!(is_noise(name, None), "{name}");
         }
         for name in [
             "main",
@@ -93,7 +111,31 @@ mod tests {
             "<my::T<alloc::string::String>>::go",
             "",
         ] {
-            assert!(!is_noise(name), "{name}");
+            assert!(!is_noise(name, None), "{name}");
+        }
+    }
+
+    /// Check that namespaces of C++ are not taken for the crates of Rust's standard library.
+    #[test]
+    fn namespaces_are_not_crates() {
+        for name in [
+            "core::Parser::grow()",
+            "core::Parser::grow(std::vector<int>&) const",
+            "void core::Parser::grow<int>(int) [clone .cold]",
+            "alloc::(anonymous namespace)::refill(core::Pool*, int (*)(int))",
+            "core::Parser::grow()::{lambda(int)#1}::operator()(int) const",
+            "hashbrown::Map<int>::operator[](int) &&",
+        ] {
+            assert!(!is_noise(name, None), "{name}");
+        }
+        let name = "core::Parser::grow";
+        assert!(!is_noise(name, Some("_ZN4core6Parser4growEv")));
+        assert!(is_noise(name, Some("_ZN4core6Parser4grow17h0123456789abcdefE")));
+        assert!(is_noise(name, Some("_RNvNtC4core6Parser4grow")));
+        for name in
+            ["core::ptr::drop_in_place::<(u8, fn(u8))>", "core::ops::FnOnce::call_once{{vtable.shim}}"]
+        {
+            assert!(is_noise(name, None), "{name}");
         }
     }
 
@@ -107,7 +149,9 @@ mod tests {
         ] {
             assert!(is_noise_file(path), "{path}");
         }
-        for path in ["/src/main.cpp", "library/alloc.rs", "/usr/include/stdio.h", ""] {
+        let others =
+            ["/src/main.cpp", "library/alloc.rs", "/usr/include/stdio.h", "/library/core/src/parser.cpp", ""];
+        for path in others {
             assert!(!is_noise_file(path), "{path}");
         }
     }
