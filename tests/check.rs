@@ -126,6 +126,27 @@ fn run_and_check_in_one() {
     assert!(code == 2 && said.contains("none.memprof"), "{said}");
 }
 
+/// Check that a filter for a function that there is not is warned of in every format, also where a recording says as little as
+/// it can, and that one for a function is judged where the recording did not look up names.
+#[test]
+fn idle_filters_are_told_of() {
+    let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
+    let idle = "the filter `leakey` selects no stack";
+    for format in ["text", "json", "junit"] {
+        let ran = capture.show(&["check", "--max-leaked", "0", "--filter", "leakey", "--format", format]);
+        assert_eq!((ran.code, ran.text().contains(idle)), (0, true), "{format}: {}", ran.text());
+        assert_eq!(ran.stderr.contains(idle), format != "text", "{format}: {}", ran.stderr);
+    }
+    let program = c("keeps_some").build();
+    let program = program.to_str().unwrap();
+    let world = World::new();
+    let rules = |filter: &str| format!("[[rule]]\nfilter = \"{filter}\"\nmax-leaked = 0\n");
+    let (code, said) = run_checked(&world, &rules("leakey"), &["--quiet", "--", program]);
+    assert!(code == 0 && said.contains(idle) && said.lines().count() == 1, "{said}");
+    let (code, said) = run_checked(&world, &rules("leaky"), &["--no-symbolize", "--", program]);
+    assert!(code == 1 && said.contains("FAIL  leaked"), "{said}");
+}
+
 /// Check that a list of suppressions beside the rules is found and used, and that what it hides is shown.
 #[test]
 fn suppressions_are_shared() {

@@ -174,6 +174,49 @@ FAIL  peak    200 B, at most 199 B
     assert_eq!(judged("max-peak = 1").outcome(), Outcome::Broken);
 }
 
+/// Check that a filter which selects no stack of the whole capture is warned of, and that one which selects none of a part, or asks
+/// for other than functions, is not.
+#[test]
+fn filters_that_select_nothing_are_told_of() {
+    let warning = "the filter `rendr*` selects no stack of the capture, so what it finds is 0";
+    let of = |filter: &str, part: &str| {
+        check(&format!("[[rule]]\nfilter = \"{filter}\"\n{part}\nmax-allocations = 10"))
+    };
+    let report = of("rendr*", "");
+    assert_eq!(report.warnings, [warning]);
+    assert_eq!(report.outcome(), Outcome::Kept);
+    let mut json = Vec::new();
+    viewer::json::check(&mut json, &report).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(document["warnings"][0], warning);
+    assert_eq!(of("rendr*", "from = \"4ms\"").warnings, [warning]);
+    for (filter, part) in [("a", ""), ("a", "from = \"4ms\""), ("a and b or main", "")] {
+        assert!(of(filter, part).warnings.is_empty(), "{filter} {part}");
+    }
+    let twice = check(
+        "[[rule]]\nfilter = \"x\"\nmax-peak = 1\nmax-leaked = 1\n[[rule]]\nfilter = \"x\"\nmax-bytes = 1",
+    );
+    assert_eq!(twice.warnings.len(), 1);
+}
+
+/// Check that a filter for functions which selects nothing cannot be judged where nobody has looked for their names.
+#[test]
+fn filters_without_names_are_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    let mut made = made();
+    made.tables.symbols.clear();
+    made.write(&file);
+    for (filter, expected) in
+        [("a", Outcome::Untold), ("file:a.c", Outcome::Untold), ("module:x", Outcome::Kept)]
+    {
+        let rules = format!("[[rule]]\nfilter = \"{filter}\"\nmax-allocations = 10");
+        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        assert_eq!(report.outcome(), expected, "{}", text_of(&report));
+    }
+}
+
 /// Check that blocks which may be leaked or not count against a limit, as far as it cannot be told.
 #[test]
 fn uncertain_blocks_are_not_judged() {

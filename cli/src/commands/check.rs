@@ -4,7 +4,7 @@ use super::rules;
 use super::suppression::SuppressionArguments;
 use super::view::{self, Capture};
 use crate::exit::{self, Failure, Outcome};
-use crate::values;
+use crate::{message, values};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use viewer::{json, junit, text};
 /// Check a capture against rules: exit code 0 when all are kept, 1 when not, 2 when that cannot be told
 ///
 /// It cannot be told where no number is over its limit, but events were lost, the file is incomplete, blocks may be
-/// leaked or not, or a sampled number is within two standard errors of its limit.
+/// leaked or not, a sampled number is within two standard errors of its limit, or a filter selects nothing and nobody has
+/// looked up the names of functions. One that selects nothing otherwise is warned of.
 ///
 /// Rules come from options, from a file in TOML, or both. README.md describes the file and has examples for build
 /// servers. `run --check RULES` records and checks in one.
@@ -78,6 +79,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let rules = arguments.rules()?;
     rules::require(&rules)?;
     let report = rules.check(&arguments.capture.file, arguments.capture.naming()).map_err(Failure::usage)?;
+    if !matches!(arguments.format, Format::Text) {
+        report.warnings.iter().for_each(|warning| message::warning(warning));
+    }
     view::print(|out, style| {
         match arguments.format {
             Format::Text => text::check(out, &report, style)?,

@@ -19,22 +19,24 @@ use viewer::text::{self, Style};
 #[derive(Debug)]
 pub(super) struct Gate {
     rules: Rules,
+    /// Where names come from that the capture lacks.
+    naming: Naming,
     /// The capture goes when all rules are kept: nobody asked for it by name.
     removes: bool,
 }
 
 impl Gate {
     /// Reads the rules, before anything is started.
-    pub(super) fn new(file: &Path, has_output: bool) -> Result<Self, Failure> {
+    pub(super) fn new(file: &Path, naming: Naming, has_output: bool) -> Result<Self, Failure> {
         let rules = rules::read(file)?;
         rules::require(&rules)?;
-        Ok(Self { rules, removes: !has_output })
+        Ok(Self { rules, naming, removes: !has_output })
     }
 
     /// Checks the capture and tells what came out, on standard error: standard output is the target's. The target's
     /// failure wins over a rule's, and the capture of a failure is kept.
     pub(super) fn pass(&self, finished: &Finished, code: u8, quiet: bool) -> Outcome {
-        let report = match self.rules.check(&finished.path, Naming::Stored) {
+        let report = match self.rules.check(&finished.path, self.naming.clone()) {
             Ok(report) => report,
             Err(error) if code == 0 => return Err(Failure::usage(error)),
             Err(error) => {
@@ -58,6 +60,10 @@ impl Gate {
             text::check(&mut text, &report, &style)?;
             // Nobody may read it.
             let _ = stderr.lock().write_all(&text);
+        } else {
+            for filter in &report.idle {
+                message::warning(&format!("the filter `{filter}` selects no stack, so what it finds is 0"));
+            }
         }
         if quiet && !is_fine {
             message::plain(&format!("Wrote {}", finished.path.display()));

@@ -233,6 +233,11 @@ impl Recording {
         self.symbols.naming(self.no_symbolize)
     }
 
+    /// Where those take names from who look at it when it has ended: what it was told not to look up they look up themselves.
+    pub(crate) fn naming_afterwards(&self) -> Naming {
+        self.symbols.naming(!self.no_symbolize)
+    }
+
     /// Whose work is sampled.
     fn scope(&self, kind: &Kind) -> Option<Scope> {
         match kind.target {

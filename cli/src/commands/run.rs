@@ -87,7 +87,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             "--check reads the capture: give it a file with --output, or none"
         )));
     }
-    let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, has_output)).transpose()?;
+    let naming = arguments.recording.naming_afterwards();
+    let gate = arguments.check.as_deref().map(|rules| Gate::new(rules, naming, has_output)).transpose()?;
     lift_file_limit();
     lift_descriptor_limit();
     let agent = agent::provide().map_err(Failure::usage)?;

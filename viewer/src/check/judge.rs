@@ -9,6 +9,7 @@ use crate::moments::Moments;
 use crate::open::Error;
 use crate::query::{Expression, Lens, Part, Query};
 use crate::symbolize::Naming;
+use capture::{Frame, FrameId, Tables};
 use std::path::Path;
 
 /// What came out.
@@ -18,6 +19,8 @@ pub struct Report {
     pub file: String,
     /// One per rule, in their order.
     pub verdicts: Vec<Verdict>,
+    /// Filters that select no stack of the whole capture, so that their rules are kept whatever it did.
+    pub idle: Vec<String>,
     /// What makes the numbers less than the whole truth, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -117,6 +120,7 @@ impl Rules {
             report.warnings.extend(before.warnings("the baseline"));
         }
         report.warnings.splice(0..0, capture.warnings("the capture"));
+        report.idle = capture.idle;
         Ok(report)
     }
 }
@@ -143,6 +147,8 @@ struct Sum {
     spread: Cost<Spread>,
     lost: u64,
     is_cut: bool,
+    /// Nothing was selected by names that nobody has looked up.
+    lacks_names: bool,
 }
 
 impl Sum {
@@ -166,6 +172,7 @@ impl Sum {
     fn missing(&self, which: &str) -> Option<String> {
         match (self.is_cut, self.lost) {
             (true, _) => Some(format!("{which} is incomplete")),
+            (false, 0) if self.lacks_names => Some(format!("{which} lacks names of functions")),
             (false, 0) => None,
             (false, lost) => Some(format!("{which} lacks {}", counted(lost, "event"))),
         }
@@ -179,31 +186,64 @@ struct Sums<'a> {
     naming: Naming,
     by_threads: bool,
     parts: Vec<(Part, Loaded)>,
+    /// Filters that select no stack of the whole capture.
+    idle: Vec<String>,
 }
 
 impl<'a> Sums<'a> {
     fn new(rules: &'a Rules, file: &'a Path, naming: Naming) -> Self {
         let filters = rules.sections.iter().filter_map(|section| section.filter.as_ref());
         let by_threads = filters.into_iter().any(Expression::asks_for_threads);
-        Self { rules, file, naming, by_threads, parts: Vec::new() }
+        Self { rules, file, naming, by_threads, parts: Vec::new(), idle: Vec::new() }
     }
 
     /// The costs of a section's stacks in its part.
     fn of(&mut self, section: &Section) -> Result<Sum, Error> {
-        let place = match self.parts.iter().position(|(part, _)| *part == section.part) {
-            Some(place) => place,
-            None => {
-                self.parts.push((section.part.clone(), self.read(&section.part)?));
-                self.parts.len() - 1
+        let lacks_names = match &section.filter {
+            Some(filter) if self.is_idle(filter, &section.part)? => {
+                filter.asks_for_functions() && self.lacks_names()?
             }
+            _ => false,
         };
-        let (_, loaded) = &self.parts[place];
+        let loaded = self.part(&section.part)?;
         let (cost, spread) = match &section.filter {
             None => (loaded.profile.total, loaded.profile.total_spread),
             Some(filter) => sum(loaded, filter),
         };
         let is_cut = loaded.source.cut.is_some();
-        Ok(Sum { cost, spread, lost: loaded.lost_events(), is_cut })
+        Ok(Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names })
+    }
+
+    /// Whether a filter selects no stack of the whole capture, which is noted: of what allocates nothing in a part there may be some.
+    fn is_idle(&mut self, filter: &Expression, part: &Part) -> Result<bool, Error> {
+        if selects_any(self.part(part)?, filter) || selects_any(self.part(&Part::Whole)?, filter) {
+            return Ok(false);
+        }
+        let text = filter.to_string();
+        if !self.idle.contains(&text) {
+            self.idle.push(text);
+        }
+        Ok(true)
+    }
+
+    /// A part, counted when it is first asked for.
+    fn part(&mut self, part: &Part) -> Result<&Loaded, Error> {
+        let place = match self.parts.iter().position(|(known, _)| known == part) {
+            Some(place) => place,
+            None => {
+                self.parts.push((part.clone(), self.read(part)?));
+                self.parts.len() - 1
+            }
+        };
+        Ok(&self.parts[place].1)
+    }
+
+    /// Whether nobody has looked for names of functions that stand on stacks: the recording was told not to, or its end was cut
+    /// short, and the files are not here.
+    fn lacks_names(&mut self) -> Result<bool, Error> {
+        let is_stored = self.naming == Naming::Stored;
+        let Loaded { tables, looked_up, .. } = self.part(&Part::Whole)?;
+        Ok(if is_stored { has_unresolved(tables) } else { looked_up.unresolved > 0 && looked_up.named == 0 })
     }
 
     fn read(&self, part: &Part) -> Result<Loaded, Error> {
@@ -244,8 +284,26 @@ impl<'a> Sums<'a> {
         if loaded.profile.sampling.is_some() {
             warnings.push(format!("{which} is sampled, so its numbers are estimates"));
         }
+        let idle =
+            |filter| format!("the filter `{filter}` selects no stack of {which}, so what it finds is 0");
+        warnings.extend(self.idle.iter().map(idle));
         warnings
     }
+}
+
+/// Whether names of functions were never looked for.
+fn has_unresolved(tables: &Tables) -> bool {
+    let mut frames = tables.frames.iter().enumerate();
+    frames.any(|(index, frame)| {
+        matches!(frame, Frame::Code { module: Some(_), .. })
+            && tables.symbol(FrameId::from_index(index)).is_none()
+    })
+}
+
+/// Whether an expression selects any stack.
+fn selects_any(loaded: &Loaded, filter: &Expression) -> bool {
+    let mut selection = filter.select(&loaded.tables, &loaded.names);
+    loaded.profile.sites.iter().any(|site| selection.contains(site.process, site.thread, site.node))
 }
 
 /// The costs of the stacks that an expression selects, and their variances.

@@ -101,6 +101,11 @@ impl Expression {
         self.terms.iter().any(|term| term.field == Field::Thread)
     }
 
+    /// True when it asks for names of functions or source files, which a capture may lack.
+    pub fn asks_for_functions(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term.field, Field::Function | Field::File))
+    }
+
     /// The truth of the formula, of a set of true terms.
     fn holds(&self, true_terms: u64, truths: &mut Vec<bool>) -> bool {
         truths.clear();
