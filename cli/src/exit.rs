@@ -48,7 +48,12 @@ impl Failure {
         format!("{:#}", self.reason)
     }
 
-    /// Tells the user and gives the code. A reader of our output that has seen enough (`| head`) is no failure.
+    /// The same, unless a reader of our output has just seen enough (`| head`): for commands that have a verdict to tell all the same.
+    pub(crate) fn unless_unread(self) -> Result<(), Failure> {
+        if is_broken_pipe(&self.reason) { Ok(()) } else { Err(self) }
+    }
+
+    /// Tells the user and gives the code. A reader of our output that has seen enough is no failure.
     pub(crate) fn report(self) -> ExitCode {
         if is_broken_pipe(&self.reason) {
             return ExitCode::SUCCESS;

@@ -82,14 +82,15 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !matches!(arguments.format, Format::Text) {
         report.warnings.iter().for_each(|warning| message::warning(warning));
     }
-    view::print(|out, style| {
+    let printed = view::print(|out, style| {
         match arguments.format {
             Format::Text => text::check(out, &report, style)?,
             Format::Json => json::check(out, &report)?,
             Format::Junit => junit::check(out, &report)?,
         }
         Ok(())
-    })?;
+    });
+    printed.map(drop).or_else(Failure::unless_unread)?;
     Ok(ExitCode::from(exit::of_rules(report.outcome())))
 }
 

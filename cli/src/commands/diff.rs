@@ -5,7 +5,7 @@ use super::question::WhichBlocks;
 use super::report::metric;
 use super::symbols::Symbols;
 use super::view::{self, failure};
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Failure, Outcome};
 use crate::message;
 use crate::values::size;
 use clap::Args;
@@ -118,20 +118,20 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         min: arguments.min,
         limit: arguments.limit,
     };
-    let code = view::print(|out, style| {
+    let growth = arguments
+        .fail_over
+        .map(|limit| Growth::of(&compared, options.metric, i64::try_from(limit).unwrap_or(i64::MAX)));
+    let printed = view::print(|out, style| {
         match arguments.json {
             true => json::diff(out, &compared, &options)?,
             false => text::diff(out, &compared, &options, style)?,
         }
         Ok(())
-    })?;
-    let Some(limit) = arguments.fail_over else { return Ok(code) };
-    let growth = Growth::of(&compared, options.metric, i64::try_from(limit).unwrap_or(i64::MAX));
+    });
+    printed.map(drop).or_else(Failure::unless_unread)?;
+    let Some(growth) = growth else { return Ok(ExitCode::SUCCESS) };
     tell(&growth);
-    Ok(match exit::of_rules(growth.outcome()) {
-        0 => code,
-        code => ExitCode::from(code),
-    })
+    Ok(ExitCode::from(exit::of_rules(growth.outcome())))
 }
 
 /// Says what --fail-over found, unless there is nothing to say.

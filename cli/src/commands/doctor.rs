@@ -35,7 +35,10 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let checks = checks::all();
     match &arguments.report {
-        None => show(&checks, &mut anstream::stdout().lock())?,
+        None => {
+            let shown = show(&checks, &mut anstream::stdout().lock());
+            shown.map_err(Failure::from).or_else(Failure::unless_unread)?;
+        }
         Some(path) => {
             write_report(path, arguments.force, &checks)?;
             message::plain(&format!(

@@ -14,3 +14,4 @@ mod package;
 mod refusals;
 mod signals;
 mod support;
+mod verdicts;
