@@ -1,11 +1,12 @@
 //! Two moments, of one capture or of two, side by side.
 
 use crate::analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
-use crate::loaded::{Loaded, Source};
+use crate::loaded::{Loaded, Source, sum_of};
 use crate::moments::Moments;
 use crate::open::Error;
 use crate::query::{Lens, Part, Query, Seen, When};
 use crate::symbolize::{LookedUp, Naming};
+use capture::{Lost, Sampling};
 
 /// What changed, and the names to show it by.
 #[derive(Debug)]
@@ -31,8 +32,10 @@ pub struct Side {
     pub at: Option<Instant>,
     /// When its recording ended; none of a file that is cut.
     pub ended: Option<u64>,
-    /// Events that its capture lacks.
-    pub lost_events: u64,
+    /// Events that its capture lacks, by reason.
+    pub lost: Vec<Lost>,
+    /// How it was sampled; none where everything was recorded.
+    pub sampling: Option<Sampling>,
     /// Gaps of its recording up to then.
     pub gaps: u64,
     /// Pauses that its programs made up to then.
@@ -48,18 +51,24 @@ impl Side {
             source: loaded.source.clone(),
             at: if let Span::At(at) = profile.span { Some(at) } else { None },
             ended: loaded.ended(),
-            lost_events: loaded.lost_events(),
+            lost: loaded.lost().to_vec(),
+            sampling: profile.sampling,
             gaps: profile.gaps().gaps,
             pauses: profile.pauses().pauses,
             seen,
         }
+    }
+
+    /// Events that its capture lacks, whatever the reason.
+    pub fn lost_events(&self) -> u64 {
+        sum_of(&self.lost)
     }
 }
 
 impl Compared {
     /// True when nothing is known to be missing on either side.
     pub fn is_complete(&self) -> bool {
-        [&self.before, &self.after].iter().all(|side| side.source.cut.is_none() && side.lost_events == 0)
+        [&self.before, &self.after].iter().all(|side| side.source.cut.is_none() && side.lost_events() == 0)
     }
 }
 

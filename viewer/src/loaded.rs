@@ -5,7 +5,7 @@ use crate::query::Seen;
 use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
 use capture::{
-    CounterKind, Frame, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,
+    CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread, Tracepoint, TracepointId,
 };
 
 /// Where the events came from, as far as a view says so.
@@ -130,9 +130,18 @@ impl Loaded {
         self.tables.frames.iter().filter(|frame| matches!(frame, Frame::Code { .. })).count() as u64
     }
 
+    /// Events that were not recorded, by reason.
+    pub fn lost(&self) -> &[Lost] {
+        self.tables.summary.as_ref().map_or(&[], |summary| &summary.lost)
+    }
+
     /// Events that were not recorded, whatever the reason.
     pub fn lost_events(&self) -> u64 {
-        let summary = self.tables.summary.iter().flat_map(|summary| &summary.lost);
-        summary.fold(0, |sum, lost| sum.saturating_add(lost.events))
+        sum_of(self.lost())
     }
+}
+
+/// Events of all reasons.
+pub(crate) fn sum_of(lost: &[Lost]) -> u64 {
+    lost.iter().fold(0, |sum, lost| sum.saturating_add(lost.events))
 }

@@ -2,11 +2,12 @@
 
 mod support;
 
-use capture::{Action, Lost, Module, ModuleId, NodeId, Process, Summary};
+use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Summary};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use support::Made;
+use support::fixtures::sampled;
 use support::golden::check_golden;
 use viewer::analysis::{Cost, Metric, Spelling};
 use viewer::check::{Growth, Outcome};
@@ -206,6 +207,52 @@ fn programs_may_have_other_names() {
     }
 }
 
+/// Samples of which some events were lost, against a recording of everything in which they were not.
+fn estimates(folder: &tempfile::TempDir) -> Compared {
+    let mut old = sampled();
+    let advice = "use --on-full block".to_owned();
+    let lost = vec![Lost { reason: "ring_full".to_owned(), events: 12, advice }];
+    old.tables.summary = Some(Summary { lost, ..old.tables.summary.unwrap_or_default() });
+    let mut new = Made::new();
+    let (process, thread) = new.process("app");
+    let stacks = ["main > a > b", "main > a > c", "main > a > d"].map(|stack| new.stack(stack));
+    for (address, (stack, size)) in (1_u64..).zip(stacks.into_iter().zip([40 << 10, 21 << 20, 500])) {
+        new.alloc(thread, 0x100_0000 * address, size, stack);
+    }
+    new.end(process, thread, Ended::Exited(0));
+    let (old, new) = (file(&old, folder, "sampled.memprof"), file(&new, folder, "exact.memprof"));
+    captures(&old, &new, Spelling::Exact)
+}
+
+/// Check that losses are told of whichever capture has them, each under its name.
+#[test]
+fn losses_of_either_side_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lossy = |name: &str, events: u64| {
+        let mut made = leaky();
+        let lost = Lost { reason: "ring_full".to_owned(), events, ..Lost::default() };
+        made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
+        file(&made, &folder, name)
+    };
+    let whole = file(&leaky(), &folder, "whole.memprof");
+    let (one, other) = (lossy("one.memprof", 3), lossy("other.memprof", 4));
+    for (old, new, expected) in
+        [(&whole, &whole, [0, 0]), (&one, &whole, [3, 0]), (&whole, &one, [0, 3]), (&one, &other, [3, 4])]
+    {
+        let compared = captures(old, new, Spelling::Exact);
+        let mut text = Vec::new();
+        viewer::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for (file, lost) in [old, new].into_iter().zip(expected).filter(|(_, lost)| *lost > 0) {
+            let warning = format!("warning: {}: {lost} events lost (ring_full)", file.display());
+            assert!(text.contains(&warning), "{warning}: {text}");
+        }
+        assert_eq!(text.matches("warning").count(), expected.iter().filter(|lost| **lost > 0).count());
+        let document = document(&compared, &live());
+        assert_eq!([&document["before"], &document["after"]].map(|side| &side["lost_events"]), expected);
+    }
+}
+
 /// Check the text and the JSON of comparisons, as tables and as trees.
 #[test]
 fn diffs_are_as_expected() {
@@ -221,6 +268,7 @@ fn diffs_are_as_expected() {
     for (name, compared) in [
         ("moments", compared(moments(&path, "10ms", "20ms"))),
         ("builds", compared(builds(&folder, Spelling::Exact))),
+        ("estimates", compared(estimates(&folder))),
     ] {
         for tree in [false, true] {
             let options = DiffOptions { tree, ..live() };
@@ -270,9 +318,9 @@ fn stacks_that_are_written_the_same_are_one_row() {
 fn every_field_is_documented() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(&leaky(), &folder, "leaky.memprof");
-    let mut documents: Vec<Value> = [false, true]
-        .map(|tree| document(&builds(&folder, Spelling::Exact), &DiffOptions { tree, ..live() }))
-        .into();
+    let compared = estimates(&folder);
+    let mut documents: Vec<Value> =
+        [false, true].map(|tree| document(&compared, &DiffOptions { tree, ..live() })).into();
     let mut moments = Moments::open(&path).unwrap();
     let (timeline, profile) = moments.timeline(&viewer::query::Part::Whole, 5).unwrap();
     let (mut out, loaded) = (Vec::new(), moments.show(profile, Naming::Stored));

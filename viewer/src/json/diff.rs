@@ -3,7 +3,7 @@
 use super::stack::{Stack, Who, who};
 use super::unseen::UnseenFields;
 use super::{SCHEMA, write_document};
-use crate::analysis::{Amount, DiffRow, Match, Shown, Tree, size};
+use crate::analysis::{Amount, DiffRow, Match, Shown, Spread, Tree, size};
 use crate::compare::{Compared, Side};
 use crate::options::DiffOptions;
 use serde::Serialize;
@@ -21,6 +21,9 @@ struct Document<'a> {
     grown_blocks: i64,
     shrunk_bytes: i64,
     shrunk_blocks: i64,
+    /// Where a side is sampled.
+    #[serde(flatten)]
+    errors: Option<GrossErrors>,
     matched: Option<MatchedFields>,
     #[serde(flatten)]
     body: Body<'a>,
@@ -38,6 +41,8 @@ struct SideFields<'a> {
     file: &'a str,
     cut: Option<&'a str>,
     at_ns: Option<u64>,
+    lost_events: u64,
+    sample_interval: Option<u64>,
     unseen: Option<UnseenFields<'a>>,
 }
 
@@ -51,7 +56,7 @@ struct MatchedFields {
     alone_after_bytes: i64,
 }
 
-#[derive(Serialize, Default)]
+#[derive(Serialize)]
 struct ChangeFields {
     delta_bytes: i64,
     delta_blocks: i64,
@@ -59,6 +64,25 @@ struct ChangeFields {
     after_bytes: i64,
     allocated_bytes: i64,
     freed_bytes: i64,
+    /// Where a side is sampled.
+    #[serde(flatten)]
+    errors: Option<ChangeErrors>,
+}
+
+/// Standard errors of a change.
+#[derive(Serialize)]
+struct ChangeErrors {
+    delta_bytes_stderr: i64,
+    delta_blocks_stderr: i64,
+}
+
+/// Standard errors of what stacks of either kind changed by.
+#[derive(Serialize)]
+struct GrossErrors {
+    grown_bytes_stderr: i64,
+    grown_blocks_stderr: i64,
+    shrunk_bytes_stderr: i64,
+    shrunk_blocks_stderr: i64,
 }
 
 #[derive(Serialize)]
@@ -80,6 +104,24 @@ struct NodeFields<'a> {
     gross_bytes: i64,
     gross_blocks: i64,
     hidden_nodes: usize,
+    /// Where a side is sampled.
+    #[serde(flatten)]
+    errors: Option<NodeErrors>,
+}
+
+/// Standard errors of a node's change, with what is below it and without.
+#[derive(Serialize)]
+struct NodeErrors {
+    #[serde(flatten)]
+    total: ChangeErrors,
+    self_delta_bytes_stderr: i64,
+    self_delta_blocks_stderr: i64,
+}
+
+impl From<Spread> for ChangeErrors {
+    fn from(spread: Spread) -> Self {
+        Self { delta_bytes_stderr: spread.bytes_error(), delta_blocks_stderr: spread.blocks_error() }
+    }
 }
 
 /// Writes what changed.
@@ -88,26 +130,26 @@ struct NodeFields<'a> {
 /// Those of the writer.
 pub fn diff(out: &mut dyn Write, compared: &Compared, options: &DiffOptions) -> io::Result<()> {
     let (diff, metric) = (&compared.diff, options.metric);
-    let (grown, shrunk) = diff.gross(metric);
-    let whole = DiffRow {
-        process: capture::ProcessId(0),
-        node: capture::NodeId::ROOT,
-        before: diff.before,
-        after: diff.after,
-        matched: Match::Same,
-        spread: Default::default(),
-    };
+    let ((grown, grown_spread), (shrunk, shrunk_spread)) = diff.gross_with_spread(metric);
+    let whole = DiffRow { before: diff.before, after: diff.after, spread: diff.spread(), ..nothing() };
+    let errors = diff.sampling.map(|_| GrossErrors {
+        grown_bytes_stderr: grown_spread.bytes_error(),
+        grown_blocks_stderr: grown_spread.blocks_error(),
+        shrunk_bytes_stderr: shrunk_spread.bytes_error(),
+        shrunk_blocks_stderr: shrunk_spread.blocks_error(),
+    });
     let document = Document {
         schema: SCHEMA,
         document: "diff",
         before: side(compared, &compared.before),
         after: side(compared, &compared.after),
         by: metric.name(),
-        total: change(options, &whole),
+        total: change(compared, options, &whole),
         grown_bytes: grown.bytes,
         grown_blocks: grown.blocks,
         shrunk_bytes: shrunk.bytes,
         shrunk_blocks: shrunk.blocks,
+        errors,
         matched: compared.two_captures.then(|| matched(compared, options)),
         body: if options.tree { nodes(compared, options) } else { rows(compared, options) },
     };
@@ -119,8 +161,17 @@ fn side<'a>(compared: &'a Compared, side: &'a Side) -> SideFields<'a> {
         file: &side.source.file,
         cut: side.source.cut.as_deref(),
         at_ns: side.at.map(|at| at.time),
+        lost_events: side.lost_events(),
+        sample_interval: side.sampling.map(|sampling| sampling.interval()),
         unseen: side.seen.as_ref().map(|seen| UnseenFields::of(&compared.loaded, seen)),
     }
+}
+
+/// A row of no stack that did not change.
+fn nothing() -> DiffRow {
+    let (before, after, spread) = Default::default();
+    let (process, node) = (capture::ProcessId(0), capture::NodeId::ROOT);
+    DiffRow { process, node, before, after, matched: Match::Same, spread }
 }
 
 fn matched(compared: &Compared, options: &DiffOptions) -> MatchedFields {
@@ -136,7 +187,7 @@ fn matched(compared: &Compared, options: &DiffOptions) -> MatchedFields {
     }
 }
 
-fn change(options: &DiffOptions, row: &DiffRow) -> ChangeFields {
+fn change(compared: &Compared, options: &DiffOptions, row: &DiffRow) -> ChangeFields {
     let delta = row.delta();
     let Amount { blocks: delta_blocks, bytes: delta_bytes } = options.metric.of(&delta);
     ChangeFields {
@@ -146,6 +197,7 @@ fn change(options: &DiffOptions, row: &DiffRow) -> ChangeFields {
         after_bytes: options.metric.of(&row.after).bytes,
         allocated_bytes: delta.allocated.bytes,
         freed_bytes: delta.freed.bytes,
+        errors: compared.diff.sampling.map(|_| options.metric.of(&row.spread).into()),
     }
 }
 
@@ -156,28 +208,20 @@ fn rows<'a>(compared: &'a Compared, options: &DiffOptions) -> Body<'a> {
     let cutoff = options.cutoff_for_json(metric.rank(grown).saturating_sub(metric.rank(shrunk)));
     let is_shown = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
     let shown = rows.iter().take_while(|row| is_shown(row)).take(cutoff.limit).count();
-    let hidden = rows[shown..].iter().map(|row| change(options, row));
+    let hidden = rows[shown..].iter().fold(nothing(), |mut sum, row| {
+        sum.before += row.before;
+        sum.after += row.after;
+        sum.spread += row.spread;
+        sum
+    });
     let fields = rows[..shown].iter().map(|row| RowFields {
         stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
-        change: change(options, row),
+        change: change(compared, options, row),
     });
     Body::Rows {
         rows: fields.collect(),
         hidden_rows: rows.len() - shown,
-        hidden: hidden.fold(ChangeFields::default(), |sum, row| sum.add(&row)),
-    }
-}
-
-impl ChangeFields {
-    fn add(self, other: &Self) -> Self {
-        Self {
-            delta_bytes: self.delta_bytes.wrapping_add(other.delta_bytes),
-            delta_blocks: self.delta_blocks.wrapping_add(other.delta_blocks),
-            before_bytes: self.before_bytes.wrapping_add(other.before_bytes),
-            after_bytes: self.after_bytes.wrapping_add(other.after_bytes),
-            allocated_bytes: self.allocated_bytes.wrapping_add(other.allocated_bytes),
-            freed_bytes: self.freed_bytes.wrapping_add(other.freed_bytes),
-        }
+        hidden: change(compared, options, &hidden),
     }
 }
 
@@ -201,6 +245,11 @@ fn nodes<'a>(compared: &'a Compared, options: &DiffOptions) -> Body<'a> {
             gross_bytes: either.bytes,
             gross_blocks: either.blocks,
             hidden_nodes: shown.hidden,
+            errors: compared.diff.sampling.map(|_| NodeErrors {
+                total: net.spread(id).into(),
+                self_delta_bytes_stderr: net.own_spread(id).bytes_error(),
+                self_delta_blocks_stderr: net.own_spread(id).blocks_error(),
+            }),
         });
         walk.extend(shown.children.iter().rev().map(|&child| (child, Some(place))));
     }

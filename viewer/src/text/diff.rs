@@ -5,14 +5,17 @@
 //!  +1.00 MiB         0 B    1.00 MiB         +16  leaky (leaky.c:12) < main                   new
 //!  -1.00 MiB    1.00 MiB         0 B          -8  old (old.c:3) < main                        gone
 //! ```
+//!
+//! Where a side is sampled, the error of each delta follows it: `≈+1.00 MiB   ±5.1 %`.
 
 use super::escape::escape;
+use super::estimate::{self, marked, relative};
 use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
-use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Tree, size};
+use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Spread, Tree, size};
 use crate::compare::{Compared, Side};
 use crate::format::{bytes, count, counted, percent};
 use crate::options::DiffOptions;
@@ -20,8 +23,8 @@ use std::io::{self, Write};
 
 const NUMBER: usize = 10;
 
-/// Columns before a name.
-const WIDTH: usize = 4 * (NUMBER + 2);
+/// Columns of an error, as in all reports.
+const ERROR: usize = 7;
 
 /// Functions shown of one stack.
 const DEPTH: usize = 12;
@@ -52,21 +55,16 @@ pub fn diff(
             let rows = diff.changed_as_read(&compared.loaded.tables, &compared.loaded.names, metric);
             let least = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
             let shown = rows.iter().take_while(|row| least(row)).take(cutoff.limit).count();
-            let header = format!(
-                "{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function",
-                "delta", "before", "after", "blocks"
-            );
-            writeln!(out, "{}", style.paint(Role::Detail, header))?;
+            let columns = Columns::new(compared, metric, style);
+            writeln!(out, "{}", style.paint(Role::Detail, columns.header()))?;
             for row in &rows[..shown] {
-                table_row(out, compared, row, metric, style)?;
+                table_row(out, compared, row, &columns)?;
             }
             if shown < rows.len() {
-                let sum = rows[shown..].iter().fold((Amount::ZERO, Amount::ZERO), |(before, after), row| {
-                    (before + metric.of(&row.before), after + metric.of(&row.after))
-                });
-                let numbers = numbers(metric, sum.0, sum.1, style);
+                let sum = Change::sum(rows[shown..].iter().map(|row| Change::of(row, metric)));
                 let stacks = counted((rows.len() - shown) as u64, "smaller stack");
-                writeln!(out, "{numbers}{}", style.paint(Role::Detail, format!("{stacks} not shown")))?;
+                let stacks = style.paint(Role::Detail, format!("{stacks} not shown"));
+                writeln!(out, "{}{stacks}", columns.row(&sum))?;
             }
         }
     }
@@ -88,21 +86,22 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         }
     };
     let (from, to, delta) = (metric.of(&diff.before), metric.of(&diff.after), metric.of(&diff.delta()));
-    let text = format!(
-        "{sides}: {} in {} {}",
-        signed_bytes(delta.bytes),
-        signed(delta.blocks),
-        noun(metric, delta.blocks)
-    );
+    let spread = metric.of(&diff.spread());
+    let blocks = match spread.blocks_error() {
+        0 => format!("{} {}", signed(delta.blocks), noun(metric, delta.blocks)),
+        // With an error there is never exactly one.
+        error => format!("≈{} ± {} {}", signed(delta.blocks), count(error), noun(metric, 0)),
+    };
+    let text = format!("{sides}: {} in {blocks}", estimated_bytes(delta, spread));
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
-    let (grown, shrunk) = diff.gross(metric);
+    let ((grown, grown_spread), (shrunk, shrunk_spread)) = diff.gross_with_spread(metric);
     writeln!(
         out,
         "  {} before, {} after; stacks that grew: {}, that shrank: {}",
-        bytes(from.bytes),
-        bytes(to.bytes),
-        signed_bytes(grown.bytes),
-        signed_bytes(shrunk.bytes)
+        estimate::bytes(from, metric.of(&diff.before_spread)),
+        estimate::bytes(to, metric.of(&diff.after_spread)),
+        estimated_bytes(grown, grown_spread),
+        estimated_bytes(shrunk, shrunk_spread)
     )?;
     hidden(out, compared, metric, style)?;
     snapshot_note(out, &compared.loaded, style)?;
@@ -116,14 +115,17 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         }
     }
     let sides = if *two_captures { vec![before, after] } else { vec![after] };
-    for side in sides {
+    for side in &sides {
         if let Some(cut) = &side.source.cut {
             let text = format!("warning: {} is incomplete ({})", escape(&side.source.file), escape(cut));
             writeln!(out, "{}", style.paint(Role::Warning, text))?;
         }
     }
-    for warning in counted_losses(&compared.loaded) {
-        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
+    for side in &sides {
+        let file = if *two_captures { format!("{}: ", escape(&side.source.file)) } else { String::new() };
+        for warning in counted_losses(&side.lost) {
+            writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {file}{warning}")))?;
+        }
     }
     let uncertain = diff.delta().uncertain;
     if !uncertain.is_zero() {
@@ -137,21 +139,14 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         );
         writeln!(out, "{}", style.paint(Role::Warning, text))?;
     }
-    if compared.loaded.profile.sampling.is_some() {
-        let error = metric.of(&diff.rows.iter().fold(
-            Default::default(),
-            |mut sum: crate::analysis::Cost<_>, row| {
-                sum += row.spread;
-                sum
-            },
-        ));
-        let text = format!(
-            "sampled: numbers are estimates, ± {} at most is one standard error",
-            bytes(error.bytes_error())
-        );
-        writeln!(out, "{}", style.paint(Role::Detail, text))?;
-    }
-    Ok(())
+    let which = match [before, after].map(|side| side.sampling.is_some()) {
+        [true, true] => "sampled".to_owned(),
+        [true, false] => format!("{} is sampled", escape(&before.source.file)),
+        [false, true] => format!("{} is sampled", escape(&after.source.file)),
+        [false, false] => return Ok(()),
+    };
+    let text = format!("{which}: numbers are estimates, ± is one standard error");
+    writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
 /// What a filter, or the choice of functions, leaves out of both sides.
@@ -194,29 +189,112 @@ fn table_row(
     out: &mut dyn Write,
     compared: &Compared,
     row: &DiffRow,
-    metric: Metric,
-    style: &Style,
+    columns: &Columns<'_>,
 ) -> io::Result<()> {
-    let loaded = &compared.loaded;
-    let (before, after) = (metric.of(&row.before), metric.of(&row.after));
-    let change = ChangeKind::of(metric, before, after).name();
-    let text = stack_line_to(DEPTH, loaded, row.node, style, WIDTH + 8);
-    let change = style.paint(Role::Detail, format!("{change:<6}  "));
-    writeln!(out, "{}{change}{}", numbers(metric, before, after, style), style.paint(Role::Function, text))
+    let style = columns.style;
+    let change = Change::of(row, columns.metric);
+    let kind = ChangeKind::of(columns.metric, change.before, change.after).name();
+    let text = stack_line_to(DEPTH, &compared.loaded, row.node, style, columns.width() + 8);
+    let kind = style.paint(Role::Detail, format!("{kind:<6}  "));
+    writeln!(out, "{}{kind}{}", columns.row(&change), style.paint(Role::Function, text))
+}
+
+/// What one number was, what it is, and how sure the difference is.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    before: Amount,
+    after: Amount,
+    spread: Spread,
+}
+
+impl Change {
+    fn of(row: &DiffRow, metric: Metric) -> Self {
+        Self { before: metric.of(&row.before), after: metric.of(&row.after), spread: metric.of(&row.spread) }
+    }
+
+    fn sum(changes: impl Iterator<Item = Self>) -> Self {
+        changes.fold(Self::default(), |sum, change| Self {
+            before: sum.before + change.before,
+            after: sum.after + change.after,
+            spread: sum.spread + change.spread,
+        })
+    }
 }
 
 /// The columns before a name.
-fn numbers(metric: Metric, before: Amount, after: Amount, style: &Style) -> String {
-    let delta = after - before;
-    let show =
-        |amount: Amount| if metric.counts_blocks() { count(amount.blocks) } else { bytes(amount.bytes) };
-    let (first, last) = match metric.counts_blocks() {
-        true => (signed(delta.blocks), signed_bytes(delta.bytes)),
-        false => (signed_bytes(delta.bytes), signed(delta.blocks)),
-    };
-    let role = if metric.order(delta) > (0, 0) { Role::Warning } else { Role::Value };
-    let first = style.paint(role, format!("{first:>NUMBER$}"));
-    format!("{first}  {:>NUMBER$}  {:>NUMBER$}  {last:>NUMBER$}  ", show(before), show(after))
+struct Columns<'a> {
+    metric: Metric,
+    /// Which side's numbers are estimates.
+    before: bool,
+    after: bool,
+    style: &'a Style,
+}
+
+impl<'a> Columns<'a> {
+    fn new(compared: &Compared, metric: Metric, style: &'a Style) -> Self {
+        let is_estimate = |side: &Side| side.sampling.is_some() && metric.is_of_memory();
+        let (before, after) = (is_estimate(&compared.before), is_estimate(&compared.after));
+        Self { metric, before, after, style }
+    }
+
+    fn header(&self) -> String {
+        let error = self.error("error");
+        format!(
+            "{:>NUMBER$}  {error}{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function",
+            "delta", "before", "after", "blocks"
+        )
+    }
+
+    fn tree_header(&self) -> String {
+        let error = self.error("error");
+        format!("{:>NUMBER$}  {error}{:>NUMBER$}  {:>NUMBER$}  function", "delta", "blocks", "gross")
+    }
+
+    /// Columns that a row takes.
+    fn width(&self) -> usize {
+        4 * (NUMBER + 2) + self.error("").len()
+    }
+
+    /// Columns that a row of a tree takes.
+    fn tree_width(&self) -> usize {
+        self.width() - (NUMBER + 2)
+    }
+
+    fn row(&self, change: &Change) -> String {
+        let Change { before, after, spread } = *change;
+        let delta = after - before;
+        let show = |amount: Amount, is_estimate: bool| {
+            let text = if self.metric.counts_blocks() { count(amount.blocks) } else { bytes(amount.bytes) };
+            marked(text, i64::from(is_estimate && !amount.is_zero()))
+        };
+        let size = marked(signed_bytes(delta.bytes), spread.bytes_error());
+        let blocks = marked(signed(delta.blocks), spread.blocks_error());
+        let (first, last, error) = match self.metric.counts_blocks() {
+            true => (blocks, size, relative(spread.blocks_error(), delta.blocks)),
+            false => (size, blocks, relative(spread.bytes_error(), delta.bytes)),
+        };
+        let (first, error) = (self.first(delta, &first), self.error(&error));
+        let (before, after) = (show(before, self.before), show(after, self.after));
+        format!("{first}  {error}{before:>NUMBER$}  {after:>NUMBER$}  {last:>NUMBER$}  ")
+    }
+
+    fn tree_row(&self, delta: Amount, spread: Spread, gross: Amount) -> String {
+        let size = marked(signed_bytes(delta.bytes), spread.bytes_error());
+        let blocks = marked(signed(delta.blocks), spread.blocks_error());
+        let error = self.error(&relative(spread.bytes_error(), delta.bytes));
+        let gross = marked(bytes(gross.bytes), spread.bytes_error());
+        format!("{}  {error}{blocks:>NUMBER$}  {gross:>NUMBER$}  ", self.first(delta, &size))
+    }
+
+    fn first(&self, delta: Amount, text: &str) -> String {
+        let role = if self.metric.order(delta) > (0, 0) { Role::Warning } else { Role::Value };
+        self.style.paint(role, format!("{text:>NUMBER$}")).to_string()
+    }
+
+    /// A column that only comparisons of estimates have.
+    fn error(&self, text: &str) -> String {
+        if self.before || self.after { format!("{text:>ERROR$}  ") } else { String::new() }
+    }
 }
 
 /// A tree of what changed: the net of each function, and beside it all that changed below it.
@@ -230,38 +308,36 @@ fn tree(
     let loaded = &compared.loaded;
     let (net, gross) = compared.diff.trees(&loaded.tables, &loaded.names, metric);
     let cutoff = options.cutoff_for_text(metric.rank(gross.node(Tree::ROOT).total));
-    let header = format!("{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function", "delta", "blocks", "gross");
-    writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    let used = 3 * (NUMBER + 2);
-    let columns = |delta: Amount, gross: Amount| {
-        let role = if metric.order(delta) > (0, 0) { Role::Warning } else { Role::Value };
-        let delta_bytes = style.paint(role, format!("{:>NUMBER$}", signed_bytes(delta.bytes)));
-        format!("{delta_bytes}  {:>NUMBER$}  {:>NUMBER$}  ", signed(delta.blocks), bytes(gross.bytes))
-    };
-    let mut rows = vec![(Some(Tree::ROOT), (Amount::ZERO, Amount::ZERO), 0, Lead::default(), Branch::Trunk)];
+    let columns = Columns::new(compared, metric, style);
+    writeln!(out, "{}", style.paint(Role::Detail, columns.tree_header()))?;
+    let nothing = (Amount::ZERO, Spread::ZERO, Amount::ZERO);
+    let mut rows = vec![(Some(Tree::ROOT), nothing, 0, Lead::default(), Branch::Trunk)];
     while let Some((id, hidden, number, lead, branch)) = rows.pop() {
         let line = lead.text(branch, 24);
         let Some(id) = id else {
             let text = format!("{} not shown", counted(number as u64, "smaller one"));
-            writeln!(out, "{}{line}{}", columns(hidden.0, hidden.1), style.paint(Role::Detail, text))?;
+            let (delta, spread, gross) = hidden;
+            let numbers = columns.tree_row(delta, spread, gross);
+            writeln!(out, "{numbers}{line}{}", style.paint(Role::Detail, text))?;
             continue;
         };
-        let room = style.room(used + super::escape::columns(&line));
+        let room = style.room(columns.tree_width() + super::escape::columns(&line));
         let name = style.paint(Role::Function, fit_name(&loaded.names, net.node(id).label, room));
-        writeln!(out, "{}{line}{name}", columns(net.node(id).total, gross.node(id).total))?;
+        let numbers = columns.tree_row(net.node(id).total, net.spread(id), gross.node(id).total);
+        writeln!(out, "{numbers}{line}{name}")?;
         let shown = Shown::of(&gross, id, &loaded.names, metric, cutoff);
         let below = lead.below(branch);
         let first = rows.len();
         if shown.hidden > 0 {
-            let of_shown =
-                shown.children.iter().fold(Amount::ZERO, |sum, &child| sum + net.node(child).total);
-            let hidden = (net.node(id).total - net.own(id) - of_shown, shown.hidden_total);
+            let own = (net.node(id).total - net.own(id), net.spread(id) - net.own_spread(id));
+            let (delta, spread) = shown.children.iter().fold(own, |(delta, spread), &child| {
+                (delta - net.node(child).total, spread - net.spread(child))
+            });
+            let hidden = (delta, spread, shown.hidden_total);
             rows.push((None, hidden, shown.hidden, below, Branch::Fork));
         }
         let children = shown.children.iter().rev();
-        rows.extend(
-            children.map(|&child| (Some(child), (Amount::ZERO, Amount::ZERO), 0, below, Branch::Fork)),
-        );
+        rows.extend(children.map(|&child| (Some(child), nothing, 0, below, Branch::Fork)));
         match &mut rows[first..] {
             [(Some(_), .., branch)] => *branch = Branch::Trunk,
             [(.., branch), ..] => *branch = Branch::Last,
@@ -291,6 +367,14 @@ fn noun(metric: Metric, number: i64) -> &'static str {
 fn signed(value: i64) -> String {
     let text = count(value);
     if value > 0 { format!("+{text}") } else { text }
+}
+
+/// A size with its sign, and its standard error, if it has one.
+fn estimated_bytes(amount: Amount, spread: Spread) -> String {
+    match spread.bytes_error() {
+        0 => signed_bytes(amount.bytes),
+        error => format!("≈{} ± {}", signed_bytes(amount.bytes), bytes(error)),
+    }
 }
 
 /// A size with its sign.

@@ -9,6 +9,7 @@ use crate::analysis::{Amount, Instant, Metric, Profile, Span};
 use crate::format::{counted, counted as plain, duration};
 use crate::loaded::Loaded;
 use crate::query::Seen;
+use capture::Lost;
 use std::io::{self, Write};
 
 /// `app.memprof: 12.3 MiB in 4 blocks, held at the peak after 1.20 s`, and warnings.
@@ -187,10 +188,9 @@ fn part_after_end(loaded: &Loaded) -> Option<String> {
 }
 
 /// Why numbers may be less than the truth, as far as events are missing.
-pub(super) fn counted_losses(loaded: &Loaded) -> Vec<String> {
+pub(super) fn counted_losses(lost: &[Lost]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for lost in loaded.tables.summary.iter().flat_map(|summary| &summary.lost).filter(|lost| lost.events > 0)
-    {
+    for lost in lost.iter().filter(|lost| lost.events > 0) {
         let advice =
             if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
         warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
@@ -217,7 +217,7 @@ pub(crate) fn warning_texts(loaded: &Loaded) -> Vec<String> {
     if let Some(cut) = &loaded.source.cut {
         warnings.push(format!("the file is incomplete ({}); numbers are up to there", escape(cut)));
     }
-    warnings.extend(counted_losses(loaded));
+    warnings.extend(counted_losses(loaded.lost()));
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
         warnings

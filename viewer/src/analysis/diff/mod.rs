@@ -22,7 +22,7 @@ use super::names::Names;
 use super::profile::{Profile, Site};
 use super::spread::Spread;
 use super::tree::Tree;
-use capture::{NodeId, ProcessId, Tables};
+use capture::{NodeId, ProcessId, Sampling, Tables};
 use pair::Likeness;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -104,6 +104,12 @@ pub struct Diff {
     pub before: Cost,
     /// The sum of all of them after.
     pub after: Cost,
+    /// The variances of `before`.
+    pub before_spread: Cost<Spread>,
+    /// The variances of `after`.
+    pub after_spread: Cost<Spread>,
+    /// How a side was sampled; none where everything was recorded on both.
+    pub sampling: Option<Sampling>,
 }
 
 impl Diff {
@@ -121,7 +127,14 @@ impl Diff {
     }
 
     fn gather(before: &Profile, after: &Profile, key: impl Fn(ProcessId, NodeId) -> (u64, Match)) -> Self {
-        let mut diff = Self { before: before.total, after: after.total, ..Self::default() };
+        let mut diff = Self {
+            before: before.total,
+            after: after.total,
+            before_spread: before.total_spread,
+            after_spread: after.total_spread,
+            sampling: after.sampling.or(before.sampling),
+            ..Self::default()
+        };
         let mut places: HashMap<u64, usize> = HashMap::new();
         let mut row = |rows: &mut Vec<DiffRow>, site: &Site| {
             let (key, matched) = key(site.process, site.node);
@@ -151,6 +164,14 @@ impl Diff {
         delta
     }
 
+    /// The variances of the change of everything.
+    pub fn spread(&self) -> Cost<Spread> {
+        self.rows.iter().fold(Cost::default(), |mut sum, row| {
+            sum += row.spread;
+            sum
+        })
+    }
+
     /// Rows that changed, over all processes, the greatest change first.
     pub fn changed(&self, metric: Metric) -> Vec<DiffRow> {
         changes(joined(self.rows.clone(), |node| node), metric)
@@ -167,10 +188,19 @@ impl Diff {
 
     /// What grew and what shrank, apart.
     pub fn gross(&self, metric: Metric) -> (Amount, Amount) {
-        let (mut grown, mut shrunk) = (Amount::ZERO, Amount::ZERO);
+        let ((grown, _), (shrunk, _)) = self.gross_with_spread(metric);
+        (grown, shrunk)
+    }
+
+    /// The same with their variances.
+    pub fn gross_with_spread(&self, metric: Metric) -> ((Amount, Spread), (Amount, Spread)) {
+        let (mut grown, mut shrunk) = Default::default();
         for row in self.changed(metric) {
             let delta = metric.of(&row.delta());
-            if metric.order(delta) > (0, 0) { grown += delta } else { shrunk += delta }
+            let (amount, spread): &mut (Amount, Spread) =
+                if metric.order(delta) > (0, 0) { &mut grown } else { &mut shrunk };
+            *amount += delta;
+            *spread += metric.of(&row.spread);
         }
         (grown, shrunk)
     }
@@ -201,7 +231,10 @@ impl Diff {
                     cost: Cost { peak, ..Cost::default() },
                 }
             };
-            let profile = Profile { sites: self.rows.iter().map(site).collect(), ..Profile::default() };
+            let spread = |row: &DiffRow| Cost { peak: metric.of(&row.spread), ..Cost::<Spread>::default() };
+            let spreads = self.sampling.map(|_| self.rows.iter().map(spread).collect()).unwrap_or_default();
+            let sites = self.rows.iter().map(site).collect();
+            let profile = Profile { sites, spreads, sampling: self.sampling, ..Profile::default() };
             Tree::top_down(&profile, tables, names, Metric::Peak)
         };
         (tree(|delta| delta), tree(either_way))
