@@ -255,6 +255,34 @@ fn estimates_near_their_limit_are_not_judged() {
     assert_eq!(judged(10 * actual).outcome(), Outcome::Kept);
 }
 
+/// Check that blocks which are left out since they were young leave no error behind, where all of a stack's are and where some are.
+#[test]
+fn young_blocks_leave_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (process, thread) = made.process("app");
+    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    // Certain to be recorded, so exact.
+    made.alloc(thread, 0x1000_0000, 20 << 20, a);
+    made.time = 1_000_000_000;
+    for block in 0..30 {
+        made.alloc(thread, 0x1000 * (block + 1), 100, if block % 2 == 0 { a } else { b });
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let file = folder.path().join("app.memprof");
+    made.write(&file);
+    let rules = |limit: u64, age: &str| {
+        let rules = format!("max-leaked = {limit}\n{age}");
+        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
+        rules.check(&file, Naming::Stored).unwrap()
+    };
+    let report = rules(20 << 20, "older-than = \"500ms\"");
+    assert_eq!((report.verdicts[0].actual, report.outcome()), (20 << 20, Outcome::Kept), "{report:?}");
+    assert_eq!(rules(21 << 20, "").outcome(), Outcome::Broken);
+    assert_eq!(rules(22 << 20, "").outcome(), Outcome::Untold);
+}
+
 /// Check that what processes held that went on is said to be no leak yet, where leaks count.
 #[test]
 fn processes_that_go_on_are_told_of() {

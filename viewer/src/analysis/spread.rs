@@ -17,6 +17,15 @@ impl Spread {
     /// No doubt at all.
     pub const ZERO: Spread = Spread { blocks: 0.0, bytes: 0.0 };
 
+    /// What is left without a part of it: nothing where that is no more than what sums of fractions in another order differ by.
+    pub(crate) fn without(self, part: Spread) -> Spread {
+        let rest = |whole: f64, part: f64| {
+            let rest = whole - part;
+            if rest > whole * 1e-9 { rest } else { 0.0 }
+        };
+        Spread { blocks: rest(self.blocks, part.blocks), bytes: rest(self.bytes, part.bytes) }
+    }
+
     /// Standard error of the number of blocks, rounded up.
     pub fn blocks_error(self) -> i64 {
         error(self.blocks)
@@ -82,5 +91,8 @@ mod tests {
         let nothing = Spread { blocks: -1e-9, bytes: f64::NAN };
         assert_eq!((nothing.blocks_error(), nothing.bytes_error()), (0, 0));
         assert_eq!((spread - spread).blocks_error(), Spread::ZERO.bytes_error());
+        let of = |bytes| Spread { blocks: 1.0, bytes };
+        assert_eq!(of(0.1 + 0.2).without(of(0.3)), Spread::ZERO);
+        assert_eq!(of(9.0).without(Spread { bytes: 5.0, blocks: 0.0 }), Spread { blocks: 1.0, bytes: 4.0 });
     }
 }

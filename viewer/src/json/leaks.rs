@@ -112,7 +112,10 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize) -> io::Result<(
             || amount(Amount::ZERO, Spread::ZERO),
             |suppressed| amount(suppressed.total, suppressed.spread),
         ),
-        younger: amount(suppressed.map_or(Amount::ZERO, |suppressed| suppressed.young), Spread::ZERO),
+        younger: suppressed.map_or_else(
+            || amount(Amount::ZERO, Spread::ZERO),
+            |suppressed| amount(suppressed.young, suppressed.young_spread),
+        ),
         older_than_ns: suppressed.and_then(|suppressed| suppressed.older_than_ns),
         unseen: seen.map_or_else(
             || amount(Amount::ZERO, Spread::ZERO),

@@ -35,6 +35,8 @@ pub struct Suppressed {
     pub uses: Vec<Use>,
     /// What was too young, in no rule's sum.
     pub young: Amount,
+    /// The variances of that.
+    pub young_spread: Spread,
     /// How old a block had to be, in nanoseconds.
     pub older_than_ns: Option<u64>,
     /// Programs whose own list is computed, so that it cannot be read.
@@ -105,11 +107,15 @@ impl Suppressions {
                 if let Some(spread) = kept_spreads.get_mut(place) {
                     spread.leaked = Spread::ZERO;
                 }
-            } else if let Some(young) =
+            } else if let Some((young, of_young)) =
                 young.map(|young| young.of((site.process, site.thread, site.node), leaked))
             {
                 suppressed.young += young;
+                suppressed.young_spread += of_young;
                 site.cost.leaked -= young;
+                if let Some(kept) = kept_spreads.get_mut(place) {
+                    kept.leaked = spread.without(of_young);
+                }
             }
         }
         profile.spreads = kept_spreads;

@@ -1,6 +1,6 @@
 //! Blocks that were made shortly before the end.
 
-use crate::analysis::{Amount, Birth, Death, End, Left, Life, Tally, Watch};
+use crate::analysis::{Amount, Birth, Death, End, Left, Life, Spread, Tally, Watch};
 use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ type Site = (ProcessId, Option<ThreadId>, NodeId);
 
 /// What was too young, by stack.
 pub(crate) struct YoungLeaks {
-    leaks: HashMap<Site, Amount>,
+    leaks: HashMap<Site, (Amount, Spread)>,
 }
 
 impl Young {
@@ -27,15 +27,16 @@ impl Young {
     }
 
     pub(crate) fn finish(self) -> YoungLeaks {
-        YoungLeaks { leaks: self.leaks.into_iter().map(|(site, tally)| (site, tally.amount())).collect() }
+        let young = self.leaks.into_iter().map(|(site, tally)| (site, (tally.amount(), tally.spread())));
+        YoungLeaks { leaks: young.collect() }
     }
 }
 
 impl YoungLeaks {
-    /// What of this was too young: all of it, in a sampled capture, where rounding says more.
-    pub(super) fn of(&self, site: Site, leaked: Amount) -> Amount {
-        let young = self.leaks.get(&site).copied().unwrap_or(Amount::ZERO);
-        Amount { blocks: young.blocks.min(leaked.blocks), bytes: young.bytes.min(leaked.bytes) }
+    /// What of this was too young, and its variances: all of it, in a sampled capture, where rounding says more.
+    pub(super) fn of(&self, site: Site, leaked: Amount) -> (Amount, Spread) {
+        let (young, spread) = self.leaks.get(&site).copied().unwrap_or_default();
+        (Amount { blocks: young.blocks.min(leaked.blocks), bytes: young.bytes.min(leaked.bytes) }, spread)
     }
 }
 

@@ -111,7 +111,7 @@ fn left_out(out: &mut dyn Write, suppressed: &Suppressed) -> io::Result<()> {
         writeln!(out, "  beside it {hidden} suppressed, by the rules at the end")?;
     }
     if let Some(age) = suppressed.older_than_ns {
-        let young = estimate::held(suppressed.young, Spread::ZERO);
+        let young = estimate::held(suppressed.young, suppressed.young_spread);
         writeln!(out, "  beside it {young} younger than {} at the end", duration(age))?;
     }
     Ok(())
