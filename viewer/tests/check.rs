@@ -255,6 +255,50 @@ fn estimates_near_their_limit_are_not_judged() {
     assert_eq!(judged(10 * actual).outcome(), Outcome::Kept);
 }
 
+/// Check that growth which frees of blocks from before have made less has their errors, too, and that blocks which came and went
+/// in the range add nothing.
+#[test]
+fn growth_has_the_errors_of_all_that_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (process, thread) = made.process("app");
+    let a = made.stack("main > a");
+    let blocks = |made: &mut Made, from: u64, to: u64| {
+        (from..to).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 100, a));
+    };
+    blocks(&mut made, 0, 50);
+    made.time = 1_000_000_000;
+    (0..50).for_each(|block| made.free(thread, 0x1000 * (block + 1)));
+    blocks(&mut made, 100, 150);
+    made.time = 2_000_000_000;
+    for block in 200..300 {
+        made.alloc(thread, 0x1000 * (block + 1), 100, a);
+        made.free(thread, 0x1000 * (block + 1));
+    }
+    made.time = 3_000_000_000;
+    made.end(process, thread, Ended::Exited(0));
+    let file = folder.path().join("app.memprof");
+    made.write(&file);
+    // Of each of a hundred samples that differ, the error is about the interval.
+    let error = 10 * (64 << 10);
+    for (from, limit, expected) in [
+        ("900ms", error * 22 / 10, Outcome::Kept),
+        ("900ms", error * 18 / 10, Outcome::Untold),
+        ("1900ms", 0, Outcome::Kept),
+    ] {
+        let rules = format!("[[rule]]\nfrom = \"{from}\"\nmax-growth = {limit}");
+        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
+        let report = rules.check(&file, Naming::Stored).unwrap();
+        assert_eq!(
+            (report.verdicts[0].actual, report.outcome()),
+            (0, expected),
+            "{from}: {}",
+            text_of(&report)
+        );
+    }
+}
+
 /// Check that blocks which are left out since they were young leave no error behind, where all of a stack's are and where some are.
 #[test]
 fn young_blocks_leave_no_error() {

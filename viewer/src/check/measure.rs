@@ -67,8 +67,7 @@ impl Measure {
             Measure::Leaked => spread.leaked,
             Measure::Allocations | Measure::Bytes => spread.allocated,
             Measure::Temporary => spread.temporary,
-            // What was freed again adds nothing to the doubt.
-            Measure::Growth => spread.live(),
+            Measure::Growth => growth(spread),
         };
         if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
     }
@@ -77,4 +76,17 @@ impl Measure {
     pub(crate) fn text(self, value: i64) -> String {
         if self.counts_blocks() { format::count(value) } else { format::bytes(value) }
     }
+}
+
+/// The variances of what was allocated in a part less what was freed in it.
+///
+/// ```text
+///  allocated  ├─ freed again in it     in both, so it adds nothing to the doubt
+///             └─ live                  ─┐
+///  freed      ├─ freed again in it      ├─ what differs
+///             └─ of blocks from before ─┘
+/// ```
+fn growth(spread: &Cost<Spread>) -> Spread {
+    let again = spread.allocated - spread.live();
+    spread.live() + spread.freed.without(again)
 }
