@@ -86,13 +86,21 @@ pub fn compare_moments(
     naming: Naming,
 ) -> Result<Compared, Error> {
     moments.be_ready_for(lens)?;
+    let (from, to) = match moments.instant(&before)?.position <= moments.instant(&after)?.position {
+        true => (before.clone(), after.clone()),
+        false => (after.clone(), before.clone()),
+    };
     query.part = Part::At(before);
     let mut before = moments.profile(&query)?;
     query.part = Part::At(after);
     let after = moments.profile(&query)?;
+    query.part = Part::Range(from, to);
+    let mut between = after.sampling.map(|_| moments.profile(&query)).transpose()?;
     let loaded = moments.show_beside(after, &[&before], naming);
-    let (loaded, seen_before) = lens.apply_to_both(loaded, Some(&mut before));
-    let diff = Diff::of_moments(&before, &loaded.profile);
+    let mut others: Vec<_> = std::iter::once(&mut before).chain(&mut between).collect();
+    let (loaded, seen) = lens.apply_to_all(loaded, &mut others);
+    let seen_before = seen.into_iter().next().flatten();
+    let diff = Diff::of_moments(&before, &loaded.profile, between.as_ref());
     let after = Side::new(&loaded, &loaded.profile, loaded.seen.clone());
     let before = Side::new(&loaded, &before, seen_before);
     Ok(Compared { loaded, diff, before, after, two_captures: false })
@@ -130,8 +138,8 @@ pub(crate) fn compare_shown(mut old: Loaded, new: Loaded, lens: &Lens, spelling:
         unneeded: old.looked_up.unneeded + new.looked_up.unneeded,
     };
     let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
-    let (loaded, seen_before) = lens.apply_to_both(loaded, Some(&mut old.profile));
-    (before.seen, after.seen) = (seen_before, loaded.seen.clone());
+    let (loaded, seen) = lens.apply_to_all(loaded, &mut [&mut old.profile]);
+    (before.seen, after.seen) = (seen.into_iter().next().flatten(), loaded.seen.clone());
     let diff = Diff::of_captures(&old.profile, &loaded.profile, &loaded.tables, &loaded.names);
     Compared { loaded, diff, before, after, two_captures: true }
 }

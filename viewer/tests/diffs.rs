@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Summary};
+use capture::{Action, Ended, Lost, Module, ModuleId, NodeId, Process, Sampling, Summary};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -501,6 +501,58 @@ fn growth_is_judged_by_call_stack() {
     let paused = file(&made, &folder, "paused.memprof");
     let leaked = |limit| judged(moments(&paused, "start", "end"), Metric::Leaked, limit);
     assert_eq!([leaked(99), leaked(100)], [(0, 0, Outcome::Untold), (0, 0, Outcome::Kept)]);
+}
+
+/// Check that the error of a change between moments of a sampled recording is that of the blocks that differ, whichever moment is
+/// given first.
+#[test]
+fn blocks_that_live_at_both_moments_add_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = Made::new();
+    made.tables.metadata.sample_interval = 64 << 10;
+    let (process, thread) = made.process("app");
+    let a = made.stack("main > a");
+    let alloc = |made: &mut Made, block: u64| made.alloc(thread, 0x1000 * (block + 1), 100, a);
+    (0..50).for_each(|block| alloc(&mut made, block));
+    made.time = 1_000_000_000;
+    (0..10).for_each(|block| made.free(thread, 0x1000 * (block + 1)));
+    (100..107).for_each(|block| alloc(&mut made, block));
+    for block in 200..220 {
+        alloc(&mut made, block);
+        made.free(thread, 0x1000 * (block + 1));
+    }
+    made.time = 2_000_000_000;
+    (300..305).for_each(|block| alloc(&mut made, block));
+    made.end(process, thread, Ended::Exited(0));
+    let path = file(&made, &folder, "sampled.memprof");
+    let variance = Sampling::new(64 << 10).unwrap().weight(100).variance;
+    for (metric, differing) in [
+        (Metric::Live, 17),
+        (Metric::Leaked, 17),
+        (Metric::Peak, 17),
+        (Metric::Bytes, 27),
+        (Metric::Allocations, 27),
+    ] {
+        let error = (f64::from(differing) * variance * 1e4).sqrt();
+        for (from, to) in [("900ms", "1900ms"), ("1900ms", "900ms")] {
+            let options = DiffOptions { metric, ..DiffOptions::default() };
+            let document = document(&moments(&path, from, to), &options);
+            for change in [&document["total"], &document["rows"][0]] {
+                let found = change["delta_bytes_stderr"].as_i64().unwrap();
+                assert!((found as f64 - error).abs() <= 1.0, "{metric:?} {from}: {found}, not {error}");
+            }
+        }
+    }
+    let steady = document(&moments(&path, "2100ms", "end"), &live());
+    assert_eq!(
+        (&steady["total"]["delta_bytes_stderr"], &steady["rows"]),
+        (&Value::from(0), &Value::from([(); 0]))
+    );
+    // At the end processes hold nothing any more.
+    let gone = DiffOptions { metric: Metric::Peak, ..DiffOptions::default() };
+    let gone = document(&moments(&path, "1900ms", "end"), &gone);
+    let found = gone["total"]["delta_bytes_stderr"].as_i64().unwrap();
+    assert!((found as f64 - (47.0 * variance * 1e4).sqrt()).abs() <= 1.0, "{found}");
 }
 
 /// Check that nodes of a tree of changes are their own part, what is hidden and their children, net and gross.

@@ -21,7 +21,7 @@ impl Spread {
     pub(crate) fn without(self, part: Spread) -> Spread {
         let rest = |whole: f64, part: f64| {
             let rest = whole - part;
-            if rest > whole * 1e-9 { rest } else { 0.0 }
+            if rest.abs() > whole * 1e-9 { rest } else { 0.0 }
         };
         Spread { blocks: rest(self.blocks, part.blocks), bytes: rest(self.bytes, part.bytes) }
     }

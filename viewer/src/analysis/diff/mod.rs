@@ -10,6 +10,7 @@
 //!
 //! Everything is a subtraction, so the difference from B to A is that from A to B with all signs turned.
 
+mod differing;
 mod likeness;
 mod pair;
 mod renamed;
@@ -47,7 +48,7 @@ pub struct DiffRow {
     pub after: Cost,
     /// How both were found to be the same.
     pub matched: Match,
-    /// The variances of the difference, at most: what both have in common is in them, though it does not differ.
+    /// The variances of the difference: of two captures those of both, between moments of one those of the blocks that differ.
     pub spread: Cost<Spread>,
 }
 
@@ -113,11 +114,20 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Between two moments of one capture: stacks are the same when they are the same stack.
-    pub fn of_moments(before: &Profile, after: &Profile) -> Self {
+    /// Between two moments of one capture: stacks are the same when they are the same stack. In a sampled capture, what was counted
+    /// in the range between both, whichever is the earlier one, tells which blocks are new; without it, no block is the same, so
+    /// variances are far too large.
+    pub fn of_moments(before: &Profile, after: &Profile, between: Option<&Profile>) -> Self {
         let keys =
             |process: ProcessId, node: NodeId| (u64::from(process.0) << 32 | u64::from(node.0), Match::Same);
-        Self::gather(before, after, keys)
+        let mut diff = Self::gather(before, after, keys);
+        if let Some(between) = between {
+            let spreads = differing::spreads(before, after, between);
+            for row in &mut diff.rows {
+                row.spread = spreads.get(&(row.process, row.node)).copied().unwrap_or_default();
+            }
+        }
+        diff
     }
 
     /// Between two captures whose profiles were brought into one set of tables: see [`United`].

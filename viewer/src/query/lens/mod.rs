@@ -71,34 +71,36 @@ impl Lens {
 
     /// The capture as it is seen.
     pub fn apply(&self, loaded: Loaded) -> Loaded {
-        self.apply_to_both(loaded, None).0
+        self.apply_to_all(loaded, &mut []).0
     }
 
-    /// The same with another profile of the same tables, and what was left out of that one.
-    pub(crate) fn apply_to_both(
+    /// The same with other profiles of the same tables, and what was left out of each.
+    pub(crate) fn apply_to_all(
         &self,
         mut loaded: Loaded,
-        mut other: Option<&mut Profile>,
-    ) -> (Loaded, Option<Seen>) {
+        others: &mut [&mut Profile],
+    ) -> (Loaded, Vec<Option<Seen>>) {
         if *self == Self::default() {
-            return (loaded, None);
+            return (loaded, vec![None; others.len()]);
         }
         let whole = |profile: &Profile| (profile.total, profile.total_spread);
-        let (whole_loaded, whole_other) = (whole(&loaded.profile), other.as_deref().map(whole));
+        let whole_loaded = whole(&loaded.profile);
+        let whole_others: Vec<_> = others.iter().map(|other| whole(other)).collect();
         if let Some(filter) = &self.filter {
             let mut selection = filter.select(&loaded.tables, &loaded.names);
-            for profile in std::iter::once(&mut loaded.profile).chain(other.as_deref_mut()) {
+            let others = others.iter_mut().map(|other| &mut **other);
+            for profile in std::iter::once(&mut loaded.profile).chain(others) {
                 let mut contains = |site: &Site| selection.contains(site.process, site.thread, site.node);
                 profile.keep(|site| contains(site).then_some(site.node));
             }
         }
         if self.changes_stacks() {
             let rewrite = Rewrite::new(self, &mut loaded.names, &loaded.tables);
-            rewrite.apply(&mut loaded, other.as_deref_mut());
+            rewrite.apply(&mut loaded, others);
         }
-        let seen_of_other = other.zip(whole_other).map(|(other, whole)| self.seen(other, whole));
+        let seen = others.iter().zip(whole_others).map(|(other, whole)| Some(self.seen(other, whole)));
         loaded.seen = Some(self.seen(&loaded.profile, whole_loaded));
-        (loaded, seen_of_other)
+        (loaded, seen.collect())
     }
 
     /// What was left out of a profile that had these sums.

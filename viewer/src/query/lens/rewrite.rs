@@ -91,12 +91,12 @@ impl<'a> Rewrite<'a> {
         Self { lens, transparent, focus, callers, fold, groups, stacks: Stacks::new() }
     }
 
-    /// Puts the new stacks in the place of the recorded ones, in another profile of the same tables, too.
-    pub(super) fn apply(mut self, loaded: &mut Loaded, other: Option<&mut Profile>) {
+    /// Puts the new stacks in the place of the recorded ones, in other profiles of the same tables, too.
+    pub(super) fn apply(mut self, loaded: &mut Loaded, others: &mut [&mut Profile]) {
         let states = self.states(&loaded.tables, &loaded.names);
         let mut owners: BTreeMap<String, NodeId> = BTreeMap::new();
         let Loaded { profile, tables, names, .. } = loaded;
-        for profile in std::iter::once(profile).chain(other) {
+        for profile in std::iter::once(profile).chain(others.iter_mut().map(|other| &mut **other)) {
             profile.keep(|site| {
                 let state = states.get(site.node.index()).or(states.first())?;
                 let stack = state.found.then_some(state.stack)?;
