@@ -24,7 +24,7 @@ use crate::analysis::{
 };
 use crate::loaded::{Loaded, Source};
 use crate::open::{Error, named, open_reader, refuse_aggregated};
-use crate::query::{Part, Query, Sieve, Unknown};
+use crate::query::{Part, Query, Sieve, Unknown, is_in};
 use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed};
 use capture::{Error as CaptureError, Reader, StringId, Tables, TaskId, TracepointId};
@@ -170,7 +170,7 @@ impl Moments {
     }
 
     /// Counts the samples of the processors that were taken in a part of the recording, at some times of it and of the threads that a
-    /// sieve takes, and the hits of the tracepoint; a moment has none.
+    /// sieve takes, and the hits of the tracepoint; a moment has none. These times follow each other.
     fn add_samples(
         &mut self,
         profile: &mut Profile,
@@ -179,7 +179,7 @@ impl Moments {
         sieve: Option<&Sieve>,
     ) -> Result<(), Error> {
         let tables = self.reader.tables();
-        let is_during = |time| during.is_none_or(|during| during.iter().any(|times| times.contains(&time)));
+        let is_during = |time| during.is_none_or(|during| is_in(during, time));
         let chosen: Option<Vec<bool>> =
             sieve.map(|sieve| threads(tables).into_iter().map(|thread| sieve.takes_thread(thread)).collect());
         let is_of =

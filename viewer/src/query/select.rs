@@ -67,7 +67,9 @@ impl<'f> Sieve<'f> {
     }
 }
 
-fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
+/// Whether a position or a time lies in one of these ranges, which follow each other.
+// Cost: logarithmic in their number: programs mark each of millions of requests.
+pub(crate) fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
     let before = ranges.partition_point(|range| range.start <= position);
     before.checked_sub(1).is_some_and(|last| ranges[last].contains(&position))
 }
@@ -177,6 +179,20 @@ mod tests {
             };
             assert_eq!((0..4).filter(takes).collect::<Vec<_>>(), *expected, "case {index}");
         }
+    }
+
+    /// Check that a place is found in the range that it lies in, at both ends, and in none between them; and among so many ranges
+    /// that looking at each of them would take minutes.
+    #[test]
+    fn places_are_found_in_ranges() {
+        let ranges = [3..5, 5..6, 8..8, 10..20];
+        for position in 0..25 {
+            let expected = ranges.iter().any(|range| range.contains(&position));
+            assert_eq!(is_in(&ranges, position), expected, "{position}");
+        }
+        assert!(!is_in(&[], 0));
+        let many: Vec<Range<u64>> = (0..1 << 20).map(|number| 2 * number..2 * number + 1).collect();
+        assert_eq!((0..1 << 21).filter(|&position| is_in(&many, position)).count(), 1 << 20);
     }
 
     /// Check that what the capture does not have is refused with what it has.
