@@ -6,12 +6,15 @@
 //!  at once    1 │   2   │  1   │       what the track shows
 //!  blame      a │ a ½ b ½  b   │       an interval is split among the requests that are open in it
 //! ```
+//!
+//! A share of an interval is the same for all that are open in it. So shares are added up once, and a request gets, when it is over,
+//! what the sum has grown by since its issue.
 
 use super::cost::Amount;
 use super::timeline::Timeline;
 use super::tracks::Track;
 use capture::{Hit, ProcessId, Tables, Tracepoint, TracepointId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Requests that are open at most: the completions of some are lost.
 const MOST_OPEN: usize = 1 << 16;
@@ -48,38 +51,61 @@ impl RequestPoints {
 pub struct Outstanding<'a> {
     points: RequestPoints,
     timeline: &'a Timeline,
-    /// The process of each open request and when it was issued, by its cookie.
-    open: HashMap<u64, (Option<ProcessId>, u64)>,
+    /// By cookie.
+    open: HashMap<u64, Request>,
+    /// The same by their issue, oldest first: time and cookie.
+    by_issue: BTreeSet<(u64, u64)>,
     since: u64,
+    /// The sum of the shares of all intervals up to then, nanoseconds.
+    shares: u64,
     track: Track,
     waits: BTreeMap<Option<ProcessId>, u64>,
+}
+
+/// One that is open.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    process: Option<ProcessId>,
+    issued: u64,
+    /// How far hits had come then.
+    since: u64,
+    /// The sum of shares then.
+    shares: u64,
 }
 
 impl<'a> Outstanding<'a> {
     /// None seen yet.
     pub fn new(points: RequestPoints, timeline: &'a Timeline) -> Self {
         let track = Track::new("disk requests at once", timeline);
-        Self { points, timeline, open: HashMap::new(), since: 0, track, waits: BTreeMap::new() }
+        let (open, by_issue, waits) = Default::default();
+        Self { points, timeline, open, by_issue, since: 0, shares: 0, track, waits }
     }
 
     /// Takes the next hit of a process in; those of other tracepoints mean nothing.
+    // Cost: logarithmic in what is open, and a step of the timeline that it has reached is looked at once.
     pub fn add(&mut self, hit: &Hit, process: Option<ProcessId>) {
         if hit.tracepoint == self.points.issue {
             self.reach(hit.time);
             if self.open.len() < MOST_OPEN {
                 // One that is issued again before it ends has been put back into its queue.
-                self.open.insert(hit.cookie, (process, hit.time));
+                self.end(hit.cookie);
+                let (issued, since, shares) = (hit.time, self.since, self.shares);
+                self.open.insert(hit.cookie, Request { process, issued, since, shares });
+                self.by_issue.insert((issued, hit.cookie));
             }
         } else if hit.tracepoint == self.points.completion {
             self.reach(hit.time);
-            self.open.remove(&hit.cookie);
+            self.end(hit.cookie);
         }
         self.note(hit.time);
     }
 
     /// The most requests that were open at once in each step, and how long each process' share of them was, nanoseconds, longest
     /// first.
-    pub fn finish(self) -> (Track, Vec<(Option<ProcessId>, u64)>) {
+    pub fn finish(mut self) -> (Track, Vec<(Option<ProcessId>, u64)>) {
+        while let Some(&(_, cookie)) = self.by_issue.first() {
+            self.end(cookie);
+        }
         let mut waits: Vec<_> = self.waits.into_iter().collect();
         waits.sort_by_key(|(process, time)| (std::cmp::Reverse(*time), *process));
         (self.track, waits)
@@ -89,10 +115,7 @@ impl<'a> Outstanding<'a> {
     fn reach(&mut self, time: u64) {
         let passed = time.saturating_sub(self.since);
         if !self.open.is_empty() && passed > 0 {
-            let share = passed / self.open.len() as u64;
-            for (process, _) in self.open.values() {
-                *self.waits.entry(*process).or_default() += share;
-            }
+            self.shares += passed / self.open.len() as u64;
             // Whatever is open is so in every step between.
             let first = self.since.saturating_sub(self.timeline.start) / self.timeline.width.max(1);
             for step in first.. {
@@ -103,8 +126,21 @@ impl<'a> Outstanding<'a> {
                 self.note(begins.saturating_add(1).max(self.since));
             }
         }
-        self.open.retain(|_, (_, issued)| time.saturating_sub(*issued) <= LONGEST);
         self.since = self.since.max(time);
+        while let Some(&(issued, cookie)) = self.by_issue.first()
+            && time.saturating_sub(issued) > LONGEST
+        {
+            self.end(cookie);
+        }
+    }
+
+    /// A request is not open any more, if it was: its process has waited for all that it was open for.
+    fn end(&mut self, cookie: u64) {
+        let Some(request) = self.open.remove(&cookie) else { return };
+        self.by_issue.remove(&(request.issued, cookie));
+        if self.since > request.since {
+            *self.waits.entry(request.process).or_default() += self.shares - request.shares;
+        }
     }
 
     /// Raises the step of a time to what is open.
@@ -118,6 +154,7 @@ impl<'a> Outstanding<'a> {
 mod tests {
     use super::super::watch::Instant;
     use super::*;
+    use proptest::prelude::*;
 
     fn points() -> RequestPoints {
         let point =
@@ -162,5 +199,70 @@ mod tests {
         let at_once: Vec<i64> = track.steps.iter().map(|step| step.blocks).collect();
         assert_eq!(at_once, [1, 1, 2, 2, 2, 1, 1, 1, 1, 1]);
         assert_eq!(waits, [(b, 50_000), (a, 30_000)]);
+    }
+
+    /// What is open and who waits, by looking at all of it each time.
+    #[derive(Default)]
+    struct Naive {
+        open: BTreeMap<u64, (Option<ProcessId>, u64)>,
+        since: u64,
+        waits: BTreeMap<Option<ProcessId>, u64>,
+    }
+
+    impl Naive {
+        fn add(&mut self, hit: &Hit, process: Option<ProcessId>) {
+            let passed = hit.time.saturating_sub(self.since);
+            if passed > 0 {
+                for (process, _) in self.open.values() {
+                    *self.waits.entry(*process).or_default() += passed / self.open.len() as u64;
+                }
+            }
+            self.open.retain(|_, (_, issued)| hit.time.saturating_sub(*issued) <= LONGEST);
+            self.since = self.since.max(hit.time);
+            self.open.remove(&hit.cookie);
+            if hit.tracepoint == points().issue {
+                self.open.insert(hit.cookie, (process, hit.time));
+            }
+        }
+    }
+
+    proptest! {
+        /// Check that whoever waits, waits as long as when all that is open is looked at each time: of requests that are issued
+        /// again, never end, or come in any order.
+        #[test]
+        fn waits_are_those_of_all_that_is_open(hits in prop::collection::vec((0..20u64, 0..4u64, 0..3u32, any::<bool>()), 0..60)) {
+            let from = Instant { position: 0, time: 0 };
+            let timeline = Timeline::between(from, 10 * LONGEST, 10, None, Amount::ZERO).ended(10 * LONGEST);
+            let (mut requests, mut naive) = (Outstanding::new(points(), &timeline), Naive::default());
+            let mut time = 0;
+            for (step, cookie, process, is_issue) in hits {
+                // Some are a little late.
+                time = if step == 0 { time - time.min(7) } else { time + step * LONGEST / 16 };
+                let tracepoint = if is_issue { points().issue } else { points().completion };
+                let hit = Hit { time, tracepoint, cookie, ..Hit::default() };
+                let process = (process > 0).then_some(ProcessId(process));
+                requests.add(&hit, process);
+                naive.add(&hit, process);
+                prop_assert_eq!(requests.open.len(), naive.open.len());
+            }
+            let found: BTreeMap<_, _> = requests.finish().1.into_iter().collect();
+            prop_assert_eq!(found, naive.waits);
+        }
+    }
+
+    /// Check that many requests that are open at once cost no more for each hit than a few.
+    #[test]
+    fn many_open_requests_cost_little() {
+        let from = Instant { position: 0, time: 0 };
+        let timeline = Timeline::between(from, LONGEST, 10, None, Amount::ZERO).ended(LONGEST);
+        let mut requests = Outstanding::new(points(), &timeline);
+        let issue = |cookie: u64| {
+            let (time, tracepoint) = (cookie + 1, points().issue);
+            Hit { time, tracepoint, cookie, ..Hit::default() }
+        };
+        let hits = 10 * MOST_OPEN as u64;
+        (0..hits).for_each(|cookie| requests.add(&issue(cookie), Some(ProcessId(1))));
+        assert_eq!(requests.open.len(), MOST_OPEN);
+        assert_eq!(requests.finish().0.steps.first().map(|step| step.blocks), Some(MOST_OPEN as i64));
     }
 }
