@@ -7,6 +7,8 @@
 //! ```text
 //! $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client
 //!     3fa9…c4/debuginfo
+//!     07b1…d2/debuginfo       empty: no server had it when this was made
+//!     cache_miss_s            for how many seconds that is believed, where it is not 600
 //! ```
 //!
 //! Requests are made by the program `curl`: it knows the certificates and proxies of this system, and a profiler need not
@@ -15,10 +17,13 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a server may send less than [`SLOWEST`] bytes a second, unless `DEBUGINFOD_TIMEOUT` says another number of
@@ -28,6 +33,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SLOWEST: &str = "1000";
 /// How long all requests of one search for names may take together.
 const LONGEST: Duration = Duration::from_secs(180);
+/// How long servers are asked without a word.
+const SILENCE: Duration = Duration::from_secs(1);
+/// How long it is believed that no server has a file.
+const MISS: Duration = Duration::from_secs(600);
 /// How long to wait for a connection.
 const CONNECT: &str = "5";
 /// Largest file that is taken: the debug files of browsers have some gigabytes.
@@ -45,7 +54,21 @@ pub struct Servers {
     pub cache: PathBuf,
     /// How long a server may be silent.
     pub patience: Duration,
+    /// Whom to tell that they are being asked, when that takes long.
+    pub notice: Option<Notice>,
 }
+
+/// Is told once the address of a server that is being asked, when requests have taken longer than a second together.
+#[derive(Clone, Copy, Debug)]
+pub struct Notice(pub fn(&str));
+
+impl PartialEq for Notice {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Notice {}
 
 impl Servers {
     /// Those that the environment names; none when it names none.
@@ -68,7 +91,7 @@ impl Servers {
         };
         let patience = variable("DEBUGINFOD_TIMEOUT").and_then(|text| text.to_str()?.parse().ok());
         let patience = patience.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
-        (!urls.is_empty() && cache.is_absolute()).then_some(Servers { urls, cache, patience })
+        (!urls.is_empty() && cache.is_absolute()).then_some(Servers { urls, cache, patience, notice: None })
     }
 }
 
@@ -87,11 +110,21 @@ struct State {
     is_down: Vec<bool>,
     /// Counts temporary files.
     attempts: u64,
+    /// How long requests took.
+    spent: Duration,
+    /// Whoever wants to know that servers are asked knows it.
+    is_told: bool,
 }
 
 impl Client {
     pub(crate) fn new(servers: Servers) -> Client {
-        let state = State { deadline: None, is_down: vec![false; servers.urls.len()], attempts: 0 };
+        let state = State {
+            deadline: None,
+            is_down: vec![false; servers.urls.len()],
+            attempts: 0,
+            spent: Duration::ZERO,
+            is_told: servers.notice.is_none(),
+        };
         Client { servers, state: Mutex::new(state) }
     }
 
@@ -113,25 +146,77 @@ impl Client {
         if is_whole(&kept) {
             return Some(kept);
         }
+        if self.is_missed(&kept) {
+            return None;
+        }
+        let mut nobody_has_it = true;
         let deadline = *state.deadline.get_or_insert_with(|| Instant::now() + LONGEST);
         for (index, url) in self.servers.urls.iter().enumerate() {
             let left = deadline.saturating_duration_since(Instant::now());
             if state.is_down[index] || left.is_zero() {
+                nobody_has_it = false;
                 continue;
             }
             state.attempts += 1;
             let part =
                 kept.with_file_name(format!("debuginfo.{}.{}.part", std::process::id(), state.attempts));
-            match self.fetch(&format!("{url}/buildid/{id}/debuginfo"), &part, left) {
+            let from = format!("{url}/buildid/{id}/debuginfo");
+            match self.telling(&mut state, url, || self.fetch(&from, &part, left)) {
                 Answer::File if fs::rename(&part, &kept).is_ok() => return Some(kept),
-                Answer::File | Answer::Nothing => {}
-                Answer::Down => state.is_down[index] = true,
+                Answer::File => nobody_has_it = false,
+                Answer::Nothing => {}
+                Answer::Down => (state.is_down[index], nobody_has_it) = (true, false),
             }
             let _ = fs::remove_file(&part);
+        }
+        if nobody_has_it {
+            // As other tools note it. One that is there is too old, and may be unwritable.
+            let _ = fs::remove_file(&kept);
+            let _ = File::create_new(&kept);
         }
         // Only if there is nothing in it.
         let _ = kept.parent().map(fs::remove_dir);
         None
+    }
+
+    /// Whether it was noted lately that no server has this file.
+    fn is_missed(&self, kept: &Path) -> bool {
+        let Ok(file) = fs::metadata(kept) else { return false };
+        let age = file.modified().ok().and_then(|noted| noted.elapsed().ok());
+        file.is_file() && file.len() == 0 && age.is_some_and(|age| age <= self.miss())
+    }
+
+    /// How long that is believed: what other tools keep there, or let the user change.
+    fn miss(&self) -> Duration {
+        let mut text = String::new();
+        let file = File::open(self.servers.cache.join("cache_miss_s"));
+        let read = file.and_then(|file| file.take(32).read_to_string(&mut text));
+        read.ok().and_then(|_| text.trim().parse().ok()).map_or(MISS, Duration::from_secs)
+    }
+
+    /// Makes a request, and tells of it once all requests together have taken too long for a user to know nothing.
+    fn telling<T>(&self, state: &mut State, url: &str, request: impl FnOnce() -> T) -> T {
+        let Some(notice) = self.servers.notice.filter(|_| !state.is_told) else { return request() };
+        let begun = Instant::now();
+        let left = SILENCE.saturating_sub(state.spent);
+        let (done, over) = channel::<()>();
+        let answer = thread::scope(|scope| {
+            let wait = move || {
+                let is_late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+                if is_late {
+                    (notice.0)(url);
+                }
+                is_late
+            };
+            // Without a thread nobody is told.
+            let teller = thread::Builder::new().spawn_scoped(scope, wait);
+            let answer = request();
+            drop(done);
+            state.is_told = teller.is_ok_and(|teller| teller.join().unwrap_or(true));
+            answer
+        });
+        state.spent += begun.elapsed();
+        answer
     }
 
     fn fetch(&self, url: &str, part: &Path, left: Duration) -> Answer {
@@ -166,7 +251,7 @@ enum Answer {
     Down,
 }
 
-/// Empty files are notes of other tools that a server had nothing.
+/// Empty files are notes that no server had anything.
 fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0)
 }

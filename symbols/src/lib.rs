@@ -65,7 +65,7 @@ pub mod fuzzing;
 pub use batch::{Batch, Found, Source};
 pub use binary::Binary;
 pub use cache::Cache;
-pub use debuginfod::Servers;
+pub use debuginfod::{Notice, Servers};
 pub use demangle::{demangle, is_rust};
 pub use folder::prune;
 pub use identity::ModuleFile;

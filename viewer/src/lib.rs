@@ -60,4 +60,4 @@ pub use side_index::Cache;
 pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming};
 /// Where files with names are, and how names are shown.
-pub use symbols::{Cache as NameCache, Options as SymbolOptions, Servers};
+pub use symbols::{Cache as NameCache, Notice, Options as SymbolOptions, Servers};

@@ -1,6 +1,7 @@
 //! `view`: a capture in the terminal.
 
 use super::cache;
+use super::symbols::in_silence;
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use anstream::{AutoStream, ColorChoice};
@@ -45,7 +46,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = tui::Options {
         file,
         older,
-        naming: arguments.capture.naming(),
+        naming: in_silence(arguments.capture.naming()),
         cache: if arguments.capture.no_cache() { viewer::Cache::none() } else { cache::of_user() },
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
     };

@@ -5,7 +5,7 @@ use super::attach::discard;
 use super::symbols::Symbols;
 use crate::exit::{FAILED, Failure};
 use crate::stream::Stream;
-use crate::values;
+use crate::{terminal, values};
 use anyhow::Context;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
@@ -188,7 +188,11 @@ impl Recording {
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,
-            symbols: self.symbols.options(),
+            // Where there is a line that shows how the search goes, that says enough.
+            symbols: match self.quiet || terminal::progress_is_welcome() {
+                true => self.symbols.options(),
+                false => self.symbols.telling_options(),
+            },
             socket: kind.socket,
             live: kind.live,
             occasions: Occasions {

@@ -1,9 +1,10 @@
 //! Where names are looked for.
 
 use super::cache;
+use crate::message;
 use clap::Args;
 use std::path::PathBuf;
-use viewer::{NameCache, Naming, Servers, SymbolOptions};
+use viewer::{NameCache, Naming, Notice, Servers, SymbolOptions};
 
 /// Where debug files are, and how names are shown.
 #[derive(Args, Clone, Debug)]
@@ -35,8 +36,32 @@ impl Symbols {
         options
     }
 
+    /// The same, where it is said on standard error when servers are asked for long.
+    pub(super) fn telling_options(&self) -> SymbolOptions {
+        let mut options = self.options();
+        if let Some(servers) = &mut options.servers {
+            servers.notice = Some(Notice(tell_of_server));
+        }
+        options
+    }
+
     /// Where a view takes names from that the capture lacks.
     pub(super) fn naming(&self, no_symbolize: bool) -> Naming {
-        if no_symbolize { Naming::Stored } else { Naming::FromFiles(Box::new(self.options())) }
+        if no_symbolize { Naming::Stored } else { Naming::FromFiles(Box::new(self.telling_options())) }
     }
+}
+
+/// The same for whoever draws on the terminal, where a line would be in the way.
+pub(super) fn in_silence(naming: Naming) -> Naming {
+    let Naming::FromFiles(mut options) = naming else { return naming };
+    if let Some(servers) = &mut options.servers {
+        servers.notice = None;
+    }
+    Naming::FromFiles(options)
+}
+
+fn tell_of_server(url: &str) {
+    message::note(&format!(
+        "asking {url} for debug files, since DEBUGINFOD_URLS names it; --no-symbolize does not"
+    ));
 }

@@ -1,17 +1,23 @@
 //! Debug files from servers, which are played by a thread of the test.
 
 use crate::toolchain::{PROGRAM, Workshop, build_id, symbol};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
-use symbols::{ModuleFile, Options, Reason, Refusal, Servers, Symbolizer};
+use std::time::{Duration, SystemTime};
+use symbols::{ModuleFile, Notice, Options, Reason, Refusal, Servers, Symbolizer};
 
 /// A server that answers each request with this status and body, and tells which paths were asked for.
 fn serve(status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
+    serve_after(Duration::ZERO, status, body)
+}
+
+/// The same for one that thinks for so long.
+fn serve_after(time: Duration, status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (asked, paths) = channel();
@@ -26,6 +32,7 @@ fn serve(status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
             if asked.send(request.split(' ').nth(1).unwrap_or_default().to_owned()).is_err() {
                 return;
             }
+            std::thread::sleep(time);
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
             // A client that has enough hangs up.
@@ -36,10 +43,15 @@ fn serve(status: &'static str, body: Vec<u8>) -> (String, Receiver<String>) {
 }
 
 fn symbolizer(workshop: &Workshop, urls: &[&str]) -> Symbolizer {
+    telling_symbolizer(workshop, urls, None)
+}
+
+fn telling_symbolizer(workshop: &Workshop, urls: &[&str], notice: Option<Notice>) -> Symbolizer {
     let servers = Servers {
         urls: urls.iter().map(|url| (*url).to_owned()).collect(),
         cache: workshop.path("cache"),
         patience: Duration::from_secs(30),
+        notice,
     };
     Symbolizer::new(Options { debug_dirs: Vec::new(), servers: Some(servers), ..Options::default() })
 }
@@ -104,6 +116,67 @@ fn useless_servers_do_no_harm() {
     let module = symbolizer(&workshop, &[&wrong]).open(&ModuleFile::at(&path)).unwrap();
     assert_eq!(module.lookup(address).reason, Some(Reason::DebugFileRefused));
     assert!(matches!(module.debug_files().refused[..], [(_, Refusal::OtherBuildId)]));
+}
+
+/// Check that what no server has is not asked for again for ten minutes, or as long as the cache says, whoever noted it; and that
+/// nothing is noted where a server was not there.
+#[test]
+fn what_no_server_has_is_noted() {
+    if !has_curl() {
+        return;
+    }
+    let workshop = Workshop::new();
+    let (path, address, _, wanted) = stripped(&workshop);
+    let (url, asked) = serve("404 Not Found", b"no such file".to_vec());
+    let note = workshop.path("cache").join(&wanted["/buildid/".len()..]);
+    let look = |urls: &[&str]| {
+        let module = symbolizer(&workshop, urls).open(&ModuleFile::at(&path)).unwrap();
+        assert_eq!(module.lookup(address).reason, Some(Reason::NoSymbols));
+        asked.try_iter().count()
+    };
+    assert_eq!((look(&[&url, "http://127.0.0.1:1"]), note.exists()), (1, false));
+    assert_eq!((look(&[&url]), fs::read(&note).unwrap().len()), (1, 0));
+    assert_eq!(look(&[&url]), 0);
+    let noted = |age: u64| {
+        let file = File::options().write(true).open(&note).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    };
+    let believed = workshop.path("cache").join("cache_miss_s");
+    for (age, says, expected) in [
+        (500, None, 0),
+        (700, None, 1),
+        (700, Some("1000\n"), 0),
+        (500, Some("100"), 1),
+        (500, Some("soon"), 0),
+        (700, Some("soon"), 1),
+    ] {
+        noted(age);
+        match says {
+            Some(text) => fs::write(&believed, text).unwrap(),
+            None => drop(fs::remove_file(&believed)),
+        }
+        assert_eq!(look(&[&url]), expected, "{age}, {says:?}");
+    }
+    assert_eq!(look(&[&url]), 0, "it was noted anew");
+}
+
+/// Check that it is told once that servers are being asked, when that takes long.
+#[test]
+fn slow_servers_are_told_of() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    if !has_curl() {
+        return;
+    }
+    let workshop = Workshop::new();
+    let (path, address, debug, _) = stripped(&workshop);
+    let notice = Notice(|url| TOLD.lock().unwrap().push(url.to_owned()));
+    let (slow, _asked) = serve_after(Duration::from_millis(1500), "404 Not Found", Vec::new());
+    let (slower, _asked) = serve_after(Duration::from_millis(1500), "404 Not Found", Vec::new());
+    let (quick, _asked) = serve("200 OK", debug);
+    let symbolizer = telling_symbolizer(&workshop, &[&slow, &slower, &quick], Some(notice));
+    let module = symbolizer.open(&ModuleFile::at(&path)).unwrap();
+    assert_eq!(module.lookup(address).function(), Some("local_function"));
+    assert_eq!(*TOLD.lock().unwrap(), [slow]);
 }
 
 /// Check that nobody is asked for what is on this machine.

@@ -5,6 +5,7 @@ use super::super::attach::{capture_of, collector_of, discard};
 use super::super::attaching::{Attaching, take_back};
 use super::super::record::ON_FULL;
 use super::super::recording::Kind;
+use super::super::symbols::in_silence;
 use super::super::{supervise, view};
 use super::Arguments;
 use crate::exit::{FAILED, Failure};
@@ -59,7 +60,7 @@ impl Subject {
     }
 
     fn new(arguments: &Arguments, reader: Reader<File>, whose: Whose) -> Result<Subject, Failure> {
-        let naming = arguments.recording.naming();
+        let naming = in_silence(arguments.recording.naming());
         let live = Live::new(reader, arguments.pid, naming).context("cannot start a thread")?;
         Ok(Subject { live, started: Instant::now(), whose, read: (0, Instant::now()) })
     }
