@@ -182,7 +182,7 @@ fn heaptrack_print_finds_our_totals() {
     assert_eq!(number("peak heap memory consumption:"), decimal(total(&capture, "peak_bytes")));
     assert_eq!(number("total memory leaked:"), decimal(total(&capture, "leaked_bytes")));
     let timeline = capture.show(&["timeline", "--json"]);
-    let timeline: Value = serde_json::from_str(&timeline.text()).expect("it is JSON");
+    let timeline: Value = serde_json::from_str(timeline.text()).expect("it is JSON");
     let steps = timeline["steps"].as_array().expect("it has steps").iter();
     let resident = steps.filter_map(|step| step["rss_bytes"].as_i64()).max().expect("memory is counted");
     assert_eq!(number("peak RSS (including heaptrack overhead):"), decimal(resident));

@@ -94,7 +94,7 @@ fn own_malloc_is_recorded() {
     let program = c("own_malloc").flags(["-rdynamic", "-fno-builtin"]);
     for flags in [&["-O0"][..], &["-O2", "-no-pie"]] {
         let (ran, capture) = record(program.clone().flags(flags.iter().copied()).build()).succeed();
-        assert_eq!((&*ran.text(), ran.stderr.as_str()), ("its own 1\n", ""));
+        assert_eq!((ran.text(), ran.stderr.as_str()), ("its own 1\n", ""));
         let row = capture.row_of_size(8);
         assert_eq!((row.number("allocations"), row.number("frees")), (1, 1), "of libc's strdup: {row:?}");
     }
@@ -183,7 +183,7 @@ fn own_allocator_of_rust_is_recorded() {
         return skip("allocators of Rust", "rustc is not installed");
     }
     let (ran, capture) = record(rust("own_allocator").build()).succeed();
-    assert_eq!((&*ran.text(), ran.stderr.as_str()), ("it ran\n", ""));
+    assert_eq!((ran.text(), ran.stderr.as_str()), ("it ran\n", ""));
     let row = capture.row_of_size(6);
     assert_eq!((row.number("allocations"), row.number("frees")), (1, 1), "the joined text: {row:?}");
 }
