@@ -59,3 +59,36 @@ fn waits_have_an_end() {
     let (kept, lost) = (capture.number("/totals/allocations"), capture.number("/lost/gap_allocations"));
     assert_eq!(kept + lost, TIMES + 1);
 }
+
+/// Check that a thread which begins while the ring of one that has ended is still full is recorded as itself, and that what was
+/// lost before makes nothing uncertain that comes after.
+#[test]
+fn threads_begin_behind_full_rings() {
+    const TIMES: u64 = 2000;
+    let program = c("threads_in_turn").flags(["-O1", "-fno-builtin", "-pthread"]);
+    let capture = Burst::by(&program, TIMES, &["--ring-size", "4K", "--on-full", "drop"]).happen_unattended();
+    let info = capture.info();
+    let events = capture.events();
+    let of_size = |size| {
+        let events = events.iter().filter(move |event| event.kind == "alloc" && event.size == size);
+        events.map(|event| event.tid).collect::<Vec<_>>()
+    };
+    let (first, second) = (of_size(1200), of_size(1300));
+    assert_eq!(second.len(), 100, "{:#}", info["lost"]);
+    assert!(second.iter().all(|thread| *thread == second[0] && !first.contains(thread)));
+    assert_eq!(first.len() as u64 + capture.number("/lost/gap_allocations"), TIMES, "{:#}", info["lost"]);
+    let reasons = info["lost"]["by_reason"].as_array().expect("there is a list");
+    assert!(reasons.iter().all(|reason| reason["reason"] == "ring_full"), "{reasons:?}");
+    assert_eq!(capture.number("/totals/leaked_blocks"), 100, "{:#}", info["totals"]);
+}
+
+/// Check that a program which wants to be recorded again while its ring is full is, once there is room.
+#[test]
+fn recordings_go_on_behind_full_rings() {
+    let program = c("starts_when_full").with_api().flags(["-O1", "-fno-builtin"]);
+    let capture = Burst::by(&program, 2000, &["--ring-size", "4K", "--on-full", "drop"]).happen_unattended();
+    assert!(capture.number("/lost/events") > 0);
+    // Where the collector takes its time there is no room for the first of them, either.
+    let (leaked, lost) = (capture.number("/totals/leaked_blocks"), capture.number("/lost/gap_allocations"));
+    assert_eq!(leaked + lost, 3, "{:#}", capture.info());
+}

@@ -405,13 +405,9 @@ impl Pipeline {
             Record::Named(named) => return self.told((image, slot, thread), named, &Name::of(words)),
             Record::GapEnd { allocations, frees } => Action::GapEnd { allocations, frees },
             Record::End => {
-                self.processes.rename(thread, &mut self.writer)?;
-                *self.records.entry((image, slot)).or_default() += writing.records;
-                if let Some(ring) = known.rings.get_mut(ring as usize) {
-                    *ring = None;
-                }
-                self.processes.leave(thread);
-                Action::ThreadEnd
+                let writing = *writing;
+                known.rings[ring as usize] = None;
+                return self.left(image, writing);
             }
             Record::Exec => {
                 self.processes.execing(image, slot, thread);
@@ -433,22 +429,32 @@ impl Pipeline {
             self.sums.corrupt += 1;
             return Ok(());
         };
+        let before = known(&mut self.images, image)
+            .and_then(|known| known.rings.get_mut(ring as usize).and_then(Option::take));
+        if let Some(before) = before {
+            // It could not say that it ends.
+            self.left(image, before)?;
+        }
         let thread = self.processes.thread(process, tid, &mut self.writer)?;
         if let Some(known) = known(&mut self.images, image) {
             let index = ring as usize;
             if known.rings.len() <= index {
                 known.rings.resize(index + 1, None);
             }
-            let before = known.rings[index].replace(Writing { slot, thread, records: 0, execing: false });
-            if let Some(before) = before {
-                self.processes.leave(before.thread);
-                *self.records.entry((image, before.slot)).or_default() += before.records;
-            }
+            known.rings[index] = Some(Writing { slot, thread, records: 0, execing: false });
         }
         if let Some(fork) = begins {
             self.write(thread, Action::ProcessStart { process, fork })?;
         }
         self.write(thread, Action::ThreadStart)
+    }
+
+    /// A thread writes into its ring no more.
+    fn left(&mut self, image: ImageId, Writing { slot, thread, records, .. }: Writing) -> Result<(), Error> {
+        self.processes.rename(thread, &mut self.writer)?;
+        *self.records.entry((image, slot)).or_default() += records;
+        self.processes.leave(thread);
+        self.write(thread, Action::ThreadEnd)
     }
 
     pub(crate) fn write(&mut self, thread: ThreadId, action: Action) -> Result<(), Error> {

@@ -349,15 +349,29 @@ fn count_nested(local: &ThreadLocal, call: Call) {
         }
         return;
     }
-    match call {
-        Call::Allocation | Call::Report => {
-            local.nested_allocations.set(local.nested_allocations.get().wrapping_add(1));
-        }
-        Call::Free => local.nested_frees.set(local.nested_frees.get().wrapping_add(1)),
-        Call::Other => return,
+    if call != Call::Other {
+        count_untold(local, call);
+        process::lose(Loss::Nested, 1);
     }
+}
+
+/// Forgets calls that were counted and are not told yet.
+#[cold]
+pub(crate) fn forget_nested(local: &ThreadLocal) {
+    Attention::Nested.dismiss(local);
+    local.nested_allocations.set(0);
+    local.nested_frees.set(0);
+}
+
+/// Counts a call for the gap that is told with the thread's next record.
+fn count_untold(local: &ThreadLocal, call: Call) {
+    let untold = match call {
+        Call::Allocation | Call::Report => &local.nested_allocations,
+        Call::Free => &local.nested_frees,
+        Call::Other => return,
+    };
+    untold.set(untold.get().wrapping_add(1));
     Attention::Nested.call(local);
-    process::lose(Loss::Nested, 1);
 }
 
 /// The recording is over, or the program wants nothing recorded now.
@@ -402,10 +416,20 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let may_map = sandbox::allows(Need::Map);
     // A process that may not map still has a slot to count what it loses. A handler's calls in the middle of this could not
     // be recorded, and the conversation would be broken off by it.
-    let is_in = (may_map || sandbox::allows(Need::ProcessId))
-        && sys::without_signals(|| process::join() && may_map && thread::adopt(local));
-    if !is_in && call != Call::Other && process::is_recording() {
-        process::lose(if may_map { Loss::NoRing } else { Loss::Sandbox }, 1);
+    let adopted = sys::without_signals(|| {
+        let may_join = may_map || sandbox::allows(Need::ProcessId);
+        if !may_join || !process::join() || !may_map {
+            return Err(if may_map { Loss::NoRing } else { Loss::Sandbox });
+        }
+        thread::adopt(local)
+    });
+    let is_in = adopted.is_ok();
+    if let Err(loss) = adopted
+        && call != Call::Other
+        && process::is_recording()
+    {
+        count_untold(local, call);
+        process::lose(loss, 1);
     }
     process::arrived();
     if is_in {

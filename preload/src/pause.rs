@@ -38,6 +38,11 @@ pub(crate) fn tell() {
     }
 }
 
+/// What tells how it is now.
+pub(crate) fn record() -> Record {
+    if IS_PAUSED.load(Ordering::Relaxed) { Record::Pause } else { Record::Resume }
+}
+
 /// The program wants its recording to stop or to go on.
 #[cold]
 pub(crate) fn set(is_paused: bool) {

@@ -385,6 +385,8 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
     let epoch = epoch();
     match STATE.load(Ordering::Acquire) {
         LEAVING | DORMANT => {
+            // Those of a recording that is over are nobody's any more.
+            crate::guard::forget_nested(local);
             if !answer() {
                 let is_settled = departure::settle();
                 let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };

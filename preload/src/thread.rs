@@ -3,6 +3,7 @@
 //! A state belongs to a ring of this process and lives in private memory that is mapped at the ring's first use and
 //! used again by the next thread that claims the ring. No thread ever waits for another.
 
+mod claim;
 mod memory;
 pub(crate) mod missed;
 mod told;
@@ -27,8 +28,11 @@ use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
 use unwind::{Accessors, CachedRules, Memos, Scratch};
 
-/// Words that stay free for telling about a loss: the time, the gap's begin and its end.
-const SPARE: usize = 8;
+/// Words that stay free for what must be told: a gap's begin and its end, each behind a time, whether events are wanted from
+/// there on, and the end of the thread or the process.
+const SPARE: usize = 11;
+/// Words of the longest record and a time before it.
+const LONGEST: usize = record::MAX_WORDS + 2;
 /// A hook is timed after one whose time has these bits zero, which in the long run is one in 256. They are as good as
 /// random: a count would meet the rhythm of a program, and time only its frees.
 const TIMED: u64 = 255;
@@ -51,6 +55,8 @@ pub(crate) struct ThreadState {
     in_gap: bool,
     lost_allocations: u64,
     lost_frees: u64,
+    /// That events are wanted, or not any more, is told at the end of the gap: there was no room.
+    owes_pause: bool,
     /// Time is the time stamp counter.
     uses_tsc: bool,
     /// Threads of the process that have had a ring.
@@ -76,22 +82,19 @@ pub(crate) fn state(busy: &mut Busy) -> &mut ThreadState {
     unsafe { &mut *busy.local().state.get() }
 }
 
-/// Claims a ring for the calling thread and sets its state up; false when there is none.
+/// Claims a ring for the calling thread and sets its state up, or says why that cannot be.
 #[cold]
-pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
-    let Some(session) = process::session() else { return false };
+pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
+    let session = process::session().ok_or(Loss::NoRing)?;
     let slot = process::slot_index();
     let tid = sys::thread_id();
-    let directory = session.segment.directory();
-    let Some((ring, entry)) = directory.iter().enumerate().find(|(_, entry)| entry.claim(slot, tid)) else {
-        return false;
-    };
+    let (ring, entry) = claim::ring(&session, slot, tid)?;
     // AcqRel: the collector looks at rings below this count.
     session.segment.header().rings_used.fetch_max(ring as u32 + 1, Ordering::AcqRel);
     let memory = memory::of_ring(ring, frames(&session));
     if memory.is_null() || !session.open_ring(ring) {
         entry.release();
-        return false;
+        return Err(Loss::NoRing);
     }
     let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: the memory is mapped, zeroed at first, aligned for the type, and ours by the ring's claim.
@@ -132,6 +135,7 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         in_gap: false,
         lost_allocations: 0,
         lost_frees: 0,
+        owes_pause: false,
         uses_tsc: process::uses_tsc(),
         threads: process::count_thread(),
         watch: 0,
@@ -151,7 +155,15 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
         kinds: Kinds::default(),
         script_frames: &mut memory.script_frames,
     });
-    local.state.set(memory.state.as_mut_ptr());
+    // SAFETY: written just above.
+    let state = unsafe { memory.state.assume_init_mut() };
+    // Whatever follows in the ring is this thread's by this record alone.
+    if !state.append(Record::Owner { slot, tid, time: now }, now) {
+        memory.owner.store(core::ptr::null_mut(), Ordering::Relaxed);
+        entry.release();
+        return Err(Loss::RingFull);
+    }
+    local.state.set(state);
     // The session's: the process may be leaving it at this moment.
     local.epoch.set(process::epoch_in_session());
     local.heard.set(local.epoch.get());
@@ -160,12 +172,9 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> bool {
     if !Attention::Exiting.is_called(local) {
         crate::lifecycle::watch_thread();
     }
-    // SAFETY: written just above.
-    let state = unsafe { memory.state.assume_init_mut() };
-    state.append(Record::Owner { slot, tid, time: now }, now, 0, 0);
     // Names of threads and processes are read while they live.
     state.producer.call();
-    true
+    Ok(())
 }
 
 fn frames(session: &Session) -> usize {
@@ -210,11 +219,14 @@ impl ThreadState {
     // Cost of the short forms: see `allocation` and `free`; this is the way of everything else.
     pub(crate) fn emit(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
         if matches!(record, Record::Exit { .. } | Record::End) {
-            // Perhaps the last that can be told: a gap ends here, in the spare words if need be.
+            // Perhaps the last that can be told: it is, and a gap ends here, in the spare words if need be.
             self.end_gap(time);
+            if self.put(record, time) {
+                return;
+            }
         }
-        if self.settle(time, allocations, frees) {
-            self.append(record, time, allocations, frees);
+        if !(self.settle(time) && self.append(record, time)) {
+            self.lose(record, time, allocations, frees);
         }
     }
 
@@ -264,12 +276,9 @@ impl ThreadState {
     }
 
     /// Tells about losses before the next record; false when the ring is still too full for both.
-    fn settle(&mut self, time: u64, allocations: u64, frees: u64) -> bool {
+    fn settle(&mut self, time: u64) -> bool {
         if self.in_gap {
             if self.producer.reserve(SPARE + record::MAX_WORDS, SPARE).is_none() {
-                self.lost_allocations += allocations;
-                self.lost_frees += frees;
-                process::lose(Loss::RingFull, allocations + frees);
                 return false;
             }
             self.end_gap(time);
@@ -277,60 +286,80 @@ impl ThreadState {
         true
     }
 
-    /// Tells what was lost in a gap.
+    /// Counts an event for which there was no room. What is about no block makes no gap: nothing would be uncertain for it.
+    #[cold]
+    fn lose(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
+        if !self.session.control.is_recording() {
+            // The recording has ended meanwhile: what comes after its end is not lost.
+            return;
+        }
+        let is_pause = matches!(record, Record::Pause | Record::Resume);
+        let is_of_block = matches!(record, Record::ReallocFailed { .. } | Record::ReallocFreed { .. });
+        self.owes_pause |= is_pause;
+        if allocations + frees > 0 || is_pause || is_of_block {
+            self.add_to_gap(time, allocations, frees);
+        }
+        process::lose(Loss::RingFull, (allocations + frees).max(1));
+    }
+
+    /// Begins a gap, in the spare words, unless it is in one, and counts what is lost in it.
+    fn add_to_gap(&mut self, time: u64, allocations: u64, frees: u64) {
+        self.lost_allocations += allocations;
+        self.lost_frees += frees;
+        if !core::mem::replace(&mut self.in_gap, true) {
+            // Without its begin a gap has its end, which is as good.
+            let _ = self.put(Record::GapBegin, time);
+        }
+    }
+
+    /// Tells what was lost in a gap, and what was not told in it.
     fn end_gap(&mut self, time: u64) {
         if core::mem::replace(&mut self.in_gap, false) {
             let (allocations, frees) = (self.lost_allocations, self.lost_frees);
             (self.lost_allocations, self.lost_frees) = (0, 0);
-            self.put(Record::GapEnd { allocations, frees }, time);
+            let _ = self.put(Record::GapEnd { allocations, frees }, time);
+            if core::mem::replace(&mut self.owes_pause, false) {
+                // What holds now: another thread may have told of a later change.
+                let _ = self.put(crate::pause::record(), time);
+            }
         }
     }
 
-    /// Writes a record, waiting for room if the policy says so; else a gap begins.
+    /// Writes a record, waiting for room if the policy says so; false when there is none and the recording goes on.
     #[inline(never)]
-    fn append(&mut self, record: Record, time: u64, allocations: u64, frees: u64) {
-        // The longest record and a time before it.
-        let need = record::MAX_WORDS + 2;
-        if self.producer.reserve(need, SPARE).is_none() && !self.wait(need) {
-            if !self.session.control.is_recording() {
-                // The recording has ended meanwhile: what comes after its end is not lost.
-                return;
-            }
-            self.lost_allocations += allocations;
-            self.lost_frees += frees;
-            process::lose(Loss::RingFull, allocations + frees);
-            if !self.in_gap {
-                self.in_gap = true;
-                self.put(Record::GapBegin, time);
-            }
-            return;
+    fn append(&mut self, record: Record, time: u64) -> bool {
+        if self.producer.reserve(LONGEST, SPARE).is_none() && !self.wait(LONGEST) {
+            return !self.session.control.is_recording();
         }
-        self.put(record, time);
+        self.put(record, time)
     }
 
-    /// Writes a record and a time before it where one is needed. There is room: the caller saw to it, or it is one
-    /// of those that the spare words are kept for.
-    fn put(&mut self, record: Record, time: u64) {
-        self.put_time(time);
+    /// Writes a record and a time before it where one is needed; false where there is no room, which is so only for some of those
+    /// that the spare words are kept for.
+    fn put(&mut self, record: Record, time: u64) -> bool {
+        if !self.put_time(time) {
+            return false;
+        }
         let delta = time.saturating_sub(self.last);
         let (words, length) = record::encode(record, delta);
-        if let Some(mut room) = self.producer.reserve(length, 0) {
-            words.iter().take(length).for_each(|word| room.push(*word));
-            drop(room);
-            self.last += delta;
-        }
+        let Some(mut room) = self.producer.reserve(length, 0) else { return false };
+        words.iter().take(length).for_each(|word| room.push(*word));
+        drop(room);
+        self.last += delta;
+        true
     }
 
-    /// Writes a time where the next record is too late for a difference.
-    fn put_time(&mut self, time: u64) {
+    /// Writes a time where the next record is too late for a difference; false where there is no room for it.
+    fn put_time(&mut self, time: u64) -> bool {
         if time.saturating_sub(self.last) >= DELTA_LIMIT {
             self.look_for_collector();
-            if let Some(mut room) = self.producer.reserve(2, 0) {
-                let (words, length) = record::encode(Record::Time { time }, 0);
-                words.iter().take(length).for_each(|word| room.push(*word));
-            }
+            let Some(mut room) = self.producer.reserve(2, 0) else { return false };
+            let (words, length) = record::encode(Record::Time { time }, 0);
+            words.iter().take(length).for_each(|word| room.push(*word));
+            drop(room);
             self.last = time;
         }
+        true
     }
 
     /// Waits until the ring has room, as long as the policy allows and the collector lives.
@@ -386,13 +415,8 @@ impl ThreadState {
             let allocations = local.nested_allocations.replace(0);
             let frees = local.nested_frees.replace(0);
             let time = clock::before();
-            self.emit(Record::GapBegin, time, 0, 0);
-            self.emit(
-                Record::GapEnd { allocations: u64::from(allocations), frees: u64::from(frees) },
-                time,
-                0,
-                0,
-            );
+            self.add_to_gap(time, u64::from(allocations), u64::from(frees));
+            self.settle(time);
         });
     }
 

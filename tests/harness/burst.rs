@@ -1,6 +1,6 @@
 //! A recorded program that allocates in a burst when it is told to, and then once more.
 
-use super::{Capture, Page, Recording, Running, World, c, record, wait_for};
+use super::{Capture, Fixture, Page, Recording, Running, World, c, record, wait_for};
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 
@@ -16,10 +16,15 @@ pub(crate) struct Burst {
 impl Burst {
     /// Starts one of so many allocations, recorded with these options of `run`.
     pub(crate) fn of(times: u64, options: &[&str]) -> Burst {
+        Burst::by(&c("burst").flags(["-O1"]), times, options)
+    }
+
+    /// Starts another program that waits and is told in the same way.
+    pub(crate) fn by(program: &Fixture, times: u64, options: &[&str]) -> Burst {
         let world = World::new();
         let page = Page::new(&world);
-        let program = c("burst").flags(["-O1"]).build();
-        let recording = record(program).arg(&page.path).arg(times.to_string()).world(world).options(options);
+        let recording =
+            record(program.build()).arg(&page.path).arg(times.to_string()).world(world).options(options);
         let running = recording.start();
         let target = page.pid();
         Burst { page, recording, running, target }

@@ -12,13 +12,11 @@ impl ThreadState {
         let (_, length) = named.encode(name, 0);
         // A time before it.
         let need = length + 2;
-        let has_room =
-            self.settle(time, 0, 0) && (self.producer.reserve(need, SPARE).is_some() || self.wait(need));
-        if !has_room {
+        let has_room = self.settle(time) && (self.producer.reserve(need, SPARE).is_some() || self.wait(need));
+        if !has_room || !self.put_time(time) {
             process::lose(Loss::RingFull, 1);
             return false;
         }
-        self.put_time(time);
         let delta = time.saturating_sub(self.last).min(DELTA_LIMIT - 1);
         let (words, length) = named.encode(name, delta);
         if let Some(mut room) = self.producer.reserve(length, 0) {
