@@ -1,6 +1,6 @@
 //! Threads that come and go, many at a time, to their very last destructor.
 
-use crate::harness::{c, cpp, record};
+use crate::harness::{c, cpp, library, record};
 use std::collections::BTreeSet;
 
 /// Check that all that threads do is recorded, in destructors of thread-local values too, and that their rings are
@@ -100,4 +100,28 @@ fn blocks_grow_in_last_destructors() {
     assert_eq!((allocations, frees), (200, 200));
     let first = capture.row_of_size(2100);
     assert_eq!((first.number("allocations"), first.number("frees")), (50, 50));
+}
+
+/// Rings of this size are so few that 32 threads have one each.
+const FEW_RINGS: [&str; 2] = ["--ring-size", "1G"];
+
+/// Check that rings go back of threads whose first event comes after their last destructor.
+#[test]
+fn threads_that_begin_at_their_end_give_rings_back() {
+    let program = c("detached_threads").flags(["-O1", "-pthread"]).build();
+    let (_, capture) = record(program).arg("200").options(FEW_RINGS).succeed();
+    assert!(capture.number("/threads") > 32, "{:#}", capture.info()["threads"]);
+}
+
+/// Check that rings go back of threads in the middle of whose last `realloc` nothing was wanted any more.
+#[test]
+fn rings_of_broken_reallocs_go_back() {
+    let allocator = library("realloc_that_waits").build();
+    let program =
+        c("stops_within_realloc").with_api().with(&allocator).flags(["-O1", "-fno-builtin", "-pthread"]);
+    let (ran, capture) = record(program.build()).arg("40").options(FEW_RINGS).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(capture.number("/lost/events"), 0, "{:#}", capture.info()["lost"]);
+    assert_eq!(capture.number("/threads"), 41);
+    assert_eq!(capture.number("/totals/unmatched_frees"), 0, "{:#}", capture.info()["totals"]);
 }

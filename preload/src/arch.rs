@@ -248,6 +248,23 @@ pub(crate) fn probe_thread(pid: u32, thread: u32) -> i64 {
     result
 }
 
+/// `tkill` without a signal, which asks for a thread of any process: 0, or the negated error.
+#[cold]
+pub(crate) fn probe_any_thread(thread: u32) -> i64 {
+    let result: i64;
+    // SAFETY: signal 0 is none.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_tkill => result,
+            in("rdi") u64::from(thread), in("rsi") 0,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
 /// Makes a thread that calls `membarrier` with a command, and ends; its id is in `thread` before this returns. The error, negated, where
 /// none can be made.
 ///

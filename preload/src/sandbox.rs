@@ -10,7 +10,7 @@
 //! | asking for readable pages | only pages that are known, and those of the main stack, are read; stacks may end early |
 //! | mapping, thread ids | threads that have no ring yet are not recorded, and their events counted; the others' memory is opened before |
 //! | futex | the collector finds events by itself; threads wait for room by looking again |
-//! | process ids, signal stacks | what they would tell is taken for unknown |
+//! | process ids, signal stacks, threads | what they would tell is taken for unknown |
 //! | reading files | programs are started behind us, also those that refuse |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
@@ -43,6 +43,8 @@ pub(crate) enum Need {
     Leave = 32,
     /// To read the file of a program that is to be started.
     Files = 64,
+    /// To ask which threads are gone.
+    Threads = 128,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -62,6 +64,7 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Leave, call(libc::SYS_process_vm_readv, [1, 1 << 46, 1, 1 << 46, 1, 0])),
     (Need::Leave, call(libc::SYS_tgkill, [1, 1, 0, 0, 0, 0])),
     (Need::Leave, call(libc::SYS_socket, [libc::AF_UNIX as u64, libc::SOCK_SEQPACKET as u64, 0, 0, 0, 0])),
+    (Need::Threads, call(libc::SYS_tkill, [1, 0, 0, 0, 0, 0])),
     (Need::SignalStack, call(libc::SYS_sigaltstack, [0, 1 << 46, 0, 0, 0, 0])),
     (Need::Files, call(libc::SYS_newfstatat, [AT_FDCWD, 1 << 46, 1 << 46, 0, 0, 0])),
     (Need::Files, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),

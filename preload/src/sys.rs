@@ -162,6 +162,11 @@ pub(crate) fn is_alive(thread: u32) -> bool {
     arch::probe_thread(process_id(), thread) != -i64::from(libc::ESRCH)
 }
 
+/// True when there is no thread of this id, neither here nor in a process that shares our memory.
+pub(crate) fn is_gone(thread: u32) -> bool {
+    sandbox::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
+}
+
 /// Gives back what [`map_private`] or [`map_sparse`] gave.
 ///
 /// # Safety

@@ -209,12 +209,30 @@ impl Realloc {
     #[cold]
     #[inline(never)]
     fn missed(self, outcome: Reallocated) {
+        if let Some(serial) = self.serial {
+            end_unwanted(serial, outcome);
+        }
         if self.is_wanted && !matches!(outcome, Reallocated::Failed) {
             missed_free(self.address);
         }
         if let Reallocated::Block(address, size) = outcome {
             missed_allocation(address, size, 0);
         }
+    }
+}
+
+/// Tells the end of a `realloc` in the middle of which the program has wanted nothing recorded any more: its beginning was told, and
+/// what becomes of the new block is not.
+fn end_unwanted(serial: u16, outcome: Reallocated) {
+    let Some(mut busy) = Busy::enter_to_tell() else { return };
+    let state = busy.state();
+    // It may be another state by now.
+    if core::mem::take(&mut state.is_reallocating) && state.realloc_serial == serial {
+        let record = match outcome {
+            Reallocated::Failed => Record::ReallocFailed { serial },
+            Reallocated::Block(..) | Reallocated::Freed => Record::ReallocFreed { serial },
+        };
+        state.emit(record, clock::after(), 0, 0);
     }
 }
 

@@ -62,14 +62,26 @@ pub struct Front {
 const _: () = assert!(size_of::<RingEntry>() == DIRECTORY_ENTRY);
 
 impl RingEntry {
+    fn word(slot: u32, tid: u32) -> u64 {
+        (u64::from(slot) + 1) << 32 | u64::from(tid)
+    }
+
     /// Claims the ring if it is free.
     pub fn claim(&self, slot: u32, tid: u32) -> bool {
         if self.owner.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        let word = (u64::from(slot) + 1) << 32 | u64::from(tid);
+        let word = Self::word(slot, tid);
         // Acquire pairs with the Release store in `release`: the last owner's head is visible to us.
         self.owner.compare_exchange(0, word, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the ring over from a thread that is `gone`, for another one of its process; false when somebody else did.
+    pub fn take_over(&self, slot: u32, gone: u32, tid: u32) -> bool {
+        let (before, after) = (Self::word(slot, gone), Self::word(slot, tid));
+        // Acquire pairs with nothing of the thread's, which has said no word: the kernel did, and all that the thread has done
+        // was before that. It keeps what follows behind the exchange.
+        self.owner.compare_exchange(before, after, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the ring back.
@@ -256,7 +268,7 @@ mod tests {
         });
     }
 
-    /// Check that every ring is claimed once and can be claimed again after its release.
+    /// Check that every ring is claimed once, can be claimed again after its release, and is taken over from its owner alone.
     #[test]
     fn ring_is_claimed_by_one() {
         with_segment(|segment| {
@@ -266,6 +278,8 @@ mod tests {
             assert_eq!(entry.owner(), Some((0, 77)));
             entry.release();
             assert!(entry.claim(1, 78));
+            assert!(!entry.take_over(0, 78, 79) && !entry.take_over(1, 77, 79) && entry.take_over(1, 78, 79));
+            assert_eq!(entry.owner(), Some((1, 79)));
             assert_eq!(segment.ring(3).len(), 64);
             assert!(segment.ring(4).is_empty());
         });

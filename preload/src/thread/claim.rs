@@ -2,19 +2,40 @@
 //!
 //! The first free one that has room: what the last owner left in it may not be read yet, and then the next one could not even
 //! tell that it is another.
+//!
+//! A thread gives its ring back at its end, but some are never told of it: what libc does after the last destructors, as to free
+//! the stacks of others, may be a thread's first event. Their rings are *taken back* when that matters: when all are taken, and
+//! each time when twice as many would be used as ever before.
 
 use super::{LONGEST, SPARE};
 use crate::process::{Loss, Session};
-use core::sync::atomic::Ordering;
+use crate::{clock, sys};
+use core::sync::atomic::{AtomicU32, Ordering};
+use shared_ring::record::{Record, encode};
+use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
 
 /// A ring, by its number.
 type Ring = (usize, &'static RingEntry);
 
+/// So many rings may be used without a look.
+const FEW: usize = 64;
+/// Of so many calls in vain for a ring one looks at all threads again: there may be thousands, each of which is asked for.
+const LOOKS: u32 = 256;
+/// Calls in vain since a ring was last taken back.
+static IN_VAIN: AtomicU32 = AtomicU32::new(0);
+
 /// Claims a ring, or says why there is none. One that is full is taken only where there is no other and its owner may wait.
 #[cold]
 pub(super) fn ring(session: &Session, slot: u32, tid: u32) -> Result<Ring, Loss> {
-    if let Some(ring) = free(session, slot, tid, has_room) {
+    let mut found = free(session, slot, tid, has_room);
+    if is_due(session, found) && take_back(session, slot, tid) {
+        if let Some((_, entry)) = found {
+            entry.release();
+        }
+        found = free(session, slot, tid, has_room);
+    }
+    if let Some(ring) = found {
         return Ok(ring);
     }
     let ring = free(session, slot, tid, |_, _| true).ok_or(Loss::NoRing)?;
@@ -44,4 +65,56 @@ fn has_room(session: &Session, (ring, entry): Ring) -> bool {
     let used = head.load(Ordering::Relaxed).wrapping_sub(tail.load(Ordering::Relaxed));
     let length = session.segment.geometry().ring_length() as u64;
     length.saturating_sub(used) >= (2 * LONGEST + SPARE) as u64
+}
+
+/// True when it is time to look which threads are gone, before this ring is taken, or since there is none.
+fn is_due(session: &Session, found: Option<Ring>) -> bool {
+    match found {
+        Some((ring, _)) => {
+            let used = session.segment.header().rings_used.load(Ordering::Relaxed) as usize;
+            ring >= FEW && ring >= used && ring.is_power_of_two()
+        }
+        // Relaxed: a count of nothing else.
+        None => IN_VAIN.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS),
+    }
+}
+
+/// Takes back the rings of threads of this process that are gone, and tells of their ends; false when there are none.
+#[cold]
+fn take_back(session: &Session, slot: u32, tid: u32) -> bool {
+    let used = session.segment.header().rings_used.load(Ordering::Relaxed) as usize;
+    let mut is_any = false;
+    for (ring, entry) in session.segment.directory().iter().enumerate().take(used) {
+        let owner = entry.owner().filter(|(owner, thread)| *owner == slot && *thread != tid);
+        if let Some((_, thread)) = owner
+            && sys::is_gone(thread)
+            && entry.take_over(slot, thread, tid)
+        {
+            end(session, ring, entry);
+            is_any = true;
+        }
+    }
+    if is_any {
+        IN_VAIN.store(0, Ordering::Relaxed);
+    }
+    is_any
+}
+
+/// Tells of the end of the thread that had the ring, and gives it back.
+fn end(session: &Session, ring: usize, entry: &'static RingEntry) {
+    let mut producer =
+        Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
+    let records = [Record::Time { time: clock::before() }, Record::End].map(|record| encode(record, 0));
+    let length = records.iter().map(|(_, length)| length).sum();
+    // Where there is no room, the next owner's record says as much.
+    if session.open_ring(ring)
+        && let Some(mut room) = producer.reserve(length, 0)
+    {
+        records
+            .iter()
+            .flat_map(|(words, length)| words.iter().take(*length))
+            .for_each(|word| room.push(*word));
+    }
+    entry.front.waiting.store(0, Ordering::Relaxed);
+    entry.release();
 }
