@@ -1,6 +1,6 @@
 //! What is recorded by which option, and what code a recording ends with.
 
-use crate::harness::{Capture, c, record};
+use crate::harness::{Capture, Page, World, c, record};
 
 /// Names of the processes of a capture.
 fn names(capture: &Capture) -> Vec<String> {
@@ -85,4 +85,14 @@ fn command_lines_are_left_out_on_demand() {
     }
     let bytes = std::fs::read(capture.file()).expect("the capture is there");
     assert!(!bytes.windows(11).any(|window| window == b"spawn-empty"), "arguments are in the file");
+}
+
+/// Check that a child which is not followed may limit its memory as it would alone.
+#[test]
+fn unfollowed_children_may_limit_themselves() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = record(c("limits_itself_late").flags(["-O1", "-fno-builtin"]).build());
+    let recording = recording.arg(&page.path).arg("child").world(world).options(["--no-follow"]);
+    assert_eq!(recording.run().0.code, 5);
 }

@@ -502,3 +502,31 @@ fn parent_and_child_are_told_apart() {
     let child = Pid::from_raw(child.parse().unwrap()).unwrap();
     rustix::process::kill_process(child, Signal::KILL).unwrap();
 }
+
+/// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.
+#[test]
+fn limits_of_memory_are_the_programs_own() {
+    let program = c("limits_itself_late").flags(["-O1", "-fno-builtin"]);
+    for limits_when in ["before", "in", "after"] {
+        let server = Service::of(&program);
+        let limit = || {
+            server.page.go();
+            wait_for("the limit", || server.page.is_done());
+        };
+        if limits_when == "before" {
+            limit();
+        }
+        let collector = server.attach("it.memprof");
+        if limits_when == "in" {
+            limit();
+        }
+        server.page.wait_for_calls(1, server.page.calls(0).mallocs_done + 10);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        server.wait_until_it_has_left();
+        if limits_when == "after" {
+            limit();
+        }
+        server.stop();
+    }
+}

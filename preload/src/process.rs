@@ -25,7 +25,8 @@ pub(crate) use slots::{
 use crate::allocator::{Allocator, Library};
 use crate::arch::ThreadLocal;
 use crate::{
-    arch, config, connect, departure, doorbell, filter, lifecycle, linked, modules, pieces, sampler, sys,
+    arch, config, connect, departure, doorbell, filter, lifecycle, linked, modules, pieces, reservation,
+    sampler, sys,
 };
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -258,7 +259,7 @@ fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
         let is_begun = page_for_session() && modules::start() && sampler::start(session);
         if !is_begun {
-            crate::reservation::void(&session.segment.geometry());
+            reservation::void(&session.segment.geometry());
         }
         is_begun
     });
@@ -476,9 +477,12 @@ pub(crate) fn count_thread() -> &'static AtomicU32 {
     threads
 }
 
-/// Bytes of address space that a recording takes in this process, 0 while there is none: the mapped segment, and room for
-/// the states of its threads.
+/// Bytes of address space that recordings take in this process, 0 before the first one: the range that they lie in, which stays, and
+/// room for the states of its threads.
 pub(crate) fn reserved_bytes() -> u64 {
-    const STATES: usize = 256 << 20;
-    session().map_or(0, |session| (session.segment.layout().length + STATES) as u64)
+    const STATES: u64 = 256 << 20;
+    match reservation::bytes() {
+        0 => 0,
+        bytes => bytes as u64 + STATES,
+    }
 }

@@ -21,6 +21,8 @@ use shared_ring::geometry::Geometry;
 // Relaxed, both: only the thread that connects changes them, and the session is published after.
 static START: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// The same with all that were left behind.
+static ALL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A session's two memories, mapped: segment and control.
 pub(crate) type Places = (*mut c_void, *mut c_void);
@@ -71,6 +73,12 @@ fn reserve(bytes: usize) -> Option<*mut c_void> {
         let start = sys::reserve(bytes)?;
         START.store(start, Ordering::Relaxed);
         BYTES.store(bytes, Ordering::Relaxed);
+        ALL_BYTES.fetch_add(bytes, Ordering::Relaxed);
     }
     Some(START.load(Ordering::Relaxed))
+}
+
+/// Bytes that are mapped for sessions, now and later.
+pub(crate) fn bytes() -> usize {
+    ALL_BYTES.load(Ordering::Relaxed)
 }
