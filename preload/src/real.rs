@@ -229,6 +229,8 @@ next! {
     EXIT, exit = c"_exit": fn(code: c_int);
     /// The next `fork`.
     FORK, fork = c"fork": fn() -> c_int;
+    /// The next `_Fork`.
+    BARE_FORK, bare_fork = c"_Fork": fn() -> c_int;
     /// The next `daemon`.
     DAEMON, daemon = c"daemon": fn(stay: c_int, keep: c_int) -> c_int;
     /// The next `execve`.

@@ -45,16 +45,19 @@ fn hooks_go_on_after_handlers_on_disarmed_stacks() {
 /// too, when that returns.
 #[test]
 fn handlers_fork_within_hooks() {
-    let (ran, capture) = record(c("forks_in_a_handler").flags(["-O1"]).build()).run();
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let info = capture.info();
-    assert_eq!(
-        (&info["lost"]["events"], &info["totals"]["stray_events"]),
-        (&0.into(), &0.into()),
-        "{info:#}"
-    );
-    let made: u64 = ran.text().trim().parse().expect("a number");
-    let row = capture.row_of_size(2101);
-    let recorded = row.number("allocations");
-    assert!((made..=made + 50 * 102).contains(&recorded), "{recorded} of {made}");
+    for way in ["fork", "_Fork"] {
+        let program = c("forks_in_a_handler").flags(["-O1".to_owned(), format!("-DFORK={way}")]);
+        let (ran, capture) = record(program.build()).run();
+        assert_eq!(ran.code, 0, "{way}: {}", ran.stderr);
+        let info = capture.info();
+        assert_eq!(
+            (&info["lost"]["events"], &info["totals"]["stray_events"]),
+            (&0.into(), &0.into()),
+            "{way}: {info:#}"
+        );
+        let made: u64 = ran.text().trim().parse().expect("a number");
+        let row = capture.row_of_size(2101);
+        let recorded = row.number("allocations");
+        assert!((made..=made + 50 * 102).contains(&recorded), "{way}: {recorded} of {made}");
+    }
 }

@@ -241,6 +241,14 @@ pub(crate) unsafe extern "C" fn fork() -> c_int {
     around_fork(|| unsafe { real::fork() })
 }
 
+/// `pid_t _Fork(void)`: what signal handlers may call, also one that has interrupted a hook.
+#[allow(non_snake_case, reason = "its name in C")]
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn _Fork() -> c_int {
+    // SAFETY: has no arguments.
+    around_fork(|| unsafe { real::bare_fork() })
+}
+
 /// `int daemon(int stay, int keep)`: forks, and only the child returns.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {

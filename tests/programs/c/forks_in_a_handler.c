@@ -1,5 +1,6 @@
-/* Allocates until a timer's handler has forked 50 children, each of which goes on to allocate as its parent does, a hundred times. Says how
-   many blocks the parent has allocated. */
+/* Allocates until a timer's handler has forked 50 children, each of which goes on to allocate as its parent does, a hundred times, but
+   a while later. Says how
+   many blocks the parent has allocated. FORK is the function that forks. */
 #include "say.h"
 #include <signal.h>
 #include <sys/time.h>
@@ -11,12 +12,12 @@ static volatile sig_atomic_t is_child, forks;
 static void on_alarm(int number) {
   (void)number;
   if (is_child || forks >= FORKS) return;
-  pid_t child = fork();
-  if (child == 0) is_child = 1;
-  if (child > 0) {
-    forks++;
-    waitpid(child, NULL, 0);
+  pid_t child = FORK();
+  if (child == 0) {
+    is_child = 1;
+    usleep(5000);
   }
+  if (child > 0) forks++;
 }
 
 int main(void) {
@@ -31,6 +32,7 @@ int main(void) {
     if (is_child && left-- == 0) _exit(0);
   }
   setitimer(ITIMER_REAL, &never, NULL);
+  while (wait(NULL) > 0) {}
   printf("%ld\n", blocks);
   return 0;
 }
