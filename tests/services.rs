@@ -503,6 +503,33 @@ fn parent_and_child_are_told_apart() {
     rustix::process::kill_process(child, Signal::KILL).unwrap();
 }
 
+/// Check that children which are forked while a thread answers a doorbell can be attached to as any other.
+#[test]
+fn children_forked_in_an_answer_can_be_attached_to() {
+    let world = World::new();
+    let agent = agent(&world);
+    let page = Page::new(&world);
+    let mut command = world.command(c("forks_while_it_answers").flags(["-O1", "-pthread"]).build());
+    command.arg(&page.path).arg(world.path("agent")).env("LD_PRELOAD", agent);
+    let running = start(&world, command);
+    wait_for("all children", || page.is_done() && (1..8).all(|child| page.calls(child).mallocs_done > 0));
+    let descriptors = |pid: &str| fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").count();
+    let of_parent = descriptors(&page.pid().to_string());
+    for child in 1..8 {
+        let pid = page.calls(child).mallocs_begun.to_string();
+        // What its parent has closed since are the two ends of sockets at which it listened.
+        assert_eq!(descriptors(&pid), of_parent + 2, "child {child}");
+        let options = ["--patience", "5s", "--duration", "50ms", "--no-symbolize", "--output", "it.memprof"];
+        let mut tool = world.tool(["attach", &pid]);
+        tool.args(options).arg("--force");
+        let ran = wait(&world, tool);
+        assert_eq!(ran.code, 0, "child {child}: {}", ran.stderr);
+        assert_exact_so_far(&info(&world, "it.memprof"), 1);
+    }
+    page.stop();
+    assert_eq!(running.wait().code, 5);
+}
+
 /// Check that a limit of memory is the program's own, whether it is set before, in, or after a recording.
 #[test]
 fn limits_of_memory_are_the_programs_own() {

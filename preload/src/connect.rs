@@ -3,8 +3,9 @@
 use crate::process::{self, Session};
 use crate::{arch, linked, reservation, sys};
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicI32, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, SealFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -31,10 +32,11 @@ const ROOM: i32 = 8;
 #[cold]
 pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
     let socket = open(name)?;
-    say(&socket, purpose)?;
+    say(socket.as_fd(), purpose)?;
     let patience = if purpose == Purpose::Start { ANSWER } else { ANSWER_TO_CALLED };
-    let mut ready = [PollFd::new(&socket, PollFlags::IN)];
-    if poll(&mut ready, Some(&patience)).ok()? == 0 {
+    let mut ready = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+    // Signals are blocked, but a process that was stopped may be interrupted, too.
+    if rustix::io::retry_on_intr(|| poll(&mut ready, Some(&patience))).ok()? == 0 {
         return None;
     }
     let (reply, descriptors) = receive(socket.as_fd())?;
@@ -49,8 +51,8 @@ pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
     check(segment.as_fd(), layout.length)?;
     check(control.as_fd(), layout.control_length)?;
     let session = map(&reply.geometry, segment.as_fd(), control.as_fd())?;
-    let is_agreed =
-        session.segment.is_ours() && (purpose == Purpose::Start || say(&socket, Purpose::Mapped).is_some());
+    let is_agreed = session.segment.is_ours()
+        && (purpose == Purpose::Start || say(socket.as_fd(), Purpose::Mapped).is_some());
     if !is_agreed {
         reservation::void(&reply.geometry);
     }
@@ -61,10 +63,55 @@ pub(crate) fn connect(name: &[u8], purpose: Purpose) -> Option<Session> {
 #[cold]
 pub(crate) fn tell_busy(name: &[u8]) {
     // Who is not told sees that we have gone.
-    let _ = open(name).and_then(|socket| say(&socket, Purpose::Busy));
+    let _ = open(name).and_then(|socket| say(socket.as_fd(), Purpose::Busy));
 }
 
-fn say(socket: &OwnedFd, purpose: Purpose) -> Option<()> {
+/// A descriptor of the conversation, whose number others find in a place of its own.
+struct Held {
+    descriptor: OwnedFd,
+    place: &'static AtomicI32,
+}
+
+/// The socket, and the two memories. Copied by fork, as the descriptors are; 0 for none.
+static HELD: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
+
+impl Held {
+    fn new(descriptor: OwnedFd, place: &'static AtomicI32) -> Held {
+        place.store(descriptor.as_raw_fd(), Ordering::Relaxed);
+        Held { descriptor, place }
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Before it is closed: by then the number may be another file's.
+        self.place.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Forgets what a thread of its parent's held, in a child that may have closed it and opened others.
+#[cold]
+pub(crate) fn forget_held() {
+    HELD.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+}
+
+/// Closes what a thread of its parent's held, in a child that was forked just now and has opened nothing yet.
+#[cold]
+pub(crate) fn close_held() {
+    for place in &HELD {
+        let number = place.swap(0, Ordering::Relaxed);
+        if number != 0 {
+            // SAFETY: a copy of the parent's descriptor, which nobody here knows of.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}
+
+fn say(socket: BorrowedFd<'_>, purpose: Purpose) -> Option<()> {
     let hello = Hello {
         version: PROTOCOL_VERSION,
         pid: sys::process_id(),
@@ -76,7 +123,7 @@ fn say(socket: &OwnedFd, purpose: Purpose) -> Option<()> {
     Some(())
 }
 
-fn open(name: &[u8]) -> Option<OwnedFd> {
+fn open(name: &[u8]) -> Option<Held> {
     let address = match name.strip_prefix(b"@") {
         Some(name) => SocketAddrUnix::new_abstract_name(name),
         None => path_address(name),
@@ -84,10 +131,11 @@ fn open(name: &[u8]) -> Option<OwnedFd> {
     .ok()?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
-    let socket = raise(socket);
-    rustix::net::connect(&socket, &address).ok()?;
+    let [place, ..] = &HELD;
+    let socket = Held::new(raise(socket), place);
+    rustix::net::connect(socket.as_fd(), &address).ok()?;
     // Whoever answers is to be root or ourselves: anybody could listen on an abstract name.
-    let uid = arch::peer_of(socket.as_raw_fd())?.uid;
+    let uid = arch::peer_of(socket.descriptor.as_raw_fd())?.uid;
     let is_known = uid == 0 || uid == rustix::process::geteuid().as_raw();
     (is_known || uid == NOBODY && lies_in_our_folder(name)).then_some(socket)
 }
@@ -135,7 +183,7 @@ fn aside(number: i32) -> i32 {
 }
 
 /// The answer, and the descriptors of the memory when they come with it.
-fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(OwnedFd, OwnedFd)>)> {
+fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(Held, Held)>)> {
     let mut message = [0u8; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -150,7 +198,11 @@ fn receive(socket: BorrowedFd<'_>) -> Option<(Reply, Option<(OwnedFd, OwnedFd)>)
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let both = descriptors.next().and_then(|mut both| Some((raise(both.next()?), raise(both.next()?))));
+    let [_, first, second] = &HELD;
+    let both = descriptors.next().and_then(|mut both| {
+        let mut hold = |place| Some(Held::new(raise(both.next()?), place));
+        Some((hold(first)?, hold(second)?))
+    });
     if received.bytes != MESSAGE {
         return None;
     }

@@ -27,8 +27,6 @@ use crate::sys;
 use crate::thread;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Not 0 while a thread looks at the others.
-static LOOKING: AtomicU32 = AtomicU32::new(0);
 /// Looks in a row that have found a thread in a hook.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
@@ -42,8 +40,7 @@ const _: () = assert!(SOON << DOUBLINGS == UNRECORDED);
 #[cold]
 pub(crate) fn settle() -> bool {
     let Some(session) = process::left_session() else { return process::is_dormant() };
-    // Acquire pairs with the Release store below: one looks at a time.
-    if LOOKING.swap(1, Ordering::Acquire) != 0 {
+    if !process::begin_look() {
         return false;
     }
     // Another one may have done it just before.
@@ -56,7 +53,7 @@ pub(crate) fn settle() -> bool {
     } else if is_still {
         IN_VAIN.fetch_add(1, Ordering::Relaxed);
     }
-    LOOKING.store(0, Ordering::Release);
+    process::end_look();
     is_done || !is_still
 }
 

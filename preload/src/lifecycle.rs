@@ -6,7 +6,7 @@ use crate::process;
 use crate::real::{self, own_call};
 use crate::tracker;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use shared_ring::record::Record;
 
 /// Rounds of destructors that the agent lets pass, so that those of others, which may free, come first. libc makes
@@ -14,6 +14,8 @@ use shared_ring::record::Record;
 const ROUNDS: usize = 3;
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
+/// All of that was asked for. Copied by fork, as libc's lists are.
+static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 
 type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
 
@@ -55,6 +57,9 @@ pub(crate) fn is_ready() -> bool {
 /// in a process that is or may be recorded; false when it cannot be.
 #[cold]
 pub(crate) fn prepare() -> bool {
+    if IS_PREPARED.load(Ordering::Relaxed) {
+        return true;
+    }
     let find_object = own_call(|| {
         // SAFETY: a look-up by name in the global scope.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
@@ -74,6 +79,7 @@ pub(crate) fn prepare() -> bool {
         // SAFETY: as above.
         own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
     }
+    IS_PREPARED.store(true, Ordering::Relaxed);
     true
 }
 
@@ -129,6 +135,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     local.fork.set(tracker::forking());
     // What was no function fails like a fork for which there is no room.
     let result = fork().unwrap_or(-1);
+    process::recover(crate::connect::close_held);
     if process::is_recorded() && process::epoch() == 0 {
         if guard::is_in_hook(local) { process::part() } else { tracker::joining() }
     }

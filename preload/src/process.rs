@@ -2,9 +2,12 @@
 //!
 //! ```text
 //!  unborn ──first hook or constructor──► starting ──no socket, refused──► dormant ◄──all threads out── leaving
-//!                                         │    ▲                             │                           ▲
-//!                                         │    └──── the doorbell rings ─────┘                           │
-//!                                         └──accepted──► connected ──over, or the collector is gone──────┘
+//!                                            │                           │      ▲                        ▲
+//!                                            │          the doorbell rings      refused                  │
+//!                                            │                           ▼      │                        │
+//!                                            │                           answering                       │
+//!                                            └──accepted──► connected ◄──accepted──┘                     │
+//!                                                               └──over, or the collector is gone────────┘
 //! ```
 //!
 //! All threads compare one word with what they know, on every call: the process' *epoch*. While it is connected, the
@@ -13,7 +16,8 @@
 //!
 //! All of this is private memory, so fork copies it; only the *page* is zeroed in the child (`MADV_WIPEONFORK`).
 //! So the first hook of a child, however it was forked (`fork`, `_Fork`, raw `clone`), takes the slow path, claims a
-//! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket.
+//! process slot of the inherited segment and gives itself a new epoch: no system call, no descriptor, no socket. One that was
+//! forked while a thread of its parent's was starting or answering finds the same state and a zeroed page, and goes back one step.
 
 mod slots;
 
@@ -49,9 +53,11 @@ struct Page {
     threads: AtomicU32,
     /// 1 when what is known about threads is about this process, and not about the one that forked it.
     is_known: AtomicU32,
+    /// Not 0 while a thread looks at the others.
+    looking: AtomicU32,
 }
 
-/// The page, null until the process is first connected; it stays.
+/// The page, null until the process first wants to be connected; it stays.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Of a process that has done nothing yet: no thread ever has it.
@@ -64,6 +70,7 @@ const STARTING: u32 = 1;
 const DORMANT: u32 = 2;
 const CONNECTED: u32 = 3;
 const LEAVING: u32 = 4;
+const ANSWERING: u32 = 5;
 static STATE: AtomicU32 = AtomicU32::new(UNBORN);
 
 /// The epoch that the next process to join gets; copied by fork, so a child's is its parent's plus one.
@@ -82,7 +89,7 @@ pub(crate) struct Session {
 
 struct Place(UnsafeCell<MaybeUninit<Session>>);
 
-// SAFETY: written by the thread that moved STATE to STARTING, before CONNECTED is published, and read only while it is
+// SAFETY: written by the thread that moved STATE to STARTING or ANSWERING, before CONNECTED is published, and read only while it is
 // CONNECTED or LEAVING: nobody reads while it is written.
 unsafe impl Sync for Place {}
 
@@ -236,11 +243,16 @@ pub(crate) fn join() -> bool {
 /// Looks for the doorbell, and connects to the collector that the environment names; once.
 #[cold]
 fn start() {
+    let is_able = !config::is_disabled() && crate::lifecycle::is_supported() && page_for_session();
+    if let Some(page) = page() {
+        // Before the state, by which a child of fork would take this one for its parent's.
+        page.is_known.store(1, Ordering::Relaxed);
+    }
     // AcqRel: only one thread starts; the others see STARTING and go on unrecorded for that moment.
     if STATE.compare_exchange(UNBORN, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    if config::is_disabled() || !crate::lifecycle::is_supported() {
+    if !is_able {
         return rest();
     }
     doorbell::find();
@@ -253,11 +265,11 @@ fn start() {
     rest();
 }
 
-/// Begins a session, or rests when there is none. Only one thread is in STARTING.
+/// Begins a session, or rests when there is none. Only one thread is in STARTING or ANSWERING.
 #[cold]
 fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
-        let is_begun = page_for_session() && modules::start() && sampler::start(session);
+        let is_begun = modules::start() && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());
         }
@@ -266,9 +278,8 @@ fn begin(session: Option<Session>) {
     let (Some(session), Some(page)) = (session, page()) else { return rest() };
     pieces::begin();
     FIRST_EPOCH.store(NEXT_EPOCH.load(Ordering::Relaxed), Ordering::Relaxed);
-    // SAFETY: only this thread is in STARTING, and nobody reads before CONNECTED.
+    // SAFETY: only this thread is in this state, and nobody reads before CONNECTED.
     unsafe { SESSION.0.get().cast::<Session>().write(session) };
-    page.is_known.store(1, Ordering::Relaxed);
     for word in [&page.epoch, &page.threads, &page.joining] {
         word.store(0, Ordering::Relaxed);
     }
@@ -289,8 +300,9 @@ fn begin(session: Option<Session>) {
 fn page_for_session() -> bool {
     if page().is_none() {
         let page = sys::map_wiped_on_fork(size_of::<Page>()).cast::<Page>();
-        // Release pairs with the Acquire load in `page`.
-        PAGE.store(page, Ordering::Release);
+        // Release pairs with the Acquire load in `page`. Of two threads the second has mapped one for nothing.
+        let null = core::ptr::null_mut();
+        let _ = PAGE.compare_exchange(null, page, Ordering::Release, Ordering::Relaxed);
     }
     page().is_some()
 }
@@ -400,7 +412,10 @@ pub(crate) fn hear(local: &ThreadLocal) -> bool {
             local.heard.set(self::epoch());
         }
         CONNECTED => local.heard.set(epoch),
-        _ => return false,
+        _ => {
+            recover(connect::forget_held);
+            return false;
+        }
     }
     local.countdown.set(sampler::UNDRAWN);
     // Nothing is while the program itself wants that.
@@ -414,17 +429,61 @@ fn answer() -> bool {
         return false;
     }
     let Some(socket) = doorbell::take_call() else { return false };
+    // A handler could leave this by `longjmp`, and would break off the conversation.
+    sys::without_signals(|| answer_at(socket))
+}
+
+fn answer_at(socket: &[u8]) -> bool {
     if !departure::settle() {
         connect::tell_busy(socket);
         return false;
     }
+    if !page_for_session() {
+        return false;
+    }
+    begin_alone_after_fork(0);
     // AcqRel: as in `start`.
-    if STATE.compare_exchange(DORMANT, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+    if STATE.compare_exchange(DORMANT, ANSWERING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return false;
     }
     begin(connect::connect(socket, Purpose::Called));
     crate::pause::tell();
     STATE.load(Ordering::Relaxed) == CONNECTED
+}
+
+/// Goes back to where its parent began, in a child that was forked while a thread of the parent's was starting or answering: that
+/// thread is not here. `tidy` does away with what it held.
+#[cold]
+pub(crate) fn recover(tidy: impl FnOnce()) {
+    let before = match STATE.load(Ordering::Acquire) {
+        STARTING => UNBORN,
+        ANSWERING => DORMANT,
+        _ => return,
+    };
+    // The parent's own page says that it is known.
+    let is_child = page().is_some_and(|page| page.is_known.load(Ordering::Relaxed) == 0);
+    if is_child && forget_parent(0) {
+        tidy();
+        reservation::take_away();
+        turn_away();
+        // Release: as all stores of STATE.
+        STATE.store(before, Ordering::Release);
+    }
+}
+
+/// Takes the right to look at all other threads, until [`end_look`]; false while another thread of this process has it.
+#[cold]
+pub(crate) fn begin_look() -> bool {
+    // Acquire pairs with the Release store in `end_look`: one looks at a time.
+    page().is_some_and(|page| page.looking.swap(1, Ordering::Acquire) == 0)
+}
+
+/// Gives it back.
+#[cold]
+pub(crate) fn end_look() {
+    if let Some(page) = page() {
+        page.looking.store(0, Ordering::Release);
+    }
 }
 
 /// Threads that are on their way into a session: in none of its hooks yet, but already at its memory.
@@ -453,12 +512,18 @@ pub(crate) fn arrivals() -> u32 {
 /// that the process had in its session.
 #[cold]
 pub(crate) fn begin_alone_after_fork(arriving: u32) -> u32 {
-    let Some(page) = page() else { return 0 };
-    if page.is_known.swap(1, Ordering::Relaxed) == 0 {
+    forget_parent(arriving);
+    epoch_in_session()
+}
+
+/// Does so; false when it was done before, or there is nothing to forget.
+fn forget_parent(arriving: u32) -> bool {
+    let is_new = page().is_some_and(|page| page.is_known.swap(1, Ordering::Relaxed) == 0);
+    if is_new {
         ARRIVALS.store(arriving, Ordering::Relaxed);
         crate::thread::forget_owners();
     }
-    page.epoch.load(Ordering::Relaxed)
+    is_new
 }
 
 /// An epoch that no thread has, and no generation of a doorbell.

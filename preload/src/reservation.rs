@@ -82,3 +82,14 @@ fn reserve(bytes: usize) -> Option<*mut c_void> {
 pub(crate) fn bytes() -> usize {
     ALL_BYTES.load(Ordering::Relaxed)
 }
+
+/// Takes away whatever lies in the range, in a child that was forked while its parent mapped a session there.
+#[cold]
+pub(crate) fn take_away() {
+    let (start, bytes) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
+    if bytes != 0 {
+        // Where that fails, somebody else's memory stays mapped and is used by nobody.
+        // SAFETY: the range is ours, and nobody uses it but for words that may be zeros.
+        let _ = unsafe { sys::map_private_at(start, bytes, ProtFlags::READ | ProtFlags::WRITE) };
+    }
+}
