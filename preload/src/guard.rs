@@ -296,10 +296,12 @@ pub(crate) fn mute(local: &ThreadLocal) {
     local.busy.set(MUTED);
 }
 
-/// It has kept it.
+/// It has kept it, or has it again.
 #[cold]
 pub(crate) fn unmute(local: &ThreadLocal) {
-    local.busy.set(0);
+    if local.busy.get() == MUTED {
+        local.busy.set(0);
+    }
 }
 
 /// Another hook of this thread is at work.
@@ -413,13 +415,13 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<Busy> {
     let busy = Busy::begin(local);
     process::arrive();
-    let may_map = sandbox::allows(Need::Map);
-    // A process that may not map still has a slot to count what it loses. A handler's calls in the middle of this could not
+    let may_begin = sandbox::allows(Need::Map) && sandbox::allows(Need::Counter);
+    // A process in which it may not still has a slot to count what it loses. A handler's calls in the middle of this could not
     // be recorded, and the conversation would be broken off by it.
     let adopted = sys::without_signals(|| {
-        let may_join = may_map || sandbox::allows(Need::ProcessId);
-        if !may_join || !process::join() || !may_map {
-            return Err(if may_map { Loss::NoRing } else { Loss::Sandbox });
+        let may_join = may_begin || sandbox::allows(Need::ProcessId);
+        if !may_join || !process::join() || !may_begin {
+            return Err(if may_begin { Loss::NoRing } else { Loss::Sandbox });
         }
         thread::adopt(local)
     });

@@ -269,6 +269,7 @@ fn start() {
 #[cold]
 fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
+        crate::sandbox::learn();
         let is_begun = modules::start() && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());

@@ -12,6 +12,7 @@
 //! | futex | the collector finds events by itself; threads wait for room by looking again |
 //! | process ids, signal stacks, threads | what they would tell is taken for unknown |
 //! | reading files | programs are started behind us, also those that refuse |
+//! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are those that have no ring yet; their events are counted |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
 //!
 //! Calls that merely fail under the filter need no care, but those for memory, which is opened before. `SECCOMP_MODE_STRICT` leaves a thread nothing but to read and
@@ -45,6 +46,8 @@ pub(crate) enum Need {
     Files = 64,
     /// To ask which threads are gone.
     Threads = 128,
+    /// To read the time stamp counter. Each thread has this right or not, and those that it makes have what it has.
+    Counter = 256,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -100,6 +103,8 @@ pub(crate) fn is_confined() -> bool {
 pub(crate) enum Rule<'a> {
     /// `SECCOMP_MODE_STRICT`.
     Strict,
+    /// `PR_TSC_SIGSEGV`: to read the time stamp counter is a fault.
+    Counter,
     /// A filter.
     Filter(&'a [Instruction]),
     /// One that cannot be read; the kernel will not take it.
@@ -111,17 +116,27 @@ pub(crate) enum Rule<'a> {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     forbidden: u32,
-    is_strict: bool,
+    is_muted: bool,
 }
 
 /// A rule is about to be installed.
 #[cold]
 pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
-    let before =
-        Prepared { forbidden: FORBIDDEN.load(Ordering::Relaxed), is_strict: matches!(rule, Rule::Strict) };
+    let before = Prepared {
+        forbidden: FORBIDDEN.load(Ordering::Relaxed),
+        is_muted: matches!(rule, Rule::Strict | Rule::Counter),
+    };
     match rule {
         Rule::Unreadable => {}
         Rule::Strict => guard::mute(arch::thread_local()),
+        Rule::Counter => {
+            // What it does from here on is lost, and nothing of that has a time.
+            if let Some(mut busy) = Busy::enter_to_tell() {
+                busy.state().begin_gap();
+            }
+            guard::mute(arch::thread_local());
+            FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
+        }
         Rule::Filter(program) => {
             let forbidden = forbidden_by(program);
             if forbidden & !before.forbidden != 0
@@ -138,10 +153,25 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     before
 }
 
+/// The calling thread may read the counter again. Those that it has made meanwhile may not.
+#[cold]
+pub(crate) fn allow_counter() {
+    guard::unmute(arch::thread_local());
+}
+
+/// Finds out what a process was forbidden before it began, as far as that can be asked.
+#[cold]
+pub(crate) fn learn() {
+    use rustix::process::{TimeStampCounterReadability, time_stamp_counter_readability};
+    if time_stamp_counter_readability() == Ok(TimeStampCounterReadability::RaiseSIGSEGV) {
+        FORBIDDEN.fetch_or(Need::Counter as u32, Ordering::Relaxed);
+    }
+}
+
 impl Prepared {
     /// The rule was not installed.
     pub(crate) fn undo(self) {
-        if self.is_strict {
+        if self.is_muted {
             guard::unmute(arch::thread_local());
         }
         FORBIDDEN.store(self.forbidden, Ordering::Relaxed);

@@ -312,6 +312,12 @@ impl ThreadState {
         }
     }
 
+    /// Tells that from here on nothing can be told, until the next record.
+    #[cold]
+    pub(crate) fn begin_gap(&mut self) {
+        self.add_to_gap(clock::before(), 0, 0);
+    }
+
     /// Tells what was lost in a gap, and what was not told in it.
     fn end_gap(&mut self, time: u64) {
         if core::mem::replace(&mut self.in_gap, false) {

@@ -165,3 +165,25 @@ fn captures_are_private_whatever_the_umask() {
     assert_eq!(mode & 0o777, 0o600);
     let _: Value = Capture::new(world, file).info();
 }
+
+/// Check that programs which forbid themselves the time stamp counter go on, and that what cannot be recorded then is counted.
+#[test]
+fn programs_may_forbid_the_counter() {
+    for how in [&[][..], &["again"]] {
+        let program = c("forbids_the_counter").flags(["-O1", "-fno-builtin", "-pthread"]).build();
+        let (ran, capture) = record(program).args(how).run();
+        if ran.code == 77 {
+            return skip("forbidding the counter", "the kernel refuses");
+        }
+        assert_eq!((ran.code, ran.text()), (0, "done\n"), "{}", ran.stderr);
+        let recorded: u64 = capture.rows_of_size(2300).iter().map(|row| row.number("allocations")).sum();
+        let info = capture.info();
+        assert_eq!(capture.row_of_size(2200).number("allocations"), 1);
+        if recorded < 3000 {
+            // Two thousand calls of malloc, realloc and free at least; which of those of the program's are recorded is not said.
+            assert!(capture.number("/lost/events") >= 6000, "{:#}", info["lost"]);
+            assert_eq!(info["lost"]["by_reason"][0]["reason"], "sandbox");
+            assert_eq!(capture.number("/totals/leaked_blocks"), 0, "{:#}", info["totals"]);
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Functions by which a program forbids itself system calls.
+//! Functions by which a program forbids itself system calls, or the time stamp counter.
 
 use crate::arch;
 use crate::bpf::{Instruction, MAX_INSTRUCTIONS};
@@ -12,6 +12,8 @@ struct Program {
     length: u16,
     instructions: *const Instruction,
 }
+
+const TSC_SIGSEGV: u32 = libc::PR_TSC_SIGSEGV.cast_unsigned();
 
 /// The rule of a filter that lies at this address.
 ///
@@ -59,11 +61,15 @@ pub(crate) unsafe extern "C" fn prctl(
         (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_STRICT)) => Some(Rule::Strict),
         // SAFETY: the caller's filter, which it gives to the kernel now.
         (libc::PR_SET_SECCOMP, Ok(libc::SECCOMP_MODE_FILTER)) => Some(unsafe { filter(third) }),
+        (libc::PR_SET_TSC, Ok(TSC_SIGSEGV)) => Some(Rule::Counter),
         _ => None,
     };
     let prepared = rule.map(sandbox::prepare);
     // SAFETY: passed on as it came.
     let result = unsafe { real::prctl(option, second, third, fourth, fifth) }.unwrap_or(-1);
+    if result == 0 && option == libc::PR_SET_TSC && second == libc::PR_TSC_ENABLE as usize {
+        sandbox::allow_counter();
+    }
     if let Some(prepared) = prepared.filter(|_| result != 0) {
         prepared.undo();
     }
