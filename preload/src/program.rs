@@ -9,6 +9,9 @@
 //!  name in strings ─► libasan.so.8
 //! ```
 //!
+//! Nor do those for another processor start as they would alone, 32-bit ones among them: their dynamic loader says on their standard
+//! error that it cannot load the agent.
+//!
 //! Nothing is mapped, nothing allocated, no lock taken: this runs in children of vfork, too. Scripts are not looked through: their
 //! interpreters are seldom made so, and what they start is looked at when they do.
 
@@ -31,6 +34,10 @@ const MAX_SEGMENTS: usize = 18;
 /// Most entries of a dynamic section that are looked at: needed libraries are the first ones, strings follow soon.
 const MAX_DYNAMIC: usize = 64;
 
+const ELF: &[u8] = b"\x7FELF";
+/// That of 64 bits, the lowest byte first.
+const OURS: &[u8] = b"\x7FELF\x02\x01";
+const MACHINE: usize = libc::EM_X86_64 as usize;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const DYNAMIC: usize = 16;
@@ -54,7 +61,7 @@ pub(crate) fn wants_to_be_first(path: &[u8]) -> bool {
 
 impl Program {
     /// True if it would not start behind us; false also where it cannot be read.
-    // Cost: eight system calls.
+    // Cost: nine system calls.
     #[cold]
     #[inline(never)]
     pub(crate) fn wants_to_be_alone(self) -> bool {
@@ -118,16 +125,26 @@ fn needs_it_at(folder: BorrowedFd<'_>, path: &CStr) -> Option<bool> {
 fn needs_it(file: BorrowedFd<'_>) -> bool {
     let mut needs_it = false;
     let read = |offset, buffer: &mut [u8]| rustix::io::pread(file, buffer, offset).unwrap_or(0);
+    let mut header = [0; HEADER];
+    if read(0, &mut header) == HEADER && is_for_another(&header) {
+        return true;
+    }
     // What is no such file needs nothing.
     let _ = each_needed(read, |name| needs_it |= wants_to_be_first(name));
     needs_it
+}
+
+/// True for the header of a program for another processor than the agent's, or for another of its ways to address memory.
+fn is_for_another(header: &[u8; HEADER]) -> bool {
+    let is_of_ours = header.starts_with(OURS) && half(header, 18) == Some(MACHINE);
+    header.starts_with(ELF) && !is_of_ours
 }
 
 /// Gives `found` the first bytes of the name of each needed library. `read` fills a buffer from an offset of the file on, and says
 /// how many bytes there are.
 fn each_needed(read: impl Fn(u64, &mut [u8]) -> usize, mut found: impl FnMut(&[u8])) -> Option<()> {
     let mut header = [0; HEADER];
-    let is_elf = read(0, &mut header) == HEADER && header.starts_with(b"\x7FELF\x02\x01");
+    let is_elf = read(0, &mut header) == HEADER && header.starts_with(OURS);
     if !is_elf || half(&header, 54)? != SEGMENT {
         return None;
     }
@@ -197,6 +214,28 @@ mod tests {
             needed(b"#!/bin/sh\necho this is a script, longer than what an ELF file begins with\n"),
             [b""; 0]
         );
+    }
+
+    /// Check that programs are told from those for another processor, and from what is none.
+    #[test]
+    fn programs_for_another_processor_are_told() {
+        let header = |start: &[u8], machine: u16| {
+            let mut header = [0; HEADER];
+            header[..start.len()].copy_from_slice(start);
+            header[18..20].copy_from_slice(&machine.to_le_bytes());
+            header
+        };
+        for (header, is_told) in [
+            (header(OURS, libc::EM_X86_64), false),
+            (header(OURS, libc::EM_AARCH64), true),
+            (header(b"\x7FELF\x01\x01", libc::EM_386), true),
+            // x32
+            (header(b"\x7FELF\x01\x01", libc::EM_X86_64), true),
+            (header(b"\x7FELF\x02\x02", libc::EM_PPC64), true),
+            (header(b"#!/bin/sh", libc::EM_386), false),
+        ] {
+            assert_eq!(is_for_another(&header), is_told, "{header:x?}");
+        }
     }
 
     /// Check which names are those of a runtime that wants to be first, with a folder or without.

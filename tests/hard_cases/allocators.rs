@@ -196,7 +196,7 @@ fn check_refused(program: &Path, why: &str) {
 }
 
 /// Builds a program, or says that this cannot be done here.
-fn try_build(fixture: &Fixture, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+pub(super) fn try_build(fixture: &Fixture, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let world = World::new();
     world.write("empty.c", "int main(void) { return 0; }\n");
     let mut probe = world.command(compiler);

@@ -1,6 +1,7 @@
 //! Processes that are made in unusual ways, and programs that are started from there.
 
 use super::super::harness::{Capture, World, c, can_sample, installed, library, record, skip, wait};
+use super::allocators::try_build;
 use serde_json::Value;
 use std::path::Path;
 
@@ -125,4 +126,14 @@ fn programs_of_another_libc_run_unrecorded() {
         let remarks = capture.info()["remarks"].to_string();
         assert!(remarks.contains("not recorded: program."), "{remarks}");
     }
+}
+
+/// Check that programs for another processor are started as without a recording.
+#[test]
+fn programs_for_another_processor_are_started_without_the_agent() {
+    let Some(program) = try_build(&c("allocates_once"), "cc", &["-m32"]) else { return };
+    let starter = c("starts_programs").build();
+    let (ran, capture) = record(starter).args([&program]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(capture.rows_of_size(1001).is_empty());
 }

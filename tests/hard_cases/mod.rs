@@ -159,6 +159,11 @@ const CASES: &[(&str, Answer)] = &[
         Tests(&["sanitized_programs_are_refused", "sanitized_programs_are_started_without_the_agent"]),
     ),
     (
+        "programs for another processor",
+        Tests(&["programs_for_another_processor_are_started_without_the_agent"]),
+    ),
+    ("programs that forbid themselves the time stamp counter", Tests(&["programs_may_forbid_the_counter"])),
+    (
         "another C library",
         Tests(&["programs_of_another_libc_run_unrecorded", "programs_that_cannot_be_recorded_are_refused"]),
     ),
