@@ -355,3 +355,17 @@ fn refusals_say_why() {
     assert!(!server.maps().contains("sysprof_memprof_preload"));
     server.stop();
 }
+
+/// Check that a program with more keys than libc has room for in a thread is recorded without a call of the agent's own.
+#[test]
+fn program_with_many_keys_is_recorded() {
+    let program = Program::start(&c("has_many_keys").flags(["-O1", "-fno-builtin"]), &[]);
+    let collector = program.attach(&[]);
+    program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let info = info(&program.world, "it.memprof");
+    assert!(number(&info, "/totals/allocations") > 50);
+    assert_eq!(number(&info, "/overhead/agent_allocations"), 0);
+    program.end();
+}

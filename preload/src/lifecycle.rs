@@ -12,6 +12,9 @@ use shared_ring::record::Record;
 /// Rounds of destructors that the agent lets pass, so that those of others, which may free, come first. libc makes
 /// four.
 const ROUNDS: usize = 3;
+/// Keys for whose values each thread has room; for one beyond these libc allocates. Without a key rings are taken back when they are
+/// needed.
+const KEYS: libc::pthread_key_t = 32;
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 /// All of that was asked for. Copied by fork, as libc's lists are.
@@ -73,7 +76,12 @@ pub(crate) fn prepare() -> bool {
     let mut key = 0;
     // SAFETY: the destructor is a function of ours, which is never unloaded.
     if own_call(|| unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) }) == 0 {
-        KEY.store(key + 1, Ordering::Relaxed);
+        if key < KEYS {
+            KEY.store(key + 1, Ordering::Relaxed);
+        } else {
+            // SAFETY: made just now, and no thread has a value of it.
+            own_call(|| unsafe { libc::pthread_key_delete(key) });
+        }
     }
     if let Some(on_exit) = on_exit() {
         // SAFETY: as above.
