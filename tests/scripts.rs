@@ -95,3 +95,15 @@ fn rust_programs_say_what_they_run() {
     assert!(!functions(1002).contains(&"innere".to_owned()));
     assert_eq!(capture.row_of_size(1001).frames[0].module, "[script]");
 }
+
+/// Check that it is said when there was no more room for names of functions.
+#[test]
+fn functions_without_room_are_told_of() {
+    let program = c("names_too_many_functions").with_api().flags(["-O1", "-fno-builtin"]).build();
+    let (ran, capture) = record(program).run();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let allocations: u64 = capture.rows_of_size(2600).iter().map(|row| row.number("allocations")).sum();
+    assert_eq!(allocations, 5000);
+    let remarks = capture.info()["remarks"].to_string();
+    assert!(remarks.contains("than can be described: 1."), "{remarks}");
+}

@@ -324,6 +324,7 @@ impl Pipeline {
             // Relaxed: a count of processes that have gone their way since.
             self.sums.refused +=
                 u64::from(known.image.memory.segment().header().refused.load(Ordering::Relaxed));
+            self.sums.full_logs += u64::from(known.segment.modules().is_full());
             self.sums.corrupt += known.stacks.corrupt;
             self.keep(*known);
         }

@@ -15,6 +15,8 @@ pub(crate) struct Sums {
     pub(crate) agent_ticks: u64,
     /// Processes that found no place among those of their image.
     pub(crate) refused: u64,
+    /// Images for whose modules and functions there was not enough room.
+    pub(crate) full_logs: u64,
     /// Bytes of shared memory.
     pub(crate) shared_memory: u64,
 }
@@ -56,6 +58,12 @@ impl Sums {
                 "Stacks that could not be kept: {}. Their events show as [stash full]: a recording holds 16 million \
                  different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
                 counters.stash_full
+            ));
+        }
+        if self.full_logs > 0 {
+            remarks.push(format!(
+                "Programs with more libraries, or functions of interpreters, than can be described: {}. There is room for 16 MiB of                  names and paths, less where memory is limited (ulimit -v). Frames in what came after that have no names.",
+                self.full_logs
             ));
         }
         if counters.agent_allocations > 0 {

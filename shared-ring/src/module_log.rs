@@ -159,6 +159,12 @@ impl ModuleLog<'_> {
         u32::try_from(start).ok()
     }
 
+    /// True when descriptions have found no room.
+    pub fn is_full(&self) -> bool {
+        // Relaxed: nothing is read on the strength of it.
+        self.next.load(Ordering::Relaxed) > self.words.len() as u64
+    }
+
     /// The description with this serial; `None` while it is not filled in.
     ///
     /// # Errors
@@ -267,7 +273,7 @@ mod tests {
         assert_eq!(kept(Described::Module(module)), (MAX_BUILD_ID, MAX_PATH));
     }
 
-    /// Check that a full log refuses.
+    /// Check that a full log refuses, and says that it has.
     #[test]
     fn full_log_refuses() {
         let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
@@ -283,6 +289,8 @@ mod tests {
         });
         assert_eq!(log.append(module, |_| true), Some(1));
         assert_eq!(log.append(module, |_| true), Some(8));
+        assert!(!log.is_full());
         assert_eq!(log.append(module, |_| true), None);
+        assert!(log.is_full());
     }
 }
