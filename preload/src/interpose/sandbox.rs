@@ -81,6 +81,7 @@ pub(crate) unsafe extern "C" fn prctl(
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn syscall() {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "cmp rdi, {seccomp}",
         "je {body}",
         "mov rax, qword ptr [rip + {next}]",
@@ -90,10 +91,13 @@ pub(crate) unsafe extern "C" fn syscall() {
         "2:",
         "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 56",
         "call {find}",
         "add rsp, 8",
         "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+        ".cfi_adjust_cfa_offset -56",
         "jmp rax",
+        ".cfi_endproc",
         seccomp = const libc::SYS_seccomp,
         body = sym seccomp,
         next = sym real::SYSCALL,

@@ -262,8 +262,10 @@ pub(crate) unsafe extern "C" fn daemon(stay: c_int, keep: c_int) -> c_int {
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn vfork() {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         // The return address must survive the child's return, which overwrites its place on the stack.
         "pop rdi",
+        ".cfi_def_cfa_offset 0", ".cfi_register rip, rdi",
         "mov rsi, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
         // The epoch is set aside in a register that the kernel keeps; the child sees none.
         "mov r8d, dword ptr fs:[rsi]",
@@ -273,6 +275,7 @@ pub(crate) unsafe extern "C" fn vfork() {
         "mov eax, {number}",
         "syscall",
         "push rdi",
+        ".cfi_def_cfa_offset 8", ".cfi_offset rip, -8",
         "test eax, eax",
         "jz 2f",
         "mov dword ptr fs:[rsi], r8d",
@@ -285,6 +288,7 @@ pub(crate) unsafe extern "C" fn vfork() {
         "neg eax",
         "mov edi, eax",
         "jmp {error}",
+        ".cfi_endproc",
         in_vfork = const core::mem::offset_of!(crate::arch::ThreadLocal, in_vfork),
         number = const libc::SYS_vfork,
         error = sym vfork_failed,

@@ -43,7 +43,12 @@ fn has_parameters(name: &str) -> bool {
 
 /// True for the traits by which `Vec` and slices choose an implementation: nobody else can implement them.
 fn is_specialization(named: &str) -> bool {
-    ["alloc::vec::", "alloc::slice::", "<["].iter().any(|prefix| named.starts_with(prefix))
+    begins_with(&["alloc::vec::", "alloc::slice::", "<["], named)
+}
+
+/// True for the trait of a program's allocator: whoever has it passes on what it was asked for.
+fn is_global_allocator(named: &str) -> bool {
+    ["core::alloc::global::GlobalAlloc", "core::alloc::GlobalAlloc"].contains(&named)
 }
 
 fn begins_with(prefixes: &[&str], name: &str) -> bool {
@@ -64,7 +69,7 @@ fn is_blanket(bare: &str) -> bool {
     let of = of.trim_start_matches("dyn ").trim_start_matches(['<', '&', '[', '(']);
     let of = of.trim_start_matches("mut ").trim_start_matches("dyn ");
     is_library(of)
-        || named.is_some_and(is_specialization)
+        || named.is_some_and(|named| is_specialization(named) || is_global_allocator(named))
         || (!of.contains("::") && named.is_none_or(is_library))
 }
 
@@ -91,6 +96,7 @@ mod tests {
             "<my::T as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>",
             "CRYPTO_zalloc",
             "<alloc::string::String as core::clone::Clone>::clone",
+            "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc",
             "__rust_alloc",
             "g_malloc0",
             "zmalloc_usable",
