@@ -85,9 +85,13 @@ impl Function {
     const NOTHING: Self = Self { name: c"", hook: core::ptr::null(), keep, index: usize::MAX };
 }
 
-/// Leads the allocator inside the program to us, if it has one. Called once, before the program begins.
+/// Leads the allocator inside the program to us, if it has one. Called before the program begins; in a child that was forked while its
+/// parent was at that it may be done already, and would lead to itself if it were done twice.
 #[cold]
 pub(crate) fn lead() {
+    if inside() != Inside::Nothing {
+        return;
+    }
     let Some(program) = Program::find() else { return };
     let mut work = Work { program: &program, all: [Found::NOTHING; PLACES], count: 0, is_whole: true };
     work.note_exported();

@@ -20,6 +20,8 @@ pub(super) const ROOM: usize = 56;
 /// Functions that are longer are left alone.
 pub(super) const LONGEST_FUNCTION: usize = 1 << 16;
 
+/// `int3`, which also fills up between functions.
+const BREAKPOINT: u8 = 0xcc;
 /// Where the address stands that a moved call pushes.
 const RETURN: usize = ROOM - 8;
 
@@ -39,7 +41,7 @@ fn distance(end: u64, to: u64) -> Option<i32> {
 ///
 /// `code` has the function's bytes, so many as `size`, and some behind it.
 pub(super) fn beginning(code: &[u8], size: usize, from: u64, to: u64) -> Option<[u8; ROOM]> {
-    let mut moved = Moved { bytes: [0xcc; ROOM], length: 0, to };
+    let mut moved = Moved { bytes: [BREAKPOINT; ROOM], length: 0, to };
     let (mut at, mut is_over) = (0_usize, false);
     while at < JUMP {
         let rest = code.get(at..)?;
@@ -53,7 +55,8 @@ pub(super) fn beginning(code: &[u8], size: usize, from: u64, to: u64) -> Option<
             (at, is_over) = (at.wrapping_add(padding), true);
             continue;
         }
-        let next = Instruction::at(rest)?;
+        // A debugger's breakpoint is no instruction of the program's.
+        let next = Instruction::at(rest).filter(|_| rest.first() != Some(&BREAKPOINT))?;
         at = at.wrapping_add(next.length);
         let end = from.wrapping_add(at as u64);
         moved.put(next, rest.get(..next.length)?, end)?;
@@ -85,7 +88,7 @@ fn padding(code: &[u8]) -> Option<usize> {
     let length = Instruction::at(code)?.length;
     let opcode = code.get(..length)?.iter().position(|byte| !matches!(byte, 0x66 | 0x2e))?;
     match code.get(opcode..length)? {
-        [0x90 | 0xcc] | [0x0f, 0x1f, ..] => Some(length),
+        [0x90 | BREAKPOINT] | [0x0f, 0x1f, ..] => Some(length),
         _ => None,
     }
 }
