@@ -11,23 +11,25 @@
 //!                                       hook ───────┘
 //! ```
 //!
+//! The same is done to the few functions of allocators in libraries that we must not export, since programs see by them what they are on.
+//!
 //! All of its functions are led to us or none: of blocks that only come or only go half would be seen. Whether they are is said with
 //! the first words to the collector.
 
+mod code;
 mod instruction;
 mod moved;
+mod plan;
 mod symbols;
 mod text;
 
-use crate::dynamic::{Dynamic, Symbol};
-use crate::interpose;
 use crate::real::{Next, next};
 use crate::sys;
+use code::Code;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use plan::Plan;
 use shared_ring::handshake::Inside;
-use symbols::Symbols;
-use text::{Change, PLACES, Page};
 
 type Pointer = *mut c_void;
 
@@ -54,9 +56,8 @@ next! {
     PVALLOC, pvalloc = c"pvalloc": fn(size: usize) -> Pointer;
 }
 
-/// What a sanitizer's runtime defines beside a `malloc`, which nobody may stand before.
-const SANITIZERS: [&CStr; 4] = [c"__asan_init", c"__tsan_init", c"__msan_init", c"__lsan_init"];
-
+/// All was led that can be.
+static IS_DONE: AtomicBool = AtomicBool::new(false);
 /// An [`Inside`].
 static INSIDE: AtomicU32 = AtomicU32::new(Inside::Nothing as u32);
 
@@ -85,184 +86,41 @@ impl Function {
     const NOTHING: Self = Self { name: c"", hook: core::ptr::null(), keep, index: usize::MAX };
 }
 
-/// Leads the allocator inside the program to us, if it has one. Called before the program begins; in a child that was forked while its
-/// parent was at that it may be done already, and would lead to itself if it were done twice.
+/// Leads the allocator inside the program to us, if it has one, and those functions of its libraries that nobody can stand before. Called
+/// before the program begins; in a child that was forked while its parent was at that it may be done already, and would lead to itself
+/// if it were done twice.
 #[cold]
 pub(crate) fn lead() {
-    if inside() != Inside::Nothing {
+    if IS_DONE.swap(true, Ordering::Relaxed) {
         return;
     }
-    let Some(program) = Program::find() else { return };
-    let mut work = Work { program: &program, all: [Found::NOTHING; PLACES], count: 0, is_whole: true };
-    work.note_exported();
-    work.note_hidden();
-    if work.count == 0 || program.has_sanitizer() {
+    let Some(program) = Code::of_program() else { return };
+    if program.has_sanitizer() {
         return;
     }
-    let is_led = work.is_whole && sys::is_single_threaded() && work.change().is_some();
-    let inside = if is_led { Inside::Led } else { Inside::Unseen };
+    let mut plan = Plan::new(program);
+    plan.note_program();
+    let mut is_one = follow(&plan, Inside::Led);
+    // Each hook goes on to one function.
+    code::each_library(&mut |library| {
+        if !is_one {
+            let mut plan = Plan::new(library);
+            plan.note_library();
+            is_one = follow(&plan, Inside::Nothing);
+        }
+    });
+}
+
+/// Does what is planned, and notes what the module has inside then; false where there is nothing to do.
+fn follow(plan: &Plan, then: Inside) -> bool {
+    if plan.is_empty() {
+        return false;
+    }
+    let is_done = sys::is_single_threaded() && plan.change();
+    let inside = if is_done { then } else { Inside::Unseen };
     // Relaxed: nobody else is there yet.
     INSIDE.store(inside as u32, Ordering::Relaxed);
-}
-
-/// A function of the program that is to be led to us.
-#[derive(Clone, Copy)]
-struct Found {
-    function: Function,
-    address: u64,
-    size: usize,
-}
-
-impl Found {
-    const NOTHING: Self = Self { function: Function::NOTHING, address: 0, size: 0 };
-}
-
-/// The functions that are to be led to us.
-struct Work<'p> {
-    program: &'p Program,
-    all: [Found; PLACES],
-    count: usize,
-    /// No one is missing.
-    is_whole: bool,
-}
-
-impl Work<'_> {
-    /// Those by which the program stands before all libraries, and what else it exports of an allocator.
-    fn note_exported(&mut self) {
-        let tables = self.program.tables;
-        let mut note = |function: Function| {
-            if let Some(symbol) = tables.exported(function.name) {
-                self.note(function, symbol);
-            }
-        };
-        if tables.exported(c"malloc").is_some() {
-            interpose::linked_functions(&mut note);
-        }
-        interpose::linked_others(&mut note);
-    }
-
-    /// Those by which it calls an allocator that is its own affair.
-    fn note_hidden(&mut self) {
-        let Some(symbols) = Symbols::of(c"/proc/self/exe") else { return };
-        let (mut all, mut count) = ([Function::NOTHING; PLACES], 0);
-        interpose::linked_others(&mut |function| {
-            if let Some(place) = all.get_mut(count) {
-                *place = function;
-                count += 1;
-            }
-        });
-        let names = all.map(|function| function.name);
-        symbols.find(names.get(..count).unwrap_or(&[]), &mut |place, symbol| {
-            if let Some(function) = all.get(place) {
-                self.note(*function, symbol);
-            }
-        });
-        symbols.give_up();
-    }
-
-    /// A function that the program has. Of several names of one the first counts.
-    fn note(&mut self, function: Function, symbol: &Symbol) {
-        let address = self.program.tables.bias().wrapping_add(symbol.value);
-        if !is_function(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
-            return;
-        }
-        match self.all.get_mut(self.count) {
-            Some(place) => {
-                *place = Found { function, address, size: symbol.size as usize };
-                self.count += 1;
-            }
-            None => self.is_whole = false,
-        }
-    }
-
-    /// Leads them all to us, or none.
-    fn change(&self) -> Option<()> {
-        let mut page = Page::below(self.program.start)?;
-        let is_done = self.fill(&mut page).is_some_and(|changes| {
-            page.finish() && {
-                // They are known before anybody comes.
-                for (place, found) in self.all.iter().take(self.count).enumerate() {
-                    (found.function.keep)(found.function.index, page.moved(place));
-                }
-                text::change(changes.get(..self.count).unwrap_or(&[]))
-            }
-        });
-        if !is_done {
-            page.give_up();
-        }
-        is_done.then_some(())
-    }
-
-    /// Moves all beginnings, and gives what is to be in their place.
-    fn fill(&self, page: &mut Page) -> Option<[Change; PLACES]> {
-        let mut changes = [Change::NOTHING; PLACES];
-        for (place, Found { function, address, size }) in self.all.iter().take(self.count).enumerate() {
-            let bytes = moved::bytes_of(*size);
-            let code = self.program.code(*address, bytes).filter(|_| *size <= moved::LONGEST_FUNCTION)?;
-            let moved = moved::beginning(code, *size, *address, page.moved(place).addr() as u64)?;
-            page.fill(place, function.hook, moved);
-            let to = moved::jump(*address, page.entry(place))?;
-            *changes.get_mut(place)? = Change { address: *address, from: *code.first_chunk()?, to };
-        }
-        Some(changes)
-    }
-}
-
-/// Whether it is one whose code we can look at.
-fn is_function(symbol: &&Symbol) -> bool {
-    const STT_FUNC: u8 = 2;
-    symbol.kind & 15 == STT_FUNC && symbol.section != 0 && symbol.size != 0
-}
-
-/// The executable.
-struct Program {
-    tables: Dynamic<'static>,
-    headers: &'static [libc::Elf64_Phdr],
-    /// Where it begins.
-    start: usize,
-}
-
-impl Program {
-    fn find() -> Option<Self> {
-        // SAFETY: asks for a number.
-        let first = unsafe { libc::getauxval(libc::AT_PHDR) };
-        // SAFETY: as above.
-        let count = unsafe { libc::getauxval(libc::AT_PHNUM) };
-        if first == 0 {
-            return None;
-        }
-        // SAFETY: the kernel has put the executable's headers there, so many.
-        let headers: &[libc::Elf64_Phdr] = unsafe {
-            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(first as usize), count as usize)
-        };
-        let address_of =
-            |kind| headers.iter().find(|header| header.p_type == kind).map(|header| header.p_vaddr);
-        // Where they say that they are, and where they are.
-        let bias = first.wrapping_sub(address_of(libc::PT_PHDR)?);
-        let section = bias.wrapping_add(address_of(libc::PT_DYNAMIC)?);
-        // SAFETY: the executable's own, which is never unloaded.
-        let tables = unsafe { Dynamic::at(bias, core::ptr::with_exposed_provenance(section as usize)) };
-        Some(Self { tables, headers, start: bias.wrapping_add(address_of(libc::PT_LOAD)?) as usize })
-    }
-
-    /// Whether it has a sanitizer's allocator.
-    fn has_sanitizer(&self) -> bool {
-        SANITIZERS.into_iter().any(|name| self.tables.exported(name).is_some())
-    }
-
-    /// So many bytes of its code, or fewer where that ends.
-    fn code(&self, address: u64, bytes: usize) -> Option<&'static [u8]> {
-        let offset = address.wrapping_sub(self.tables.bias());
-        let segment = self.headers.iter().find(|header| {
-            header.p_type == libc::PT_LOAD
-                && header.p_flags & libc::PF_X != 0
-                && offset.wrapping_sub(header.p_vaddr) < header.p_filesz
-        })?;
-        let left = segment.p_vaddr.wrapping_add(segment.p_filesz).wrapping_sub(offset) as usize;
-        let start = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: within a segment of the executable, which nobody changes but us.
-        Some(unsafe { core::slice::from_raw_parts(start, bytes.min(left)) })
-    }
+    true
 }
 
 /// Makes the moved beginning of one of the functions above known.

@@ -127,6 +127,30 @@ fn allocators_inside_programs_are_recorded() {
     }
 }
 
+/// Check that functions are recorded that only jemalloc has, in its library or inside the program.
+#[test]
+fn functions_of_jemalloc_are_recorded() {
+    let archive = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc_pic.a");
+    let library = system_library("libjemalloc.so.2");
+    for (path, flags) in [
+        (library, &[][..]),
+        (archive.exists().then(|| archive.to_owned()), &["-lm", "-lstdc++", "-ldl", "-rdynamic"]),
+    ] {
+        let Some(path) = path else {
+            skip("functions of jemalloc", "it is not installed");
+            continue;
+        };
+        let program = c("calls_jemalloc").flags(["-O1", "-fno-builtin"]).with(&path);
+        let (ran, capture) = record(program.flags(flags.iter().copied()).build()).succeed();
+        assert_eq!(ran.stderr, "");
+        for (size, frees) in [(1001, 50), (1088, 50), (1003, 100), (5004, 50)] {
+            let row = capture.row_of_size(size);
+            let found = (row.number("allocations"), row.number("frees"));
+            assert_eq!(found, (100, frees), "{}: {size} bytes", path.display());
+        }
+    }
+}
+
 /// Check that it is said in one sentence, by the program's name, when an allocator inside cannot be recorded, and that the program runs
 /// as alone.
 #[test]

@@ -125,6 +125,7 @@ const CASES: &[(&str, Answer)] = &[
         "statically linked allocators",
         Tests(&[
             "allocators_inside_programs_are_recorded",
+            "functions_of_jemalloc_are_recorded",
             "statically_linked_allocators_are_recorded_or_said",
             "own_allocator_of_rust_is_recorded",
         ]),

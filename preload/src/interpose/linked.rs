@@ -161,6 +161,8 @@ others! {
     strndup 48 c"strndup" Duplicate { text: 0, most: Some(1) };
 }
 
+/// Those above that count in libraries, too: what jemalloc has beside malloc and its kin.
+const OF_LIBRARIES: Range<usize> = 20..24;
 /// The first of those above that only count beside an exported `malloc`.
 const BESIDE_MALLOC: usize = 47;
 
@@ -172,6 +174,13 @@ static MOVED: [AtomicPtr<c_void>; OTHERS.len()] =
 #[cold]
 pub(crate) fn linked_others(tell: &mut dyn FnMut(Function)) {
     others(0..BESIDE_MALLOC, tell);
+}
+
+/// Tells of those among them that an allocator in a library may have, and that no program could be told of if we exported them: it asks
+/// whether they are there to see which allocator it is on.
+#[cold]
+pub(crate) fn linked_in_libraries(tell: &mut dyn FnMut(Function)) {
+    others(OF_LIBRARIES, tell);
 }
 
 fn others(which: Range<usize>, tell: &mut dyn FnMut(Function)) {

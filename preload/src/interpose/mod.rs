@@ -66,7 +66,7 @@ pub(crate) use hidden_shim;
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
 pub(crate) use limits::Limit;
-pub(crate) use linked::{linked_functions, linked_others};
+pub(crate) use linked::{linked_functions, linked_in_libraries, linked_others};
 
 /// Exports that stand for functions under other names.
 const OTHER_NAMES: [&core::ffi::CStr; 8] =

@@ -1,6 +1,6 @@
 //! The table of all symbols of a file, where it was not stripped: an allocator inside a program need not be seen outside.
 
-use super::is_function;
+use super::code::is_function;
 use crate::dynamic::Symbol;
 use core::ffi::{CStr, c_void};
 use rustix::fs::{Mode, OFlags};

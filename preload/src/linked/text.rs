@@ -9,9 +9,10 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 pub(super) const PLACES: usize = 128;
 const BYTES: usize = PLACES * size_of::<Place>();
 
-/// Places that are tried for the page, further away each time.
-const TRIES: usize = 64;
+/// The page is that far below the module, or twice as far, and so on: under a library there are others.
 const STEP: usize = 1 << 16;
+/// At most so far, 2 to the power of this: further than 2 GiB no jump reaches.
+const DOUBLINGS: u32 = 14;
 
 /// For one function: how its calls come to us, and its moved beginning.
 #[repr(C, align(8))]
@@ -36,8 +37,8 @@ impl Page {
     /// A new one below an address, where the program begins: what lies above may grow.
     pub(super) fn below(address: usize) -> Option<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
-        (1..=TRIES).find_map(|step| {
-            let start = (address & !(STEP - 1)).checked_sub(step.checked_mul(STEP)?)?;
+        (0..=DOUBLINGS).find_map(|times| {
+            let start = (address & !(STEP - 1)).checked_sub(STEP << times)?;
             let hint = core::ptr::without_provenance_mut(start);
             // SAFETY: a new mapping that takes nobody's place.
             let mapped =

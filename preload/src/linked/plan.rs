@@ -1,0 +1,126 @@
+//! The functions of one module that are to be led to us.
+
+use super::code::{Code, is_function};
+use super::symbols::Symbols;
+use super::text::{self, Change, PLACES, Page};
+use super::{Function, moved};
+use crate::dynamic::Symbol;
+use crate::interpose;
+
+/// A function that the module has.
+#[derive(Clone, Copy)]
+struct Found {
+    function: Function,
+    address: u64,
+    size: usize,
+}
+
+impl Found {
+    const NOTHING: Self = Self { function: Function::NOTHING, address: 0, size: 0 };
+}
+
+/// What is to be changed: all of it, or nothing.
+pub(super) struct Plan {
+    code: Code,
+    all: [Found; PLACES],
+    count: usize,
+    /// No one is missing.
+    is_whole: bool,
+}
+
+impl Plan {
+    /// Nothing yet.
+    pub(super) fn new(code: Code) -> Self {
+        Self { code, all: [Found::NOTHING; PLACES], count: 0, is_whole: true }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Notes what the program has: functions by which it stands before all libraries, what else it exports of an allocator, and those by
+    /// which it calls one that is its own affair.
+    pub(super) fn note_program(&mut self) {
+        if self.code.tables().exported(c"malloc").is_some() {
+            interpose::linked_functions(&mut |function| self.note_exported(function));
+        }
+        interpose::linked_others(&mut |function| self.note_exported(function));
+        self.note_hidden();
+    }
+
+    /// Notes what a library has that we do not export.
+    pub(super) fn note_library(&mut self) {
+        interpose::linked_in_libraries(&mut |function| self.note_exported(function));
+    }
+
+    fn note_exported(&mut self, function: Function) {
+        if let Some(symbol) = self.code.tables().exported(function.name) {
+            self.note(function, symbol);
+        }
+    }
+
+    fn note_hidden(&mut self) {
+        let Some(symbols) = Symbols::of(c"/proc/self/exe") else { return };
+        let (mut all, mut count) = ([Function::NOTHING; PLACES], 0);
+        interpose::linked_others(&mut |function| {
+            if let Some(place) = all.get_mut(count) {
+                *place = function;
+                count += 1;
+            }
+        });
+        let names = all.map(|function| function.name);
+        symbols.find(names.get(..count).unwrap_or(&[]), &mut |place, symbol| {
+            if let Some(function) = all.get(place) {
+                self.note(*function, symbol);
+            }
+        });
+        symbols.give_up();
+    }
+
+    /// Notes a function. Of several names of one the first counts.
+    fn note(&mut self, function: Function, symbol: &Symbol) {
+        let address = self.code.tables().bias().wrapping_add(symbol.value);
+        if !is_function(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
+            return;
+        }
+        match self.all.get_mut(self.count) {
+            Some(place) => {
+                *place = Found { function, address, size: symbol.size as usize };
+                self.count += 1;
+            }
+            None => self.is_whole = false,
+        }
+    }
+
+    /// Leads them all to us; false where one cannot be, and nothing is changed.
+    pub(super) fn change(&self) -> bool {
+        let Some(mut page) = Page::below(self.code.start()).filter(|_| self.is_whole) else { return false };
+        let is_done = self.fill(&mut page).is_some_and(|changes| {
+            page.finish() && {
+                // They are known before anybody comes.
+                for (place, found) in self.all.iter().take(self.count).enumerate() {
+                    (found.function.keep)(found.function.index, page.moved(place));
+                }
+                text::change(changes.get(..self.count).unwrap_or(&[]))
+            }
+        });
+        if !is_done {
+            page.give_up();
+        }
+        is_done
+    }
+
+    /// Moves all beginnings, and gives what is to be in their place.
+    fn fill(&self, page: &mut Page) -> Option<[Change; PLACES]> {
+        let mut changes = [Change::NOTHING; PLACES];
+        for (place, Found { function, address, size }) in self.all.iter().take(self.count).enumerate() {
+            let bytes = moved::bytes_of(*size);
+            let code = self.code.bytes(*address, bytes).filter(|_| *size <= moved::LONGEST_FUNCTION)?;
+            let moved = moved::beginning(code, *size, *address, page.moved(place).addr() as u64)?;
+            page.fill(place, function.hook, moved);
+            let to = moved::jump(*address, page.entry(place))?;
+            *changes.get_mut(place)? = Change { address: *address, from: *code.first_chunk()?, to };
+        }
+        Some(changes)
+    }
+}
