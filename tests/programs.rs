@@ -136,6 +136,38 @@ fn node() {
     check("node", &["-e", program]);
 }
 
+/// Check that Chromium shows a page as it does alone, whose many processes are on an allocator inside the program, and that hardly any of
+/// their events is unexplained.
+#[test]
+fn chromium() {
+    if installed("chromium").is_none() {
+        return skip("chromium", "not installed");
+    }
+    let page = "<p id=here></p><script>here.textContent = [...Array(5000).keys()].map(n => n * n % 7).join('')</script>";
+    let arguments = |world: &World| {
+        let page = world.write("page.html", page);
+        let switches = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
+        let page = format!("file://{}", page.display());
+        switches.into_iter().map(str::to_owned).chain([page]).collect::<Vec<_>>()
+    };
+    let world = World::new();
+    let mut command = world.command("chromium");
+    command.args(arguments(&world));
+    let alone = wait(&world, command);
+    let recording = record("chromium").options(["--no-symbolize"]);
+    let arguments = arguments(&recording.world);
+    let (ran, capture) = recording.args(arguments).run();
+    assert_eq!((ran.code, ran.text()), (alone.code, alone.text()), "{}", ran.stderr);
+    let info = capture.info();
+    let number = |path: &str| info.pointer(path).and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let allocations = number("/totals/allocations");
+    assert!(allocations > 100_000, "{allocations} allocations");
+    assert!(number("/stacks/complete_allocations") * 100 >= allocations * 99, "{:#}", info["stacks"]);
+    assert_eq!(number("/totals/unmatched_frees"), 0);
+    // What a block's end frees in turn is part of it.
+    assert!(number("/totals/conflicts") * 1000 <= allocations, "{:#}", info["totals"]);
+}
+
 /// Check that rustc and cargo run as they do alone, building a small crate.
 #[test]
 fn rust() {

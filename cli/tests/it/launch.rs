@@ -109,15 +109,15 @@ fn texts_without_interpreter_run_by_the_shell() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ran with one\n"), "{}", ran.stderr);
 }
 
-/// Check that an allocator inside the program is remarked on before it starts.
+/// Check that an allocator inside the program that the agent does not know is remarked on before it starts.
 #[test]
 fn own_allocator_is_remarked_on() {
     let world = World::new();
-    let source = "void *_rjem_malloc(unsigned long n) { return (void *)n; } int main(void) { return _rjem_malloc(0) != 0; }";
+    let source = "void *tc_malloc(unsigned long n) { return (void *)n; } int main(void) { return tc_malloc(0) != 0; }";
     let program = world.compile("app", source, &[]);
     let ran = world.run(["run".as_ref(), "--".as_ref(), program.as_os_str()]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stderr.contains("its own jemalloc (_rjem_malloc)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("its own tcmalloc (tc_malloc)"), "{}", ran.stderr);
 }
 
 /// Check that the log says what happens when it is asked to, and nothing otherwise.
