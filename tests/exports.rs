@@ -166,7 +166,9 @@ fn viewed(number: i64) -> String {
 /// Check that heaptrack prints our numbers of allocations, and our bytes at the peak and at the end.
 #[test]
 fn heaptrack_print_finds_our_totals() {
-    let capture = recorded();
+    // So long that resident memory was looked at.
+    let script = format!("{} && sleep 0.4", c("mixed_calls").flags(["-O2"]).build().display());
+    let (_, capture) = record("sh").args(["-c", &script]).with_names().succeed();
     let file = export(&capture, "heaptrack", &[]);
     let Some(text) = opened(&capture, "heaptrack_print", &["--disable-embedded-suppressions"], &file) else {
         return;

@@ -154,7 +154,7 @@ fn chromium() {
     let mut command = world.command("chromium");
     command.args(arguments(&world));
     let alone = wait(&world, command);
-    let recording = record("chromium").options(["--no-symbolize"]);
+    let recording = record("chromium");
     let arguments = arguments(&recording.world);
     let (ran, capture) = recording.args(arguments).run();
     assert_eq!((ran.code, ran.text()), (alone.code, alone.text()), "{}", ran.stderr);

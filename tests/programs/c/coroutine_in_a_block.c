@@ -73,7 +73,7 @@ int main(int count, char **arguments) {
     return pthread_create(&thread, NULL, in_an_arena, NULL) || pthread_join(thread, NULL);
   }
   if (is_mapped) {
-    run_both(132 << 10, 512 << 10);
+    run_both(132 << 10, 768 << 10);
   } else {
     run_both(0, 768 << 10);
   }
