@@ -127,6 +127,17 @@ fn allocators_inside_programs_are_recorded() {
     }
 }
 
+/// Check that a program's own malloc which goes on to libc's is recorded once, though we stand before both.
+#[test]
+fn mallocs_that_go_on_to_the_next_count_once() {
+    let program = c("wraps_malloc").flags(["-O2", "-fno-builtin"]).build();
+    let (_, capture) = record(&program).succeed();
+    for (size, allocations, frees) in [(777, 100, 50), (10, 1, 1)] {
+        let row = capture.row_of_size(size);
+        assert_eq!((row.number("allocations"), row.number("frees")), (allocations, frees), "{row:?}");
+    }
+}
+
 /// Check that functions are recorded that only jemalloc has, in its library or inside the program.
 #[test]
 fn functions_of_jemalloc_are_recorded() {
