@@ -58,6 +58,7 @@ Environment:
   SYSPROF_MEMPROF_SAMPLE   the interval of samples where --sample does not say it
   SYSPROF_MEMPROF_PAUSED   1 records nothing until the program says so, as --paused does
   SYSPROF_MEMPROF_DISABLE  1 keeps a program with the agent preloaded from being recorded
+  SYSPROF_MEMPROF_INSIDE   0 leaves an allocator inside a program as it is, and unrecorded
   SYSPROF_MEMPROF_DIR      private folder for the agent and the doorbell, instead of those under run, tmp
                            and cache
   SYSPROF_MEMPROF_LOG      debug writes what happens inside to standard error

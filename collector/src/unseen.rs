@@ -26,9 +26,9 @@ impl Unseen {
         (!told.is_empty()).then(|| {
             let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
             format!(
-                "Not recorded is what goes through an allocator inside the program: {}{more}. Its functions begin in a way that \
-                 leaves no place for a hook. To see it, build the program with the system's allocator, or with the allocator as a \
-                 library.",
+                "Not recorded is what goes through an allocator inside the program: {}{more}. Its functions have no place for a \
+                 hook, or SYSPROF_MEMPROF_INSIDE is 0. To see it, build the program with the system's allocator, or with \
+                 the allocator as a library.",
                 told.join(", ")
             )
         })

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `SYSPROF_MEMPROF_SOCKET` | socket of the collector: a path, or `@name` in the abstract namespace; without it the agent stays dormant |
 //! | `SYSPROF_MEMPROF_DISABLE` | not empty and not `0`: stay dormant, and deaf to the doorbell |
+//! | `SYSPROF_MEMPROF_INSIDE` | `0`: leave an allocator inside the program as it is, see [`crate::linked`] |
 //! | `SYSPROF_MEMPROF_DIR` | where the doorbell is, instead of the run folders, see [`crate::doorbell`] |
 //! | `SYSPROF_MEMPROF_SEED` | a number that makes the choice of samples repeatable, for tests |
 //!
@@ -16,6 +17,7 @@ use core::ffi::{CStr, c_char};
 /// The variable that names the collector's socket.
 pub(crate) const SOCKET: &[u8] = b"SYSPROF_MEMPROF_SOCKET";
 const DISABLE: &[u8] = b"SYSPROF_MEMPROF_DISABLE";
+const INSIDE: &[u8] = b"SYSPROF_MEMPROF_INSIDE";
 const SEED: &[u8] = b"SYSPROF_MEMPROF_SEED";
 
 /// Longest name of a socket, as `sockaddr_un` has it.
@@ -33,6 +35,11 @@ static KEPT: Kept = Kept(UnsafeCell::new([0; LONGEST]));
 /// True when this process is never to be recorded.
 pub(crate) fn is_disabled() -> bool {
     variable(DISABLE).is_some_and(|value| !value.is_empty() && value != b"0")
+}
+
+/// True when the program's code is to stay as it is.
+pub(crate) fn keeps_code() -> bool {
+    variable(INSIDE) == Some(b"0")
 }
 
 /// Reads the environment: where the collector listens, `None` when nobody is named. Called once.

@@ -24,7 +24,7 @@ mod symbols;
 mod text;
 
 use crate::real::{Next, next};
-use crate::sys;
+use crate::{config, sys};
 use code::Code;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -116,7 +116,7 @@ fn follow(plan: &Plan, then: Inside) -> bool {
     if plan.is_empty() {
         return false;
     }
-    let is_done = sys::is_single_threaded() && plan.change();
+    let is_done = !config::keeps_code() && sys::is_single_threaded() && plan.change();
     let inside = if is_done { then } else { Inside::Unseen };
     // Relaxed: nobody else is there yet.
     INSIDE.store(inside as u32, Ordering::Relaxed);

@@ -162,18 +162,20 @@ fn functions_of_jemalloc_are_recorded() {
     }
 }
 
-/// Check that it is said in one sentence, by the program's name, when an allocator inside cannot be recorded, and that the program runs
-/// as alone.
+/// Check that it is said in one sentence, by the program's name, when an allocator inside cannot be recorded, or is not to be, and that the
+/// program runs as alone.
 #[test]
 fn allocators_that_cannot_be_recorded_are_said() {
-    let program =
-        c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic", "-DFAMILY=0", "-DODD"]);
-    let (ran, capture) = record(program.build()).run();
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    let remarks = capture.info()["remarks"].to_string();
-    let name = "an allocator inside the program: has_an_allocator_inside";
-    assert!(remarks.contains(name) && remarks.contains("To see it, build"), "{remarks}");
-    assert!(capture.rows().is_empty(), "none of its functions, if not all");
+    let program = c("has_an_allocator_inside").flags(["-O2", "-fno-builtin", "-rdynamic", "-DFAMILY=0"]);
+    for (program, inside) in [(program.clone().flags(["-DODD"]), "1"), (program, "0")] {
+        let recording = record(program.build()).env("SYSPROF_MEMPROF_INSIDE", inside);
+        let (ran, capture) = recording.run();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        let remarks = capture.info()["remarks"].to_string();
+        let name = "an allocator inside the program: has_an_allocator_inside";
+        assert!(remarks.contains(name) && remarks.contains("To see it, build"), "{remarks}");
+        assert!(capture.rows().is_empty(), "none of its functions, if not all");
+    }
 }
 
 /// Check that a program which forks and executes others has each on its own allocator and all recorded.
