@@ -5,7 +5,6 @@ mod support;
 use support::Made;
 use support::fixtures::{rich, small, told};
 use viewer::Loaded;
-use viewer::analysis::{Load, PoolEvents};
 use viewer::sql::{Error, Form, query};
 
 fn answer(made: Made, statement: &str, form: Form) -> Result<String, Error> {
@@ -48,14 +47,9 @@ fn check(made: Made, name: &str, statement: &str, expected: &[i64]) {
 /// Check that where a heap of the program's own was counted both tables have its blocks.
 #[test]
 fn heaps_of_programs_are_tables() {
-    let mut made = told();
-    let pool = made.string("arena");
-    let of_pool = PoolEvents::of(pool);
-    let mut load = Load::new(&made.tables).of_pools();
-    made.events.iter().for_each(|event| load.pool_event(&of_pool, event));
-    let profile = load.finish();
+    let made = told();
     let events = made.events.clone();
-    let loaded = Loaded { profile, heap: Some(pool), ..made.loaded("app.memprof") };
+    let loaded = made.loaded_of_pool("arena", "app.memprof");
     for statement in
         ["select count(*), sum(size) from blocks", "select sum(allocations), sum(bytes) from costs"]
     {

@@ -16,7 +16,7 @@ use sums::{massif_held, sums};
 use support::Made;
 use support::fixtures::{rich, sampled, small, told, worked};
 use support::golden::check_golden;
-use viewer::analysis::{Load, Metric, PoolEvents};
+use viewer::analysis::Metric;
 use viewer::query::{Grouping, Lens, Module, Query};
 use viewer::{Error, Events, ExportOptions, Format, Loaded, Moments, Naming};
 
@@ -131,15 +131,11 @@ fn what_is_seen_is_exported() {
 /// Check that formats which hold every event hold those of a heap of the program's own, where that was counted.
 #[test]
 fn heaps_of_programs_are_exported() {
-    let mut made = told();
-    let pool = made.string("arena");
-    let of_pool = PoolEvents::of(pool);
-    let mut load = Load::new(&made.tables).of_pools();
-    made.events.iter().for_each(|event| load.pool_event(&of_pool, event));
-    let profile = load.finish();
-    assert_eq!((profile.total.allocated.blocks, profile.total.allocated.bytes), (4, 1230));
+    let made = told();
     let (events, samples) = (made.events.clone(), Vec::new());
-    let loaded = Loaded { profile, heap: Some(pool), ..made.loaded("app.memprof") };
+    let loaded = made.loaded_of_pool("arena", "app.memprof");
+    let allocated = loaded.profile.total.allocated;
+    assert_eq!((allocated.blocks, allocated.bytes), (4, 1230));
     let case = Case { loaded, events, samples };
     for format in with_sums().filter(|format| format.holds_events()) {
         check_sums(&case, format);

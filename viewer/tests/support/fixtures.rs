@@ -5,7 +5,7 @@ use capture::{
     Action, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId, Overhead, Process,
     Pseudo, ReallocOutcome, Summary, TaskId,
 };
-use viewer::analysis::Counters;
+use viewer::analysis::{Counters, Load, PoolEvents};
 use viewer::{Loaded, Source};
 
 impl Made {
@@ -16,6 +16,16 @@ impl Made {
         self.counters.iter().for_each(|counter| counters.add(counter));
         let source = Source { file: file.to_owned(), ..Source::default() };
         Loaded { counters, ..Loaded::new(self.tables, profile, source) }
+    }
+
+    /// The blocks of one of its pools counted, in place of those of the heap.
+    pub(crate) fn loaded_of_pool(mut self, pool: &str, file: &str) -> Loaded {
+        let pool = self.string(pool);
+        let of_pool = PoolEvents::of(pool);
+        let mut load = Load::new(&self.tables).of_pools();
+        self.events.iter().for_each(|event| load.pool_event(&of_pool, event));
+        let profile = load.finish();
+        Loaded { profile, heap: Some(pool), ..self.loaded(file) }
     }
 }
 
