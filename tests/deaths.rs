@@ -126,7 +126,7 @@ fn stopped_collector_resumes() {
         let recording = recording.options(["--ring-size", size, "--max-wait", "100s"]);
         let running = recording.start();
         page.pid();
-        running.signal(Signal::STOP);
+        running.stop();
         page.go();
         if size == "16M" {
             // All of it fits into the ring, which is then read in many turns.

@@ -48,7 +48,7 @@ impl Burst {
 
     /// Lets it happen while nobody empties the rings.
     pub(crate) fn happen_unattended(self) -> Capture {
-        self.running.signal(Signal::STOP);
+        self.running.stop();
         self.page.go();
         wait_for("the burst", || self.page.is_done());
         self.running.signal(Signal::CONT);
@@ -57,7 +57,7 @@ impl Burst {
 
     /// Lets it happen, and the program end, while nobody empties the rings.
     pub(crate) fn happen_and_end_unattended(self) -> Capture {
-        self.running.signal(Signal::STOP);
+        self.running.stop();
         self.page.go();
         self.page.stop();
         // A process that nobody has waited for yet is Z.

@@ -1,6 +1,6 @@
 //! Processes with a limit of time. Streams go to files, so that nobody waits for a pipe to be read.
 
-use super::World;
+use super::{World, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use std::fs::File;
@@ -85,6 +85,19 @@ impl Running {
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("it was not waited for yet");
+    }
+
+    /// Stops it, and waits until each of its threads stands still: the signal alone is there before they do.
+    pub(crate) fn stop(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        wait_for("all threads to stop", || {
+            let mut tasks = std::fs::read_dir(&tasks).expect("it was not waited for yet").flatten();
+            tasks.all(|task| {
+                // One that is gone does nothing.
+                std::fs::read_to_string(task.path().join("stat")).map_or(true, |stat| stat.contains(") T "))
+            })
+        });
     }
 
     /// What it has written to standard error so far.
