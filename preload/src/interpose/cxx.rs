@@ -10,7 +10,6 @@
 use crate::filter;
 use crate::guard::Inside;
 use crate::lifecycle;
-use crate::linked::Function;
 use crate::modules;
 use crate::real;
 use crate::sampler;
@@ -69,9 +68,6 @@ static TARGETS: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::
 /// The next one of wrapped forms.
 static WRAPPED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
 
-/// The next one of forms inside the program: their moved beginnings.
-static LINKED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
-
 /// Some form is wrapped.
 static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
 
@@ -91,19 +87,30 @@ const fn array_form_of(kind: u32) -> u32 {
     }
 }
 
-/// Announces a kind to the hook that is called next. Arguments (rdi, rsi, rdx) stay as they came.
-macro_rules! announce {
-    () => {
-        concat!(
-            "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]\n",
-            "mov qword ptr fs:[rax + {size}], rdi\n",
-            "cmp byte ptr fs:[rax + {hint}], {array}\n",
-            "je 3f\n",
-            "mov byte ptr fs:[rax + {hint}], {kind}\n",
-            // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
-            "mov dword ptr fs:[rax + {block}], 0\n",
-            "3:",
-        )
+/// A function that announces a kind to the hook that is called next, and goes on as it says. Arguments (rdi, rsi, rdx) stay as they came.
+macro_rules! announcing {
+    ($(#[$attribute:meta])* $function:ident $kind:expr, $($then:tt)*) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $function() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov rax, qword ptr [rip + sysprof_memprof_tls@GOTTPOFF]",
+                "mov qword ptr fs:[rax + {size}], rdi",
+                "cmp byte ptr fs:[rax + {hint}], {array}",
+                "je 3f",
+                "mov byte ptr fs:[rax + {hint}], {kind}",
+                // What an earlier one left, that no wrapper has asked for: its block may be this one's by now.
+                "mov dword ptr fs:[rax + {block}], 0",
+                "3:",
+                $($then)*
+                hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
+                size = const offset_of!(crate::arch::ThreadLocal, size_hint),
+                block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
+                kind = const $kind,
+                array = const array_form_of($kind),
+            )
+        }
     };
 }
 
@@ -111,36 +118,27 @@ macro_rules! announce {
 macro_rules! exports {
     ($($function:ident $name:literal $index:literal $kind:expr;)*) => {
         $(
-            #[cfg_attr(not(test), unsafe(export_name = $name))]
-            #[unsafe(naked)]
-            pub(crate) unsafe extern "C" fn $function() {
-                core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    announce!(),
-                    "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
-                    "test rax, rax",
-                    "jz 2f",
-                    "jmp rax",
-                    "2:",
-                    "push rdi", ".cfi_adjust_cfa_offset 8",
-                    "push rsi", ".cfi_adjust_cfa_offset 8",
-                    "push rdx", ".cfi_adjust_cfa_offset 8",
-                    "mov edi, {index}",
-                    "call {find}",
-                    "pop rdx", ".cfi_adjust_cfa_offset -8",
-                    "pop rsi", ".cfi_adjust_cfa_offset -8",
-                    "pop rdi", ".cfi_adjust_cfa_offset -8",
-                    "jmp rax",
-                    ".cfi_endproc",
-                    hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
-                    size = const offset_of!(crate::arch::ThreadLocal, size_hint),
-                    block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
-                    kind = const $kind,
-                    array = const array_form_of($kind),
-                    index = const $index,
-                    targets = sym TARGETS,
-                    find = sym find,
-                )
+            announcing! {
+                #[cfg_attr(not(test), unsafe(export_name = $name))]
+                $function $kind,
+                "mov rax, qword ptr [rip + {targets} + 8 * {index}]",
+                "test rax, rax",
+                "jz 2f",
+                "jmp rax",
+                "2:",
+                "push rdi", ".cfi_adjust_cfa_offset 8",
+                "push rsi", ".cfi_adjust_cfa_offset 8",
+                "push rdx", ".cfi_adjust_cfa_offset 8",
+                "mov edi, {index}",
+                "call {find}",
+                "pop rdx", ".cfi_adjust_cfa_offset -8",
+                "pop rsi", ".cfi_adjust_cfa_offset -8",
+                "pop rdi", ".cfi_adjust_cfa_offset -8",
+                "jmp rax",
+                ".cfi_endproc",
+                index = const $index,
+                targets = sym TARGETS,
+                find = sym find,
             }
         )*
     };
@@ -228,49 +226,6 @@ wrappers! { delete, delete
     delete_16 16; delete_17 17; delete_18 18; delete_19 19;
 }
 
-wrappers! { LINKED, new
-    linked_new_0 0; linked_new_1 1; linked_new_2 2; linked_new_3 3; linked_new_4 4; linked_new_5 5; linked_new_6 6;
-    linked_new_7 7;
-}
-wrappers! { delete_linked, delete
-    linked_delete_8 8; linked_delete_9 9; linked_delete_10 10; linked_delete_11 11; linked_delete_12 12;
-    linked_delete_13 13; linked_delete_14 14; linked_delete_15 15; linked_delete_16 16; linked_delete_17 17;
-    linked_delete_18 18; linked_delete_19 19;
-}
-
-/// Hooks of `new` inside the program: announce the kind, go on to the wrapper.
-macro_rules! announcers {
-    ($($function:ident $wrapper:literal $kind:expr;)*) => {
-        $(
-            #[unsafe(naked)]
-            unsafe extern "C" fn $function() {
-                core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    announce!(),
-                    concat!("jmp ", $wrapper),
-                    ".cfi_endproc",
-                    hint = const offset_of!(crate::arch::ThreadLocal, kind_hint),
-                    size = const offset_of!(crate::arch::ThreadLocal, size_hint),
-                    block = const offset_of!(crate::arch::ThreadLocal, hinted_block),
-                    kind = const $kind,
-                    array = const array_form_of($kind),
-                )
-            }
-        )*
-    };
-}
-
-announcers! {
-    announce_new "sysprof_memprof_linked_new_0" pseudo::NEW;
-    announce_new_array "sysprof_memprof_linked_new_1" pseudo::NEW_ARRAY;
-    announce_new_nothrow "sysprof_memprof_linked_new_2" pseudo::NEW;
-    announce_new_array_nothrow "sysprof_memprof_linked_new_3" pseudo::NEW_ARRAY;
-    announce_new_aligned "sysprof_memprof_linked_new_4" pseudo::NEW_ALIGNED;
-    announce_new_array_aligned "sysprof_memprof_linked_new_5" pseudo::NEW_ARRAY_ALIGNED;
-    announce_new_aligned_nothrow "sysprof_memprof_linked_new_6" pseudo::NEW_ALIGNED;
-    announce_new_array_aligned_nothrow "sysprof_memprof_linked_new_7" pseudo::NEW_ARRAY_ALIGNED;
-}
-
 macro_rules! addresses {
     ($($name:ident),*) => {{
         unsafe extern "C" {
@@ -279,6 +234,10 @@ macro_rules! addresses {
         [$($name as *const ()),*]
     }};
 }
+
+mod inside;
+
+pub(super) use inside::linked_forms;
 
 fn wrapper(index: usize) -> *mut c_void {
     let all = addresses![
@@ -304,47 +263,6 @@ fn wrapper(index: usize) -> *mut c_void {
         sysprof_memprof_delete_19
     ];
     all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
-}
-
-/// Tells of the forms that a program may have inside.
-#[cold]
-pub(super) fn linked_forms(tell: &mut dyn FnMut(Function)) {
-    let new = [
-        announce_new,
-        announce_new_array,
-        announce_new_nothrow,
-        announce_new_array_nothrow,
-        announce_new_aligned,
-        announce_new_array_aligned,
-        announce_new_aligned_nothrow,
-        announce_new_array_aligned_nothrow,
-    ]
-    .map(|hook| hook as unsafe extern "C" fn() as *const ());
-    let delete = addresses![
-        sysprof_memprof_linked_delete_8,
-        sysprof_memprof_linked_delete_9,
-        sysprof_memprof_linked_delete_10,
-        sysprof_memprof_linked_delete_11,
-        sysprof_memprof_linked_delete_12,
-        sysprof_memprof_linked_delete_13,
-        sysprof_memprof_linked_delete_14,
-        sysprof_memprof_linked_delete_15,
-        sysprof_memprof_linked_delete_16,
-        sysprof_memprof_linked_delete_17,
-        sysprof_memprof_linked_delete_18,
-        sysprof_memprof_linked_delete_19
-    ];
-    for (index, (form, hook)) in TABLE.iter().zip(new.into_iter().chain(delete)).enumerate() {
-        tell(Function { name: form.name, hook: hook.cast(), keep: keep_linked, index });
-    }
-}
-
-/// Makes the moved beginning of a form known.
-fn keep_linked(index: usize, moved: *mut c_void) {
-    if let Some(place) = LINKED.get(index) {
-        place.store(moved, Ordering::Relaxed);
-    }
-    ARE_WRAPPED.store(true, Ordering::Relaxed);
 }
 
 /// Looks all forms up, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may belong
@@ -457,18 +375,6 @@ extern "C" fn delete(
     bp: u64,
 ) {
     delete_by(WRAPPED.get(index), [second, third], block, entry, bp);
-}
-
-/// The same of those inside the program.
-extern "C" fn delete_linked(
-    block: *mut c_void,
-    second: usize,
-    third: usize,
-    index: usize,
-    entry: *const u64,
-    bp: u64,
-) {
-    delete_by(LINKED.get(index), [second, third], block, entry, bp);
 }
 
 /// The next form may call `free`, as jemalloc's do, which is then part of this call; and it may not throw.

@@ -1,0 +1,93 @@
+//! Forms that a program has inside, beside its own `malloc`: each is wrapped, since it may bypass that or not.
+
+use super::{ARE_WRAPPED, FORMS, TABLE, array_form_of, delete_by, record};
+use crate::linked::Function;
+use core::arch::global_asm;
+use core::ffi::c_void;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use shared_ring::pseudo;
+
+/// The next one of forms inside the program: their moved beginnings.
+static LINKED: [AtomicPtr<c_void>; FORMS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FORMS];
+
+wrappers! { LINKED, new
+    linked_new_0 0; linked_new_1 1; linked_new_2 2; linked_new_3 3; linked_new_4 4; linked_new_5 5; linked_new_6 6;
+    linked_new_7 7;
+}
+wrappers! { delete_linked, delete
+    linked_delete_8 8; linked_delete_9 9; linked_delete_10 10; linked_delete_11 11; linked_delete_12 12;
+    linked_delete_13 13; linked_delete_14 14; linked_delete_15 15; linked_delete_16 16; linked_delete_17 17;
+    linked_delete_18 18; linked_delete_19 19;
+}
+
+/// Hooks of `new` inside the program: announce the kind, go on to the wrapper.
+macro_rules! announcers {
+    ($($function:ident $wrapper:literal $kind:expr;)*) => {
+        $(announcing! { $function $kind, concat!("jmp ", $wrapper), ".cfi_endproc", })*
+    };
+}
+
+announcers! {
+    announce_new "sysprof_memprof_linked_new_0" pseudo::NEW;
+    announce_new_array "sysprof_memprof_linked_new_1" pseudo::NEW_ARRAY;
+    announce_new_nothrow "sysprof_memprof_linked_new_2" pseudo::NEW;
+    announce_new_array_nothrow "sysprof_memprof_linked_new_3" pseudo::NEW_ARRAY;
+    announce_new_aligned "sysprof_memprof_linked_new_4" pseudo::NEW_ALIGNED;
+    announce_new_array_aligned "sysprof_memprof_linked_new_5" pseudo::NEW_ARRAY_ALIGNED;
+    announce_new_aligned_nothrow "sysprof_memprof_linked_new_6" pseudo::NEW_ALIGNED;
+    announce_new_array_aligned_nothrow "sysprof_memprof_linked_new_7" pseudo::NEW_ARRAY_ALIGNED;
+}
+
+/// Tells of the forms that a program may have inside.
+#[cold]
+pub(in crate::interpose) fn linked_forms(tell: &mut dyn FnMut(Function)) {
+    let new = [
+        announce_new,
+        announce_new_array,
+        announce_new_nothrow,
+        announce_new_array_nothrow,
+        announce_new_aligned,
+        announce_new_array_aligned,
+        announce_new_aligned_nothrow,
+        announce_new_array_aligned_nothrow,
+    ]
+    .map(|hook| hook as unsafe extern "C" fn() as *const ());
+    let delete = addresses![
+        sysprof_memprof_linked_delete_8,
+        sysprof_memprof_linked_delete_9,
+        sysprof_memprof_linked_delete_10,
+        sysprof_memprof_linked_delete_11,
+        sysprof_memprof_linked_delete_12,
+        sysprof_memprof_linked_delete_13,
+        sysprof_memprof_linked_delete_14,
+        sysprof_memprof_linked_delete_15,
+        sysprof_memprof_linked_delete_16,
+        sysprof_memprof_linked_delete_17,
+        sysprof_memprof_linked_delete_18,
+        sysprof_memprof_linked_delete_19
+    ];
+    for (index, (form, hook)) in TABLE.iter().zip(new.into_iter().chain(delete)).enumerate() {
+        tell(Function { name: form.name, hook: hook.cast(), keep: keep_linked, index });
+    }
+}
+
+/// Makes the moved beginning of a form known.
+fn keep_linked(index: usize, moved: *mut c_void) {
+    if let Some(place) = LINKED.get(index) {
+        place.store(moved, Ordering::Relaxed);
+    }
+    ARE_WRAPPED.store(true, Ordering::Relaxed);
+}
+
+/// The same of those inside the program.
+extern "C" fn delete_linked(
+    block: *mut c_void,
+    second: usize,
+    third: usize,
+    index: usize,
+    entry: *const u64,
+    bp: u64,
+) {
+    delete_by(LINKED.get(index), [second, third], block, entry, bp);
+}
