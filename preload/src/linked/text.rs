@@ -22,6 +22,7 @@ struct Place {
     jump: [u8; 8],
     hook: usize,
     moved: [u8; ROOM],
+    /// So that jumps lead to multiples of sixteen.
     unused: u64,
 }
 
@@ -116,8 +117,8 @@ pub(super) fn change(changes: &[Change]) -> bool {
     let write = |bytes: &[u8; JUMP], address| rustix::io::pwrite(&memory, bytes, address) == Ok(JUMP);
     let made = changes.iter().take_while(|change| write(&change.to, change.address)).count();
     if made < changes.len() {
-        // What could be written once can be again.
-        for change in changes.iter().take(made) {
+        // What could be written once can be again, and of the one that could not some bytes may be there.
+        for change in changes.iter().take(made.wrapping_add(1)) {
             write(&change.from, change.address);
         }
     }
