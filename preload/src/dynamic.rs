@@ -24,6 +24,14 @@ pub(crate) struct Symbol {
     pub(crate) size: u64,
 }
 
+impl Symbol {
+    /// Whether it is a function that the module defines, and not one that chooses another one when it is loaded.
+    pub(crate) fn is_function(&self) -> bool {
+        const STT_FUNC: u8 = 2;
+        self.kind & 15 == STT_FUNC && self.section != 0
+    }
+}
+
 /// A word that the loader fills in.
 #[repr(C)]
 pub(crate) struct Relocation {
@@ -118,8 +126,7 @@ impl<'m> Dynamic<'m> {
 impl Dynamic<'static> {
     /// The address of a function that it exports under a name.
     pub(crate) fn function(self, name: &CStr) -> Option<*mut c_void> {
-        const STT_FUNC: u8 = 2;
-        let symbol = self.exported(name).filter(|symbol| symbol.kind & 15 == STT_FUNC)?;
+        let symbol = self.exported(name).filter(|symbol| symbol.is_function())?;
         let address = self.bias.wrapping_add(symbol.value) as usize;
         Some(core::ptr::with_exposed_provenance_mut(address))
     }

@@ -63,9 +63,9 @@ unsafe extern "C" fn defines(info: *mut libc::dl_phdr_info, _: usize, definition
     let info = unsafe { &*info };
     // SAFETY: what `is_defined_beside` gave it, which nobody else uses.
     let definition = unsafe { &*definition.cast::<Definition<'_>>() };
-    // SAFETY: of a loaded module: its path, or nothing for the program, which is in front of us.
-    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    // SAFETY: as above.
+    let name = unsafe { name_of(info) };
+    // The program has none, and is in front of us.
     if name.is_empty() || definition.libraries.iter().any(|library| library.to_bytes() == name) {
         return 0;
     }
@@ -73,6 +73,16 @@ unsafe extern "C" fn defines(info: *mut libc::dl_phdr_info, _: usize, definition
     // SAFETY: a module that stays loaded until the loader has its lock back.
     let module = unsafe { map.as_ref() }.map(Dynamic::of);
     c_int::from(module.is_some_and(|module| module.exported(definition.name).is_some()))
+}
+
+/// The name of a module without folders, empty for the program.
+///
+/// # Safety
+/// The description is one that `dl_iterate_phdr` passes.
+unsafe fn name_of(info: &libc::dl_phdr_info) -> &[u8] {
+    // SAFETY: of a loaded module: its path, or nothing.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 fn is_own(map: *mut LinkMap) -> bool {
@@ -104,9 +114,8 @@ unsafe extern "C" fn is_it(info: *mut libc::dl_phdr_info, _: usize, search: *mut
     let info = unsafe { &*info };
     // SAFETY: what `loaded` gave it, which nobody else uses.
     let search = unsafe { &mut *search.cast::<Search<'_>>() };
-    // SAFETY: of a loaded module: its path, or nothing for the program.
-    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
-    if path.rsplit(|byte| *byte == b'/').next() != Some(search.name) {
+    // SAFETY: as above.
+    if unsafe { name_of(info) } != search.name {
         return 0;
     }
     // Its headers lie in the module.

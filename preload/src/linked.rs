@@ -104,7 +104,7 @@ pub(crate) fn lead() {
     // Each hook goes on to one function.
     code::each_library(&mut |library| {
         if !is_one {
-            let mut plan = Plan::new(library);
+            plan.begin(library);
             plan.note_library();
             is_one = follow(&plan, Inside::Nothing);
         }

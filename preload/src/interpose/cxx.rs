@@ -280,9 +280,8 @@ pub(crate) fn find_all() {
 /// one in that thread would have to wait for.
 #[cold]
 extern "C" fn find(index: usize) -> *mut c_void {
-    let is_unknown = |place: &AtomicPtr<c_void>| place.load(Ordering::Relaxed).is_null();
     for (other, place) in TARGETS.iter().enumerate() {
-        if other == index || is_unknown(place) {
+        if place.load(Ordering::Relaxed).is_null() {
             look_up(other);
         }
     }

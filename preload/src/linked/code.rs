@@ -15,9 +15,8 @@ pub(super) struct Code {
 }
 
 /// Whether it is a function whose code can be looked at.
-pub(super) fn is_function(symbol: &&Symbol) -> bool {
-    const STT_FUNC: u8 = 2;
-    symbol.kind & 15 == STT_FUNC && symbol.section != 0 && symbol.size != 0
+pub(super) fn has_code(symbol: &&Symbol) -> bool {
+    symbol.is_function() && symbol.size != 0
 }
 
 impl Code {

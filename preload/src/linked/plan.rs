@@ -1,6 +1,6 @@
 //! The functions of one module that are to be led to us.
 
-use super::code::{Code, is_function};
+use super::code::{Code, has_code};
 use super::symbols::Symbols;
 use super::text::{self, Change, PLACES, Page};
 use super::{Function, moved};
@@ -32,6 +32,11 @@ impl Plan {
     /// Nothing yet.
     pub(super) fn new(code: Code) -> Self {
         Self { code, all: [Found::NOTHING; PLACES], count: 0, is_whole: true }
+    }
+
+    /// Begins anew, with another module.
+    pub(super) fn begin(&mut self, code: Code) {
+        (self.code, self.count, self.is_whole) = (code, 0, true);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -80,7 +85,7 @@ impl Plan {
     /// Notes a function. Of several names of one the first counts.
     fn note(&mut self, function: Function, symbol: &Symbol) {
         let address = self.code.tables().bias().wrapping_add(symbol.value);
-        if !is_function(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
+        if !has_code(&symbol) || self.all.iter().take(self.count).any(|other| other.address == address) {
             return;
         }
         match self.all.get_mut(self.count) {

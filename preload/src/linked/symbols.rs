@@ -1,6 +1,6 @@
 //! The table of all symbols of a file, where it was not stripped: an allocator inside a program need not be seen outside.
 
-use super::code::is_function;
+use super::code::has_code;
 use crate::dynamic::Symbol;
 use core::ffi::{CStr, c_void};
 use rustix::fs::{Mode, OFlags};
@@ -96,7 +96,7 @@ impl Symbols {
     pub(super) fn find(&self, names: &[&CStr], tell: &mut dyn FnMut(usize, &'static Symbol)) {
         let mut beginnings = Beginnings::default();
         names.iter().for_each(|name| beginnings.add(name.to_bytes_with_nul()));
-        for symbol in self.symbols.iter().filter(is_function) {
+        for symbol in self.symbols.iter().filter(has_code) {
             let Some(rest) = self.texts.get(symbol.name as usize..) else { continue };
             if !beginnings.may_have(rest) {
                 continue;

@@ -16,9 +16,9 @@
 //! All numbers are hexadecimal; strings, addresses and stacks count from 1. Callers that were inlined follow the line of
 //! the innermost function, with function, file and line each.
 //!
-//! heaptrack knows one process. Of several, each is the outermost function of its stacks, and what is resident is that of all; what a process had not freed
-//! when it ended stays allocated, so where one ended before another allocated most, heaptrack's peak is above ours. What
-//! it calls *temporary* is not what we call so: it looks at allocations of all threads together.
+//! heaptrack knows one process. Of several, each is the outermost function of its stacks, and what is resident is that of all;
+//! what a process had not freed when it ended stays allocated, so where one ended before another allocated most, heaptrack's
+//! peak is above ours. What it calls *temporary* is not what we call so: it looks at allocations of all threads together.
 
 use super::events::{Events, Weight, end, observe};
 use crate::analysis::{Birth, Death, End, LabelId, Life, Watch, resident_sums};
