@@ -13,6 +13,7 @@ use crate::snapshot;
 use capture::{Create, Metadata, Reader, Summary, Writer};
 use proptest::prelude::*;
 use shared_ring::Geometry;
+use shared_ring::name::{MAX_NAME, MarkKind, Named};
 use shared_ring::record::{Record, encode};
 use std::sync::atomic::AtomicU64;
 
@@ -75,7 +76,8 @@ impl Bench {
         let Bench { drained, merger, pipeline, counts, watcher, clock, .. } = self;
         drained.note_ends(merger);
         let mut batch = Batch::default();
-        loop {
+        for turn in 0.. {
+            assert!(turn < 10_000, "what is left is never read");
             drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock });
             if !drained.is_behind() {
                 break;
@@ -164,6 +166,19 @@ fn records_survive_any_cut() {
     assert_eq!(bench.counts.corrupt.load(Ordering::Relaxed), 0);
     // Process start and thread start beside the allocations.
     assert_eq!(bench.events(), committed + 2);
+}
+
+/// Check that a record which is longer than all that may wait of a ring holds nobody up.
+#[test]
+fn longest_record_is_read_in_pieces() {
+    let mut bench = Bench::new();
+    bench.image.memory.segment().slots()[0].claim(std::process::id(), None);
+    let owner = encode(Record::Owner { slot: 0, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    let (words, length) = Named::Mark(MarkKind::Instant).encode(&[b'x'; MAX_NAME], 0);
+    bench.commit(0, &words[..length]);
+    bench.round();
+    assert_eq!(bench.counts.events.load(Ordering::Relaxed), 2);
 }
 
 /// Check that what was read before the writer fell behind waits for what is earlier, and was not read meanwhile.

@@ -133,9 +133,9 @@ impl Stream {
         self.merged == self.checked
     }
 
-    /// Words that are not merged.
+    /// Words of whole records that are not merged: merging up to the stream's time takes them all.
     pub(crate) fn waiting(&self) -> usize {
-        self.words.len() - self.merged
+        self.checked - self.merged
     }
 
     /// The next record's place, [`Key::LAST`] when all are merged.
