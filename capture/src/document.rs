@@ -11,8 +11,8 @@ use serde_reflection::{
 use crate::aggregate::{FigureKind, SumKind};
 use crate::events::Kind as EventKind;
 use crate::{
-    ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, StackCopy,
-    Summary, Symbolized, Task, TaskId, Thread, ThreadId, Tracepoint,
+    ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, Scan,
+    StackCopy, Summary, Symbolized, Task, TaskId, Thread, ThreadId, Tracepoint,
 };
 
 const DOCUMENT: &str = include_str!("../FORMAT.md");
@@ -117,6 +117,8 @@ fn registry() -> Registry {
     trace::<Mark>(&mut tracer, &samples);
     trace::<Task>(&mut tracer, &samples);
     trace::<Tracepoint>(&mut tracer, &samples);
+    trace::<crate::scan::AreaKind>(&mut tracer, &samples);
+    trace::<Scan>(&mut tracer, &samples);
     trace::<StackCopy>(&mut tracer, &samples);
     trace::<(ProcessId, ThreadId, TaskId, MarkId)>(&mut tracer, &samples);
     tracer.registry().unwrap_or_else(|error| panic!("{}", error.explanation()))
@@ -176,6 +178,7 @@ fn fields_are_those_of_the_document() {
         ("### 20 Tasks", "Task", true),
         ("### 24 Tracepoints", "Tracepoint", false),
         ("### 26 Copies", "StackCopy", false),
+        ("### 28 Scans", "Scan", false),
     ] {
         let ContainerFormat::Struct(fields) = &all[record] else { panic!("{record} is a struct") };
         let id = has_id.then(|| "id u32".to_owned());

@@ -1,7 +1,7 @@
 //! What the fuzzer and its replay in the tests both run.
 
 use crate::format::{ChunkHeader, Header, Trailer};
-use crate::{Event, Reader, Tables, sniff};
+use crate::{Event, Reader, ScanId, Tables, sniff};
 
 /// Reads `bytes` as they are, and again with right checksums, so that what lies behind the checksums is reached.
 ///
@@ -65,6 +65,9 @@ fn check_readings(reader: &Reader<&[u8]>) {
             assert!(hit.tracepoint.index() < tables.tracepoints.len(), "tracepoints of hits are in range");
         }
     });
+    for scan in 0..tables.scans.len() {
+        let _either = reader.for_each_pointers(ScanId::from_index(scan), |_| {});
+    }
     let _either = reader.for_each_stack_copy(|copy| {
         assert!(copy.sample < reader.sample_count(), "samples of copied stacks are in range");
         let mut modules = copy.code.iter().filter_map(|code| Some(code.module?.index()));
@@ -86,6 +89,9 @@ fn check_tables(tables: &Tables) {
     }
     for thread in &tables.threads {
         assert!(thread.process.index() < tables.processes.len(), "processes of threads are in range");
+    }
+    for scan in &tables.scans {
+        assert!(scan.process.index() < tables.processes.len(), "processes of scans are in range");
     }
     for mark in &tables.marks {
         assert!(mark.thread.index() < tables.threads.len(), "threads of marks are in range");

@@ -52,6 +52,10 @@ id! {
     TracepointId
 }
 id! {
+    /// A search of a process' memory for pointers.
+    ScanId
+}
+id! {
     /// A file with code, identified by its build id or by device, inode and modification time.
     ModuleId
 }

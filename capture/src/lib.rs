@@ -41,6 +41,7 @@ pub mod event;
 pub mod ids;
 pub mod model;
 mod sampling;
+mod scan;
 
 mod error;
 mod format;
@@ -89,7 +90,9 @@ pub use error::Error;
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, MAGIC, TIME_UNIT_NS, VERSION, Version};
-pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId, TracepointId};
+pub use ids::{
+    FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId, TracepointId,
+};
 pub use index::Chunk;
 pub use model::{
     Clock, CpuSummary, Effort, Ended, FaultSummary, Frame, Lost, Mark, MarkKind, Metadata, Module, Node,
@@ -98,6 +101,7 @@ pub use model::{
 pub use reader::Reader;
 pub use sample::Sample;
 pub use sampling::{Sampling, Weight};
+pub use scan::{Area, AreaKind, Pointer, Scan};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
 pub use source::ReadAt;

@@ -9,6 +9,7 @@ use crate::format::{ChunkHeader, ChunkKind};
 use crate::ids::{FrameId, NodeId, ProcessId, TaskId, ThreadId};
 use crate::meta;
 use crate::model::{Frame, Mark, Node, Process, SourceFrame, Symbolized, Tables, Task, Thread};
+use crate::scan::{Area, Scan};
 use crate::stacks;
 use crate::tracepoint::Tracepoint;
 
@@ -53,6 +54,7 @@ impl Loader {
             Some(ChunkKind::Symbols) => self.add_symbols(header, payload)?,
             Some(ChunkKind::Marks) => self.add_marks(header, payload)?,
             Some(ChunkKind::Tracepoints) => self.add_tracepoints(header, payload)?,
+            Some(ChunkKind::Scans) => self.add_scans(header, payload)?,
             Some(ChunkKind::Tasks) => self.add_tasks(header, payload)?,
             Some(
                 ChunkKind::Events
@@ -63,6 +65,7 @@ impl Loader {
                 | ChunkKind::Counters
                 | ChunkKind::Faults
                 | ChunkKind::Copies
+                | ChunkKind::Pointers
                 | ChunkKind::Hits,
             )
             | None => {}
@@ -179,6 +182,18 @@ impl Loader {
         continues(header, self.tables.tracepoints.len())?;
         let mut rows: Vec<Tracepoint> = self.take_all(header, payload)?;
         self.tables.tracepoints.append(&mut rows);
+        Ok(())
+    }
+
+    fn add_scans(&mut self, header: &ChunkHeader, payload: &[u8]) -> Result<(), Malformed> {
+        continues(header, self.tables.scans.len())?;
+        let mut rows: Vec<Scan> = self.take_all(header, payload)?;
+        let areas = rows.iter().map(|scan| scan.areas.len()).sum::<usize>();
+        self.charge(areas * size_of::<Area>())?;
+        if rows.iter().any(|scan| scan.process.index() >= self.tables.processes.len()) {
+            return Err(Malformed("a scan refers to an unknown process"));
+        }
+        self.tables.scans.append(&mut rows);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::aggregate::AGGREGATE;
 use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, ThreadId};
 use crate::numbered::numbered;
+use crate::scan::Scan;
 use crate::tracepoint::{TraceSummary, Tracepoint};
 use serde::{Deserialize, Serialize};
 
@@ -451,6 +452,8 @@ pub struct Tables {
     pub marks: Vec<Mark>,
     /// What hits are of.
     pub tracepoints: Vec<Tracepoint>,
+    /// When memory was searched for pointers, in the order of their times.
+    pub scans: Vec<Scan>,
     /// From the last chunk; `None` when the file was cut off or is still being written.
     pub summary: Option<Summary>,
 }

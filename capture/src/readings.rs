@@ -1,13 +1,15 @@
-//! Reads samples and what they were unwound from, counters, page faults and hits of tracepoints, a chunk at a time.
+//! Reads samples and what they were unwound from, counters, page faults, hits of tracepoints and pointers, a chunk at a time.
 
 use crate::counter::{Counter, take_counters};
 use crate::error::{Error, Malformed};
 use crate::fault::{Fault, take_faults};
 use crate::fetch::Fetcher;
 use crate::format::{ChunkHeader, ChunkKind};
+use crate::ids::ScanId;
 use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::sample::{Sample, SampleBounds, take_samples};
+use crate::scan::{Pointer, take_pointers};
 use crate::source::ReadAt;
 use crate::stack_copy::{StackCopy, take_copy};
 use crate::tracepoint::{Hit, take_hits};
@@ -89,6 +91,19 @@ impl<S: ReadAt> Reader<S> {
             (0..header.records).try_for_each(|_| {
                 take_copy(&mut payload, &mut scratch, samples, modules).map(|copy| visit(&copy))
             })
+        })
+    }
+
+    /// Hands all pointers that a scan found to `visit`, those of a chunk at a time, by their places.
+    ///
+    /// # Errors
+    /// As [`Reader::for_each_batch`].
+    pub fn for_each_pointers(&self, scan: ScanId, mut visit: impl FnMut(&[Pointer])) -> Result<(), Error> {
+        let mut chunks = self.index().iter().filter(|chunk| chunk.header.first == u64::from(scan.0));
+        chunks.try_for_each(|chunk| {
+            let found = self.one_chunk(chunk, ChunkKind::Pointers, take_pointers)?;
+            visit(&found);
+            Ok(())
         })
     }
 

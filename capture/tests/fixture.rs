@@ -1,11 +1,12 @@
 //! One small recording that has a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault, FaultSummary,
-    FigureKind, Frame, FrameId, Hit, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata, Module, Node,
-    NodeId, Overhead, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader, ReallocOutcome, Region, Sample,
-    Sink, SizeUnit, SourceFrame, StackCopy, StringId, SumKind, Summary, Symbolized, Tables, Task, TaskId,
-    Thread, ThreadId, TraceSummary, Tracepoint, TracepointId, Writer,
+    Action, Area, AreaKind, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault,
+    FaultSummary, FigureKind, Frame, FrameId, Hit, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata,
+    Module, Node, NodeId, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
+    ReallocOutcome, Region, Sample, Scan, ScanId, Sink, SizeUnit, SourceFrame, StackCopy, StringId, SumKind,
+    Summary, Symbolized, Tables, Task, TaskId, Thread, ThreadId, TraceSummary, Tracepoint, TracepointId,
+    Writer,
 };
 
 /// What a capture holds, for comparisons.
@@ -18,6 +19,7 @@ pub(crate) struct Contents {
     pub(crate) faults: Vec<Fault>,
     pub(crate) copies: Vec<StackCopy>,
     pub(crate) hits: Vec<Hit>,
+    pub(crate) pointers: Vec<Pointer>,
 }
 
 /// Reads a capture from its bytes to its end.
@@ -30,6 +32,10 @@ pub(crate) fn read(source: impl ReadAt) -> Result<Contents, Error> {
     reader.for_each_faults(|some| contents.faults.extend_from_slice(some))?;
     reader.for_each_stack_copy(|copy| contents.copies.push(copy.clone()))?;
     reader.for_each_hits(|some| contents.hits.extend_from_slice(some))?;
+    for scan in 0..reader.tables().scans.len() {
+        let scan = ScanId::from_index(scan);
+        reader.for_each_pointers(scan, |some| contents.pointers.extend_from_slice(some))?;
+    }
     contents.tables = reader.into_tables();
     Ok(contents)
 }
@@ -170,6 +176,7 @@ pub(crate) fn tables() -> Tables {
         symbols,
         marks: marks(),
         tracepoints: tracepoints(),
+        scans: scans(),
         summary: Some(summary()),
     }
 }
@@ -218,10 +225,18 @@ pub(crate) fn contents_before_1_3() -> Contents {
 
 /// What reading a file of format 1.3 gives: functions have no name but the one for people.
 pub(crate) fn contents_before_1_4() -> Contents {
-    let mut contents = contents();
+    let mut contents = contents_before_1_6();
     contents.copies.clear();
     contents.tables.strings.pop();
     contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.linkage = None);
+    contents
+}
+
+/// What reading a file of format 1.4 or 1.5 gives: no memory was searched.
+pub(crate) fn contents_before_1_6() -> Contents {
+    let mut contents = contents();
+    contents.tables.scans.clear();
+    contents.pointers.clear();
     contents
 }
 
@@ -403,6 +418,36 @@ pub(crate) fn counters() -> Vec<Counter> {
     ]
 }
 
+/// Two searches of the same process.
+fn scans() -> Vec<Scan> {
+    let area = |start, end, kind, tid, name| Area { start, end, kind, tid, name: StringId(name) };
+    let first = Scan {
+        process: ProcessId(0),
+        time: 4_000_000,
+        still_ns: 1_500_000,
+        searched: 12_288,
+        unread: 4096,
+        lost: 1,
+        areas: vec![
+            area(0x5555_0000_0000, 0x5555_0002_1000, AreaKind::Heap, 0, 4),
+            area(0x7f00_0000_0000, 0x7f00_0000_1000, AreaKind::Variables, 0, 1),
+            area(0x7fff_0000_0000, 0x7fff_0000_1000, AreaKind::Stack, 44, 4),
+        ],
+    };
+    let second = Scan { time: 8_000_000, areas: Vec::new(), ..first.clone() };
+    vec![first, second]
+}
+
+/// Two of the first search, and one of the second.
+fn pointers() -> Vec<Pointer> {
+    let pointer = |from, to| Pointer { from, to };
+    vec![
+        pointer(0x5555_0000_12a0, 0x5555_0000_3000),
+        pointer(0x7fff_0000_0ff8, 0x5555_0000_12a8),
+        pointer(0x5555_0000_3000, 0x5555_0000_12a0),
+    ]
+}
+
 /// Writes the fixture in two parts, with a flush between them, and returns the writer before its end.
 pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     let (tables, events) = (tables(), events());
@@ -429,6 +474,9 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     for &mark in &tables.marks {
         writer.mark(mark)?;
     }
+    for scan in &tables.scans {
+        writer.scan(scan)?;
+    }
     for task in &tables.tasks {
         writer.task(Task { process: None, ..task.clone() })?;
     }
@@ -449,6 +497,9 @@ pub(crate) fn write_to<W: Sink>(sink: W) -> Result<Writer<W>, Error> {
     faults[1..].iter().try_for_each(|&fault| writer.fault(fault))?;
     hits[1..].iter().try_for_each(|&hit| writer.hit(hit))?;
     copies().iter().try_for_each(|copy| writer.stack_copy(copy))?;
+    let pointers = pointers();
+    writer.pointers(ScanId(0), &pointers[..2])?;
+    writer.pointers(ScanId(1), &pointers[2..])?;
     for (id, task) in (0..).zip(&tables.tasks) {
         writer.update_task(TaskId(id), task.clone())?;
     }
@@ -473,7 +524,16 @@ pub(crate) fn file() -> Vec<u8> {
 /// What reading [`file`] gives.
 pub(crate) fn contents() -> Contents {
     let (samples, counters, faults, hits) = (samples(), counters(), faults(), hits());
-    Contents { tables: tables(), events: events(), samples, counters, faults, hits, copies: copies() }
+    Contents {
+        tables: tables(),
+        events: events(),
+        samples,
+        counters,
+        faults,
+        hits,
+        copies: copies(),
+        pointers: pointers(),
+    }
 }
 
 /// True when the events are the same but for times that are less than a microsecond beside.

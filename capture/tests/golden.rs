@@ -57,7 +57,14 @@ fn version_1_3_reads_as_it_was_written() {
 #[test]
 fn version_1_4_reads_as_it_was_written() {
     let golden = fs::read(golden("1.4")).unwrap();
-    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents());
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_6());
+}
+
+/// Check that the golden file of format 1.5 gives what was recorded in it, and nothing of what came later.
+#[test]
+fn version_1_5_reads_as_it_was_written() {
+    let golden = fs::read(golden("1.5")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_6());
 }
 
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.

@@ -1,6 +1,6 @@
 //! Damaged and hostile files: an error or a part of the truth, never something else.
 
-use capture::{Error, Reader};
+use capture::{Error, Reader, ScanId};
 
 use crate::fixture::{self, readable_events};
 use crate::hand;
@@ -27,7 +27,8 @@ fn one_changed_bit_never_changes_what_is_read() {
                 || reader.for_each_counters(|_| {}).is_err()
                 || reader.for_each_faults(|_| {}).is_err()
                 || reader.for_each_hits(|_| {}).is_err()
-                || reader.for_each_stack_copy(|_| {}).is_err();
+                || reader.for_each_stack_copy(|_| {}).is_err()
+                || (0..2).any(|scan| reader.for_each_pointers(ScanId(scan), |_| {}).is_err());
             let in_index = reader.index().last().is_some_and(|last| byte as u64 >= last.offset);
             assert!(noticed || in_index, "bit {bit} is not noticed");
         }

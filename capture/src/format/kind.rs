@@ -48,6 +48,10 @@ numbered! {
         Copies = 26,
         /// Events whose times are stored as lines, and what belongs to addresses in planes.
         PlanarEvents = 27,
+        /// Rows of the table of scans.
+        Scans = 28,
+        /// Pointers that a scan found.
+        Pointers = 29,
     }
 }
 
@@ -66,6 +70,7 @@ impl ChunkKind {
                 | ChunkKind::Faults
                 | ChunkKind::Hits
                 | ChunkKind::Copies
+                | ChunkKind::Pointers
         );
         !self.holds_events() && !is_reading && self != ChunkKind::Index
     }

@@ -21,6 +21,7 @@ pub(super) struct Pending {
     pub(super) marks: Rows,
     pub(super) tasks: Rows,
     pub(super) tracepoints: Rows,
+    pub(super) scans: Rows,
 }
 
 /// Encoded records of one table.
@@ -43,8 +44,9 @@ impl Pending {
             marks,
             tasks,
             tracepoints,
+            scans,
         } = self;
-        let rows = [strings, modules, processes, threads, symbols, marks, tasks, tracepoints];
+        let rows = [strings, modules, processes, threads, symbols, marks, tasks, tracepoints, scans];
         frames.len().max(nodes.len()) >= stacks::ROWS || rows.into_iter().any(Rows::is_full)
     }
 }
@@ -88,7 +90,9 @@ impl<W: Sink> Writer<W> {
         self.write_rows(ChunkKind::Marks, first, pending.marks)?;
         self.write_rows(ChunkKind::Tasks, 0, pending.tasks)?;
         let first = self.tracepoints - u64::from(pending.tracepoints.count);
-        self.write_rows(ChunkKind::Tracepoints, first, pending.tracepoints)
+        self.write_rows(ChunkKind::Tracepoints, first, pending.tracepoints)?;
+        let first = self.scans - u64::from(pending.scans.count);
+        self.write_rows(ChunkKind::Scans, first, pending.scans)
     }
 
     pub(super) fn write_rows(&mut self, kind: ChunkKind, first: u64, rows: Rows) -> Result<(), Error> {

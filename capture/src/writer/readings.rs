@@ -1,4 +1,4 @@
-//! Samples, counters, page faults and hits of tracepoints on their way into the file.
+//! Samples, counters, page faults, hits of tracepoints and pointers on their way into the file.
 
 use super::{Writer, known};
 use crate::chunk::Label;
@@ -6,8 +6,10 @@ use crate::counter::{Counter, put_counters};
 use crate::error::Error;
 use crate::fault::{Fault, put_faults};
 use crate::format::ChunkKind;
+use crate::ids::ScanId;
 use crate::meta;
 use crate::sample::{Sample, put_samples};
+use crate::scan::{Pointer, put_pointers};
 use crate::sink::Sink;
 use crate::stack_copy::StackCopy;
 use crate::tracepoint::{Hit, put_hits};
@@ -61,6 +63,19 @@ impl<W: Sink> Writer<W> {
         known("a hit", "stack", hit.stack.0, self.interner.nodes.len())?;
         self.hits.push(hit);
         if self.hits.len() >= READINGS { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds pointers that a scan found, best by their places.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for a scan that is not of this capture; as [`Writer::flush`].
+    pub fn pointers(&mut self, scan: ScanId, pointers: &[Pointer]) -> Result<(), Error> {
+        known("a pointer", "scan", scan.0, self.scans)?;
+        // Behind the scan that they are of.
+        self.flush()?;
+        let number = |_: &Pointer| u64::from(scan.0);
+        let mut parts = pointers.chunks(READINGS);
+        parts.try_for_each(|part| self.write_those(ChunkKind::Pointers, part, number, put_pointers))
     }
 
     /// Adds what a sample was unwound from, which was given before.

@@ -3,10 +3,13 @@
 use super::{Writer, known};
 use crate::error::Error;
 use crate::format::{MAX_RECORD, MAX_STRING};
-use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, StringId, TaskId, ThreadId, TracepointId};
+use crate::ids::{
+    FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId, TracepointId,
+};
 use crate::intern::Identity;
 use crate::meta;
 use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Task, Thread};
+use crate::scan::Scan;
 use crate::sink::Sink;
 use crate::tracepoint::Tracepoint;
 
@@ -165,6 +168,25 @@ impl<W: Sink> Writer<W> {
         self.tracepoints += 1;
         self.limit()?;
         Ok(TracepointId(id))
+    }
+
+    /// Adds a search of a process' memory, whose pointers follow.
+    ///
+    /// # Errors
+    /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`], or when the table is full.
+    pub fn scan(&mut self, scan: &Scan) -> Result<ScanId, Error> {
+        let what = "a scan";
+        known(what, "process", scan.process.0, self.processes)?;
+        for area in &scan.areas {
+            known(what, "string", area.name.0, self.interner.strings.len())?;
+        }
+        let id = next_id("scans", self.scans)?;
+        let rows = &mut self.pending.scans;
+        meta::put(&mut rows.bytes, what, scan)?;
+        rows.count += 1;
+        self.scans += 1;
+        self.limit()?;
+        Ok(ScanId(id))
     }
 
     /// Adds a thread that was sampled.
