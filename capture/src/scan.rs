@@ -48,6 +48,8 @@ pub struct Area {
     pub tid: u32,
     /// The file that it is mapped from; empty for none.
     pub name: StringId,
+    /// Of variables, where the beginning of their file is mapped; 0 where that is not known, and for other areas.
+    pub base: u64,
 }
 
 /// What lies in an area.

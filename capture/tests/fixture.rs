@@ -420,7 +420,7 @@ pub(crate) fn counters() -> Vec<Counter> {
 
 /// Two searches of the same process.
 fn scans() -> Vec<Scan> {
-    let area = |start, end, kind, tid, name| Area { start, end, kind, tid, name: StringId(name) };
+    let area = |start, end, kind, tid, name, base| Area { start, end, kind, tid, name: StringId(name), base };
     let first = Scan {
         process: ProcessId(0),
         time: 4_000_000,
@@ -429,9 +429,9 @@ fn scans() -> Vec<Scan> {
         unread: 4096,
         lost: 1,
         areas: vec![
-            area(0x5555_0000_0000, 0x5555_0002_1000, AreaKind::Heap, 0, 4),
-            area(0x7f00_0000_0000, 0x7f00_0000_1000, AreaKind::Variables, 0, 1),
-            area(0x7fff_0000_0000, 0x7fff_0000_1000, AreaKind::Stack, 44, 4),
+            area(0x5555_0000_0000, 0x5555_0002_1000, AreaKind::Heap, 0, 4, 0),
+            area(0x7f00_0000_0000, 0x7f00_0000_1000, AreaKind::Variables, 0, 1, 0x7eff_ffff_0000),
+            area(0x7fff_0000_0000, 0x7fff_0000_1000, AreaKind::Stack, 44, 4, 0),
         ],
     };
     let second = Scan { time: 8_000_000, areas: Vec::new(), ..first.clone() };

@@ -48,7 +48,7 @@ fn copy_is_the_capture() {
     }
 }
 
-/// Check that samples, counters, page faults and hits of tracepoints are copied.
+/// Check that samples, counters, page faults, hits of tracepoints and scans with their pointers are copied.
 #[test]
 fn readings_are_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -69,6 +69,14 @@ fn readings_are_copied() {
     let tracepoint = writer.tracepoint(&passed).unwrap();
     let hit = capture::Hit { time: 8500, task, tracepoint, stack, cookie: 11, size: 4096 };
     writer.hit(hit).unwrap();
+    let (process, name) =
+        (writer.process(capture::Process::default()).unwrap(), writer.string("/lib/a.so").unwrap());
+    let area = capture::Area { start: 1, end: 9, name, ..Default::default() };
+    let found = capture::Scan { process, time: 9000, areas: vec![area], ..Default::default() };
+    let scans = [writer.scan(&found).unwrap(), writer.scan(&found).unwrap()];
+    let pointer = |from| capture::Pointer { from, to: 0x7000 };
+    writer.pointers(scans[1], &[pointer(8)]).unwrap();
+    writer.pointers(scans[0], &[pointer(16), pointer(24)]).unwrap();
     writer.finish(&Summary::default()).unwrap();
     let reader =
         Reader::from_source(viewer::copy(&path, Naming::Stored, Vec::new(), None).unwrap().0).unwrap();
@@ -80,6 +88,12 @@ fn readings_are_copied() {
     reader.for_each_hits(|some| hits.extend_from_slice(some)).unwrap();
     assert_eq!((samples, counters, faults), (vec![sample], vec![counter], vec![fault]));
     assert_eq!((hits, &reader.tables().tracepoints), (vec![hit], &vec![passed]));
+    assert_eq!(reader.tables().scans, vec![found.clone(), found]);
+    let mut pointers = Vec::new();
+    for scan in scans {
+        reader.for_each_pointers(scan, |some| pointers.extend_from_slice(some)).unwrap();
+    }
+    assert_eq!(pointers, [16, 24, 8].map(pointer));
 }
 
 /// Check that a copy of a file that was cut off at any byte opens, has the events before the cut, and says what it is.

@@ -1,11 +1,11 @@
 //! The rows of a capture's tables in another capture, and their ids there.
 
 use capture::{
-    Action, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome, Sample,
-    Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
+    Action, Area, Error, Event, Fault, Frame, FrameId, Hit, Mark, MarkId, ModuleId, NodeId, ReallocOutcome,
+    Sample, Scan, Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
 };
 
-/// New ids by old ones. Processes, threads, tasks, marks and tracepoints keep theirs: their rows are never joined.
+/// New ids by old ones. Processes, threads, tasks, marks, tracepoints and scans keep theirs: their rows are never joined.
 #[derive(Default)]
 pub(crate) struct Ids {
     strings: Vec<StringId>,
@@ -36,6 +36,10 @@ impl Ids {
         }
         for tracepoint in &tables.tracepoints {
             writer.tracepoint(tracepoint)?;
+        }
+        for scan in &tables.scans {
+            let area = |area: &Area| Area { name: ids.string(area.name), ..*area };
+            writer.scan(&Scan { areas: scan.areas.iter().map(area).collect(), ..scan.clone() })?;
         }
         Ok(ids)
     }

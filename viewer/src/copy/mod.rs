@@ -15,7 +15,7 @@ pub use redaction::Redaction;
 
 use crate::open::{Error, named, open_reader};
 use crate::symbolize::{LookedUp, Naming, Needed};
-use capture::{Error as CaptureError, Event, Reader, Sink, Summary, Tables, Writer};
+use capture::{Error as CaptureError, Event, Reader, ScanId, Sink, Summary, Tables, Writer};
 pub(crate) use ids::Ids;
 use std::path::Path;
 
@@ -90,6 +90,9 @@ fn write<S: Sink>(
     each(|visit| reader.for_each_counters(visit), |counter| writer.counter(*counter))?;
     each(|visit| reader.for_each_faults(visit), |fault| writer.fault(ids.fault(*fault)))?;
     each(|visit| reader.for_each_hits(visit), |hit| writer.hit(ids.hit(*hit)))?;
+    for scan in (0..tables.scans.len()).map(ScanId::from_index) {
+        each_slice(|visit| reader.for_each_pointers(scan, visit), |some| writer.pointers(scan, some))?;
+    }
     let mut summary =
         tables.summary.clone().unwrap_or_else(|| Summary { duration_ns: last, ..Summary::default() });
     if let Some(cut) = cut {
@@ -102,16 +105,24 @@ fn write<S: Sink>(
     writer.finish(&summary)
 }
 
-/// Hands each item of the reader's slices on, up to the first failure of either side. Damage that the reader meets ends the
-/// copy where the capture ends for every other view.
+/// Hands each item of the reader's slices on: see [`each_slice`].
 fn each<T>(
     read: impl FnOnce(&mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
     mut take: impl FnMut(&T) -> Result<(), CaptureError>,
 ) -> Result<(), CaptureError> {
+    each_slice(read, |items| items.iter().try_for_each(&mut take))
+}
+
+/// Hands the reader's slices on, up to the first failure of either side. Damage that the reader meets ends the copy where the
+/// capture ends for every other view.
+fn each_slice<T>(
+    read: impl FnOnce(&mut dyn FnMut(&[T])) -> Result<(), CaptureError>,
+    mut take: impl FnMut(&[T]) -> Result<(), CaptureError>,
+) -> Result<(), CaptureError> {
     let mut taken = Ok(());
     let result = read(&mut |items| {
         if taken.is_ok() {
-            taken = items.iter().try_for_each(&mut take);
+            taken = take(items);
         }
     });
     taken?;
