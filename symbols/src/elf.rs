@@ -22,6 +22,8 @@ pub(crate) struct Elf<'a> {
     file: object::File<'a>,
     sections: Vec<Section<'a>>,
     segments: Vec<CodeRange>,
+    /// Address of the file's first byte, as if that were mapped with the rest.
+    origin: u64,
     build_id: &'a [u8],
     length: usize,
 }
@@ -35,6 +37,8 @@ pub(crate) struct Section<'a> {
     pub(crate) size: u64,
     /// Holds instructions and is loaded, though not necessarily from this file (NOBITS in a debug file).
     pub(crate) is_code: bool,
+    /// Holds variables: loaded, no instructions, and there once, not once for each thread.
+    pub(crate) is_data: bool,
     /// The bytes as they are in the file; none for NOBITS, whose offset and size mean nothing.
     pub(crate) data: &'a [u8],
 }
@@ -46,7 +50,7 @@ pub(crate) struct CodeRange {
     pub(crate) size: u64,
 }
 
-/// A symbol that can name code: a function, or a label with a size.
+/// A symbol that can name code, which is a function or a label with a size; or a variable with a size.
 #[derive(Clone, Copy)]
 pub(crate) struct ElfSymbol<'a> {
     pub(crate) name: &'a [u8],
@@ -67,8 +71,8 @@ impl<'a> Elf<'a> {
             object::File::Elf64(elf) => tables(elf, bytes),
             _ => None,
         };
-        let (sections, segments, build_id) = tables.ok_or(Reason::UnreadableElf)?;
-        Ok(Elf { file, sections, segments, build_id, length: bytes.len() })
+        let (sections, segments, origin, build_id) = tables.ok_or(Reason::UnreadableElf)?;
+        Ok(Elf { file, sections, segments, origin, build_id, length: bytes.len() })
     }
 
     /// Contents of the build-id note, empty without one.
@@ -79,6 +83,16 @@ impl<'a> Elf<'a> {
     /// The sections that hold code.
     pub(crate) fn code_sections(&self) -> impl Iterator<Item = &Section<'a>> {
         self.sections.iter().filter(|section| section.is_code)
+    }
+
+    /// The sections that hold variables.
+    pub(crate) fn data_sections(&self) -> impl Iterator<Item = &Section<'a>> {
+        self.sections.iter().filter(|section| section.is_data)
+    }
+
+    /// The address of the file's first byte, if that is mapped as the rest is.
+    pub(crate) fn origin(&self) -> u64 {
+        self.origin
     }
 
     /// The executable segments.
@@ -185,15 +199,24 @@ impl<'a> Elf<'a> {
 
     /// Every symbol that can name code, of `.symtab` and of `.dynsym`.
     pub(crate) fn symbols(&self) -> Vec<ElfSymbol<'a>> {
+        self.symbols_of(Kind::Code)
+    }
+
+    /// Every symbol that can name a variable, of both.
+    pub(crate) fn variables(&self) -> Vec<ElfSymbol<'a>> {
+        self.symbols_of(Kind::Variable)
+    }
+
+    fn symbols_of(&self, kind: Kind) -> Vec<ElfSymbol<'a>> {
         let mut symbols = Vec::new();
         match &self.file {
             object::File::Elf32(elf) => {
-                self.collect(elf, elf.elf_symbol_table(), &mut symbols);
-                self.collect(elf, elf.elf_dynamic_symbol_table(), &mut symbols);
+                self.collect(elf, elf.elf_symbol_table(), kind, &mut symbols);
+                self.collect(elf, elf.elf_dynamic_symbol_table(), kind, &mut symbols);
             }
             object::File::Elf64(elf) => {
-                self.collect(elf, elf.elf_symbol_table(), &mut symbols);
-                self.collect(elf, elf.elf_dynamic_symbol_table(), &mut symbols);
+                self.collect(elf, elf.elf_symbol_table(), kind, &mut symbols);
+                self.collect(elf, elf.elf_dynamic_symbol_table(), kind, &mut symbols);
             }
             _ => {}
         }
@@ -208,6 +231,7 @@ impl<'a> Elf<'a> {
         &self,
         file: &ElfFile<'a, E>,
         table: &SymbolTable<'a, E>,
+        kind: Kind,
         symbols: &mut Vec<ElfSymbol<'a>>,
     ) {
         let endian = file.endian();
@@ -217,12 +241,16 @@ impl<'a> Elf<'a> {
         for (index, symbol) in table.enumerate() {
             let size = symbol.st_size(endian).into();
             let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
-            let is_sized_label = symbol.st_type() == elf::STT_NOTYPE && size > 0;
-            if !is_function && !is_sized_label {
+            let has_size = |of: u8| symbol.st_type() == of && size > 0;
+            let is_wanted = match kind {
+                Kind::Code => is_function || has_size(elf::STT_NOTYPE),
+                Kind::Variable => has_size(elf::STT_OBJECT),
+            };
+            if !is_wanted {
                 continue;
             }
             let Ok(Some(section)) = table.symbol_section(endian, symbol, index) else { continue };
-            if !self.sections.get(section.0).is_some_and(|section| section.is_code) {
+            if !self.sections.get(section.0).is_some_and(|section| kind.is_in(section)) {
                 continue;
             }
             let name = strings.get(symbol.st_name(endian) as usize..).map_or(&[][..], until_nul);
@@ -241,6 +269,23 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// What a symbol names.
+#[derive(Clone, Copy)]
+enum Kind {
+    Code,
+    Variable,
+}
+
+impl Kind {
+    /// Whether such lie in a section.
+    fn is_in(self, section: &Section<'_>) -> bool {
+        match self {
+            Kind::Code => section.is_code,
+            Kind::Variable => section.is_data,
+        }
+    }
+}
+
 impl Section<'_> {
     /// The first address behind it.
     pub(crate) fn end(&self) -> u64 {
@@ -248,7 +293,7 @@ impl Section<'_> {
     }
 }
 
-type Tables<'a> = (Vec<Section<'a>>, Vec<CodeRange>, &'a [u8]);
+type Tables<'a> = (Vec<Section<'a>>, Vec<CodeRange>, u64, &'a [u8]);
 
 fn tables<'a, E: FileHeader<Endian = Endianness>>(
     file: &ElfFile<'a, E>,
@@ -267,6 +312,7 @@ fn tables<'a, E: FileHeader<Endian = Endianness>>(
     for (index, header) in headers.iter().enumerate() {
         let flags: u64 = header.sh_flags(endian).into();
         let code_flags = u64::from(elf::SHF_ALLOC | elf::SHF_EXECINSTR);
+        let data_flags = code_flags | u64::from(elf::SHF_TLS);
         if let Ok(Some(notes)) = header.notes(endian, bytes) {
             build_id = find_build_id(notes, endian).unwrap_or(build_id);
         }
@@ -276,16 +322,20 @@ fn tables<'a, E: FileHeader<Endian = Endianness>>(
             address: header.sh_addr(endian).into(),
             size: header.sh_size(endian).into(),
             is_code: flags & code_flags == code_flags,
+            is_data: flags & data_flags == elf::SHF_ALLOC.into(),
             data: header.data(endian, bytes).unwrap_or(&[]),
         });
     }
-    let mut segments = Vec::new();
+    let (mut segments, mut origin) = (Vec::new(), None);
     for header in file.elf_program_headers().iter().take(MOST_SECTIONS) {
         if header.p_type(endian) == elf::PT_LOAD && header.p_flags(endian) & elf::PF_X != 0 {
             segments.push(CodeRange {
                 address: header.p_vaddr(endian).into(),
                 size: header.p_memsz(endian).into(),
             });
+        }
+        if header.p_type(endian) == elf::PT_LOAD && origin.is_none() {
+            origin = Some(header.p_vaddr(endian).into().wrapping_sub(header.p_offset(endian).into()));
         }
         // Sections come first: in a debug file the offsets of segments lead elsewhere.
         if build_id.is_empty()
@@ -295,7 +345,7 @@ fn tables<'a, E: FileHeader<Endian = Endianness>>(
             build_id = find_build_id(notes, endian).unwrap_or(build_id);
         }
     }
-    Some((sections, segments, build_id))
+    Some((sections, segments, origin.unwrap_or(0), build_id))
 }
 
 fn find_build_id<'a, E: FileHeader>(

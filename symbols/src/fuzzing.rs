@@ -28,6 +28,7 @@ pub fn read_elf(bytes: &[u8]) {
     }
     for address in spread.chain([0, 0x40_1000, u64::MAX - 1, u64::MAX]) {
         module.lookup(address);
+        module.variable(address);
     }
 }
 

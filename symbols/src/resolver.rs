@@ -22,6 +22,7 @@ const LITTLE_WORK: usize = 256 << 10;
 pub(crate) struct Resolver<'a> {
     files: Files<'a>,
     symbols: OnceCell<SymbolTable<'a>>,
+    variables: OnceCell<SymbolTable<'a>>,
     /// All lines.
     lines: OnceCell<Option<Lines<'a>>>,
     /// Those of the expected addresses.
@@ -86,6 +87,7 @@ impl<'a> Resolver<'a> {
         Resolver {
             files,
             symbols: OnceCell::new(),
+            variables: OnceCell::new(),
             lines: OnceCell::new(),
             selected: OnceCell::new(),
             expected: Vec::new(),
@@ -111,6 +113,18 @@ impl<'a> Resolver<'a> {
             tables.extend(mini.iter().map(|elf| (elf, Shift::between(elf, binary))));
             SymbolTable::of(&tables)
         })
+    }
+
+    /// What the variable is called that lies at so many bytes from where the file's beginning is mapped.
+    pub(crate) fn variable(&self, offset: u64) -> Option<String> {
+        let variables = self.variables.get_or_init(|| {
+            let Files { binary, chain, .. } = &self.files;
+            let mut tables = vec![(binary, Shift::none())];
+            tables.extend(chain.iter().map(|file| (&file.elf, Shift::of_variables(&file.elf, binary))));
+            SymbolTable::of_variables(&tables)
+        });
+        let found = variables.find(self.files.binary.origin().wrapping_add(offset))?;
+        self.readable(&String::from_utf8_lossy(found.name))
     }
 
     /// Lines of the first file that has any, and the address there.

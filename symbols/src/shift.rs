@@ -34,23 +34,22 @@ impl Shift {
     /// Pairs sections by name (and the n-th of a name with the n-th), or, in files without section headers, the
     /// n-th executable segments. What lies in no section goes nowhere, also from a file to itself.
     pub(crate) fn between(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
-        let mut targets = HashMap::new();
-        for_each_numbered(to.code_sections(), |name, section| {
-            targets.insert(name, (section.address, section.size));
-        });
-        let mut ranges = Vec::new();
-        for_each_numbered(from.code_sections(), |name, section| {
-            if let Some(&(address, size)) = targets.get(&name) {
-                let end = section.address.saturating_add(section.size.min(size));
-                ranges.push(Moved { start: section.address, end, to: address });
-            }
-        });
+        let mut ranges = pairs(from.code_sections(), to.code_sections());
         if from.code_sections().next().is_none() || to.code_sections().next().is_none() {
             for (segment, target) in from.code_segments().iter().zip(to.code_segments()) {
                 let end = segment.address.saturating_add(segment.size);
                 ranges.push(Moved { start: segment.address, end, to: target.address });
             }
         }
+        Shift::of(ranges)
+    }
+
+    /// The same for the addresses of variables.
+    pub(crate) fn of_variables(from: &Elf<'_>, to: &Elf<'_>) -> Shift {
+        Shift::of(pairs(from.data_sections(), to.data_sections()))
+    }
+
+    fn of(mut ranges: Vec<Moved>) -> Shift {
         ranges.sort_unstable_by_key(|range| range.start);
         Shift { ranges: Some(ranges) }
     }
@@ -62,6 +61,25 @@ impl Shift {
         let range = ranges[..before].last().filter(|range| address < range.end)?;
         range.to.checked_add(address - range.start)
     }
+}
+
+/// Sections of one file with those of the same name in the other.
+fn pairs<'s, 'a: 's, 'b: 's>(
+    from: impl Iterator<Item = &'s Section<'a>>,
+    to: impl Iterator<Item = &'s Section<'b>>,
+) -> Vec<Moved> {
+    let mut targets = HashMap::new();
+    for_each_numbered(to, |name, section| {
+        targets.insert(name, (section.address, section.size));
+    });
+    let mut ranges = Vec::new();
+    for_each_numbered(from, |name, section| {
+        if let Some(&(address, size)) = targets.get(&name) {
+            let end = section.address.saturating_add(section.size.min(size));
+            ranges.push(Moved { start: section.address, end, to: address });
+        }
+    });
+    ranges
 }
 
 /// Visits sections with their name and how many of that name came before.

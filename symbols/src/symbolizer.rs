@@ -156,6 +156,12 @@ impl ModuleSymbols {
         self.resolver.lookup(address)
     }
 
+    /// The name of the variable that lies so many bytes behind where the file's beginning is mapped; none where no variable with
+    /// a name does, or each thread has one of its own.
+    pub fn variable(&self, offset: u64) -> Option<String> {
+        self.resolver.variable(offset)
+    }
+
     /// The debug files that were taken or refused.
     pub fn debug_files(&self) -> &DebugFiles {
         self.resolver.debug_files()

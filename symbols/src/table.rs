@@ -8,7 +8,7 @@
 //!    hand-written assembly, `_start` of old systems.
 //! 3. None. A gap behind a symbol with a size belongs to nobody.
 //!
-//! Labels count if they have a size. The rule is worked out once for all addresses; a lookup is a binary search:
+//! Variables, which all have a size, are found by the first rule alone. Labels count if they have a size. The rule is worked out once for all addresses; a lookup is a binary search:
 //!
 //! ```text
 //! symbols      [ outer                    )        (zero, a function of size 0
@@ -17,12 +17,12 @@
 //! starts        10     20      30          50      60                                     90
 //! ```
 
-use crate::elf::{Elf, ElfSymbol};
+use crate::elf::{Elf, ElfSymbol, Section};
 use crate::shift::Shift;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 
-/// The code symbols of one module.
+/// The symbols of one module: of its code, or of its variables.
 #[derive(Default)]
 pub(crate) struct SymbolTable<'a> {
     /// Ascending; each segment ends where the next begins.
@@ -67,15 +67,16 @@ struct Preference<'a> {
 impl<'a> SymbolTable<'a> {
     /// Collects the symbols of some files: each with the map from its addresses to those of the main file.
     pub(crate) fn of(files: &[(&Elf<'a>, Shift)]) -> SymbolTable<'a> {
-        let mut symbols = Vec::new();
-        for (elf, shift) in files {
-            let sections: HashMap<usize, (u64, u64)> = elf
-                .code_sections()
-                .map(|section| (section.index, (section.address, section.end())))
-                .collect();
-            symbols.extend(elf.symbols().iter().filter_map(|symbol| place(symbol, &sections, shift)));
-        }
-        SymbolTable::from_placed(symbols)
+        let placed =
+            files.iter().flat_map(|(elf, shift)| place_all(&elf.symbols(), elf.code_sections(), shift));
+        SymbolTable::from_placed(placed.collect())
+    }
+
+    /// The same of the variables.
+    pub(crate) fn of_variables(files: &[(&Elf<'a>, Shift)]) -> SymbolTable<'a> {
+        let placed =
+            files.iter().flat_map(|(elf, shift)| place_all(&elf.variables(), elf.data_sections(), shift));
+        SymbolTable::from_placed(placed.collect())
     }
 
     /// Whether there is no symbol at all.
@@ -130,6 +131,17 @@ impl<'a> SymbolTable<'a> {
             self.owners.push(owner);
         }
     }
+}
+
+/// Moves the symbols that lie in some sections.
+fn place_all<'a: 's, 's>(
+    symbols: &[ElfSymbol<'a>],
+    sections: impl Iterator<Item = &'s Section<'a>>,
+    shift: &Shift,
+) -> Vec<Placed<'a>> {
+    let sections: HashMap<usize, (u64, u64)> =
+        sections.map(|section| (section.index, (section.address, section.end()))).collect();
+    symbols.iter().filter_map(|symbol| place(symbol, &sections, shift)).collect()
 }
 
 /// Moves a symbol into the main file's addresses and ends it within its section.

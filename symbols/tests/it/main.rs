@@ -20,3 +20,4 @@ mod selected;
 mod servers;
 mod split;
 mod sysroot;
+mod variables;
