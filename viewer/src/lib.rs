@@ -22,6 +22,7 @@
 pub mod aggregate;
 pub mod analysis;
 pub mod check;
+pub mod graph;
 pub mod live;
 pub mod lives;
 pub mod query;

@@ -1,0 +1,163 @@
+//! Makes a graph of blocks and of the pointers between them.
+
+use super::block::{BlockId, HeldBlock};
+use super::heap_graph::{Figures, HeapGraph};
+use super::holder::{RootId, Source};
+use super::links::LinksBuilder;
+use super::places::Places;
+
+/// Takes the pointers of a process one after the other.
+///
+/// They may come in any order; that of memory costs least.
+///
+/// ```
+/// use capture::{NodeId, ThreadId};
+/// use viewer::graph::{GraphBuilder, HeldBlock, RootId, Source};
+///
+/// let block = |address, node| HeldBlock { address, size: 32, node: NodeId(node), thread: ThreadId(0) };
+/// let mut builder = GraphBuilder::new(vec![block(0x1000, 1), block(0x1040, 2)]);
+/// builder.pointer(0x10, 0x1000, |_| Source::Root { root: RootId(0), exact: false });
+/// builder.pointer(0x1008, 0x1050, |_| unreachable!("it lies in a block"));
+/// let graph = builder.finish();
+/// assert_eq!(graph.retained().roots[0].retained.bytes, 64);
+/// ```
+#[derive(Debug)]
+pub struct GraphBuilder {
+    places: Places,
+    links: LinksBuilder,
+    references: Vec<(RootId, BlockId)>,
+    /// The block that the last pointer lay in.
+    near: BlockId,
+    figures: Figures,
+}
+
+impl GraphBuilder {
+    /// For these live blocks, in any order.
+    pub fn new(blocks: Vec<HeldBlock>) -> Self {
+        let places = Places::new(blocks);
+        let figures = Figures { overlapping: places.overlapping, ..Figures::default() };
+        Self { places, links: LinksBuilder::default(), references: Vec::new(), near: BlockId(0), figures }
+    }
+
+    /// At `from` lies a pointer to `to`. What memory `from` is, if it is in no block, is asked of `source`.
+    // Cost: one lookup, of `to`, while pointers lie in the same block.
+    pub fn pointer(&mut self, from: u64, to: u64, source: impl FnOnce(u64) -> Source) {
+        self.figures.pointers += 1;
+        let holder = match self.places.contains(self.near, from) {
+            true => Some(self.near),
+            false => self.places.find(from),
+        };
+        let Some(target) = self.places.find(to) else {
+            self.figures.astray += 1;
+            return;
+        };
+        if let Some(holder) = holder {
+            self.near = holder;
+            if self.links.len() < LinksBuilder::MOST {
+                self.links.add(holder.0, target.0);
+            } else {
+                self.figures.left_out += 1;
+            }
+            return;
+        }
+        match source(from) {
+            Source::Ignored => self.figures.ignored += 1,
+            Source::Root { exact: true, .. } if self.places.blocks()[target.index()].address != to => {
+                self.figures.ignored += 1;
+            }
+            Source::Root { .. } if self.references.len() >= LinksBuilder::MOST => self.figures.left_out += 1,
+            Source::Root { root, .. } => self.references.push((root, target)),
+        }
+    }
+
+    /// The graph of all of them.
+    pub fn finish(self) -> HeapGraph {
+        HeapGraph::new(self.places, self.links, self.references, self.figures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Amount;
+    use capture::{NodeId, ThreadId};
+    use proptest::prelude::*;
+
+    fn held(address: u64, size: u64) -> HeldBlock {
+        HeldBlock { address, size, node: NodeId(1), thread: ThreadId(0) }
+    }
+
+    /// Check that an exact root holds what it points to the start of, that ignored memory holds nothing, and that all is counted.
+    #[test]
+    fn sources_say_what_counts() {
+        let mut builder = GraphBuilder::new(vec![held(0x1000, 16), held(0x2000, 16), held(0x3000, 8)]);
+        let root = |exact| move |_| Source::Root { root: RootId(7), exact };
+        builder.pointer(0x10, 0x1008, root(true));
+        builder.pointer(0x18, 0x2000, root(true));
+        builder.pointer(0x20, 0x1000, |_| Source::Ignored);
+        builder.pointer(0x28, 0x3004, root(false));
+        builder.pointer(0x30, 0x3008, root(false));
+        let graph = builder.finish();
+        let keepers = [0, 1, 2].map(|block| graph.keeper(BlockId(block)));
+        let root = Some(super::super::Keeper::Root(RootId(7)));
+        assert_eq!(keepers, [None, root, root]);
+        assert_eq!(
+            graph.figures(),
+            Figures {
+                blocks: Amount { blocks: 3, bytes: 40 },
+                reachable: Amount { blocks: 2, bytes: 24 },
+                roots: 1,
+                links: 2,
+                pointers: 5,
+                astray: 1,
+                ignored: 2,
+                ..Figures::default()
+            }
+        );
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![0..64_u64, u64::MAX - 64..=u64::MAX, any::<u64>()]
+    }
+
+    proptest! {
+        /// Check that anything can be said of memory: the same comes of it in any order, and no panic.
+        #[test]
+        fn anything_makes_a_graph(
+            blocks in prop::collection::vec((number(), number(), any::<u32>()), 0..20),
+            pointers in prop::collection::vec((number(), number(), 0..4_u32), 0..60),
+        ) {
+            let blocks: Vec<_> = blocks
+                .into_iter()
+                .map(|(address, size, node)| HeldBlock { address, size, node: NodeId(node), thread: ThreadId(node) })
+                .collect();
+            let graph = |turned: bool| {
+                let mut blocks = blocks.clone();
+                let mut pointers = pointers.clone();
+                if turned {
+                    blocks.reverse();
+                    pointers.reverse();
+                }
+                let mut builder = GraphBuilder::new(blocks);
+                for (from, to, kind) in pointers {
+                    builder.pointer(from, to, |_| match kind {
+                        0 => Source::Ignored,
+                        kind => Source::Root { root: RootId(kind.wrapping_mul(u32::MAX / 2)), exact: kind == 2 },
+                    });
+                }
+                builder.finish()
+            };
+            let (graph, turned) = (graph(false), graph(true));
+            prop_assert_eq!(graph.figures(), turned.figures());
+            prop_assert_eq!(graph.retained(), turned.retained());
+            prop_assert_eq!(graph.lost(), turned.lost());
+            prop_assert_eq!(graph.tree(0, usize::MAX), turned.tree(0, usize::MAX));
+            let figures = graph.figures();
+            prop_assert_eq!(figures.reachable + graph.lost().total, figures.blocks);
+            for block in (0..30).chain([u32::MAX]).map(BlockId) {
+                prop_assert_eq!(graph.keeper(block).is_none(), graph.retained_by(block).is_zero());
+                prop_assert!(graph.pointees(block).all(|to| to != block));
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B.
+
+use super::{BlockId, GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+use capture::{NodeId, ThreadId};
+use proptest::prelude::*;
+
+/// Where roots lie, below all blocks.
+const ROOTS: u64 = 0x100;
+
+pub(super) fn address(block: u32) -> u64 {
+    0x1000 + u64::from(block) * 0x1000
+}
+
+/// Blocks A, B, … of these sizes and stacks, and what refers to them.
+pub(super) fn graph(blocks: &[(u64, u32)], drawn: &str) -> HeapGraph {
+    let id = |letter: char| letter as u32 - 'A' as u32;
+    let (mut direct, mut links) = (Vec::new(), Vec::new());
+    for pair in drawn.split_whitespace() {
+        let mut ends = pair.chars();
+        let (from, to) = (ends.next().unwrap(), id(ends.next().unwrap()));
+        match from.to_digit(10) {
+            Some(root) => direct.push((root, to)),
+            None => links.push((id(from), to)),
+        }
+    }
+    numbered(blocks, &direct, &links)
+}
+
+/// The same of numbers, where those beyond the last block are left out.
+pub(super) fn numbered(blocks: &[(u64, u32)], direct: &[(u32, u32)], links: &[(u32, u32)]) -> HeapGraph {
+    let held = blocks.iter().zip(0..).map(|(&(size, node), block)| HeldBlock {
+        address: address(block),
+        size,
+        node: NodeId(node),
+        thread: ThreadId(0),
+    });
+    let mut builder = GraphBuilder::new(held.collect());
+    for &(root, to) in direct {
+        builder.pointer(ROOTS + u64::from(root), address(to), |from| Source::Root {
+            root: RootId((from - ROOTS) as u32),
+            exact: false,
+        });
+    }
+    for &(from, to) in links.iter().filter(|(from, _)| (*from as usize) < blocks.len()) {
+        builder.pointer(address(from), address(to), |_| unreachable!("it lies in a block"));
+    }
+    builder.finish()
+}
+
+/// Any small graph: blocks, roots with what they refer to, links.
+pub(super) type Parts = (Vec<(u64, u32)>, Vec<(u32, u32)>, Vec<(u32, u32)>);
+
+pub(super) fn parts() -> impl Strategy<Value = Parts> {
+    (
+        prop::collection::vec((1..100_u64, 0..4_u32), 0..12),
+        prop::collection::vec((0..3_u32, 0..14_u32), 0..6),
+        prop::collection::vec((0..14_u32, 0..14_u32), 0..30),
+    )
+}
+
+/// Which blocks are reached without some of the blocks and roots.
+pub(super) fn reached(
+    (blocks, direct, links): &Parts,
+    without: impl Fn(u32) -> bool,
+    without_root: Option<u32>,
+) -> Vec<bool> {
+    let mut reached = vec![false; blocks.len()];
+    let mut open: Vec<u32> =
+        direct.iter().filter(|(root, _)| Some(*root) != without_root).map(|&(_, block)| block).collect();
+    while let Some(block) = open.pop() {
+        let Some(is_reached) = reached.get_mut(block as usize).filter(|_| !without(block)) else { continue };
+        if !std::mem::replace(is_reached, true) {
+            open.extend(links.iter().filter(|(from, _)| *from == block).map(|&(_, to)| to));
+        }
+    }
+    reached
+}
+
+/// A block by its letter.
+pub(super) fn block(letter: char) -> BlockId {
+    BlockId(letter as u32 - 'A' as u32)
+}

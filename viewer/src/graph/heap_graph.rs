@@ -1,0 +1,266 @@
+//! The graph, and what each block keeps.
+//!
+//! Vertices are the blocks, then the roots, and at last one that refers to all roots:
+//!
+//! ```text
+//!  0 … blocks                 blocks … + roots         the last
+//!  A, B, C, D                 cache, stack of main     everything
+//! ```
+//!
+//! That roots are vertices tells a block that two variables hold from one that a single variable holds in two ways.
+
+use super::block::{BlockId, HeldBlock};
+use super::dominators::Dominators;
+use super::holder::{Holder, Keeper, RootId};
+use super::links::{Links, LinksBuilder};
+use super::lost::Lost;
+use super::places::Places;
+use super::retained::Retained;
+use super::tree::KeptTree;
+use crate::analysis::Amount;
+use capture::NodeId;
+
+/// Blocks, and who refers to them.
+#[derive(Debug)]
+pub struct HeapGraph {
+    places: Places,
+    /// The different stacks of the blocks, in order.
+    stacks: Vec<NodeId>,
+    /// The place of each block's stack among these.
+    rows: Vec<u32>,
+    /// The different roots, in order.
+    roots: Vec<RootId>,
+    pub(super) links: Links,
+    pub(super) dominators: Dominators,
+    /// What each number of the dominators retains.
+    held: Vec<Amount>,
+    figures: Figures,
+}
+
+/// What a graph was made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Blocks of the graph.
+    pub blocks: Amount,
+    /// Those that a root leads to.
+    pub reachable: Amount,
+    /// Blocks that were left out, since they lie in others.
+    pub overlapping: Amount,
+    /// Different roots that refer to blocks.
+    pub roots: usize,
+    /// Different links between blocks, and from roots to blocks.
+    pub links: usize,
+    /// Pointers that were given.
+    pub pointers: u64,
+    /// Pointers to where no block is.
+    pub astray: u64,
+    /// Pointers in memory that holds nothing, and those of an exact root into the middle of a block.
+    pub ignored: u64,
+    /// Pointers beyond what is counted.
+    pub left_out: u64,
+}
+
+impl HeapGraph {
+    pub(super) fn new(
+        places: Places,
+        mut links: LinksBuilder,
+        mut references: Vec<(RootId, BlockId)>,
+        mut figures: Figures,
+    ) -> Self {
+        let blocks = places.blocks();
+        let mut stacks: Vec<NodeId> = blocks.iter().map(|block| block.node).collect();
+        stacks.sort_unstable();
+        stacks.dedup();
+        let row = |block: &HeldBlock| stacks.partition_point(|&node| node < block.node) as u32;
+        let rows = blocks.iter().map(row).collect();
+
+        references.sort_unstable();
+        let mut roots: Vec<RootId> = references.iter().map(|&(root, _)| root).collect();
+        roots.dedup();
+        let (first, everything) = (blocks.len() as u32, (blocks.len() + roots.len()) as u32);
+        for group in references.chunk_by(|before, reference| before.0 == reference.0) {
+            let vertex = first + roots.partition_point(|&root| root < group[0].0) as u32;
+            group.iter().for_each(|&(_, block)| links.add(vertex, block.0));
+        }
+        drop(references);
+        (first..everything).for_each(|root| links.add(everything, root));
+        let links = links.finish(everything as usize + 1);
+
+        let dominators = Dominators::new(&links, everything);
+        let amount = |vertex: u32| blocks.get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount);
+        let mut held: Vec<Amount> =
+            (0..dominators.len() as u32).map(|number| amount(dominators.vertex(number))).collect();
+        // A number is greater than that above it.
+        for number in (1..held.len()).rev() {
+            let below = held[number];
+            held[dominators.above(number as u32) as usize] += below;
+        }
+        figures.blocks = sum(blocks.iter().map(HeldBlock::amount));
+        figures.reachable = held[0];
+        figures.roots = roots.len();
+        figures.links = links.count() - roots.len();
+        Self { places, stacks, rows, roots, links, dominators, held, figures }
+    }
+
+    /// What it was made of.
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// The blocks by their ids, which is by address.
+    pub fn blocks(&self) -> &[HeldBlock] {
+        self.places.blocks()
+    }
+
+    /// The block that an address lies in.
+    pub fn block_at(&self, address: u64) -> Option<BlockId> {
+        self.places.find(address)
+    }
+
+    /// What would be lost without a block: itself, and all that it keeps. Nothing of a block that is lost already.
+    pub fn retained_by(&self, block: BlockId) -> Amount {
+        self.number(block).map_or(Amount::ZERO, |number| self.held(number))
+    }
+
+    /// What keeps a block. None of a block that is lost.
+    pub fn keeper(&self, block: BlockId) -> Option<Keeper> {
+        let above = self.dominators.vertex(self.dominators.above(self.number(block)?));
+        Some(match (above as usize).checked_sub(self.blocks().len()) {
+            None => Keeper::Block(BlockId(above)),
+            Some(root) => self.roots.get(root).map_or(Keeper::Several, |&root| Keeper::Root(root)),
+        })
+    }
+
+    /// Blocks that pointers in this one lead to, by address.
+    pub fn pointees(&self, block: BlockId) -> impl Iterator<Item = BlockId> {
+        let row = if block.index() < self.blocks().len() { self.links.of(block.0) } else { &[] };
+        row.iter().map(|&target| BlockId(target))
+    }
+
+    /// What stacks and roots retain.
+    pub fn retained(&self) -> Retained {
+        Retained::new(self)
+    }
+
+    /// What nobody can reach any more.
+    pub fn lost(&self) -> Lost {
+        Lost::new(self)
+    }
+
+    /// What keeps what, stacks by stacks: without rows that retain less than `least` bytes, and at most `levels` deep.
+    pub fn tree(&self, least: i64, levels: usize) -> KeptTree {
+        KeptTree::new(self, least, levels)
+    }
+
+    /// The roots, each with the blocks that it refers to.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (RootId, &[u32])> {
+        let first = self.blocks().len() as u32;
+        self.roots.iter().zip(first..).map(|(&root, vertex)| (root, self.links.of(vertex)))
+    }
+
+    pub(super) fn stacks(&self) -> &[NodeId] {
+        &self.stacks
+    }
+
+    /// The place of a block's stack.
+    pub(super) fn row(&self, block: u32) -> usize {
+        self.rows[block as usize] as usize
+    }
+
+    fn number(&self, block: BlockId) -> Option<u32> {
+        self.dominators.number(block.0).filter(|_| block.index() < self.blocks().len())
+    }
+
+    /// What a number of the dominators retains.
+    pub(super) fn held(&self, number: u32) -> Amount {
+        self.held[number as usize]
+    }
+
+    /// A number's own block. Roots have none.
+    pub(super) fn own(&self, number: u32) -> Amount {
+        let vertex = self.dominators.vertex(number);
+        self.blocks().get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount)
+    }
+
+    /// What a number is shown as: stacks come first, then roots, at last [`Holder::Several`].
+    pub(super) fn label(&self, number: u32) -> u32 {
+        let vertex = self.dominators.vertex(number);
+        let root = |vertex: u32| vertex - self.blocks().len() as u32 + self.stacks.len() as u32;
+        self.rows.get(vertex as usize).copied().unwrap_or_else(|| root(vertex))
+    }
+
+    /// How many labels there are.
+    pub(super) fn labels(&self) -> usize {
+        self.stacks.len() + self.roots.len() + 1
+    }
+
+    /// Who has a label.
+    pub(super) fn holder(&self, label: u32) -> Holder {
+        match self.stacks.get(label as usize) {
+            Some(&node) => Holder::Stack(node),
+            None => match self.roots.get(label as usize - self.stacks.len()) {
+                Some(&root) => Holder::Root(root),
+                None => Holder::Several,
+            },
+        }
+    }
+}
+
+pub(super) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, |sum, amount| sum + amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{block, graph, numbered, parts, reached};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Check the keepers of blocks that one root holds, in one way or two, that two hold, and that none does.
+    #[test]
+    fn keepers_are_those_all_ways_lead_through() {
+        let blocks = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1)];
+        let graph = graph(&blocks, "0A 0B AC BC CD 0E 1E FE FA");
+        let keeper = |letter| graph.keeper(block(letter));
+        assert_eq!(keeper('A'), Some(Keeper::Root(RootId(0))));
+        assert_eq!(keeper('C'), Some(Keeper::Root(RootId(0))), "in two ways");
+        assert_eq!(keeper('D'), Some(Keeper::Block(block('C'))));
+        assert_eq!(keeper('E'), Some(Keeper::Several));
+        assert_eq!(keeper('F'), None);
+        let retained = "ABCDEF".chars().map(|letter| graph.retained_by(block(letter)).bytes);
+        assert_eq!(retained.collect::<Vec<_>>(), [1, 2, 12, 8, 16, 0]);
+        assert_eq!(graph.pointees(block('F')).collect::<Vec<_>>(), [block('A'), block('E')]);
+        assert_eq!(graph.figures().reachable, Amount { blocks: 5, bytes: 31 });
+    }
+
+    proptest! {
+        /// Check what a block retains, and its keeper, against what is lost when blocks are taken away.
+        #[test]
+        fn a_block_retains_what_is_lost_without_it(parts in parts()) {
+            let graph = numbered(&parts.0, &parts.1, &parts.2);
+            let all = reached(&parts, |_| false, None);
+            for one in 0..parts.0.len() as u32 {
+                let left = reached(&parts, |block| block == one, None);
+                let lost = |&block: &usize| all[block] && !left[block];
+                let expected = sum((0..all.len()).filter(lost).map(|block| Amount::block(parts.0[block].0)));
+                prop_assert_eq!(graph.retained_by(BlockId(one)), expected);
+                let is_lost = |of: u32| lost(&(of as usize));
+                match graph.keeper(BlockId(one)) {
+                    None => prop_assert!(!all[one as usize]),
+                    Some(Keeper::Block(keeper)) => {
+                        let left = reached(&parts, |block| block == keeper.0, None);
+                        prop_assert!(all[one as usize] && !left[one as usize] && !is_lost(keeper.0));
+                    }
+                    Some(Keeper::Root(root)) => {
+                        prop_assert!(!reached(&parts, |_| false, Some(root.0))[one as usize]);
+                    }
+                    Some(Keeper::Several) => {
+                        for root in 0..3 {
+                            prop_assert!(reached(&parts, |_| false, Some(root))[one as usize]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

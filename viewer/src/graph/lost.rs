@@ -1,0 +1,210 @@
+//! Blocks that nobody can reach any more.
+//!
+//! Of them, some are lost by themselves, the *heads*, and others only since a head is that held them. Freeing a head the way
+//! the program would have done it frees the others as well, so heads are what to look at:
+//!
+//! ```text
+//!  A ──► B ──► C          A is a head and claims B and C
+//!  D ◄──► E ──► F         D is a head: of a cycle, the lowest address; it claims E and F
+//! ```
+//!
+//! So there is one head for each group of blocks that refer to each other while none outside of it does. What several heads
+//! lead to is claimed by the lowest of them: every lost block is claimed once.
+
+use super::block::BlockId;
+use super::heap_graph::{HeapGraph, sum};
+use super::retained::most_first;
+use crate::analysis::Amount;
+use capture::NodeId;
+use std::collections::BTreeMap;
+
+/// What is lost, by its heads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// All of it.
+    pub total: Amount,
+    /// The heads alone.
+    pub heads_total: Amount,
+    /// Each head, by address.
+    pub heads: Vec<LostHead>,
+    /// Heads by stack, those that claim most first.
+    pub stacks: Vec<LostRow>,
+}
+
+/// A block that is lost by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostHead {
+    /// Which.
+    pub block: BlockId,
+    /// It, and all that is lost with it.
+    pub claimed: Amount,
+    /// A block that it leads to leads back to it.
+    pub is_cycle: bool,
+}
+
+/// The heads of one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostRow {
+    /// The stack.
+    pub node: NodeId,
+    /// The heads.
+    pub heads: Amount,
+    /// They, and all that is lost with them.
+    pub claimed: Amount,
+    /// Heads that are part of a cycle.
+    pub cycles: i64,
+}
+
+impl Lost {
+    pub(super) fn new(graph: &HeapGraph) -> Self {
+        let heads: Vec<LostHead> = heads(graph);
+        let own = |head: &LostHead| graph.blocks()[head.block.index()].amount();
+        let mut stacks: BTreeMap<NodeId, LostRow> = BTreeMap::new();
+        for head in &heads {
+            let node = graph.blocks()[head.block.index()].node;
+            let new = LostRow { node, heads: Amount::ZERO, claimed: Amount::ZERO, cycles: 0 };
+            let row = stacks.entry(node).or_insert(new);
+            row.heads += own(head);
+            row.claimed += head.claimed;
+            row.cycles += i64::from(head.is_cycle);
+        }
+        let mut stacks: Vec<LostRow> = stacks.into_values().collect();
+        stacks.sort_by_key(|row| (most_first(row.claimed), row.node));
+        Self {
+            total: sum(heads.iter().map(|head| head.claimed)),
+            heads_total: sum(heads.iter().map(own)),
+            heads,
+            stacks,
+        }
+    }
+}
+
+/// The heads, by address.
+///
+/// Each lost block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
+/// other, but only a later one to an earlier one, else the other would be no candidate. So one that no later candidate leads to is
+/// a head.
+fn heads(graph: &HeapGraph) -> Vec<LostHead> {
+    let mut flood = Flood::new(graph);
+    let blocks = 0..graph.blocks().len() as u32;
+    let mut candidates: Vec<u32> = blocks.filter(|&block| flood.claim(block).is_some()).collect();
+    let mut flood = Flood::new(graph);
+    candidates.reverse();
+    candidates.retain(|&block| flood.claim(block).is_some());
+    candidates.reverse();
+    let mut flood = Flood::new(graph);
+    let head = |block| {
+        let (claimed, is_cycle) = flood.claim(block)?;
+        Some(LostHead { block: BlockId(block), claimed, is_cycle })
+    };
+    candidates.into_iter().filter_map(head).collect()
+}
+
+/// Claims lost blocks, each once.
+struct Flood<'a> {
+    graph: &'a HeapGraph,
+    is_claimed: Vec<bool>,
+    open: Vec<u32>,
+}
+
+impl<'a> Flood<'a> {
+    fn new(graph: &'a HeapGraph) -> Self {
+        // Those that are reachable belong to nobody, though lost ones may refer to them.
+        let is_reachable = |block| graph.dominators.number(block).is_some();
+        let is_claimed = (0..graph.blocks().len() as u32).map(is_reachable).collect();
+        Self { graph, is_claimed, open: Vec::new() }
+    }
+
+    /// Claims a block and all it leads to, and says whether anything of this leads back. None when it is claimed already.
+    fn claim(&mut self, block: u32) -> Option<(Amount, bool)> {
+        if std::mem::replace(&mut self.is_claimed[block as usize], true) {
+            return None;
+        }
+        let (mut claimed, mut is_cycle) = (Amount::ZERO, false);
+        self.open.push(block);
+        while let Some(from) = self.open.pop() {
+            claimed += self.graph.blocks()[from as usize].amount();
+            for &target in self.graph.links.of(from) {
+                is_cycle |= target == block;
+                if !std::mem::replace(&mut self.is_claimed[target as usize], true) {
+                    self.open.push(target);
+                }
+            }
+        }
+        Some((claimed, is_cycle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{Parts, block, graph, numbered, parts, reached};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn heads(lost: &Lost) -> Vec<(BlockId, i64, bool)> {
+        lost.heads.iter().map(|head| (head.block, head.claimed.bytes, head.is_cycle)).collect()
+    }
+
+    /// Check the drawing, and sums by stack.
+    #[test]
+    fn heads_are_as_drawn() {
+        let blocks = [(1, 1), (2, 2), (4, 2), (8, 1), (16, 1), (32, 2), (64, 3)];
+        let lost = graph(&blocks, "AB BC DE ED EF 0G AG").lost();
+        assert_eq!(heads(&lost), [(block('A'), 7, false), (block('D'), 56, true)]);
+        let row = LostRow {
+            node: NodeId(1),
+            heads: Amount { blocks: 2, bytes: 9 },
+            claimed: Amount { blocks: 6, bytes: 63 },
+            cycles: 1,
+        };
+        assert_eq!((lost.total, lost.heads_total, lost.stacks), (row.claimed, row.heads, vec![row]));
+    }
+
+    /// Check that the lowest address is no head where a cycle holds it, and that what two heads hold is the lower one's.
+    #[test]
+    fn what_cycles_hold_is_no_head() {
+        let sizes = [(1, 1), (2, 1), (4, 1), (8, 1)];
+        assert_eq!(heads(&graph(&sizes, "BC CB CA AD").lost()), [(block('B'), 15, true)]);
+        assert_eq!(
+            heads(&graph(&sizes, "AC BC CD").lost()),
+            [(block('A'), 13, false), (block('B'), 2, false)]
+        );
+        assert_eq!(heads(&graph(&sizes, "DA AD CB BC BA").lost()), [(block('B'), 15, true)]);
+        assert_eq!(graph(&sizes, "0A AB BC CD DA").lost(), Lost::default());
+    }
+
+    /// What one lost block leads to.
+    fn led_to((blocks, _, links): &Parts, from: usize) -> Vec<bool> {
+        reached(&(blocks.clone(), vec![(0, from as u32)], links.clone()), |_| false, None)
+    }
+
+    proptest! {
+        /// Check that each lost block is claimed once, by a head that leads to it, and that nothing leads to a head but its cycle, of
+        /// which it is the lowest.
+        #[test]
+        fn each_lost_block_has_one_head(parts in parts()) {
+            let lost = numbered(&parts.0, &parts.1, &parts.2).lost();
+            let all = reached(&parts, |_| false, None);
+            let unreached: Vec<usize> = (0..all.len()).filter(|&block| !all[block]).collect();
+            let ways: Vec<Vec<bool>> = (0..all.len()).map(|block| led_to(&parts, block)).collect();
+            let mut claimed = vec![false; all.len()];
+            for head in &lost.heads {
+                let own = head.block.index();
+                let before = claimed.clone();
+                for &block in unreached.iter().filter(|&&block| ways[own][block]) {
+                    claimed[block] = true;
+                }
+                let new = unreached.iter().filter(|&&block| claimed[block] && !before[block]);
+                prop_assert_eq!(head.claimed, sum(new.map(|&block| Amount::block(parts.0[block].0))));
+                let before = |&&block: &&usize| block != own && ways[block][own];
+                for &block in unreached.iter().filter(before) {
+                    prop_assert!(ways[own][block] && own < block);
+                }
+                prop_assert_eq!(head.is_cycle, unreached.iter().any(|block| before(&block)));
+            }
+            prop_assert!(unreached.iter().all(|&block| claimed[block]));
+            prop_assert_eq!(lost.total, sum(unreached.iter().map(|&block| Amount::block(parts.0[block].0))));
+            prop_assert_eq!(lost.total, sum(lost.stacks.iter().map(|row| row.claimed)));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Which block keeps which alive, at one moment of one process.
+//!
+//! ```text
+//!  words of memory            links                    dominators           by stack
+//!
+//!  cache ──► A                cache ─► A ─► B          cache                cache       96 B
+//!  A+8   ──► B                         │    │          └─ A   96 B          └─ insert   96 B
+//!  A+16  ──► C                         └──► C             ├─ B  32 B           └─ node  64 B
+//!  B+0   ──► C                                            └─ C  32 B
+//!  (of a free chunk) ──► D    D: unreachable           lost: D
+//! ```
+//!
+//! A *root* is what the program reaches without a block: a variable, the stack of a thread, a register. A block is *reachable*
+//! when a way of pointers leads to it from a root; others are *lost*, since nobody can ever free them. One block *keeps*
+//! another when all such ways lead through it: without it, the other would be lost. What it *retains* is itself and all that it
+//! keeps.
+//!
+//! Any word that looks like a pointer counts as one, to anywhere in a block. So blocks may be held by a number or by what is left of a
+//! pointer: less is lost than there seems to be, never more, as far as all memory was looked at. A pointer that is stored
+//! otherwise (packed, encrypted, counted from elsewhere) is not seen.
+//!
+//! Memory is linear in blocks and pointers, and time nearly so, whatever they are: they come from somebody else's file.
+
+mod block;
+mod builder;
+mod dominators;
+#[cfg(test)]
+mod drawn;
+mod heap_graph;
+mod holder;
+mod links;
+mod lost;
+mod places;
+mod retained;
+mod tree;
+
+pub use block::{BlockId, HeldBlock};
+pub use builder::GraphBuilder;
+pub use heap_graph::{Figures, HeapGraph};
+pub use holder::{Holder, Keeper, RootId, Source};
+pub use lost::{Lost, LostHead, LostRow};
+pub use retained::{Retained, RetainedRow, RootRow};
+pub use tree::{KeptRow, KeptTree};

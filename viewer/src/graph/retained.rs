@@ -1,0 +1,232 @@
+//! What stacks and roots retain, and what keeps their blocks.
+//!
+//! The blocks of a stack often keep each other: those of a list, of a tree. So that none is counted twice, only what the *topmost*
+//! of them retain is added up, those that no other block of the stack keeps.
+
+use super::heap_graph::{HeapGraph, sum};
+use super::holder::{Holder, RootId};
+use super::links::Links;
+use crate::analysis::Amount;
+use capture::NodeId;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Holders that are named for each stack, those that keep most of it.
+const NAMED: usize = 3;
+
+/// What is reachable, by who retains it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// All of it.
+    pub reachable: Amount,
+    /// The part that no single root keeps.
+    pub several: Amount,
+    /// Roots, those that retain most first.
+    pub roots: Vec<RootRow>,
+    /// Stacks of reachable blocks, those that retain most first.
+    pub stacks: Vec<RetainedRow>,
+}
+
+/// A root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootRow {
+    /// Which.
+    pub root: RootId,
+    /// Blocks it refers to, some of which others may refer to as well.
+    pub direct: Amount,
+    /// What only it keeps.
+    pub retained: Amount,
+}
+
+/// The reachable blocks of one stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetainedRow {
+    /// The stack.
+    pub node: NodeId,
+    /// The blocks.
+    pub own: Amount,
+    /// They, and what they keep. Stacks keep each other, so these numbers add up to more than there is.
+    pub retained: Amount,
+    /// How many of them a root refers to.
+    pub direct: i64,
+    /// What keeps the topmost of them, with what those retain, the most first.
+    pub holders: Vec<(Holder, Amount)>,
+    /// Further holders, which are not named.
+    pub more_holders: usize,
+}
+
+impl Retained {
+    pub(super) fn new(graph: &HeapGraph) -> Self {
+        let row = |&node: &NodeId| RetainedRow {
+            node,
+            own: Amount::ZERO,
+            retained: Amount::ZERO,
+            direct: 0,
+            holders: Vec::new(),
+            more_holders: 0,
+        };
+        let mut stacks: Vec<RetainedRow> = graph.stacks().iter().map(row).collect();
+        for number in 0..graph.dominators.len() as u32 {
+            if let Some(row) = stacks.get_mut(graph.label(number) as usize) {
+                row.own += graph.own(number);
+            }
+        }
+        let topmost = topmost(graph, &graph.dominators.below());
+        for ((label, above), retained) in &topmost {
+            if let Some(row) = stacks.get_mut(*label as usize) {
+                row.retained += *retained;
+                row.holders.push((graph.holder(*above), *retained));
+            }
+        }
+        let mut is_direct = vec![false; graph.blocks().len()];
+        for (_, blocks) in graph.roots() {
+            for &block in blocks {
+                let is_known = std::mem::replace(&mut is_direct[block as usize], true);
+                stacks[graph.row(block)].direct += i64::from(!is_known);
+            }
+        }
+        stacks.retain(|row| !row.own.is_zero());
+        for row in &mut stacks {
+            row.holders.sort_unstable_by_key(|&(holder, amount)| (most_first(amount), holder));
+            row.more_holders = row.holders.len().saturating_sub(NAMED);
+            row.holders.truncate(NAMED);
+        }
+        stacks.sort_unstable_by_key(|row| (most_first(row.retained), row.node));
+        let roots = roots(graph, &topmost);
+        let reachable = graph.held(0);
+        let several = roots.iter().fold(reachable, |several, row| several - row.retained);
+        Self { reachable, several, roots, stacks }
+    }
+}
+
+/// The order of rows.
+pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
+    Reverse((amount.bytes, amount.blocks))
+}
+
+/// What the topmost of each label retain, by the label of what keeps those.
+fn topmost(graph: &HeapGraph, below: &Links) -> HashMap<(u32, u32), Amount> {
+    let mut topmost: HashMap<(u32, u32), Amount> = HashMap::new();
+    // How many of each label are on the way from the top to here.
+    let mut inside = vec![0_u32; graph.labels()];
+    inside[graph.label(0) as usize] = 1;
+    let mut way = vec![(0, below.span(0))];
+    while let Some((number, (next, end))) = way.last_mut() {
+        if next == end {
+            inside[graph.label(*number) as usize] -= 1;
+            way.pop();
+            continue;
+        }
+        let (child, above) = (below.target(*next), *number);
+        *next += 1;
+        let label = graph.label(child);
+        if inside[label as usize] == 0 {
+            *topmost.entry((label, graph.label(above))).or_default() += graph.held(child);
+        }
+        inside[label as usize] += 1;
+        way.push((child, below.span(child)));
+    }
+    topmost
+}
+
+fn roots(graph: &HeapGraph, topmost: &HashMap<(u32, u32), Amount>) -> Vec<RootRow> {
+    let (first, everything) = (graph.stacks().len() as u32, graph.label(0));
+    let row = |((root, blocks), label): ((RootId, &[u32]), u32)| RootRow {
+        root,
+        direct: sum(blocks.iter().map(|&block| graph.blocks()[block as usize].amount())),
+        retained: topmost.get(&(label, everything)).copied().unwrap_or_default(),
+    };
+    let mut roots: Vec<RootRow> = graph.roots().zip(first..).map(row).collect();
+    roots.sort_unstable_by_key(|row| (most_first(row.retained), most_first(row.direct), row.root));
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drawn::{graph, numbered, parts, reached};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn amount(blocks: i64, bytes: i64) -> Amount {
+        Amount { blocks, bytes }
+    }
+
+    /// Check a list and a block that two roots hold: nothing is counted twice, and holders are named.
+    #[test]
+    fn topmost_blocks_are_added_up() {
+        let node = |holder| Holder::Stack(NodeId(holder));
+        // A holds a list of B, C and D, the last of which two roots hold as well; that holds E.
+        let graph = graph(&[(100, 1), (10, 2), (10, 2), (10, 2), (5, 3)], "0A AB BC CD 0D 1D DE");
+        let found = graph.retained();
+        let row = |node, own, retained, direct, holders: &[(Holder, Amount)]| {
+            let holders = holders.to_vec();
+            RetainedRow { node: NodeId(node), own, retained, direct, holders, more_holders: 0 }
+        };
+        assert_eq!(
+            found.stacks,
+            [
+                row(1, amount(1, 100), amount(3, 120), 1, &[(Holder::Root(RootId(0)), amount(3, 120))]),
+                row(
+                    2,
+                    amount(3, 30),
+                    amount(4, 35),
+                    1,
+                    &[(node(1), amount(2, 20)), (Holder::Several, amount(2, 15))]
+                ),
+                row(3, amount(1, 5), amount(1, 5), 0, &[(node(2), amount(1, 5))]),
+            ]
+        );
+        let root = |root, direct, retained| RootRow { root: RootId(root), direct, retained };
+        assert_eq!(
+            found.roots,
+            [root(0, amount(2, 110), amount(3, 120)), root(1, amount(1, 10), Amount::ZERO)]
+        );
+        assert_eq!((found.reachable, found.several), (amount(5, 135), amount(2, 15)));
+    }
+
+    /// Check that of many holders those are named that keep most.
+    #[test]
+    fn few_holders_are_named() {
+        let graph = graph(&[(1, 9), (2, 9), (3, 9), (4, 9), (5, 9)], "0A 1B 2C 3D 4E");
+        let row = &graph.retained().stacks[0];
+        let named: Vec<_> = row.holders.iter().map(|(holder, amount)| (*holder, amount.bytes)).collect();
+        let root = |root, bytes| (Holder::Root(RootId(root)), bytes);
+        assert_eq!((named, row.more_holders), (vec![root(4, 5), root(3, 4), root(2, 3)], 2));
+    }
+
+    proptest! {
+        /// Check sums by stack and by root against what is lost when blocks and roots are taken away.
+        #[test]
+        fn sums_equal_removal(parts in parts()) {
+            let found = numbered(&parts.0, &parts.1, &parts.2).retained();
+            let all = reached(&parts, |_| false, None);
+            let size = |block: usize| Amount::block(parts.0[block].0);
+            let lost = |left: &[bool]| {
+                let is_lost = |&block: &usize| all[block] && !left[block];
+                sum((0..all.len()).filter(is_lost).map(size))
+            };
+            for row in &found.stacks {
+                let ours: Vec<usize> =
+                    (0..all.len()).filter(|&block| all[block] && parts.0[block].1 == row.node.0).collect();
+                prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
+                let without: Vec<Vec<bool>> =
+                    ours.iter().map(|&one| reached(&parts, |block| block as usize == one, None)).collect();
+                let is_top = |&(place, block): &(usize, &usize)| {
+                    (0..ours.len()).all(|other| other == place || without[other][*block])
+                };
+                let tops = ours.iter().enumerate().filter(is_top);
+                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| lost(&without[place]))));
+                let direct = |block: &&usize| parts.1.iter().any(|&(_, to)| to as usize == **block);
+                prop_assert_eq!(row.direct, ours.iter().filter(direct).count() as i64);
+                let named = sum(row.holders.iter().map(|(_, amount)| *amount));
+                prop_assert_eq!(named == row.retained, row.more_holders == 0);
+            }
+            prop_assert_eq!(sum(found.stacks.iter().map(|row| row.own)), sum((0..all.len()).filter(|&block| all[block]).map(size)));
+            let by_roots = sum(found.roots.iter().map(|row| row.retained));
+            prop_assert_eq!(by_roots + found.several, found.reachable);
+            for row in &found.roots {
+                prop_assert_eq!(row.retained, lost(&reached(&parts, |_| false, Some(row.root.0))));
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What keeps what: the tree of dominators, merged by stack.
+//!
+//! ```text
+//!  blocks                        rows
+//!
+//!  cache                         cache
+//!  ├─ A  insert                  └─ insert ×2
+//!  │  └─ a  node                    └─ node ×4      a, b, c and d: a list is one row
+//!  └─ B  insert
+//!     └─ b  node
+//!        └─ c  node
+//!           └─ d  node
+//! ```
+//!
+//! Each row stands for blocks of one stack that blocks of the row above keep. Blocks that others of the same stack keep are in the
+//! row of those. So there are never more rows than blocks; a least size bounds them on each level, and levels are
+//! counted.
+
+use super::heap_graph::{HeapGraph, sum};
+use super::holder::Holder;
+use super::links::Links;
+use super::retained::most_first;
+use crate::analysis::Amount;
+
+/// The tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptTree {
+    /// All that is reachable.
+    pub reachable: Amount,
+    /// Rows, each before those below it, which come with those that retain most first. On top stand the roots, and
+    /// [`Holder::Several`] for what no single root keeps.
+    pub rows: Vec<KeptRow>,
+    /// Rows on top that are not shown.
+    pub hidden: usize,
+    /// What those retain.
+    pub hidden_retained: Amount,
+}
+
+/// Blocks of a stack that the row above keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptRow {
+    /// What it stands for.
+    pub holder: Holder,
+    /// Rows above it.
+    pub level: usize,
+    /// Its blocks.
+    pub own: Amount,
+    /// They, and what they keep.
+    pub retained: Amount,
+    /// Rows right below it that are not shown.
+    pub hidden: usize,
+    /// What those retain.
+    pub hidden_retained: Amount,
+}
+
+/// A row that is not looked at yet.
+struct Group {
+    label: u32,
+    level: usize,
+    /// The numbers of those that nothing of the same label keeps.
+    tops: Vec<u32>,
+    retained: Amount,
+}
+
+impl KeptTree {
+    pub(super) fn new(graph: &HeapGraph, least: i64, levels: usize) -> Self {
+        let below = graph.dominators.below();
+        let several = graph.label(0);
+        let (roots, tops): (Vec<u32>, Vec<u32>) =
+            below.of(0).iter().partition(|&&number| graph.own(number) == Amount::ZERO);
+        let mut groups: Vec<Group> = roots
+            .into_iter()
+            .map(|root| Group::new(graph, graph.label(root), 0, vec![root]))
+            .chain([Group::new(graph, several, 0, tops)])
+            .filter(|group| !group.retained.is_zero())
+            .collect();
+        let mut tree = Self { reachable: graph.held(0), ..Self::default() };
+        (tree.hidden, tree.hidden_retained) = cut(&mut groups, graph, least, levels == 0);
+        let mut open = groups;
+        while let Some(group) = open.pop() {
+            let (own, children) = if group.label == several {
+                (Amount::ZERO, group.tops)
+            } else {
+                absorb(graph, &below, group.label, group.tops)
+            };
+            let mut children = merge(graph, children, group.level + 1);
+            let (hidden, hidden_retained) = cut(&mut children, graph, least, group.level + 1 >= levels);
+            open.append(&mut children);
+            let (holder, level, retained) = (graph.holder(group.label), group.level, group.retained);
+            tree.rows.push(KeptRow { holder, level, own, retained, hidden, hidden_retained });
+        }
+        tree
+    }
+}
+
+impl Group {
+    fn new(graph: &HeapGraph, label: u32, level: usize, tops: Vec<u32>) -> Self {
+        let retained = sum(tops.iter().map(|&number| graph.held(number)));
+        Self { label, level, tops, retained }
+    }
+}
+
+/// All that those of one label keep: what of it has the same label, and the first of others.
+fn absorb(graph: &HeapGraph, below: &Links, label: u32, tops: Vec<u32>) -> (Amount, Vec<u32>) {
+    let (mut own, mut others, mut open) = (Amount::ZERO, Vec::new(), tops);
+    while let Some(number) = open.pop() {
+        own += graph.own(number);
+        for &child in below.of(number) {
+            if graph.label(child) == label { &mut open } else { &mut others }.push(child);
+        }
+    }
+    (own, others)
+}
+
+/// A group for each label.
+fn merge(graph: &HeapGraph, mut numbers: Vec<u32>, level: usize) -> Vec<Group> {
+    numbers.sort_unstable_by_key(|&number| (graph.label(number), number));
+    numbers
+        .chunk_by(|&before, &number| graph.label(before) == graph.label(number))
+        .map(|group| Group::new(graph, graph.label(group[0]), level, group.to_vec()))
+        .collect()
+}
+
+/// Takes out what is too small, or all, and puts the largest last: says how many it took, and what those retain.
+fn cut(groups: &mut Vec<Group>, graph: &HeapGraph, least: i64, all: bool) -> (usize, Amount) {
+    let is_hidden = |group: &mut Group| all || group.retained.bytes < least;
+    let hidden = groups.extract_if(.., is_hidden).map(|group| group.retained);
+    let (number, retained) = hidden.fold((0, Amount::ZERO), |(n, sum), retained| (n + 1, sum + retained));
+    groups.sort_unstable_by_key(|group| (most_first(group.retained), graph.holder(group.label)));
+    groups.reverse();
+    (number, retained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RootId;
+    use super::super::drawn::{graph, numbered, parts};
+    use super::*;
+    use capture::NodeId;
+    use proptest::prelude::*;
+
+    /// `  2 ×3 30/35`: stack 2, three blocks of 30 bytes that retain 35; `+1:5` are hidden rows.
+    fn lines(tree: &KeptTree) -> Vec<String> {
+        let line = |row: &KeptRow| {
+            let name = match row.holder {
+                Holder::Root(root) => format!("root {}", root.0),
+                Holder::Several => "several".to_owned(),
+                Holder::Stack(node) => node.0.to_string(),
+            };
+            let numbers = format!("×{} {}/{}", row.own.blocks, row.own.bytes, row.retained.bytes);
+            let hidden = match row.hidden {
+                0 => String::new(),
+                hidden => format!(" +{hidden}:{}", row.hidden_retained.bytes),
+            };
+            format!("{}{name} {numbers}{hidden}", "  ".repeat(row.level))
+        };
+        tree.rows.iter().map(line).collect()
+    }
+
+    /// Check the drawing: blocks of a stack below one row are one row, and so is a list.
+    #[test]
+    fn rows_are_as_drawn() {
+        let blocks = [(1, 1), (2, 2), (4, 1), (8, 2), (16, 2), (32, 2)];
+        let tree = graph(&blocks, "0A AB 0C CD DE EF").tree(0, 9);
+        assert_eq!(lines(&tree), ["root 0 ×0 0/63", "  1 ×2 5/63", "    2 ×4 58/58"]);
+        assert_eq!((tree.reachable.bytes, tree.hidden), (63, 0));
+    }
+
+    /// Check that what no single root holds has a row, that the largest comes first, and that all that is hidden is counted.
+    #[test]
+    fn hidden_rows_are_counted() {
+        let blocks = [(1, 1), (20, 2), (4, 3), (8, 4), (16, 1), (32, 1)];
+        let graph = graph(&blocks, "0A 1A 1B BC BD 2E");
+        let all = [
+            "root 1 ×0 0/32",
+            "  2 ×1 20/32",
+            "    4 ×1 8/8",
+            "    3 ×1 4/4",
+            "root 2 ×0 0/16",
+            "  1 ×1 16/16",
+            "several ×0 0/1",
+            "  1 ×1 1/1",
+        ];
+        assert_eq!(lines(&graph.tree(0, 9)), all);
+        let large = ["root 1 ×0 0/32", "  2 ×1 20/32 +1:4", "    4 ×1 8/8", "root 2 ×0 0/16", "  1 ×1 16/16"];
+        let tree = graph.tree(8, 9);
+        assert_eq!(lines(&tree), large);
+        assert_eq!((tree.hidden, tree.hidden_retained.bytes), (1, 1));
+        let high = ["root 1 ×0 0/32 +1:32", "root 2 ×0 0/16 +1:16", "several ×0 0/1 +1:1"];
+        assert_eq!(lines(&graph.tree(0, 1)), high);
+        assert_eq!((graph.tree(0, 0).rows, graph.tree(0, 0).hidden), (vec![], 3));
+    }
+
+    /// Check that a list of many blocks is one row, and that one of two stacks by turns is cut.
+    #[test]
+    fn lists_are_folded() {
+        let list = |stack: fn(u32) -> u32| {
+            let blocks: Vec<_> = (0..100_000).map(|block| (1, stack(block))).collect();
+            let links: Vec<_> = (0..100_000).map(|block| (block, block + 1)).collect();
+            numbered(&blocks, &[(0, 0)], &links)
+        };
+        assert_eq!(lines(&list(|_| 5).tree(0, 9)), ["root 0 ×0 0/100000", "  5 ×100000 100000/100000"]);
+        let tree = list(|block| block % 2).tree(0, 3);
+        let expected = ["root 0 ×0 0/100000", "  0 ×1 1/100000", "    1 ×1 1/99999 +1:99998"];
+        assert_eq!(lines(&tree), expected);
+    }
+
+    proptest! {
+        /// Check that rows add up, to all that is reachable, at any depth and cut.
+        #[test]
+        fn rows_add_up(parts in parts(), least in 0..100_i64, levels in 0..6_usize) {
+            let graph = numbered(&parts.0, &parts.1, &parts.2);
+            for (least, levels) in [(0, usize::MAX), (least, levels)] {
+                let tree = graph.tree(least, levels);
+                let mut below = vec![Amount::ZERO; 20];
+                for row in tree.rows.iter().rev() {
+                    let under = std::mem::take(&mut below[row.level + 1]);
+                    prop_assert_eq!(row.own + row.hidden_retained + under, row.retained);
+                    prop_assert!(row.retained.bytes >= least && row.level < levels);
+                    below[row.level] += row.retained;
+                }
+                prop_assert_eq!(below[0] + tree.hidden_retained, tree.reachable);
+            }
+            let tree = graph.tree(0, usize::MAX);
+            let nodes = tree.rows.iter().filter(|row| matches!(row.holder, Holder::Stack(NodeId(_))));
+            prop_assert!(nodes.clone().count() <= parts.0.len() && nodes.count() as i64 <= tree.reachable.blocks);
+            let roots = tree.rows.iter().filter(|row| matches!(row.holder, Holder::Root(RootId(_))));
+            prop_assert!(roots.count() <= 3);
+        }
+    }
+}
