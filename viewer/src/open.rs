@@ -51,9 +51,28 @@ pub enum Error {
         /// What was asked for, and it lacks.
         wanted: &'static str,
     },
+    /// The scan that was asked for is not there.
+    #[error("{file} {}: sysprof-memprof scan PID makes one while a process is recorded, --scan-at-exit one at its end", scans(*.count, *.number))]
+    NotScanned {
+        /// The file, as the user named it.
+        file: String,
+        /// Scans that there are.
+        count: usize,
+        /// The one that was asked for; none for the last one.
+        number: Option<usize>,
+    },
     /// The view cannot be written; a closed pipe is one reason.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
+}
+
+/// What there is in the place of a scan.
+fn scans(count: usize, number: Option<usize>) -> String {
+    match (count, number) {
+        (0, _) | (_, None) => "has no scan of a process' memory".into(),
+        (1, Some(number)) => format!("has one scan, no number {number}"),
+        (count, Some(number)) => format!("has {count} scans, no number {number}"),
+    }
 }
 
 /// Reads and counts a capture. Of a file that is cut off or damaged, what lies before is counted, and

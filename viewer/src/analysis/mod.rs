@@ -101,6 +101,7 @@ pub use noise::{is_noise, is_noise_file};
 pub use opening::Opening;
 pub use order::natural;
 pub use outstanding::{Outstanding, RequestPoints};
+pub(crate) use pages::Pages;
 pub use peak::Moment;
 pub use pools::PoolEvents;
 pub use process_name::process_name;

@@ -26,7 +26,7 @@ struct Range {
 
 /// The mappings of one process that were seen to be made, by their first address.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     ranges: BTreeMap<u64, Range>,
     /// Bytes of own ranges.
     pub(super) held: u64,
@@ -46,7 +46,7 @@ impl Pages {
 
     /// Follows an event; those that are no mapping change nothing. An `munmap` counts when it is announced: that it
     /// fails is so rare that its pages may stay uncounted.
-    pub(super) fn note(&mut self, action: &Action) {
+    pub(crate) fn note(&mut self, action: &Action) {
         match *action {
             Action::Map { address, length, in_hook, .. } => self.add(address, length, !in_hook),
             Action::Unmap { address, length } => drop(self.remove(address, length)),
@@ -57,6 +57,12 @@ impl Pages {
             }
             _ => {}
         }
+    }
+
+    /// True of an address in memory that the allocator has mapped.
+    pub(crate) fn is_allocators(&self, address: u64) -> bool {
+        let before = self.ranges.range(..=address).next_back();
+        before.is_some_and(|(_, range)| address < range.end && !range.is_own)
     }
 
     /// Puts a range in the place of whatever was there.

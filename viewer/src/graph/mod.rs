@@ -32,6 +32,8 @@ mod links;
 mod lost;
 mod places;
 mod retained;
+mod roots;
+mod scanned;
 mod tree;
 
 pub use block::{BlockId, HeldBlock};
@@ -40,4 +42,6 @@ pub use heap_graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, RootId, Source};
 pub use lost::{Lost, LostHead, LostRow};
 pub use retained::{Retained, RetainedRow, RootRow};
+pub(crate) use roots::Roots;
+pub use scanned::Scanned;
 pub use tree::{KeptRow, KeptTree};

@@ -8,6 +8,7 @@
 
 mod chosen;
 mod function;
+mod graph;
 mod history;
 mod instants;
 mod lives;

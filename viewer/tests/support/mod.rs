@@ -6,9 +6,10 @@ pub(crate) mod fixtures;
 pub(crate) mod golden;
 
 use capture::{
-    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind, Module,
-    ModuleId, Node, NodeId, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample, SourceFrame,
-    StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Tracepoint, TracepointId, Writer,
+    Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Hit, Mark, MarkId, MarkKind,
+    Module, ModuleId, Node, NodeId, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample,
+    Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Tracepoint,
+    TracepointId, Writer,
 };
 use std::path::Path;
 use viewer::analysis::{Load, Profile, SampleSites};
@@ -21,6 +22,7 @@ pub(crate) struct Made {
     pub(crate) samples: Vec<Sample>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) hits: Vec<Hit>,
+    pub(crate) pointers: Vec<Vec<Pointer>>,
     pub(crate) time: u64,
 }
 
@@ -201,6 +203,13 @@ impl Made {
         }));
     }
 
+    /// A scan of a process right after the last event, which has found these pointers.
+    pub(crate) fn scan(&mut self, process: ProcessId, areas: &[Area], pointers: &[(u64, u64)]) {
+        let (time, areas) = (self.time + 1000, areas.to_vec());
+        self.tables.scans.push(Scan { process, time, still_ns: 500_000, areas, ..Scan::default() });
+        self.pointers.push(pointers.iter().map(|&(from, to)| Pointer { from, to }).collect());
+    }
+
     pub(crate) fn end(&mut self, process: ProcessId, thread: ThreadId, ended: Ended) {
         self.event(thread, Action::ProcessEnd { process });
         self.tables.processes[process.index()].end = Some(ProcessEnd { ended, time: self.time });
@@ -257,6 +266,10 @@ impl Made {
         tables.marks.iter().for_each(|mark| {
             writer.mark(*mark).unwrap();
         });
+        for (scan, pointers) in tables.scans.iter().zip(&self.pointers) {
+            let scan: ScanId = writer.scan(scan).unwrap();
+            writer.pointers(scan, pointers).unwrap();
+        }
         self.samples.iter().for_each(|sample| writer.sample(*sample).unwrap());
         self.hits.iter().for_each(|hit| writer.hit(*hit).unwrap());
         self.counters.iter().for_each(|counter| writer.counter(*counter).unwrap());

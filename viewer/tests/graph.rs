@@ -1,0 +1,131 @@
+//! Which block keeps which alive: the events of a capture and its scans together.
+
+mod support;
+
+use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId};
+use support::Made;
+use viewer::graph::Scanned;
+use viewer::{Error, Moments, Naming};
+
+const HEAP: u64 = 0x5555_0000_0000;
+const ARENA: u64 = 0x7f00_0000_0000;
+const OWN: u64 = 0x7f10_0000_0000;
+const DATA: u64 = 0x7f20_0000_0000;
+const LIBC: u64 = 0x7f30_0000_0000;
+const STACK: u64 = 0x7fff_0000_0000;
+
+/// A process of which all kinds of memory refer to blocks, scanned.
+///
+/// | block | refers to it |
+/// |---|---|
+/// | heap + 0x10 | a variable |
+/// | heap + 0x40 | the block before, into its middle |
+/// | heap + 0x80 | what is left of freed blocks, in the heap and in the arena |
+/// | heap + 0xC0 | libc's variables, into its middle |
+/// | arena + 0x10 | the stack, and memory that the program has mapped |
+/// | arena + 0x80 | nobody |
+fn made(row: Process) -> (Made, ProcessId) {
+    let mut made = Made::new();
+    let (process, thread) = made.process_row(row);
+    let (other, other_thread) = made.process("other");
+    let stack = made.stack("main > make");
+    let map = |address, in_hook| Action::Map { address, length: 0x1000, stack, in_hook };
+    made.event(thread, map(ARENA, true));
+    made.event(thread, map(OWN, false));
+    for address in [HEAP + 0x10, HEAP + 0x40, HEAP + 0x80, HEAP + 0xC0, ARENA + 0x10, ARENA + 0x80] {
+        made.alloc(thread, address, 32, stack);
+        // Its own, at the same place.
+        made.alloc(other_thread, address, 1000, stack);
+    }
+    made.alloc(thread, HEAP + 0x100, 5000, stack);
+    made.free(thread, HEAP + 0x100);
+    let [app, libc, nothing] = ["/bin/app", "/lib/libc.so.6", ""].map(|name| made.string(name));
+    let area =
+        |start, kind, tid, name: StringId| Area { start, end: start + 0x1000, kind, tid, name, base: 0 };
+    let areas = [
+        area(HEAP, AreaKind::Heap, 0, nothing),
+        area(ARENA, AreaKind::Anonymous, 0, nothing),
+        area(OWN, AreaKind::Anonymous, 0, nothing),
+        area(DATA, AreaKind::Variables, 0, app),
+        area(LIBC, AreaKind::Variables, 0, libc),
+        area(STACK, AreaKind::Stack, 5000, nothing),
+    ];
+    let pointers = [
+        (HEAP + 0x18, HEAP + 0x48),
+        (HEAP + 0x108, HEAP + 0x80),
+        (ARENA + 0x200, HEAP + 0x80),
+        (OWN + 8, ARENA + 0x10),
+        (DATA + 8, HEAP + 0x10),
+        (LIBC + 8, HEAP + 0xC0 + 24),
+        (STACK + 8, ARENA + 0x20),
+        // Where no area is.
+        (0x1000, ARENA + 0x80),
+    ];
+    made.scan(process, &areas, &pointers);
+    made.alloc(thread, HEAP + 0x200, 64, stack);
+    made.free(thread, HEAP + 0x10);
+    made.scan(other, &[], &[]);
+    made.end(process, thread, Ended::Exited(0));
+    (made, process)
+}
+
+fn graph(made: &Made, number: Option<usize>) -> Result<Scanned, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.memprof");
+    made.write(&path);
+    let (_, scanned) = Moments::open(&path)?.graph(number, Naming::Stored)?;
+    Ok(scanned)
+}
+
+fn lost(scanned: &Scanned) -> Vec<u64> {
+    let heads = scanned.graph.lost().heads;
+    heads.iter().map(|head| scanned.graph.blocks()[head.block.index()].address).collect()
+}
+
+/// Check that blocks are those of the process and of the moment, that what the allocator keeps holds nothing, and that libc's own
+/// variables hold by exact pointers only.
+#[test]
+fn memory_is_what_it_was_mapped_for() {
+    let (made, _) = made(Process::default());
+    let scanned = graph(&made, Some(1)).unwrap();
+    let figures = scanned.graph.figures();
+    assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (6, 6 * 32));
+    assert_eq!(lost(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80]);
+    let retained = scanned.graph.retained();
+    let roots: Vec<(&str, i64)> =
+        retained.roots.iter().map(|row| (scanned.root(row.root), row.retained.bytes)).collect();
+    assert_eq!(
+        roots,
+        [("variables of app", 64), ("mapped memory", 0), ("stack of thread 5000", 0)],
+        "two hold the block in the arena"
+    );
+    assert_eq!(retained.several.bytes, 32);
+    assert!(!scanned.is_partial);
+}
+
+/// Check that of processes whose first blocks are not known all memory holds, since it may be theirs.
+#[test]
+fn unknown_blocks_may_hold_others() {
+    for row in
+        [Process { attached: true, ..Process::default() }, Process { forked: true, ..Process::default() }]
+    {
+        let scanned = graph(&made(row).0, Some(1)).unwrap();
+        assert!(scanned.is_partial);
+        assert_eq!(lost(&scanned), [HEAP + 0xC0, ARENA + 0x80]);
+    }
+}
+
+/// Check that the last scan is taken unless one is named, and that one that is not there is told from those that are.
+#[test]
+fn scans_are_numbered() {
+    let (mut made, process) = made(Process::default());
+    let last = graph(&made, None).unwrap();
+    assert_eq!((last.number, last.count, last.scan.process != process), (2, 2, true));
+    let error = |made: &Made, number| graph(made, number).unwrap_err().to_string();
+    assert!(error(&made, Some(3)).contains("has 2 scans, no number 3"), "{}", error(&made, Some(3)));
+    assert!(error(&made, Some(0)).contains("no number 0"));
+    made.tables.scans.clear();
+    assert!(
+        error(&made, None).contains("app.memprof has no scan of a process' memory: sysprof-memprof scan")
+    );
+}
