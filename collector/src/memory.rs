@@ -27,6 +27,8 @@ pub(crate) struct Policy {
     pub(crate) tsc: bool,
     /// Processes record nothing until they say so.
     pub(crate) paused: bool,
+    /// Processes wait at their end until their memory was looked at.
+    pub(crate) scan_at_exit: bool,
 }
 
 impl Default for Policy {
@@ -40,6 +42,7 @@ impl Default for Policy {
             follow: true,
             tsc: true,
             paused: false,
+            scan_at_exit: false,
         }
     }
 }
@@ -87,6 +90,7 @@ impl Memory {
         header.follow.store(u32::from(policy.follow), Ordering::Relaxed);
         header.tsc.store(u32::from(policy.tsc), Ordering::Relaxed);
         header.paused.store(u32::from(policy.paused), Ordering::Relaxed);
+        header.scan_at_exit.store(u32::from(policy.scan_at_exit), Ordering::Relaxed);
         header.owner.store(owner, Ordering::Relaxed);
         header.recording.store(1, Ordering::Relaxed);
         // Release: whoever sees the magic sees the rest; the handshake orders it anyway.

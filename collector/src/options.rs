@@ -49,6 +49,8 @@ pub struct Options {
     pub sample_interval: u64,
     /// Record nothing of a process until it calls `memprof_start`.
     pub paused: bool,
+    /// Scan the memory of each process when it is about to exit, which waits for that.
+    pub scan_at_exit: bool,
     /// Record only processes whose executable's name matches one of these globs; empty means all.
     pub only: Vec<String>,
     /// Do not record processes whose executable's name matches one of these globs.

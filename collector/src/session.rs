@@ -165,6 +165,7 @@ impl Session {
                 follow: options.follow,
                 tsc: clock.is_tsc(),
                 paused: options.paused,
+                scan_at_exit: options.scan_at_exit,
             },
             only: options.only,
             skip: options.skip,

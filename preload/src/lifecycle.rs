@@ -15,6 +15,10 @@ const ROUNDS: usize = 3;
 /// Keys for whose values each thread has room; for one beyond these libc allocates. Without a key rings are taken back when they are
 /// needed.
 const KEYS: libc::pthread_key_t = 32;
+/// A process that waits at its end looks so often whether its collector is still there.
+const LOOK_MS: u64 = 100;
+/// It waits no longer than this: a collector that is so slow has other troubles.
+const LONGEST_PARTING_NS: u64 = 60_000_000_000;
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 /// All of that was asked for. Copied by fork, as libc's lists are.
@@ -119,9 +123,19 @@ extern "C" fn process_exits(code: c_int, _: *mut c_void) {
     exiting(code);
 }
 
-/// The process is about to exit.
+/// The process is about to exit. Where the collector wants to see its memory at the end, it waits for that.
 pub(crate) fn exiting(code: c_int) {
+    let slot = process::begin_to_part();
     tracker::note(Record::Exit { code });
+    let Some(slot) = slot else { return };
+    process::ring();
+    let started = crate::sys::monotonic_raw_ns();
+    while slot.is_parting() && process::is_recording() && !process::is_forsaken() {
+        slot.wait_to_part(|word, value| crate::sys::wait(word, value, LOOK_MS));
+        if crate::sys::monotonic_raw_ns().saturating_sub(started) > LONGEST_PARTING_NS {
+            break;
+        }
+    }
 }
 
 /// The process is about to exec.

@@ -23,7 +23,8 @@ mod slots;
 
 pub(crate) use shared_ring::process_slot::Loss;
 pub(crate) use slots::{
-    count_own_allocation, follows_forks, is_followed, is_itself, lose, next_fork, slot, slot_index,
+    begin_to_part, count_own_allocation, follows_forks, is_followed, is_forsaken, is_itself, lose, next_fork,
+    ring, slot, slot_index,
 };
 
 use crate::allocator::{Allocator, Library};
@@ -35,6 +36,7 @@ use crate::{
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use shared_ring::bell::Bell;
 use shared_ring::control::ControlHeader;
 use shared_ring::doorbell::GENERATION;
 use shared_ring::handshake::Purpose;
@@ -85,6 +87,13 @@ pub(crate) struct Session {
     pub(crate) segment: Segment,
     /// The collector's words.
     pub(crate) control: Control,
+}
+
+impl Session {
+    /// What wakes its collector.
+    pub(crate) fn bell(&self) -> Bell<'static> {
+        Bell { asleep: &self.control.header().asleep, rung: &self.segment.header().bell, wake: sys::wake }
+    }
 }
 
 struct Place(UnsafeCell<MaybeUninit<Session>>);

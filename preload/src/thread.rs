@@ -22,7 +22,6 @@ use crate::stack_reader::StackReader;
 use crate::{clock, sys};
 use core::sync::atomic::{AtomicU32, Ordering};
 use memory::Memory;
-use shared_ring::bell::Bell;
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
 use shared_ring::segment::RingEntry;
@@ -116,13 +115,8 @@ pub(crate) fn adopt(local: &'static ThreadLocal) -> Result<(), Loss> {
     // SAFETY: `memory` maps so many bytes behind the struct, zeroed at first, aligned by the struct's own alignment, and the
     // state is their only user.
     let memos = unsafe { Memos::from_raw(behind, depth) };
-    let bell = Bell {
-        asleep: &session.control.header().asleep,
-        rung: &session.segment.header().bell,
-        wake: sys::wake,
-    };
     let producer = Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
-    let producer = producer.with_bell(bell);
+    let producer = producer.with_bell(session.bell());
     let now = clock::before();
     memory.state.write(ThreadState {
         session,

@@ -38,7 +38,9 @@ pub struct ControlHeader {
     pub sample_interval: AtomicU64,
     /// 1: processes begin paused, and record when the program says so.
     pub paused: AtomicU32,
-    _reserved: AtomicU32,
+    /// 1: a process that is about to exit waits until the collector has looked at its memory, see
+    /// [`crate::process_slot::ProcessSlot::parting`].
+    pub scan_at_exit: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ControlHeader>() == 56);
@@ -59,7 +61,7 @@ impl ControlHeader {
             asleep: AtomicU32::new(0),
             sample_interval: AtomicU64::new(0),
             paused: AtomicU32::new(0),
-            _reserved: AtomicU32::new(0),
+            scan_at_exit: AtomicU32::new(0),
         }
     }
 }

@@ -35,7 +35,12 @@ impl Loss {
     ];
 }
 
-/// One process. All words are the agent's; only `state` is also cleared by the collector.
+/// Values of [`ProcessSlot::parting`]: it waits, …
+const WAITS: u64 = 1;
+/// … and may go on.
+const MAY_GO: u64 = 2;
+
+/// One process. All words are the agent's; only `state` and `parting` are also written by the collector.
 #[repr(C, align(256))]
 #[derive(Debug)]
 pub struct ProcessSlot {
@@ -56,6 +61,9 @@ pub struct ProcessSlot {
     /// Below, the number of the fork that made the process, as in the parent's record, 0 where none told of it; above,
     /// the parent's pid, since by now another process may have its slot.
     pub fork: AtomicU64,
+    /// 0 until the process is about to exit; then 1, if it waits there to be looked at, until the collector makes 2 of it. Its
+    /// lower half is a futex.
+    pub parting: AtomicU64,
 }
 
 const _: () = assert!(size_of::<ProcessSlot>() == crate::geometry::PROCESS_SLOT);
@@ -94,11 +102,35 @@ impl ProcessSlot {
             &self.timed_ticks,
             &self.timed_events,
             &self.fork,
+            &self.parting,
         ]) {
             counter.store(0, Ordering::Relaxed);
         }
         // Release pairs with the Acquire half of the exchange in `claim`: the counters are zero for the next owner.
         self.state.store(0, Ordering::Release);
+    }
+
+    /// The agent's side: the process is about to exit, and will wait. False when it did so before.
+    pub fn begin_to_part(&self) -> bool {
+        // Relaxed: the record of the exit is published after it.
+        self.parting.compare_exchange(0, WAITS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// True while it waits.
+    pub fn is_parting(&self) -> bool {
+        // Acquire pairs with the Release exchange in `let_part`, for the agent; the collector has read the record of the exit.
+        self.parting.load(Ordering::Acquire) == WAITS
+    }
+
+    /// The collector's side: it may go on. False when it does not wait.
+    pub fn let_part(&self) -> bool {
+        // Release pairs with the Acquire load in `is_parting`.
+        self.parting.compare_exchange(WAITS, MAY_GO, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// The agent's side: waits a moment for the collector, by a call that sleeps while the word is the value.
+    pub fn wait_to_part(&self, sleep: impl FnOnce(&AtomicU64, u64)) {
+        sleep(&self.parting, WAITS);
     }
 
     /// Counts events that were not recorded.
@@ -123,7 +155,19 @@ mod tests {
             timed_ticks: AtomicU64::new(0),
             timed_events: AtomicU64::new(0),
             fork: AtomicU64::new(0),
+            parting: AtomicU64::new(0),
         }
+    }
+
+    /// Check that a process waits once, until it may go on, and that the next one in its slot has not waited.
+    #[test]
+    fn process_waits_once_at_its_end() {
+        let slot = slot();
+        assert!(!slot.is_parting() && !slot.let_part());
+        assert!(slot.begin_to_part() && slot.is_parting() && !slot.begin_to_part());
+        assert!(slot.let_part() && !slot.is_parting() && !slot.begin_to_part());
+        slot.free();
+        assert!(slot.begin_to_part());
     }
 
     /// Check that a slot has one owner at a time and starts clean for the next.

@@ -98,6 +98,31 @@ pub(crate) fn is_itself() -> bool {
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 
+/// Announces that this process is about to exit and waits for the collector to look at its memory, if that wants to: gives the slot to
+/// wait at. `None` also where it was announced before, and in a child that shares our memory.
+#[cold]
+pub(crate) fn begin_to_part() -> Option<&'static ProcessSlot> {
+    // Relaxed: it is set before the memory is handed over and stays.
+    if control().scan_at_exit.load(Ordering::Relaxed) != 1 || !super::is_recording() || !is_itself() {
+        return None;
+    }
+    slot().filter(|slot| slot.begin_to_part())
+}
+
+/// Wakes the collector, if it sleeps, to look at once at what was recorded.
+#[cold]
+pub(crate) fn ring() {
+    if let Some(session) = session() {
+        session.bell().ring();
+    }
+}
+
+/// True when the collector is gone without having said so.
+#[cold]
+pub(crate) fn is_forsaken() -> bool {
+    session().is_none_or(|session| session.control.owner_died())
+}
+
 /// Counts an allocation that the agent made for itself: there should be none.
 #[cold]
 pub(crate) fn count_own_allocation() {
