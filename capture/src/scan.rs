@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 pub struct Scan {
     /// Whose memory.
     pub process: ProcessId,
-    /// Nanoseconds since the recording began: all events of the process that are not later were before it, and all others behind it.
+    /// Nanoseconds since the recording began, somewhere within the time in which it stood still: all events of the process that are
+    /// not later were before it, and all others behind it.
     pub time: u64,
     /// Nanoseconds for which the process stood still.
     pub still_ns: u64,

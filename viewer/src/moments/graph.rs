@@ -54,9 +54,8 @@ impl Moments {
             number.checked_sub(1).and_then(|index| tables.scans.get(index)).ok_or_else(missing)?.clone();
         let process = tables.processes.get(scan.process.index());
         let is_partial = process.is_none_or(|process| process.attached || process.forked);
-        // Nothing of the process happened while it stood still, so any moment then is the same; stored times are rounded.
-        let time = scan.time.saturating_add(scan.still_ns / 2);
-        let at = self.instant(&When::from(Anchor::Time(time)))?;
+        // It lies well within the time in which the process stood still, so that stored times of events may be rounded.
+        let at = self.instant(&When::from(Anchor::Time(scan.time)))?;
         let tables = self.reader.tables();
         let watch = Held {
             process: scan.process,
