@@ -26,6 +26,7 @@ mod leaks;
 mod lives;
 mod moments;
 mod sampling;
+mod scans;
 
 mod deaths;
 mod injected;

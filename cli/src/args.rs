@@ -5,7 +5,8 @@ use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
     info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, pages, preload_path, ps,
-    push, reallocs, record, report, resident, run, serve, sizes, snapshot, temporary, threads, timeline, top,
+    push, reallocs, record, report, resident, run, scan, serve, sizes, snapshot, temporary, threads,
+    timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -78,6 +79,7 @@ pub(crate) enum Command {
     Detach(detach::Arguments),
     Top(top::Arguments),
     Mark(mark::Arguments),
+    Scan(scan::Arguments),
     Snapshot(snapshot::Arguments),
     Daemon(daemon::Arguments),
     Start(daemon::Start),

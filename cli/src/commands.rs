@@ -47,6 +47,7 @@ pub(crate) mod report;
 pub(crate) mod resident;
 mod rules;
 pub(crate) mod run;
+pub(crate) mod scan;
 pub(crate) mod serve;
 pub(crate) mod sizes;
 pub(crate) mod snapshot;
@@ -75,6 +76,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Stop(arguments) => daemon::stop(&arguments),
         Command::Top(arguments) => top::execute(&arguments),
         Command::Mark(arguments) => mark::execute(&arguments),
+        Command::Scan(arguments) => scan::execute(&arguments),
         Command::Snapshot(arguments) => snapshot::execute(&arguments),
         Command::View(arguments) => interactive::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),

@@ -6,6 +6,7 @@ use crate::commands::Answer;
 use crate::drain::Shared;
 use crate::listener::Host;
 use crate::orders::{Mark, Order};
+use crate::scan::scan;
 use crate::session::Taken;
 use crate::snapshot;
 use std::ffi::OsString;
@@ -24,12 +25,19 @@ pub(crate) enum Keeps {
     Nothing,
 }
 
+/// Why a scan would tell nothing of these recordings.
+const TOTALS_ONLY: &str = "this recording is aggregated: it does not know which blocks there are, so nothing could be said of what keeps \
+    them. Record without --aggregate";
+const SAMPLES_ONLY: &str = "this recording knows of some blocks only: what keeps a block may be one of the others. Record without --sample";
+
 /// What is wanted is passed on to the writer's thread, or to whoever answers agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     /// The capture.
     pub(crate) path: PathBuf,
     pub(crate) keeps: Keeps,
+    /// Of the blocks, samples are recorded.
+    pub(crate) is_sampled: bool,
     pub(crate) clock: Clock,
     pub(crate) orders: mpsc::Sender<Order>,
     pub(crate) host: Arc<Host>,
@@ -65,6 +73,26 @@ impl Desk {
         Ok(Taken::Capture)
     }
 
+    /// Searches the memory of a process for pointers: see [`crate::Session::scan`].
+    pub(crate) fn scan(&self, pid: u32) -> Answer {
+        match self.keeps {
+            Keeps::Nothing => return Err(NOTHING_KEPT.to_string()),
+            Keeps::Totals => return Err(TOTALS_ONLY.to_string()),
+            Keeps::All if self.is_sampled => return Err(SAMPLES_ONLY.to_string()),
+            Keeps::All => {}
+        }
+        let scanned =
+            scan(pid, self.clock).map_err(|refusal| format!("process {pid} cannot be scanned: {refusal}"))?;
+        let told = scanned.told();
+        let crashed = |_| Error::Crashed.to_string();
+        let (done, answer) = mpsc::channel();
+        self.orders.send(Order::Scan(Box::new(scanned), done)).map_err(|_| Error::Crashed.to_string())?;
+        match answer.recv().map_err(crashed)? {
+            true => Ok(told),
+            false => Err(format!("process {pid} has done nothing yet whose memory could be searched")),
+        }
+    }
+
     /// Obeys a command, in the thread that has heard it.
     pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
@@ -72,7 +100,7 @@ impl Desk {
             ["detach", pid] if pid.parse().is_ok_and(|pid| self.host.close(pid)) => {
                 Ok(format!("process {pid} goes on unrecorded"))
             }
-            ["snapshot" | "mark", pid, _] | ["detach" | "capture", pid]
+            ["snapshot" | "mark", pid, _] | ["detach" | "capture" | "scan", pid]
                 if !pid.parse().is_ok_and(|pid| self.host.knows(pid)) =>
             {
                 Err(format!("process {pid} is not recorded by this collector"))
@@ -91,6 +119,7 @@ impl Desk {
                 Ok(false) => Err(format!("process {pid} has done nothing yet that could be marked")),
                 Err(error) => Err(error.to_string()),
             },
+            ["scan", pid] => self.scan(pid.parse().unwrap_or(0)),
             _ => Err("this collector does not know that command".to_string()),
         }
     }

@@ -14,16 +14,16 @@
 
 mod breakpoints;
 mod host;
-mod late;
+pub(crate) mod late;
 mod linkage;
 mod loading;
 mod memory;
 mod moment;
 mod refusal;
-mod remote;
-mod threads;
+pub(crate) mod remote;
+pub(crate) mod threads;
 #[expect(unsafe_code, reason = "ptrace")]
-mod tracee;
+pub(crate) mod tracee;
 mod words;
 
 pub use refusal::Refusal;

@@ -40,6 +40,7 @@ mod occasions;
 mod options;
 mod orders;
 mod preloaded;
+mod scan;
 mod session;
 mod snapshot;
 

@@ -2,14 +2,19 @@
 
 use crate::drain::Shared;
 use crate::pipeline::Pipeline;
+use crate::scan::Scanned;
 use crate::snapshot::SoFar;
-use capture::Error;
+use capture::{Error, Pointer, ScanId};
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// How long events may take from a program to the writer: the drain thread looks six times a second.
 const ON_THE_WAY: Duration = Duration::from_millis(300);
+
+/// Pointers that are written before others have their turn: some milliseconds' work, while events wait.
+const PART: usize = 256 << 10;
 
 /// Something to do.
 #[derive(Debug)]
@@ -18,6 +23,31 @@ pub(crate) enum Order {
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
     Mark(Mark, mpsc::Sender<bool>),
+    /// Write what was found in a process' memory, and say whether the process is known.
+    Scan(Box<Scanned>, mpsc::Sender<bool>),
+    /// Write the rest of that.
+    Pointers(Rest, mpsc::Sender<bool>),
+}
+
+/// Pointers of a scan that are still to be written.
+pub(crate) struct Rest {
+    pub(crate) scan: ScanId,
+    pub(crate) pointers: Box<dyn Iterator<Item = Pointer> + Send>,
+}
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Rest").field("scan", &self.scan).finish_non_exhaustive()
+    }
+}
+
+impl Rest {
+    /// Writes a part; true while there is more.
+    fn write(&mut self, pipeline: &mut Pipeline) -> Result<bool, Error> {
+        let part: Vec<Pointer> = self.pointers.by_ref().take(PART).collect();
+        pipeline.writer.pointers(self.scan, &part)?;
+        Ok(part.len() == PART)
+    }
 }
 
 /// A mark that somebody else than the program sets.
@@ -42,30 +72,52 @@ impl Orders {
         self.waiting.push_back((order, Instant::now()));
     }
 
+    /// True while something is being written, for which nobody need wait.
+    pub(crate) fn is_writing(&self) -> bool {
+        matches!(self.waiting.front(), Some((Order::Pointers(..), _)))
+    }
+
     /// Obeys those whose time has come. A mark waits until all events before it are written: until a later one is, or
-    /// none can be on the way any more.
+    /// none can be on the way any more. So does a scan, of which a part is written at a time.
     pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
-        self.take(pipeline, |mark, waited, pipeline| pipeline.has_passed(mark.time) || waited >= ON_THE_WAY)
+        self.take(pipeline, false, |time, waited, pipeline| pipeline.has_passed(time) || waited >= ON_THE_WAY)
     }
 
     /// Obeys all of them, when nothing comes any more.
     pub(crate) fn obey_all(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
-        self.take(pipeline, |_, _, _| true)
+        self.take(pipeline, true, |_, _, _| true)
     }
 
     fn take(
         &mut self,
         pipeline: &mut Pipeline,
-        is_due: impl Fn(&Mark, Duration, &mut Pipeline) -> bool,
+        is_last: bool,
+        is_due: impl Fn(u64, Duration, &mut Pipeline) -> bool,
     ) -> Result<(), Error> {
         while let Some((order, given)) = self.waiting.pop_front() {
             // Whoever gave it may be gone, so nobody minds an answer that is not taken.
             match order {
                 Order::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
-                Order::Mark(mark, answer) if is_due(&mark, given.elapsed(), pipeline) => {
+                Order::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
                     let _ = answer.send(pipeline.mark(&mark)?);
                 }
-                order @ Order::Mark(..) => {
+                Order::Scan(scanned, answer) if is_due(scanned.time, given.elapsed(), pipeline) => {
+                    match pipeline.scan(*scanned)? {
+                        Some(rest) => self.waiting.push_front((Order::Pointers(rest, answer), given)),
+                        None => drop(answer.send(false)),
+                    }
+                }
+                Order::Pointers(mut rest, answer) => {
+                    if rest.write(pipeline)? {
+                        self.waiting.push_front((Order::Pointers(rest, answer), given));
+                        if !is_last {
+                            return Ok(());
+                        }
+                    } else {
+                        let _ = answer.send(true);
+                    }
+                }
+                order @ (Order::Mark(..) | Order::Scan(..)) => {
                     self.waiting.push_front((order, given));
                     return Ok(());
                 }

@@ -6,14 +6,17 @@ use crate::image::{Image, ImageId};
 use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
+use crate::orders::Rest;
 use crate::perf;
 use crate::processes::Processes;
+use crate::scan::Scanned;
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
 use crate::unfiled::Told;
 use capture::{
-    Action, Counter, Error, Event, ModuleId, NodeId, ReallocOutcome, TIME_UNIT_NS, ThreadId, Writer,
+    Action, Area, Counter, Error, Event, ModuleId, NodeId, ReallocOutcome, Scan, TIME_UNIT_NS, ThreadId,
+    Writer,
 };
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
@@ -137,6 +140,27 @@ impl Pipeline {
     /// True when events of this time, in ticks, are written, and all before it.
     pub(crate) fn has_passed(&self, time: u64) -> bool {
         self.last >= self.clock.nanoseconds(time)
+    }
+
+    /// Writes when and where a process' memory was searched; what is left to write, unless the process is not known.
+    pub(crate) fn scan(&mut self, scanned: Scanned) -> Result<Option<Rest>, Error> {
+        let time = self.clock.nanoseconds(scanned.time);
+        let Some(process) = self.processes.image_at(scanned.pid, time) else { return Ok(None) };
+        let mut areas = Vec::with_capacity(scanned.places.len());
+        for place in &scanned.places {
+            let name = self.writer.string(&place.name)?;
+            areas.push(Area { start: place.start, end: place.end, kind: place.kind, tid: place.tid, name });
+        }
+        let scan = self.writer.scan(&Scan {
+            process,
+            time,
+            still_ns: u64::try_from(scanned.still.as_nanos()).unwrap_or(u64::MAX),
+            searched: scanned.searched,
+            unread: scanned.unread,
+            lost: scanned.found.lost,
+            areas,
+        })?;
+        Ok(Some(Rest { scan, pointers: Box::new(scanned.found.into_pointers()) }))
     }
 
     /// The clock, to be measured again now and then.

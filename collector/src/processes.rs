@@ -111,6 +111,12 @@ impl Processes {
             .max()
     }
 
+    /// The image that had a pid at a time.
+    pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<ProcessId> {
+        let images = self.known.iter().filter(|(_, known)| known.process.pid == pid && known.start <= time);
+        images.map(|(id, _)| *id).max()
+    }
+
     /// A process has a slot: its image, unless it is known already; whether it is new. Its pid is as it tells it, and as it is here
     /// unless it is gone.
     pub(crate) fn start(

@@ -4,7 +4,7 @@ use crate::aside::aside;
 use crate::attach::{self, Refusal};
 use crate::bulk;
 use crate::clock::Clock;
-use crate::commands::{Ear, Obey};
+use crate::commands::{Answer, Ear, Obey};
 use crate::counters::{Counters, Subjects};
 use crate::desk::{Desk, Keeps};
 use crate::distil::{self, Distiller};
@@ -202,6 +202,7 @@ impl Session {
         let desk = Desk {
             path: options.output,
             keeps,
+            is_sampled: options.sample_interval != 0,
             clock,
             orders,
             host: listener.host(),
@@ -298,6 +299,15 @@ impl Session {
     /// When nothing is written any more.
     pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
         self.desk.mark(pid, name)
+    }
+
+    /// Searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into the
+    /// capture; what it found, in words.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn scan(&self, pid: u32) -> Answer {
+        self.desk.scan(pid)
     }
 
     /// The capture that is written.

@@ -105,7 +105,8 @@ pub(crate) fn write(
     let mut flushed = Instant::now();
     let mut orders = Orders::default();
     loop {
-        let received = inputs.queue.receive(inputs.flush_every);
+        let patience = if orders.is_writing() { Duration::ZERO } else { inputs.flush_every };
+        let received = inputs.queue.receive(patience);
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();

@@ -58,6 +58,7 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Map, call(libc::SYS_munmap, [1 << 46, 1 << 20, 0, 0, 0, 0])),
     (Need::Map, call(libc::SYS_mprotect, [1 << 46, 1 << 20, 3, 0, 0, 0])),
     (Need::Map, call(libc::SYS_madvise, [1 << 46, 1 << 20, libc::MADV_DONTDUMP as u64, 0, 0, 0])),
+    (Need::Map, call(libc::SYS_madvise, [1 << 46, 1 << 20, libc::MADV_RANDOM as u64, 0, 0, 0])),
     (Need::Map, call(libc::SYS_gettid, [0; 6])),
     (Need::Futex, call(libc::SYS_futex, [1 << 46, libc::FUTEX_WAIT as u64, 0, 1 << 46, 0, 0])),
     (Need::Futex, call(libc::SYS_futex, [1 << 46, libc::FUTEX_WAKE as u64, 1, 0, 0, 0])),

@@ -19,21 +19,28 @@ pub(crate) fn map_private(bytes: usize) -> *mut c_void {
     }
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-    unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }
-        .unwrap_or(null_mut())
+    let start =
+        unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }
+            .unwrap_or(null_mut());
+    // No memory of programs has both, by which the collector knows ours: it holds copies of their addresses, and keeps no
+    // block alive. That memory is read at random means nothing where there is no file.
+    advise(start, bytes, &[Advice::LinuxDontDump, Advice::Random]);
+    start
 }
 
-/// The same for memory of which little will be touched: without huge pages, and not in core dumps.
+/// The same for memory of which little will be touched: without huge pages.
 pub(crate) fn map_sparse(bytes: usize) -> *mut c_void {
     let start = map_private(bytes);
-    if !start.is_null() {
-        for advice in [Advice::LinuxNoHugepage, Advice::LinuxDontDump] {
-            // What is not taken costs memory, nothing else.
-            // SAFETY: advice about memory that we just mapped and nobody uses yet.
-            let _ = unsafe { rustix::mm::madvise(start, bytes, advice) };
-        }
-    }
+    advise(start, bytes, &[Advice::LinuxNoHugepage]);
     start
+}
+
+/// Advice about new memory, if it is any. What is not taken costs memory, nothing else.
+fn advise(start: *mut c_void, bytes: usize, advice: &[Advice]) {
+    for advice in advice.iter().filter(|_| !start.is_null()) {
+        // SAFETY: advice about memory that we just mapped and nobody uses yet.
+        let _ = unsafe { rustix::mm::madvise(start, bytes, *advice) };
+    }
 }
 
 /// Addresses without memory, which nothing else will be given.

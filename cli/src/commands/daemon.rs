@@ -167,6 +167,7 @@ impl Desk {
             ("stop" | "detach", []) => self.stop(pid),
             ("snapshot", [file]) => self.snapshot(pid, Path::new(file)),
             ("mark", [name]) => self.mark(pid, name),
+            ("scan", []) => self.scan(pid),
             ("capture", []) => self.capture(pid),
             _ => Err(format!("the daemon does not know the command {command}")),
         }
@@ -234,6 +235,12 @@ impl Desk {
             true => Ok(format!("marked {name}")),
             false => Err(format!("process {pid} has done nothing yet that could be marked")),
         }
+    }
+
+    fn scan(&self, pid: u32) -> Answer {
+        let held = self.held();
+        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        session.scan(pid)
     }
 
     /// Where the recording of a process goes, for those who look at it meanwhile.

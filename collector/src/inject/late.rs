@@ -10,7 +10,7 @@ use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// How often they are looked at: each stands still for so long at most.
-pub(super) const PACE: Duration = Duration::from_millis(10);
+pub(crate) const PACE: Duration = Duration::from_millis(10);
 /// Those that the kernel lets go well when our thread ends are waited for so long.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -20,23 +20,23 @@ thread_local! {
 }
 
 /// Keeps a thread until it has stopped.
-pub(super) fn keep(tracee: ManuallyDrop<Tracee>) {
+pub(crate) fn keep(tracee: ManuallyDrop<Tracee>) {
     // Cannot fail but at the end of our thread.
     let _ = LATE.try_with(|late| late.borrow_mut().push(tracee));
 }
 
 /// True of a thread that has still to stop: it is ours already, and nobody knows where it is.
-pub(super) fn is_late(thread: u32) -> bool {
+pub(crate) fn is_late(thread: u32) -> bool {
     LATE.with_borrow(|late| late.iter().any(|tracee| tracee.id() == thread))
 }
 
 /// True while there are any.
-pub(super) fn is_any() -> bool {
+pub(crate) fn is_any() -> bool {
     LATE.with_borrow(|late| !late.is_empty())
 }
 
 /// Lets those go that have stopped meanwhile.
-pub(super) fn let_go() {
+pub(crate) fn let_go() {
     // The list is free while they go: one could come back to it.
     for mut tracee in LATE.take() {
         match tracee.has_stopped() {
@@ -56,7 +56,7 @@ pub(super) fn let_go() {
 
 /// Waits for them at the end of our thread. One with a breakpoint is waited for as long as it takes: the kernel would leave it that,
 /// and it would be killed there.
-pub(super) fn settle() {
+pub(crate) fn settle() {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let_go();

@@ -99,7 +99,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// What an error of the system means for a process.
-    pub(super) fn of(pid: u32, error: io::Error) -> Refusal {
+    pub(crate) fn of(pid: u32, error: io::Error) -> Refusal {
         match (error.kind(), error.raw_os_error()) {
             (_, Some(libc::ESRCH)) | (io::ErrorKind::NotFound, _) => Refusal::NoProcess { pid },
             (io::ErrorKind::PermissionDenied, _) => Refusal::Forbidden,

@@ -115,7 +115,7 @@ impl Stood {
 }
 
 /// Lets a thread go on that was interrupted in a system call which would otherwise tell of that.
-pub(super) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) -> io::Result<()> {
+pub(crate) fn go_on(pid: u32, thread: &Tracee, mut registers: user_regs_struct) -> io::Result<()> {
     if is_cut(&registers) && !has_signal(pid, thread.id(), thread.mask()?) {
         let call = registers.orig_rax;
         again(&mut registers, call);

@@ -23,7 +23,7 @@ pub(super) fn task(pid: u32, thread: u32) -> ProcResult<Task> {
 }
 
 /// The threads of a process.
-fn threads(pid: u32) -> io::Result<Vec<u32>> {
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }

@@ -26,11 +26,11 @@ const DEBUG_REGISTERS: usize = std::mem::offset_of!(libc::user, u_debugreg);
 const EVENT_STOP: c_int = 128;
 
 /// Set of signals as the kernel has it.
-pub(super) type Mask = u64;
+pub(crate) type Mask = u64;
 
 /// Why a thread does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// We have interrupted it, or its process is being stopped by somebody else.
     Interrupted,
     /// A signal is about to be delivered.
@@ -39,7 +39,7 @@ pub(super) enum Stop {
 
 /// A seized thread.
 #[derive(Debug)]
-pub(super) struct Tracee {
+pub(crate) struct Tracee {
     thread: pid_t,
     stop: Option<Stop>,
     is_gone: bool,
@@ -48,20 +48,20 @@ pub(super) struct Tracee {
 
 impl Tracee {
     /// Makes us the tracer of a thread, which goes on.
-    pub(super) fn seize(thread: u32) -> io::Result<Tracee> {
+    pub(crate) fn seize(thread: u32) -> io::Result<Tracee> {
         let thread = thread.cast_signed();
         request(libc::PTRACE_SEIZE, thread, 0, 0)?;
         Ok(Tracee { thread, stop: None, is_gone: false, has_breakpoint: false })
     }
 
     /// Asks it to stop.
-    pub(super) fn interrupt(&self) -> io::Result<()> {
+    pub(crate) fn interrupt(&self) -> io::Result<()> {
         request(libc::PTRACE_INTERRUPT, self.thread, 0, 0).map(drop)
     }
 
     /// Waits for the stop that was asked for; signals that come first are delivered. False when it has not stopped by the
     /// deadline: it is in the kernel then, and stops before it gets back from there.
-    pub(super) fn wait_interrupted(&mut self, deadline: Instant) -> io::Result<bool> {
+    pub(crate) fn wait_interrupted(&mut self, deadline: Instant) -> io::Result<bool> {
         loop {
             match self.wait(deadline)? {
                 None => return Ok(false),
@@ -75,7 +75,7 @@ impl Tracee {
     }
 
     /// True once it has stopped, for whatever reason.
-    pub(super) fn has_stopped(&mut self) -> io::Result<bool> {
+    pub(crate) fn has_stopped(&mut self) -> io::Result<bool> {
         let has_stopped = self.look(libc::WNOHANG)?.is_some();
         self.forget_breakpoint();
         Ok(has_stopped)
@@ -90,12 +90,12 @@ impl Tracee {
     }
 
     /// True while the processor stops it somewhere.
-    pub(super) fn has_breakpoint(&self) -> bool {
+    pub(crate) fn has_breakpoint(&self) -> bool {
         self.has_breakpoint
     }
 
     /// Lets it go on up to its next stop, however far that is.
-    pub(super) fn run(&mut self) -> io::Result<Stop> {
+    pub(crate) fn run(&mut self) -> io::Result<Stop> {
         let signal = self.signal();
         self.go(signal)?;
         loop {
@@ -107,7 +107,7 @@ impl Tracee {
 
     /// Lets it go on up to an instruction, where it is stopped by the processor, or to the deadline, where it is interrupted; false
     /// then, and where that cannot be had.
-    pub(super) fn run_until(&mut self, address: u64, deadline: Instant) -> io::Result<bool> {
+    pub(crate) fn run_until(&mut self, address: u64, deadline: Instant) -> io::Result<bool> {
         if self.set_breakpoint(Some(address)).is_err() {
             return Ok(false);
         }
@@ -157,7 +157,7 @@ impl Tracee {
     }
 
     /// The signal that it is to have when it goes on.
-    pub(super) fn signal(&self) -> c_int {
+    pub(crate) fn signal(&self) -> c_int {
         if let Some(Stop::Signal(signal)) = self.stop { signal } else { 0 }
     }
 
@@ -167,7 +167,7 @@ impl Tracee {
     }
 
     /// Waits for its next stop; `None` when there was none by the deadline.
-    pub(super) fn wait(&mut self, deadline: Instant) -> io::Result<Option<Stop>> {
+    pub(crate) fn wait(&mut self, deadline: Instant) -> io::Result<Option<Stop>> {
         let begun = Instant::now();
         loop {
             if let Some(stop) = self.look(libc::WNOHANG)? {
@@ -181,47 +181,59 @@ impl Tracee {
         }
     }
 
-    /// Its stop, if it has one or the flags say to wait for it.
+    /// Its stop, if it has one or the flags say to wait for it. The end of a child of ours stays for whoever waits for that.
     fn look(&mut self, flags: c_int) -> io::Result<Option<Stop>> {
-        let mut status: c_int = 0;
-        // SAFETY: writes the status only.
-        let waited = unsafe { libc::waitpid(self.thread, &raw mut status, libc::__WALL | flags) };
-        if waited == self.thread {
-            self.is_gone = !libc::WIFSTOPPED(status);
-            self.stop = self.read(status);
-            return self.stop.map(Some).ok_or_else(gone);
+        match wait(self.thread, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | flags) {
+            Ok(None) => {
+                // Whoever waits for all children of ours takes the stops of those, too.
+                self.stop = self.ask();
+                Ok(self.stop)
+            }
+            Ok(Some((libc::CLD_TRAPPED | libc::CLD_STOPPED, status))) => {
+                let _ = wait(self.thread, libc::WSTOPPED | libc::WNOHANG);
+                self.stop = Some(match status >> 8 {
+                    // Of which other events were not asked for.
+                    EVENT_STOP => Stop::Interrupted,
+                    _ => Stop::Signal(status),
+                });
+                Ok(self.stop)
+            }
+            Ok(Some(_)) => {
+                self.is_gone = true;
+                if !is_child_of_ours(self.thread) {
+                    let _ = wait(self.thread, libc::WEXITED | libc::WNOHANG);
+                }
+                Err(gone())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(_) => {
+                self.is_gone = true;
+                Err(gone())
+            }
         }
-        if waited == 0 || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
-            return Ok(None);
-        }
-        self.is_gone = true;
-        Err(gone())
     }
 
-    fn read(&self, status: c_int) -> Option<Stop> {
-        let signal = libc::WSTOPSIG(status);
-        (!self.is_gone).then_some(match status >> 16 {
-            // Of which other events were not asked for.
-            EVENT_STOP => Stop::Interrupted,
-            _ => Stop::Signal(signal),
-        })
+    /// The stop that it is in.
+    fn ask(&self) -> Option<Stop> {
+        let info = self.signal_info().ok()?;
+        Some(if info.si_code >> 8 == EVENT_STOP { Stop::Interrupted } else { Stop::Signal(info.si_signo) })
     }
 
     /// Its registers. Only of a stopped thread, as all that follows.
-    pub(super) fn registers(&self) -> io::Result<user_regs_struct> {
+    pub(crate) fn registers(&self) -> io::Result<user_regs_struct> {
         let mut registers = std::mem::MaybeUninit::<user_regs_struct>::zeroed();
         request(libc::PTRACE_GETREGS, self.thread, 0, registers.as_mut_ptr().expose_provenance())?;
         // SAFETY: all zeros are valid, and so is what the kernel wrote.
         Ok(unsafe { registers.assume_init() })
     }
 
-    pub(super) fn set_registers(&self, mut registers: user_regs_struct) -> io::Result<()> {
+    pub(crate) fn set_registers(&self, mut registers: user_regs_struct) -> io::Result<()> {
         let place = (&raw mut registers).expose_provenance();
         request(libc::PTRACE_SETREGS, self.thread, 0, place).map(drop)
     }
 
     /// Its vector registers and what belongs to them, as the processor saves them.
-    pub(super) fn vectors(&self) -> io::Result<Vec<u8>> {
+    pub(crate) fn vectors(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; VECTOR];
         let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         request(libc::PTRACE_GETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance())?;
@@ -229,13 +241,13 @@ impl Tracee {
         Ok(bytes)
     }
 
-    pub(super) fn set_vectors(&self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn set_vectors(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut place = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         request(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw mut place).expose_provenance()).map(drop)
     }
 
     /// The signals that it blocks.
-    pub(super) fn mask(&self) -> io::Result<Mask> {
+    pub(crate) fn mask(&self) -> io::Result<Mask> {
         let mut mask: Mask = 0;
         request(
             libc::PTRACE_GETSIGMASK,
@@ -246,40 +258,45 @@ impl Tracee {
         Ok(mask)
     }
 
-    pub(super) fn set_mask(&self, mut mask: Mask) -> io::Result<()> {
+    pub(crate) fn set_mask(&self, mut mask: Mask) -> io::Result<()> {
         let place = (&raw mut mask).expose_provenance();
         request(libc::PTRACE_SETSIGMASK, self.thread, size_of::<Mask>(), place).map(drop)
     }
 
     /// Writes a word of its memory, whatever the protection of that is.
-    pub(super) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
+    pub(crate) fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         request(libc::PTRACE_POKEDATA, self.thread, address as usize, word as usize).map(drop)
     }
 
     /// Its number.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.thread.cast_unsigned()
     }
 
     /// It is not to have the signal that it stopped for.
-    pub(super) fn forget_signal(&mut self) {
+    pub(crate) fn forget_signal(&mut self) {
         self.stop = Some(Stop::Interrupted);
     }
 
     /// It is to have a signal when it is let go.
-    pub(super) fn keep_signal(&mut self, signal: c_int) {
+    pub(crate) fn keep_signal(&mut self, signal: c_int) {
         self.stop = Some(Stop::Signal(signal));
     }
 
     /// True of a signal that somebody has sent, not the processor or the kernel.
-    pub(super) fn is_signal_sent(&self) -> io::Result<bool> {
+    pub(crate) fn is_signal_sent(&self) -> io::Result<bool> {
+        Ok(self.signal_info()?.si_code <= 0)
+    }
+
+    /// What it has stopped for; fails while it runs.
+    fn signal_info(&self) -> io::Result<libc::siginfo_t> {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         request(libc::PTRACE_GETSIGINFO, self.thread, 0, info.as_mut_ptr().expose_provenance())?;
         // SAFETY: all zeros are valid, and so is what the kernel wrote.
-        Ok(unsafe { info.assume_init() }.si_code <= 0)
+        Ok(unsafe { info.assume_init() })
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.is_some()
     }
 }
@@ -305,6 +322,34 @@ impl Drop for Tracee {
         }
         let _ = request(libc::PTRACE_DETACH, self.thread, 0, self.signal() as usize);
     }
+}
+
+/// What there is of a thread to be waited for: kind of change and status.
+fn wait(thread: pid_t, options: c_int) -> io::Result<Option<(c_int, c_int)>> {
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: writes the description only, which is as large as the kernel wants.
+    let waited = unsafe {
+        libc::waitid(libc::P_PID, thread.cast_unsigned(), info.as_mut_ptr(), libc::__WALL | options)
+    };
+    if waited != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all zeros are valid, and so is what the kernel wrote.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: it is all zeros, or that of a child.
+    let pid = unsafe { info.si_pid() };
+    // SAFETY: as above.
+    let status = unsafe { info.si_status() };
+    Ok((pid != 0).then_some((info.si_code, status)))
+}
+
+/// True of the first thread of a child of ours: its end is not for who traces it.
+fn is_child_of_ours(thread: pid_t) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let number = |name: &str| -> Option<u32> {
+        status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    };
+    number("Tgid:") == Some(thread.cast_unsigned()) && number("PPid:") == Some(std::process::id())
 }
 
 fn gone() -> io::Error {

@@ -41,10 +41,12 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// whose status somebody waits for, and be the thread that has started them: the first one, which adopts the others.
 pub fn reap() -> Vec<Ended> {
     let mut ended = Vec::new();
-    // The stops of a tracee are for the thread that traces it, and whoever waits for any child would take them.
+    // Stops of other tracees are for the thread that traces them, and whoever waits for any child would take them.
     let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
     loop {
         match wait(options) {
+            // A child that another thread of ours traces has stopped: that thread sees for itself.
+            Ok(Some((_, status))) if status.stopped() => {}
             Ok(Some((pid, status))) => {
                 ended.push(Ended { pid: number(pid), status: ExitStatus::from_raw(status.as_raw()) });
             }

@@ -1,0 +1,142 @@
+//! Which words of a process' memory are addresses of memory: a picture for which it stands still for some milliseconds.
+//!
+//! ```text
+//!  hold ────── all threads stop, their registers are read ──────────────────────┐
+//!  mappings ── what lies where, as /proc tells ─► areas: what is to be searched │ the process
+//!  pages ───── which pages of that there are ──► reading: copies of them        │ stands still
+//!  words ───── which words are addresses ──► found, packed                      │
+//!  hold ────── all threads go on ───────────────────────────────────────────────┘
+//! ```
+//!
+//! What the agent has of its own in the process is not searched: it holds copies of the program's addresses. The writer's thread
+//! puts into the capture what was found, piece by piece between the batches of events.
+
+mod areas;
+mod hold;
+mod mappings;
+mod pages;
+#[expect(unsafe_code, reason = "copies the memory of another process")]
+mod reading;
+mod words;
+
+pub(crate) use areas::Place;
+pub(crate) use words::Found;
+
+use crate::clock::Clock;
+use crate::inject::{Refusal, late};
+use crate::numbers;
+use capture::AreaKind;
+use hold::Hold;
+use mappings::Mapping;
+use reading::Reading;
+use std::time::Duration;
+use words::Targets;
+
+/// What was found in the memory of a process.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    pub(crate) pid: u32,
+    /// Ticks of the recording's clock, in the middle of the time in which all threads stood still.
+    pub(crate) time: u64,
+    /// From the first thread's stop to the last one's going on.
+    pub(crate) still: Duration,
+    /// Bytes.
+    pub(crate) searched: u64,
+    /// Bytes that could not be read.
+    pub(crate) unread: u64,
+    /// What was searched, by address.
+    pub(crate) places: Vec<Place>,
+    pub(crate) found: Found,
+}
+
+impl Scanned {
+    /// What the user is told.
+    pub(crate) fn told(&self) -> String {
+        let milliseconds = self.still.as_secs_f64() * 1e3;
+        let mut text = format!(
+            "scanned {} in {milliseconds:.0} ms: {} pointers",
+            mebibytes(self.searched),
+            grouped(self.found.count())
+        );
+        if self.unread > 0 {
+            text += &format!("; {} could not be read", mebibytes(self.unread));
+        }
+        if self.found.lost > 0 {
+            text += &format!("; {} more had no room", grouped(self.found.lost));
+        }
+        text
+    }
+}
+
+/// Searches the memory of a process, which stands still meanwhile.
+///
+/// # Errors
+/// Why it cannot be stopped.
+pub(crate) fn scan(pid: u32, clock: Clock) -> Result<Scanned, Refusal> {
+    // A thread of its own: tracees belong to threads, and are free when it ends.
+    let work = move || {
+        let scanned = work(pid, &clock);
+        late::settle();
+        scanned
+    };
+    let thread = std::thread::Builder::new().name("scan".into()).spawn(work).map_err(Refusal::System)?;
+    let crashed = || Refusal::System(std::io::Error::other("the thread that scans has crashed"));
+    thread.join().unwrap_or_else(|_| Err(crashed()))
+}
+
+fn work(pid: u32, clock: &Clock) -> Result<Scanned, Refusal> {
+    // What takes memory is there before anybody stands still.
+    let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
+    let mut found = Found::default();
+    let hold = Hold::on(pid)?;
+    let begun = clock.now();
+    let searched = search(pid, &hold, &mut reading, &mut found);
+    let ended = clock.now();
+    let still = hold.let_go();
+    let mut places = searched.map_err(|error| Refusal::of(pid, error))?;
+    for place in &mut places {
+        // As the process itself has it told.
+        place.tid = if place.tid == 0 { 0 } else { numbers::own(place.tid).unwrap_or(place.tid) };
+    }
+    let time = begun + ended.saturating_sub(begun) / 2;
+    let Reading { searched, unread, .. } = reading;
+    Ok(Scanned { pid, time, still, searched, unread, places, found })
+}
+
+/// Searches all that is to be searched, and says what that was.
+fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> std::io::Result<Vec<Place>> {
+    let mappings = Mapping::all(pid)?;
+    let stacks: Vec<areas::Stack> = hold.stacks();
+    let places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
+    let addresses = places.iter().filter(|place| matches!(place.kind, AreaKind::Heap | AreaKind::Anonymous));
+    let targets = Targets::new(addresses.map(|place| place.start..place.end));
+    for place in &places {
+        if place.kind == AreaKind::Stack {
+            found.note(place.start, hold.registers(place.tid), &targets);
+        }
+        if place.is_there {
+            reading.each(place.start..place.end, |start, bytes| found.search(start, bytes, &targets))?;
+        }
+    }
+    Ok(places)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

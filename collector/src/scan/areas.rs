@@ -1,0 +1,205 @@
+//! What of a process' memory is searched, and what lies there.
+//!
+//! ```text
+//!  libc's stack   │ not used      │ red zone │ in use ··· thread pointer │ rest of the mapping
+//!                 │ not searched  │ Stack                                │ Anonymous
+//!
+//!  another stack  │ before        │ red zone │ behind
+//!                 │ as it is      │ Stack    │ as it is
+//! ```
+//!
+//! Of a stack that libc has made all below the red zone is over: what was there keeps nothing alive. Where a thread runs on memory that
+//! the program has made, as coroutines do, nothing tells where that ends, so it is searched as what it is; the red zone is the
+//! thread's, for there its registers have their place.
+
+use super::mappings::Mapping;
+use capture::AreaKind;
+use std::collections::HashSet;
+
+/// Bytes below the stack pointer that are in use.
+const RED_ZONE: u64 = 128;
+const PAGE: u64 = 4096;
+
+/// A piece of memory that is searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) start: u64,
+    /// The address behind its last.
+    pub(crate) end: u64,
+    pub(crate) kind: AreaKind,
+    /// The thread whose stack it is, as numbered here; 0 for others.
+    pub(crate) tid: u32,
+    /// The file; empty for none.
+    pub(crate) name: String,
+    /// Any page may be there.
+    pub(super) is_there: bool,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stack {
+    pub(super) tid: u32,
+    /// Its stack pointer.
+    pub(super) pointer: u64,
+    /// Where its thread-local memory begins; `None` for a thread that has not stopped.
+    pub(super) thread_pointer: Option<u64>,
+}
+
+/// What is to be searched, by address. `image` gives how long the image in memory is that begins at an address.
+pub(super) fn of(
+    pid: u32,
+    mappings: &[Mapping],
+    stacks: &[Stack],
+    mut image: impl FnMut(u64) -> Option<u64>,
+) -> Vec<Place> {
+    let code: HashSet<u64> =
+        mappings.iter().filter(|mapping| mapping.is_executable).map(|m| m.inode).collect();
+    let mut stacks = stacks.to_vec();
+    stacks.sort_by_key(|stack| stack.pointer);
+    let mut places = Vec::new();
+    // The module that the mappings are of: its first mapping, the end of what was mapped of it so far, and that of its variables.
+    let mut module: Option<(&Mapping, u64, Option<u64>)> = None;
+    for mapping in mappings {
+        let is_file = !mapping.is_shared && mapping.inode != 0 && !mapping.is_anonymous();
+        if is_file && code.contains(&mapping.inode) {
+            let end = match module {
+                Some((first, _, Some(end))) if first.inode == mapping.inode && mapping.start < end => {
+                    Some(end)
+                }
+                Some((first, _, None)) if first.inode == mapping.inode && mapping.offset != 0 => None,
+                _ => image(mapping.start).map(|length| mapping.start.saturating_add(length)),
+            };
+            module = Some((mapping, mapping.end, end));
+        }
+        if !mapping.is_readable || !mapping.is_writable || mapping.is_device || mapping.is_own {
+            continue;
+        }
+        let within = |start, end, kind, name: &str| Place {
+            start,
+            end,
+            kind,
+            tid: 0,
+            name: name.to_owned(),
+            is_there: mapping.is_there,
+        };
+        let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
+        let here: Vec<Stack> = stacks
+            .iter()
+            .copied()
+            .filter(|stack| (mapping.start..mapping.end).contains(&stack.pointer))
+            .collect();
+        match mapping.path.as_str() {
+            "[stack]" => main_stack(&Place { tid: pid, ..whole(AreaKind::Stack, "") }, &here, &mut places),
+            "[heap]" => split(whole(AreaKind::Heap, ""), &here, &mut places),
+            _ if mapping.is_anonymous() => {
+                let end_of_module = module.and_then(|(_, mapped, end)| {
+                    // Where the file's header tells nothing, what adjoins it is taken for its variables.
+                    let end = end.or((mapped == mapping.start).then_some(mapping.end))?;
+                    (mapping.start >= mapped).then_some(end.min(mapping.end))
+                });
+                let border = end_of_module.unwrap_or(0).max(mapping.start);
+                if let Some((file, ..)) = module.filter(|(file, ..)| border > mapping.start && !file.is_own) {
+                    split(within(mapping.start, border, AreaKind::Variables, &file.path), &here, &mut places);
+                }
+                if border < mapping.end {
+                    split(within(border, mapping.end, AreaKind::Anonymous, ""), &here, &mut places);
+                }
+            }
+            path if path.starts_with('[') && !path.starts_with("[anon_shmem:") => {}
+            path if is_file && code.contains(&mapping.inode) => {
+                split(whole(AreaKind::Variables, path), &here, &mut places);
+            }
+            path => split(whole(AreaKind::Other, path), &here, &mut places),
+        }
+    }
+    add_missing(&stacks, &mut places);
+    places
+}
+
+/// The first thread's stack: all of it is stack, whoever runs there. Where nobody seems to, all of it is searched.
+fn main_stack(whole: &Place, here: &[Stack], places: &mut Vec<Place>) {
+    if here.is_empty() {
+        places.push(whole.clone());
+    }
+    for (at, stack) in here.iter().enumerate() {
+        let end = here.get(at + 1).map_or(whole.end, |next| red_zone(next, whole.start));
+        let start = red_zone(stack, whole.start);
+        if start < end {
+            places.push(Place { start, end, tid: stack.tid, ..whole.clone() });
+        }
+    }
+}
+
+/// Takes the stacks out that lie in a place.
+fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
+    let mut cursor = whole.start;
+    for stack in here {
+        // Without registers it has nothing that would need a place.
+        let Some(thread_pointer) = stack.thread_pointer.filter(|_| stack.pointer >= cursor) else { continue };
+        let start = red_zone(stack, cursor);
+        let is_libcs =
+            whole.kind == AreaKind::Anonymous && (stack.pointer..whole.end).contains(&thread_pointer);
+        let end = if is_libcs {
+            // What is behind that page may be a block that was mapped there: as such it is searched, too.
+            ((thread_pointer | (PAGE - 1)) + 1).min(whole.end)
+        } else {
+            if cursor < start {
+                places.push(Place { start: cursor, end: start, ..whole.clone() });
+            }
+            (stack.pointer & !7).max(start + 8).min(whole.end)
+        };
+        places.push(Place { start, end, kind: AreaKind::Stack, tid: stack.tid, ..whole.clone() });
+        cursor = end;
+    }
+    if cursor < whole.end {
+        places.push(Place { start: cursor, ..whole });
+    }
+}
+
+fn red_zone(stack: &Stack, least: u64) -> u64 {
+    (stack.pointer.saturating_sub(RED_ZONE) & !7).max(least)
+}
+
+/// Registers of threads that stand in no memory which is searched have a place, too.
+fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
+    for stack in stacks.iter().filter(|stack| stack.thread_pointer.is_some()) {
+        let (start, tid) = (stack.pointer & !7, stack.tid);
+        let at = places.partition_point(|place| place.end <= start);
+        let has_place = places.iter().any(|place| place.kind == AreaKind::Stack && place.tid == tid);
+        let is_free = places.get(at).is_none_or(|next| start + 8 <= next.start);
+        if !has_place && is_free {
+            let kind = AreaKind::Stack;
+            let place = Place { start, end: start + 8, kind, tid, name: String::new(), is_there: false };
+            places.insert(at, place);
+        }
+    }
+}
+
+/// How many bytes of memory the image takes that this is the beginning of, from its first one on: as its program headers have it.
+pub(super) fn length_of_image(beginning: &[u8]) -> Option<u64> {
+    const LOAD: u64 = 1;
+    let number = |at: usize, bytes: usize| {
+        let mut number = [0; 8];
+        number[..bytes].copy_from_slice(beginning.get(at..at.checked_add(bytes)?)?);
+        Some(u64::from_le_bytes(number))
+    };
+    // A file of 64 bits.
+    if beginning.get(..5)? != b"\x7fELF\x02" {
+        return None;
+    }
+    let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let mut first = None;
+    let mut end = 0;
+    for header in 0..count {
+        let at = usize::try_from(headers.checked_add(header * size)?).ok()?;
+        if number(at, 4)? == LOAD {
+            let address = number(at.checked_add(16)?, 8)?;
+            first.get_or_insert(address & !(PAGE - 1));
+            end = address.checked_add(number(at.checked_add(40)?, 8)?)?.max(end);
+        }
+    }
+    end.checked_next_multiple_of(PAGE)?.checked_sub(first?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use super::super::mappings::parse;
+use super::*;
+use AreaKind::{Anonymous, Heap, Other, Stack as OnStack, Variables};
+
+const PID: u32 = 7;
+
+fn stack(tid: u32, pointer: u64, thread_pointer: u64) -> Stack {
+    Stack { tid, pointer, thread_pointer: Some(thread_pointer) }
+}
+
+/// What is to be searched of mappings, whose images all have a length: start, end, kind, thread, name.
+fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64, AreaKind, u32, &str)]) {
+    let places = of(PID, &parse(maps), stacks, |_| image);
+    let found: Vec<_> = places.iter().map(|p| (p.start, p.end, p.kind, p.tid, p.name.as_str())).collect();
+    assert_eq!(found, expected);
+}
+
+/// Check that each kind of memory is what it is, and that what cannot be written, devices and the kernel's pages are left out.
+#[test]
+fn kinds_of_memory_are_told_apart() {
+    let maps = "\
+10000-11000 r--p 00000000 fe:00 5 /bin/a
+11000-12000 r-xp 00001000 fe:00 5 /bin/a
+12000-13000 r--p 00002000 fe:00 5 /bin/a
+13000-14000 rw-p 00003000 fe:00 5 /bin/a
+14000-16000 rw-p 00000000 00:00 0
+30000-40000 rw-p 00000000 00:00 0 [heap]
+50000-51000 ---p 00000000 00:00 0
+51000-52000 rw-p 00000000 00:00 0
+52000-53000 rw-p 00000000 00:00 0 [anon: arena]
+53000-54000 rw-s 00000000 00:01 9 /memfd:theirs (deleted)
+54000-55000 rw-p 00000000 fe:00 6 /data/private
+55000-56000 rw-s 00000000 00:06 7 /dev/dri/card0
+56000-57000 rw-s 00000000 00:01 8 /dev/zero (deleted)
+57000-58000 rw-p 00000000 00:0f 3 /anon_hugepage (deleted)
+70000-80000 rw-p 00000000 00:00 0 [stack]
+80000-81000 r--p 00000000 00:00 0 [vvar]
+81000-82000 r-xp 00000000 00:00 0 [vdso]";
+    check(
+        maps,
+        &[stack(7, 0x78008, 0x51800)],
+        Some(0x5800),
+        &[
+            (0x13000, 0x14000, Variables, 0, "/bin/a"),
+            (0x14000, 0x15800, Variables, 0, "/bin/a"),
+            (0x15800, 0x16000, Anonymous, 0, ""),
+            (0x30000, 0x40000, Heap, 0, ""),
+            (0x51000, 0x52000, Anonymous, 0, ""),
+            (0x52000, 0x53000, Anonymous, 0, ""),
+            (0x53000, 0x54000, Other, 0, "/memfd:theirs (deleted)"),
+            (0x54000, 0x55000, Other, 0, "/data/private"),
+            (0x56000, 0x57000, Other, 0, "/dev/zero (deleted)"),
+            (0x57000, 0x58000, Anonymous, 0, ""),
+            (0x78008 - 128, 0x80000, OnStack, 7, ""),
+        ],
+    );
+}
+
+/// Check that what adjoins a module belongs to it where its header tells nothing, and nothing else does.
+#[test]
+fn headers_may_tell_nothing() {
+    let maps = "\
+11000-12000 r-xp 00001000 fe:00 5 /bin/a
+13000-14000 rw-p 00003000 fe:00 5 /bin/a
+14000-16000 rw-p 00000000 00:00 0
+17000-18000 rw-p 00000000 00:00 0";
+    let expected = [
+        (0x13000, 0x14000, Variables, 0, "/bin/a"),
+        (0x14000, 0x16000, Variables, 0, "/bin/a"),
+        (0x17000, 0x18000, Anonymous, 0, ""),
+    ];
+    check(maps, &[], None, &expected);
+}
+
+/// Check that nothing of the agent is searched: its variables, its memory and what it shares with the collector.
+#[test]
+fn agent_is_left_out() {
+    let maps = "\
+11000-12000 r-xp 00000000 fe:00 5 /run/libsysprof_memprof_preload-1.so
+13000-14000 rw-p 00003000 fe:00 5 /run/libsysprof_memprof_preload-1.so
+14000-16000 rw-p 00000000 00:00 0
+20000-21000 rw-p 00000000 00:00 0
+VmFlags: rd wr mr mw me rr nr dd sd
+22000-23000 rw-p 00000000 00:00 0
+VmFlags: rd wr mr mw me nr dd sd
+24000-25000 rw-s 00000000 00:01 9 /memfd:sysprof-memprof (deleted)
+25000-26000 rw-s 00000000 00:01 9 /memfd:sysprof-memprof-control (deleted)";
+    let expected = [(0x15000, 0x16000, Anonymous, 0, ""), (0x22000, 0x23000, Anonymous, 0, "")];
+    check(maps, &[], Some(0x4000), &expected);
+}
+
+/// Check that of libc's stacks the part in use is searched and what lies behind them is none, also where several lie in one mapping.
+#[test]
+fn stacks_of_threads_are_cut() {
+    let maps = "20000-21000 ---p 00000000 00:00 0\n21000-40000 rw-p 00000000 00:00 0";
+    let stacks = [stack(9, 0x38000, 0x3a940), stack(8, 0x28004, 0x2f700)];
+    let expected = [
+        (0x28004 - 132, 0x30000, OnStack, 8, ""),
+        (0x38000 - 128, 0x3b000, OnStack, 9, ""),
+        (0x3b000, 0x40000, Anonymous, 0, ""),
+    ];
+    check(maps, &stacks, None, &expected);
+    // The red zone ends with the mapping.
+    check(maps, &[stack(8, 0x21010, 0x3ffff)], None, &[(0x21000, 0x40000, OnStack, 8, "")]);
+}
+
+/// Check that memory on which a coroutine runs stays what it is but for the red zone, and that every thread's registers have a place.
+#[test]
+fn other_stacks_are_what_they_were() {
+    let maps = "\
+30000-40000 rw-p 00000000 00:00 0 [heap]
+70000-80000 rw-p 00000000 00:00 0 [stack]";
+    let late = Stack { tid: 6, pointer: 0x36000, thread_pointer: None };
+    let stacks = [stack(7, 0x35003, 0x60000), stack(8, 0x99999, 0x60000), late];
+    let expected = [
+        (0x30000, 0x35000 - 128, Heap, 0, ""),
+        (0x35000 - 128, 0x35000, OnStack, 7, ""),
+        (0x35000, 0x40000, Heap, 0, ""),
+        (0x70000, 0x80000, OnStack, PID, ""),
+        (0x99998, 0x999a0, OnStack, 8, ""),
+    ];
+    check(maps, &stacks, None, &expected);
+}
+
+/// Check that the length of an image is read from its own headers, and that any bytes are survived.
+#[test]
+fn headers_of_an_image_tell_its_length() {
+    let own = std::fs::read("/proc/self/exe").unwrap();
+    let length = length_of_image(&own[..4096]).expect("we are an executable");
+    assert!(length.is_multiple_of(4096) && length > 4096);
+    for cut in 0..1000 {
+        length_of_image(&own[..cut]);
+    }
+    let mut hostile = own[..4096].to_vec();
+    for at in 5..200 {
+        let kept = std::mem::replace(&mut hostile[at], 0xff);
+        length_of_image(&hostile);
+        hostile[at] = kept;
+    }
+    assert_eq!(length_of_image(b"\x7fELF\x01"), None);
+    let nothing = [b"\x7fELF\x02".as_slice(), &[0xff; 100]].concat();
+    assert_eq!(length_of_image(&nothing), None);
+}

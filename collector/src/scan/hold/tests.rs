@@ -1,0 +1,125 @@
+use super::*;
+use crate::inject::late;
+use crate::launch::reap;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+fn sleeper() -> Child {
+    let mut child =
+        Command::new("sh").args(["-c", "echo here; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child
+}
+
+/// Runs what traces in a thread of its own.
+fn traced<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let work = || {
+            let result = work();
+            late::settle();
+            result
+        };
+        scope.spawn(work).join().unwrap()
+    })
+}
+
+fn state(pid: u32) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap()
+}
+
+/// Check that a process stands still while it is held, with its registers known, and goes on.
+#[test]
+fn threads_stand_still_and_go_on() {
+    let mut child = sleeper();
+    let pid = child.id();
+    traced(|| {
+        let hold = Hold::on(pid).unwrap();
+        assert_eq!(state(pid), 't');
+        let [stack] = hold.stacks()[..] else { panic!("it has one thread") };
+        assert_eq!(stack.tid, pid);
+        assert!(hold.registers(pid).contains(&stack.pointer) && hold.registers(1).is_empty());
+        assert!(hold.let_go() > Duration::ZERO);
+    });
+    assert_ne!(state(pid), 't');
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+}
+
+/// Check that how a child of ours has ended stays for whoever waits for it, though it was killed while it was held, and that nobody who
+/// waits for children meanwhile takes a stop for an end.
+#[test]
+fn end_of_a_held_child_stays_for_who_waits() {
+    for kills in [false, true] {
+        let child = sleeper();
+        let pid = child.id();
+        let stopper = || {
+            for _ in 0..50 {
+                drop(Hold::on(pid).unwrap());
+            }
+            let hold = Hold::on(pid).unwrap();
+            if kills {
+                crate::inject::tracee::Tracee::seize(pid).expect_err("it is traced");
+                rustix::process::kill_process(
+                    rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
+                    rustix::process::Signal::KILL,
+                )
+                .unwrap();
+            }
+            drop(hold);
+        };
+        let mut ended = Vec::new();
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                stopper();
+                late::settle();
+            });
+            while !thread.is_finished() {
+                ended.extend(reap());
+            }
+        });
+        if !kills {
+            assert!(ended.is_empty(), "{ended:?}");
+            rustix::process::kill_process(
+                rustix::process::Pid::from_child(&child),
+                rustix::process::Signal::KILL,
+            )
+            .unwrap();
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while ended.is_empty() && Instant::now() < deadline {
+            ended.extend(reap());
+        }
+        let [end] = &ended[..] else { panic!("it has ended once: {ended:?}") };
+        assert_eq!((end.pid, end.status.signal()), (pid, Some(libc::SIGKILL)));
+    }
+}
+
+/// Check that one who traces a process already is named, and that a process that is none says so.
+#[test]
+fn others_who_trace_are_named() {
+    let mut child = sleeper();
+    let pid = child.id();
+    let (held, go) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let (told, tells) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            let hold = Hold::on(pid).unwrap();
+            told.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
+            let _ = go.recv();
+            drop(hold);
+        });
+        let by = tells.recv().unwrap();
+        let refused = traced(|| Hold::try_on(pid).map(drop));
+        assert!(matches!(refused, Err(Refusal::Traced { by: who }) if who == by), "{refused:?}");
+        drop(held);
+        // It is one of ours, which is waited for.
+        traced(|| drop(Hold::on(pid).unwrap()));
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = traced(|| Hold::on(pid).map(drop));
+    assert!(matches!(gone, Err(Refusal::NoProcess { .. })), "{gone:?}");
+}

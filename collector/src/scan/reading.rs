@@ -1,0 +1,88 @@
+//! Copies of a process' memory, a piece at a time.
+
+use super::areas;
+use super::pages::{PAGE, Pages};
+use libc::{iovec, pid_t};
+use std::io;
+use std::ops::Range;
+
+/// Bytes that are copied at once: little enough to be searched while they are in the processor's cache.
+const PIECE: usize = 1 << 20;
+/// Program headers lie in so many bytes of an image, but for odd ones.
+const HEADERS: usize = 4096;
+
+/// The memory of a process that stands still.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pid: pid_t,
+    pages: Pages,
+    piece: Vec<u64>,
+    /// Bytes that were read.
+    pub(super) searched: u64,
+    /// Bytes that could not be.
+    pub(super) unread: u64,
+}
+
+impl Reading {
+    pub(super) fn of(pid: u32) -> io::Result<Reading> {
+        // Touched here: nobody stands still yet.
+        let piece = vec![1; PIECE / 8];
+        Ok(Reading { pid: pid.cast_signed(), pages: Pages::of(pid)?, piece, searched: 0, unread: 0 })
+    }
+
+    /// How many bytes the image takes that begins at an address.
+    pub(super) fn image(&mut self, start: u64) -> Option<u64> {
+        let length = self.copy(start, HEADERS / 8);
+        let beginning: Vec<u8> =
+            self.piece[..length / 8].iter().flat_map(|word| word.to_le_bytes()).collect();
+        areas::length_of_image(&beginning)
+    }
+
+    /// Gives the words of a range, with the addresses where they begin; the range begins and ends at words.
+    pub(super) fn each(
+        &mut self,
+        mut range: Range<u64>,
+        mut take: impl FnMut(u64, &[u64]),
+    ) -> io::Result<()> {
+        while !range.is_empty() {
+            let (runs, end) = self.pages.present(range.clone())?;
+            range.start = end;
+            for run in runs {
+                self.run(run, &mut take);
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, mut run: Range<u64>, take: &mut impl FnMut(u64, &[u64])) {
+        while !run.is_empty() {
+            let wanted = ((run.end - run.start) as usize).min(PIECE) / 8;
+            let length = self.copy(run.start, wanted);
+            if length == 0 {
+                // That page cannot be read; the next one may.
+                let next = ((run.start | (PAGE - 1)) + 1).min(run.end);
+                self.unread += next - run.start;
+                run.start = next;
+                continue;
+            }
+            take(run.start, &self.piece[..length / 8]);
+            self.searched += length as u64;
+            run.start += length as u64;
+        }
+    }
+
+    /// Copies so many words; how many bytes could be, in whole words.
+    fn copy(&mut self, address: u64, words: usize) -> usize {
+        let Some(piece) = self.piece.get_mut(..words) else { return 0 };
+        let local = iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: words * 8 };
+        let remote = iovec {
+            // An address of another process: nobody follows it here.
+            iov_base: std::ptr::without_provenance_mut(address as usize),
+            iov_len: words * 8,
+        };
+        // SAFETY: the kernel writes to the piece only, which is as long as said, and any bits are words.
+        let copied =
+            unsafe { libc::process_vm_readv(self.pid, &raw const local, 1, &raw const remote, 1, 0) };
+        usize::try_from(copied).unwrap_or(0) & !7
+    }
+}

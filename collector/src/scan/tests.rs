@@ -1,0 +1,55 @@
+use super::*;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+/// Check that numbers are told as people read them.
+#[test]
+fn results_are_told_in_a_line() {
+    let mut scanned = Scanned {
+        pid: 1,
+        time: 0,
+        still: Duration::from_micros(48_400),
+        searched: 64_487_424,
+        unread: 0,
+        places: Vec::new(),
+        found: Found::default(),
+    };
+    assert_eq!(scanned.told(), "scanned 61.5 MiB in 48 ms: 0 pointers");
+    scanned.unread = 1 << 20;
+    scanned.found.lost = 1_234_567;
+    let told = "scanned 61.5 MiB in 48 ms: 0 pointers; 1.0 MiB could not be read; 1,234,567 more had no room";
+    assert_eq!(scanned.told(), told);
+    assert_eq!([0, 999, 1000, 3_021_544].map(grouped), ["0", "999", "1,000", "3,021,544"]);
+}
+
+/// Check that the memory of another process is searched, and that what is found lies and leads where it may. With
+/// `SYSPROF_MEMPROF_SCANNED` set it is that of this process, and how long it took is printed.
+#[test]
+fn memory_of_a_process_is_searched() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo here; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    let pid = std::env::var("SYSPROF_MEMPROF_SCANNED").ok().and_then(|pid| pid.parse().ok());
+    let scanned = scan(pid.unwrap_or(child.id()), Clock::start()).unwrap();
+    println!(
+        "{}, {:.0} MiB/s",
+        scanned.told(),
+        scanned.searched as f64 / scanned.still.as_secs_f64() / 1048576.0
+    );
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().code().is_some());
+    let Scanned { places, found, searched, unread, .. } = scanned;
+    assert!(searched > 0 && unread == 0 && found.count() > 0);
+    assert!(places.windows(2).all(|pair| pair[0].end <= pair[1].start), "{places:#?}");
+    let kind = |address: u64| {
+        let at = places.partition_point(|place| place.end <= address);
+        places.get(at).filter(|place| place.start <= address).map(|place| place.kind)
+    };
+    let mut last = 0;
+    for pointer in found.into_pointers() {
+        assert!(last <= pointer.from && kind(pointer.from).is_some(), "{pointer:x?}");
+        assert!(matches!(kind(pointer.to), Some(AreaKind::Heap | AreaKind::Anonymous)), "{pointer:x?}");
+        last = pointer.from;
+    }
+}

@@ -1,0 +1,148 @@
+//! Scans: which words of a program's memory lead where, at a moment.
+
+use crate::harness::{Page, Ran, Service, World, assert_exact, c, info, record, wait, wait_for};
+use capture::{Area, AreaKind, Pointer, Reader, Scan};
+use rustix::process::Signal;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The scans of a capture, each with its pointers.
+fn scans(file: &Path) -> Vec<(Scan, Vec<Pointer>)> {
+    let reader = Reader::open(file).expect("it is a capture");
+    let scans = reader.tables().scans.clone();
+    let mut all: Vec<(Scan, Vec<Pointer>)> = scans.into_iter().map(|scan| (scan, Vec::new())).collect();
+    reader
+        .for_each_pointers(|scan, pointers| all[scan.index()].1.extend(pointers))
+        .expect("they can be read");
+    all
+}
+
+fn area(scan: &Scan, address: u64) -> Option<&Area> {
+    scan.areas.iter().find(|area| (area.start..area.end).contains(&address))
+}
+
+/// Check what holds of every scan: areas and pointers by address, pointers within areas and to memory of blocks, nothing of the agent.
+fn assert_sound(scan: &Scan, pointers: &[Pointer], file: &Path) {
+    assert!(scan.areas.windows(2).all(|pair| pair[0].end <= pair[1].start), "{:x?}", scan.areas);
+    assert!(pointers.windows(2).all(|pair| pair[0].from <= pair[1].from));
+    assert_eq!((scan.unread, scan.lost), (0, 0));
+    assert!(scan.searched > 0 && scan.still_ns > 0 && scan.time > 0);
+    let mut areas = scan.areas.iter().peekable();
+    for pointer in pointers {
+        while areas.next_if(|area| area.end <= pointer.from).is_some() {}
+        assert!(areas.peek().is_some_and(|area| area.start <= pointer.from), "{pointer:x?}");
+        let to = area(scan, pointer.to).map(|area| area.kind);
+        assert!(matches!(to, Some(AreaKind::Heap | AreaKind::Anonymous)), "{pointer:x?} leads to {to:?}");
+    }
+    let reader = Reader::open(file).expect("it is a capture");
+    let name = |area: &Area| reader.tables().strings[area.name.index()].clone();
+    for area in &scan.areas {
+        assert!(!name(area).contains("sysprof"), "{area:x?}");
+        assert_eq!(area.kind == AreaKind::Stack, area.tid != 0, "{area:x?}");
+    }
+}
+
+/// Check that what holds blocks is found where it is, in variables, stacks, registers, variables of threads and blocks, and that nothing
+/// but themselves leads to blocks that are lost.
+#[test]
+fn whatever_holds_a_block_is_found() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let program = c("holds_in_every_way").flags(["-O1"]).build();
+    let recording = record(&program).world(world).arg(&page.path);
+    let running = recording.start();
+    wait_for("the program to hold its blocks", || page.is_done());
+    let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("scanned ") && ran.stderr.contains(" pointers"), "{}", ran.stderr);
+    page.stop();
+    let ran = running.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let place = places(&ran);
+    let [(scan, pointers)] = &scans(&recording.file())[..] else { panic!("it was scanned once") };
+    assert_sound(scan, pointers, &recording.file());
+    let to = |name: &str| -> Vec<(u64, AreaKind)> {
+        let to = pointers.iter().filter(|pointer| pointer.to == place[name]);
+        to.map(|pointer| (pointer.from, area(scan, pointer.from).expect("it lies in one").kind)).collect()
+    };
+    assert!(to("list").contains(&(place["list place"], AreaKind::Variables)), "{:x?}", to("list"));
+    assert!(to("second of list").contains(&(place["list"], AreaKind::Heap)));
+    assert!(to("on stack").contains(&(place["stack place"], AreaKind::Stack)));
+    assert!(to("behind it").contains(&(place["on stack"], AreaKind::Heap)));
+    assert!(to("behind it").contains(&(place["large"] + 8000, AreaKind::Anonymous)));
+    assert!(to("large").contains(&(place["list"] + 12, AreaKind::Heap)));
+    assert!(to("thread's block").contains(&(place["thread's place"], AreaKind::Stack)));
+    // In the mapping of the thread's stack, above what it has on it.
+    assert!(
+        to("local block").iter().any(|(from, _)| *from == place["local place"]),
+        "{:x?}",
+        to("local block")
+    );
+    // The word in the register stands for it at the stack's lowest address.
+    let in_register = to("in register");
+    let is_register = |(from, _): &(u64, _)| area(scan, *from).is_some_and(|area| area.start == *from);
+    assert!(in_register.iter().any(is_register), "{in_register:x?}");
+    assert_eq!(to("lost"), []);
+    assert_eq!(to("first of cycle"), [(place["second of cycle"], AreaKind::Heap)]);
+    assert_eq!(to("second of cycle"), [(place["first of cycle"], AreaKind::Heap)]);
+    // Threads are told by the numbers that events have.
+    let reader = Reader::open(recording.file()).unwrap();
+    let tids: Vec<u32> = reader.tables().threads.iter().map(|thread| thread.tid).collect();
+    let stacks: Vec<&Area> = scan.areas.iter().filter(|area| area.kind == AreaKind::Stack).collect();
+    assert!(stacks.len() == 3 && stacks.iter().all(|area| tids.contains(&area.tid)), "{stacks:x?} {tids:?}");
+    recording.capture().assert_sound();
+}
+
+/// What the program has told: addresses by name.
+fn places(ran: &Ran) -> HashMap<String, u64> {
+    let line = |line: &str| {
+        let (name, address) = line.rsplit_once(" 0x")?;
+        Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
+    };
+    ran.text().lines().filter_map(line).collect()
+}
+
+/// Check that threads which allocate all the time are scanned again and again, go on, and lose nothing.
+#[test]
+fn busy_programs_are_scanned_often() {
+    let server = Service::new(4);
+    let collector = server.attach("it.memprof");
+    for _ in 0..20 {
+        let ran = server.run("scan", &[]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    server.work();
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    let file = server.world.path("it.memprof");
+    let scans = scans(&file);
+    assert_eq!(scans.len(), 20);
+    assert!(scans.windows(2).all(|pair| pair[0].0.time < pair[1].0.time));
+    for (scan, pointers) in &scans {
+        assert_sound(scan, pointers, &file);
+        let stacks = scan.areas.iter().filter(|area| area.kind == AreaKind::Stack);
+        assert_eq!(stacks.count(), 5);
+    }
+    assert_exact(&info(&server.world, "it.memprof"), 4);
+    server.stop();
+}
+
+/// Check that recordings which do not know single blocks say so, and that a process that is not recorded does.
+#[test]
+fn recordings_without_blocks_refuse() {
+    let server = Service::new(1);
+    for (option, why) in
+        [(["--sample", "1M"], "some blocks only"), (["--aggregate", "--every=1h"], "aggregated")]
+    {
+        let collector = server.attach_with(&[&option[..], &["--output", "it.memprof"]].concat());
+        let ran = server.run("scan", &[]);
+        assert!(ran.code == 1 && ran.stderr.contains(why), "{} {}", ran.code, ran.stderr);
+        collector.signal(Signal::INT);
+        assert_eq!(collector.wait().code, 0);
+        server.wait_until_it_has_left();
+        std::fs::remove_file(server.world.path("it.memprof")).expect("it was made");
+    }
+    let ran = server.run("scan", &[]);
+    assert!(ran.code == 2 && ran.stderr.contains("is not recorded"), "{}", ran.stderr);
+    server.stop();
+}
