@@ -75,7 +75,7 @@ int main(int count, char **arguments) {
   list = node(node(node(NULL)));
   void *large = calloc(1, 1 << 20);
   ((void **)large)[1000] = on_stack->next;
-  *(void *volatile *)&list->payload[4] = large;
+  *(void *volatile *)&list->payload[8] = large;
   say("list", list);
   say("list place", &list);
   say("second of list", list->next);

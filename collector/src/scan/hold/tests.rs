@@ -1,6 +1,7 @@
 use super::*;
 use crate::inject::late;
 use crate::launch::reap;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -53,47 +54,37 @@ fn threads_stand_still_and_go_on() {
 #[test]
 fn end_of_a_held_child_stays_for_who_waits() {
     for kills in [false, true] {
-        let child = sleeper();
-        let pid = child.id();
-        let stopper = || {
-            for _ in 0..50 {
-                drop(Hold::on(pid).unwrap());
-            }
-            let hold = Hold::on(pid).unwrap();
-            if kills {
-                crate::inject::tracee::Tracee::seize(pid).expect_err("it is traced");
-                rustix::process::kill_process(
-                    rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
-                    rustix::process::Signal::KILL,
-                )
-                .unwrap();
-            }
-            drop(hold);
-        };
-        let mut ended = Vec::new();
-        std::thread::scope(|scope| {
+        let mut child = sleeper();
+        let pid = Pid::from_child(&child);
+        let ended = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                stopper();
+                for _ in 0..50 {
+                    drop(Hold::on(child.id()).unwrap());
+                }
+                let hold = Hold::on(child.id()).unwrap();
+                if kills {
+                    kill_process(pid, Signal::KILL).unwrap();
+                }
+                drop(hold);
                 late::settle();
             });
+            let mut ended = Vec::new();
             while !thread.is_finished() {
                 ended.extend(reap());
             }
+            if !kills {
+                assert!(ended.is_empty(), "{ended:?}");
+                kill_process(pid, Signal::KILL).unwrap();
+            }
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while ended.is_empty() && Instant::now() < deadline {
+                ended.extend(reap());
+            }
+            ended
         });
-        if !kills {
-            assert!(ended.is_empty(), "{ended:?}");
-            rustix::process::kill_process(
-                rustix::process::Pid::from_child(&child),
-                rustix::process::Signal::KILL,
-            )
-            .unwrap();
-        }
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while ended.is_empty() && Instant::now() < deadline {
-            ended.extend(reap());
-        }
         let [end] = &ended[..] else { panic!("it has ended once: {ended:?}") };
-        assert_eq!((end.pid, end.status.signal()), (pid, Some(libc::SIGKILL)));
+        assert_eq!((end.pid, end.status.signal()), (child.id(), Some(libc::SIGKILL)));
+        assert!(child.wait().is_err(), "it was waited for");
     }
 }
 
