@@ -38,12 +38,10 @@ impl Dominators {
     /// The tree below `start`.
     pub(super) fn new(links: &Links, start: u32) -> Self {
         let Search { order, numbers, parents } = Search::new(links, start);
-        let ways = || {
-            let row = |(number, &vertex)| links.of(vertex).iter().map(move |&target| (number, target));
-            (0..).zip(&order).flat_map(row).map(|(number, target)| (numbers[target as usize], number))
-        };
-        let before = Links::gather(order.len(), ways);
-        let above = dominators(&before, parents);
+        // By vertex, so that no number has to be looked up for each of the links.
+        let row = |(number, &vertex)| links.of(vertex).iter().map(move |&target| (target, number));
+        let before = Links::gather(links.len(), || (0..).zip(&order).flat_map(row));
+        let above = dominators(&order, &before, parents);
         Self { order, numbers, above }
     }
 
@@ -107,37 +105,38 @@ impl Search {
     }
 }
 
-/// The immediate dominator of each number, given those from which links lead to it, and the tree of the search.
-fn dominators(before: &Links, parents: Vec<u32>) -> Vec<u32> {
-    let count = parents.len() as u32;
+/// The immediate dominator of each number, given its vertex, the numbers from which links lead to each vertex, and the tree of the
+/// search.
+fn dominators(order: &[u32], before: &Links, parents: Vec<u32>) -> Vec<u32> {
     let mut forest = Forest::new(parents);
-    let mut above = vec![0; count as usize];
+    let mut above = vec![0; order.len()];
     // Numbers that wait for their semidominator: a list for each of those.
-    let (mut first, mut next) = (vec![NONE; count as usize], vec![NONE; count as usize]);
-    for number in (0..count).rev() {
+    let (mut first, mut next) = (vec![NONE; order.len()], vec![NONE; order.len()]);
+    for number in (0..order.len() as u32).rev() {
         let mut waiting = first[number as usize];
         while waiting != NONE {
-            let least = forest.least(waiting, number);
-            let is_below = forest.semi(least) < forest.semi(waiting);
-            above[waiting as usize] = if is_below { least } else { number };
+            let (least, semi) = forest.least(waiting, number);
+            above[waiting as usize] = if semi < number { least } else { number };
             waiting = next[waiting as usize];
         }
         if number == 0 {
             break;
         }
-        let semi = before.of(number).iter().fold(number, |semi, &from| {
-            let least = forest.least(from, number);
-            semi.min(forest.semi(least))
+        let semi = before.of(order[number as usize]).iter().fold(number, |semi, &from| {
+            semi.min(if from > number { forest.least(from, number).1 } else { from })
         });
-        forest.set_semi(number, semi);
-        next[number as usize] = first[semi as usize];
-        first[semi as usize] = number;
+        if forest.settle(number, semi) == semi {
+            above[number as usize] = semi;
+        } else {
+            next[number as usize] = first[semi as usize];
+            first[semi as usize] = number;
+        }
     }
     // Until here, some have only one that has the same dominator.
-    for number in 1..count {
-        let found = above[number as usize];
+    for number in 1..above.len() {
+        let found = above[number];
         if found != forest.semi(number) {
-            above[number as usize] = above[found as usize];
+            above[number] = above[found as usize];
         }
     }
     above
@@ -149,55 +148,56 @@ struct Forest {
     way: Vec<u32>,
 }
 
+/// What is looked at together lies together: most looks are at places far from the last.
 #[derive(Clone, Copy)]
+#[repr(align(16))]
 struct ForestNode {
     /// One above it: first its parent.
     up: u32,
     /// The one with the least semidominator from it up to that, which is not counted.
     least: u32,
+    /// That semidominator.
+    least_semi: u32,
     /// Its own semidominator; itself until that is known.
     semi: u32,
 }
 
 impl Forest {
     fn new(parents: Vec<u32>) -> Self {
-        let node = |(up, number)| ForestNode { up, least: number, semi: number };
+        let node = |(up, number)| ForestNode { up, least: number, least_semi: number, semi: number };
         Self { nodes: parents.into_iter().zip(0..).map(node).collect(), way: Vec::new() }
     }
 
-    fn semi(&self, number: u32) -> u32 {
-        self.nodes[number as usize].semi
+    fn semi(&self, number: usize) -> u32 {
+        self.nodes[number].semi
     }
 
-    fn set_semi(&mut self, number: u32, semi: u32) {
-        self.nodes[number as usize].semi = semi;
+    /// The semidominator of the current number is known. Says its parent.
+    fn settle(&mut self, number: u32, semi: u32) -> u32 {
+        let node = &mut self.nodes[number as usize];
+        (node.semi, node.least_semi) = (semi, semi);
+        node.up
     }
 
-    /// The one with the least semidominator on the way from a number up to the first that is not after `current`.
-    fn least(&mut self, number: u32, current: u32) -> u32 {
-        if number <= current {
-            return number;
-        }
+    /// Of those from a number after `current` up to the first that is not after it, which is not counted: the one with the least
+    /// semidominator, and that.
+    fn least(&mut self, number: u32, current: u32) -> (u32, u32) {
         let mut top = number;
-        while self.nodes[top as usize].up > current {
-            self.way.push(top);
-            top = self.nodes[top as usize].up;
-        }
         let mut above = self.nodes[top as usize];
-        let mut semi = self.semi(above.least);
+        while above.up > current {
+            self.way.push(top);
+            top = above.up;
+            above = self.nodes[top as usize];
+        }
         while let Some(below) = self.way.pop() {
-            let own = self.nodes[below as usize].least;
-            let own_semi = self.semi(own);
             let node = &mut self.nodes[below as usize];
             node.up = above.up;
-            if semi < own_semi {
-                node.least = above.least;
-            } else {
-                semi = own_semi;
+            if above.least_semi < node.least_semi {
+                (node.least, node.least_semi) = (above.least, above.least_semi);
             }
             above = *node;
         }
-        above.least
+        (above.least, above.least_semi)
     }
 }
 

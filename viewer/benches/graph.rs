@@ -1,0 +1,104 @@
+//! How fast a graph of blocks is made and asked. Run with `cargo bench -p viewer --bench graph`; figures are CPU time of the
+//! machine it runs on, and the most memory that the process had up to there.
+
+use capture::{NodeId, ThreadId};
+use std::time::Duration;
+use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+
+const BLOCKS: u64 = 5_000_000;
+const STACKS: u64 = 10_000;
+const ROOTS: u64 = 1_000;
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Which blocks the pointers of a block lead to.
+type Shape = fn(u64, &mut Random) -> [u64; 3];
+
+fn main() {
+    // Objects that refer to others of the same age, as most do; to any; a list that goes all over the heap.
+    measure("near", |block, random| {
+        [block + 1, block + random.below(64), block + BLOCKS - random.below(1000)].map(|to| to % BLOCKS)
+    });
+    measure("random", |_, random| [(); 3].map(|()| random.below(BLOCKS)));
+    measure("list", |block, _| {
+        let next = |block: u64| (block * 2_654_435_761 + 12_345) % BLOCKS;
+        [next(block), next(next(block)), block]
+    });
+}
+
+fn measure(name: &str, shape: Shape) {
+    let start = cpu_time();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let block = |place: u64| HeldBlock {
+        address: address(place),
+        size: 40,
+        node: NodeId((place * 7919 % STACKS) as u32),
+        thread: ThreadId(0),
+    };
+    let mut builder = GraphBuilder::new((0..BLOCKS).map(block).collect());
+    for root in 0..ROOTS {
+        let to = address(random.below(BLOCKS));
+        builder.pointer(root * 8, to, |from| Source::Root { root: RootId((from / 8) as u32), exact: false });
+    }
+    for place in 0..BLOCKS {
+        for (word, to) in shape(place, &mut random).into_iter().enumerate() {
+            builder.pointer(address(place) + word as u64 * 8, address(to) + 16, |_| Source::Ignored);
+        }
+    }
+    let read = cpu_time();
+    let graph = builder.finish();
+    let made = cpu_time();
+    println!(
+        "{name}: {} links; read {}, dominators {}, {}",
+        graph.figures().links,
+        seconds(read - start),
+        seconds(made - read),
+        peak()
+    );
+    let timed = |ask: &dyn Fn(&HeapGraph) -> usize| {
+        let start = cpu_time();
+        let rows = ask(&graph);
+        format!("{} ({rows} rows)", seconds(cpu_time() - start))
+    };
+    let retained = timed(&|graph| graph.retained().stacks.len());
+    let lost = timed(&|graph| graph.lost().heads.len());
+    let least = graph.figures().reachable.bytes / 1000;
+    let tree = timed(&|graph| graph.tree(least, 50).rows.len());
+    println!("{name}: retained {retained}, lost {lost}, tree from 0.1 % {tree}, {}", peak());
+    let all = cpu_time() - start;
+    assert!(all < LIMIT, "{name} took {all:?}");
+}
+
+/// CPU time of this thread so far: what else runs on the machine should not count.
+fn cpu_time() -> Duration {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
+    let first = statistics.split_whitespace().next().expect("three numbers");
+    Duration::from_nanos(first.parse().expect("a number"))
+}
+
+/// xorshift64*: the same graph on every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
+    }
+}
+
+/// Where a block lies: each fills 48 bytes, and each tenth part of them is a mapping of its own.
+fn address(block: u64) -> u64 {
+    let part = block / (BLOCKS / 10);
+    0x5500_0000_0000 + part * (1 << 40) + block * 48
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}
+
+/// The most memory that the process had.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().replace('\t', " ")
+}
