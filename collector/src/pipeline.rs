@@ -9,7 +9,7 @@ use crate::modules::Modules;
 use crate::orders::Rest;
 use crate::perf;
 use crate::processes::Processes;
-use crate::scan::Scanned;
+use crate::scan::{Place, Scanned};
 use crate::stacks::{CodeFrame, Stacks};
 use crate::sums::Sums;
 use crate::told::{Names, Pools};
@@ -149,7 +149,8 @@ impl Pipeline {
         let mut areas = Vec::with_capacity(scanned.places.len());
         for place in &scanned.places {
             let name = self.writer.string(&place.name)?;
-            areas.push(Area { start: place.start, end: place.end, kind: place.kind, tid: place.tid, name });
+            let Place { start, end, kind, tid, base, .. } = *place;
+            areas.push(Area { start, end, kind, tid, name, base });
         }
         let scan = self.writer.scan(&Scan {
             process,

@@ -50,6 +50,10 @@ pub(crate) struct Recording {
     /// Record nothing of a process until it starts its recording itself: see the command header
     #[arg(long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
+    /// Search the memory of each process at its end for pointers, for `retained` to tell what nobody could free any more from what was
+    /// still in use. A process waits for that when it exits by itself
+    #[arg(long, conflicts_with_all = ["aggregate", "sample"])]
+    scan_at_exit: bool,
     /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
@@ -185,6 +189,7 @@ impl Recording {
             max_depth: self.max_depth,
             sample_interval: self.sample.unwrap_or(0),
             paused: self.paused,
+            scan_at_exit: self.scan_at_exit,
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,

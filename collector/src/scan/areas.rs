@@ -31,6 +31,8 @@ pub(crate) struct Place {
     pub(crate) tid: u32,
     /// The file; empty for none.
     pub(crate) name: String,
+    /// Of variables, where the beginning of their file is mapped; 0 where that is not known.
+    pub(crate) base: u64,
     /// Any page may be there.
     pub(super) is_there: bool,
 }
@@ -62,14 +64,16 @@ pub(super) fn of(
     for mapping in mappings {
         let is_file = !mapping.is_shared && mapping.inode != 0 && !mapping.is_anonymous();
         if is_file && code.contains(&mapping.inode) {
-            let end = match module {
+            let (first, end) = match module {
                 Some((first, _, Some(end))) if first.inode == mapping.inode && mapping.start < end => {
-                    Some(end)
+                    (first, Some(end))
                 }
-                Some((first, _, None)) if first.inode == mapping.inode && mapping.offset != 0 => None,
-                _ => image(mapping.start).map(|length| mapping.start.saturating_add(length)),
+                Some((first, _, None)) if first.inode == mapping.inode && mapping.offset != 0 => {
+                    (first, None)
+                }
+                _ => (mapping, image(mapping.start).map(|length| mapping.start.saturating_add(length))),
             };
-            module = Some((mapping, mapping.end, end));
+            module = Some((first, mapping.end, end));
         }
         if !mapping.is_readable || !mapping.is_writable || mapping.is_device || mapping.is_own {
             continue;
@@ -80,6 +84,7 @@ pub(super) fn of(
             kind,
             tid: 0,
             name: name.to_owned(),
+            base: 0,
             is_there: mapping.is_there,
         };
         let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
@@ -99,7 +104,8 @@ pub(super) fn of(
                 });
                 let border = end_of_module.unwrap_or(0).max(mapping.start);
                 if let Some((file, ..)) = module.filter(|(file, ..)| border > mapping.start && !file.is_own) {
-                    split(within(mapping.start, border, AreaKind::Variables, &file.path), &here, &mut places);
+                    let place = within(mapping.start, border, AreaKind::Variables, &file.path);
+                    split(Place { base: base_of(file), ..place }, &here, &mut places);
                 }
                 if border < mapping.end {
                     split(within(border, mapping.end, AreaKind::Anonymous, ""), &here, &mut places);
@@ -107,7 +113,8 @@ pub(super) fn of(
             }
             path if path.starts_with('[') && !path.starts_with("[anon_shmem:") => {}
             path if is_file && code.contains(&mapping.inode) => {
-                split(whole(AreaKind::Variables, path), &here, &mut places);
+                let base = module.map_or(0, |(first, ..)| base_of(first));
+                split(Place { base, ..whole(AreaKind::Variables, path) }, &here, &mut places);
             }
             path => split(whole(AreaKind::Other, path), &here, &mut places),
         }
@@ -148,12 +155,17 @@ fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
             }
             (stack.pointer & !7).max(start + 8).min(whole.end)
         };
-        places.push(Place { start, end, kind: AreaKind::Stack, tid: stack.tid, ..whole.clone() });
+        places.push(Place { start, end, kind: AreaKind::Stack, tid: stack.tid, base: 0, ..whole.clone() });
         cursor = end;
     }
     if cursor < whole.end {
         places.push(Place { start: cursor, ..whole });
     }
+}
+
+/// Where the beginning of a module's file is mapped, of which this is the first mapping.
+fn base_of(first: &Mapping) -> u64 {
+    if first.offset == 0 { first.start } else { 0 }
 }
 
 fn red_zone(stack: &Stack, least: u64) -> u64 {
@@ -169,7 +181,8 @@ fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
         let is_free = places.get(at).is_none_or(|next| start + 8 <= next.start);
         if !has_place && is_free {
             let kind = AreaKind::Stack;
-            let place = Place { start, end: start + 8, kind, tid, name: String::new(), is_there: false };
+            let place =
+                Place { start, end: start + 8, kind, tid, name: String::new(), base: 0, is_there: false };
             places.insert(at, place);
         }
     }

@@ -56,6 +56,22 @@ fn kinds_of_memory_are_told_apart() {
     );
 }
 
+/// Check that variables, those without a place in the file too, say where the beginning of their file is mapped, if it is.
+#[test]
+fn variables_say_where_their_file_begins() {
+    let maps = "\
+10000-11000 r--p 00000000 fe:00 5 /bin/a
+11000-12000 r-xp 00001000 fe:00 5 /bin/a
+13000-14000 rw-p 00003000 fe:00 5 /bin/a
+14000-15000 rw-p 00000000 00:00 0
+21000-22000 r-xp 00001000 fe:00 6 /lib/b
+23000-24000 rw-p 00003000 fe:00 6 /lib/b
+30000-31000 rw-p 00000000 00:00 0";
+    let places = of(PID, &parse(maps), &[], |_| Some(0x5000));
+    let bases: Vec<(u64, u64)> = places.iter().map(|place| (place.start, place.base)).collect();
+    assert_eq!(bases, [(0x13000, 0x10000), (0x14000, 0x10000), (0x23000, 0), (0x30000, 0)]);
+}
+
 /// Check that what adjoins a module belongs to it where its header tells nothing, and nothing else does.
 #[test]
 fn headers_may_tell_nothing() {
