@@ -15,9 +15,9 @@
 //! another when all such ways lead through it: without it, the other would be lost. What it *retains* is itself and all that it
 //! keeps.
 //!
-//! Any word that looks like a pointer counts as one, to anywhere in a block. So blocks may be held by a number or by what is left of a
-//! pointer: less is lost than there seems to be, never more, as far as all memory was looked at. A pointer that is stored
-//! otherwise (packed, encrypted, counted from elsewhere) is not seen.
+//! Any word that looks like a pointer counts as one, to anywhere in a block. So a block may seem to be held by a number, or by what is
+//! left of an old pointer: more may be lost than is shown. What is shown as lost is lost as far as all memory was looked at and
+//! pointers are stored plainly: one that is packed, encrypted or counted from elsewhere is not seen.
 //!
 //! Memory is linear in blocks and pointers, and time nearly so, whatever they are: they come from somebody else's file.
 
@@ -32,6 +32,7 @@ mod links;
 mod lost;
 mod places;
 mod retained;
+mod root_name;
 mod roots;
 mod scanned;
 mod tree;
@@ -42,6 +43,7 @@ pub use heap_graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, RootId, Source};
 pub use lost::{Lost, LostHead, LostRow};
 pub use retained::{Retained, RetainedRow, RootRow};
+pub use root_name::root_name;
 pub(crate) use roots::Roots;
 pub use scanned::Scanned;
 pub use tree::{KeptRow, KeptTree};

@@ -31,7 +31,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
-pub use lives::{history, lifetimes, lines, pages, reallocs, sizes, temporary, threads};
+pub use lives::{history, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads};
 pub use report::report;
 pub use resident::resident;
 pub(crate) use tables::tables;

@@ -1,0 +1,123 @@
+//! `retained --json`: what stacks and roots keep alive, and what nobody can reach any more.
+
+use super::start::{AmountFields, Start, stack};
+use crate::analysis::Amount;
+use crate::graph::{HeapGraph, Holder, LostRow, RetainedRow, RootRow, root_name};
+use crate::json::stack::Stack;
+use crate::json::write_document;
+use crate::loaded::Loaded;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct RetainedDocument<'a> {
+    #[serde(flatten)]
+    start: Start<'a>,
+    held: AmountFields,
+    reachable: AmountFields,
+    unreachable: AmountFields,
+    overlapping: AmountFields,
+    links: usize,
+    pointers: PointerFields,
+    stacks: Vec<StackFields<'a>>,
+    roots: Vec<RootFields<'a>>,
+    several_roots: AmountFields,
+    lost: Vec<LostFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct PointerFields {
+    all: u64,
+    astray: u64,
+    ignored: u64,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct StackFields<'a> {
+    stack: Stack<'a>,
+    own: AmountFields,
+    retained: AmountFields,
+    direct_blocks: i64,
+    kept_by: Vec<HolderFields<'a>>,
+    other_holders: usize,
+}
+
+#[derive(Serialize)]
+struct HolderFields<'a> {
+    kind: &'static str,
+    root: Option<Cow<'a, str>>,
+    stack: Option<Stack<'a>>,
+    #[serde(flatten)]
+    amount: AmountFields,
+}
+
+#[derive(Serialize)]
+struct RootFields<'a> {
+    name: Cow<'a, str>,
+    direct: AmountFields,
+    retained: AmountFields,
+}
+
+#[derive(Serialize)]
+struct LostFields<'a> {
+    stack: Stack<'a>,
+    own: AmountFields,
+    claimed: AmountFields,
+    cycles: i64,
+}
+
+/// Writes `retained --json`. Roots are called by `names`, which are found by their numbers.
+///
+/// # Errors
+/// Those of the writer.
+pub fn retained(out: &mut dyn Write, loaded: &Loaded, graph: &HeapGraph, names: &[String]) -> io::Result<()> {
+    let holder = |&(holder, amount): &(Holder, Amount)| {
+        let (kind, root, of) = match holder {
+            Holder::Root(root) => ("root", Some(root_name(names, root)), None),
+            Holder::Several => ("several_roots", None, None),
+            Holder::Stack(node) => ("stack", None, Some(stack(loaded, node))),
+        };
+        HolderFields { kind, root, stack: of, amount: amount.into() }
+    };
+    let by_stack = |row: &RetainedRow| StackFields {
+        stack: stack(loaded, row.node),
+        own: row.own.into(),
+        retained: row.retained.into(),
+        direct_blocks: row.direct,
+        kept_by: row.holders.iter().map(holder).collect(),
+        other_holders: row.more_holders,
+    };
+    let by_root = |row: &RootRow| RootFields {
+        name: root_name(names, row.root),
+        direct: row.direct.into(),
+        retained: row.retained.into(),
+    };
+    let lost = |row: &LostRow| LostFields {
+        stack: stack(loaded, row.node),
+        own: row.heads.into(),
+        claimed: row.claimed.into(),
+        cycles: row.cycles,
+    };
+    let (figures, found) = (graph.figures(), graph.retained());
+    let document = RetainedDocument {
+        start: Start::new(loaded, "retained"),
+        held: figures.blocks.into(),
+        reachable: figures.reachable.into(),
+        unreachable: (figures.blocks - figures.reachable).into(),
+        overlapping: figures.overlapping.into(),
+        links: figures.links,
+        pointers: PointerFields {
+            all: figures.pointers,
+            astray: figures.astray,
+            ignored: figures.ignored,
+            left_out: figures.left_out,
+        },
+        stacks: found.stacks.iter().map(by_stack).collect(),
+        roots: found.roots.iter().map(by_root).collect(),
+        several_roots: found.several.into(),
+        lost: graph.lost().stacks.iter().map(lost).collect(),
+    };
+    write_document(out, &document)
+}

@@ -1,0 +1,121 @@
+//! `retained` as a tree: what keeps what, from the roots down.
+//!
+//! ```text
+//!    retained    share          own      blocks  kept
+//!       135 B    100 %          0 B           0  [Reachable]
+//!       120 B   88.9 %          0 B           0  ├─ cache
+//!       120 B   88.9 %        100 B           1  │  insert (cache.c:12) < main
+//!        20 B   14.8 %         20 B           2  │  push (list.c:7) < main
+//!        15 B   11.1 %          0 B           0  └─ several roots
+//! ```
+
+use super::escape::columns;
+use super::lead::{Branch, Lead};
+use super::retained::{WIDTH, head, name, numbers, titles};
+use super::stack_line::header;
+use super::style::{Role, Style};
+use crate::analysis::Amount;
+use crate::format::count;
+use crate::graph::{HeapGraph, Holder, KeptTree};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Levels whose lines are drawn.
+const LEVELS: u32 = 20;
+
+/// Writes the tree without rows that retain less than `least` bytes, at most `levels` deep. Roots are called by `names`, which are
+/// found by their numbers.
+///
+/// # Errors
+/// Those of the writer.
+pub fn retained_tree(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    graph: &HeapGraph,
+    names: &[String],
+    (least, levels): (i64, usize),
+    style: &Style,
+) -> io::Result<()> {
+    head(out, loaded, graph.figures(), style)?;
+    header(out, style, &titles(["retained", "share", "own", "blocks"], "kept"))?;
+    let tree = graph.tree(least, levels);
+    let rows = rows(&tree);
+    let branches = branches(&rows);
+    // The lead of what stands below the last row of each level.
+    let mut leads: Vec<Lead> = Vec::new();
+    for (row, branch) in rows.iter().zip(branches) {
+        leads.truncate(row.level);
+        let lead = leads.last().copied().unwrap_or_default();
+        leads.push(lead.below(branch));
+        let lines = lead.text(branch, LEVELS);
+        let text = match row.what {
+            What::All => style.paint(Role::Detail, "[Reachable]".to_owned()),
+            What::Hidden(number) => {
+                style.paint(Role::Detail, format!("{} more not shown", count(number as u64)))
+            }
+            What::Holder(holder) => {
+                let used = WIDTH + columns(&lines);
+                style.paint(Role::Function, name(loaded, holder, names, style, used))
+            }
+        };
+        writeln!(out, "{}{lines}{text}", numbers(row.retained, row.own, tree.reachable, style))?;
+    }
+    Ok(())
+}
+
+struct Row {
+    what: What,
+    level: usize,
+    own: Amount,
+    retained: Amount,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    All,
+    Holder(Holder),
+    /// So many that are too small, or too deep.
+    Hidden(usize),
+}
+
+/// All lines in their order: what is hidden comes after its siblings.
+fn rows(tree: &KeptTree) -> Vec<Row> {
+    let all = Row { what: What::All, level: 0, own: Amount::ZERO, retained: tree.reachable };
+    let hidden =
+        |number, retained, level| Row { what: What::Hidden(number), level, own: Amount::ZERO, retained };
+    let mut rows = vec![all];
+    // Of each row that is not yet at its end, what is hidden below it.
+    let mut open = vec![hidden(tree.hidden, tree.hidden_retained, 1)];
+    let close = |rows: &mut Vec<Row>, open: &mut Vec<Row>, level: usize| {
+        while open.len() > level {
+            rows.extend(open.pop().filter(|row| !matches!(row.what, What::Hidden(0))));
+        }
+    };
+    for row in &tree.rows {
+        close(&mut rows, &mut open, row.level + 1);
+        let (level, own, retained) = (row.level + 1, row.own, row.retained);
+        rows.push(Row { what: What::Holder(row.holder), level, own, retained });
+        open.push(hidden(row.hidden, row.hidden_retained, level + 1));
+    }
+    close(&mut rows, &mut open, 0);
+    rows
+}
+
+/// How each line hangs on the one above it.
+fn branches(rows: &[Row]) -> Vec<Branch> {
+    // Whether more of a level follow.
+    let mut follows: Vec<bool> = Vec::new();
+    let mut branches = vec![Branch::Trunk; rows.len()];
+    for (place, row) in rows.iter().enumerate().rev() {
+        follows.truncate(row.level + 1);
+        follows.resize(row.level + 1, false);
+        let is_last = !std::mem::replace(&mut follows[row.level], true);
+        let is_first = place == 0 || rows[place - 1].level < row.level;
+        branches[place] = match (is_first, is_last) {
+            (true, true) => Branch::Trunk,
+            (_, false) => Branch::Fork,
+            (false, true) => Branch::Last,
+        };
+    }
+    branches
+}

@@ -1,0 +1,193 @@
+//! `retained`: what stacks and roots keep alive, and what nobody can reach any more.
+//!
+//! ```text
+//!    retained    share          own      blocks  stack
+//!       120 B   88.9 %        100 B           1  insert (cache.c:12) < main
+//!                                                kept by cache
+//!        35 B   25.9 %         30 B           3  push (list.c:7) < main
+//!                                                20 B kept by insert (cache.c:12) < main
+//!                                                15 B kept by several roots
+//! ```
+
+use super::escape::{escape, fit};
+use super::headline::{span, warnings};
+use super::stack_line::{header, heading, rest, stack_line};
+use super::style::{Role, Style};
+use crate::analysis::Amount;
+use crate::format::{bytes, count, counted, percent};
+use crate::graph::{Figures, HeapGraph, Holder, Lost, Retained, RetainedRow, RootId, root_name};
+use crate::loaded::Loaded;
+use std::io::{self, Write};
+
+/// Columns of the numbers before a name.
+pub(super) const WIDTH: usize = 48;
+
+/// Writes the stacks that retain most, each with what keeps it, then roots, then stacks of what is lost: at most `limit` of each.
+/// Roots are called by `names`, which are found by their numbers.
+///
+/// # Errors
+/// Those of the writer.
+pub fn retained(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    graph: &HeapGraph,
+    names: &[String],
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    head(out, loaded, graph.figures(), style)?;
+    let (found, lost) = (graph.retained(), graph.lost());
+    by_stack(out, loaded, &found, names, limit, style)?;
+    by_root(out, &found, names, limit, style)?;
+    unreachable(out, loaded, &lost, limit, style)
+}
+
+/// What the graph is made of, up to the line that explains its numbers.
+pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, figures: Figures, style: &Style) -> io::Result<()> {
+    let sized = |amount: Amount| format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"));
+    let text = format!(
+        "{}{}: {}, of which {} are reachable from {}, and {} unreachable",
+        escape(&loaded.source.file),
+        span(loaded.profile.span),
+        sized(figures.blocks),
+        sized(figures.reachable),
+        counted(figures.roots as u64, "root"),
+        sized(figures.blocks - figures.reachable),
+    );
+    writeln!(out, "{}", style.paint(Role::Heading, text))?;
+    warnings(out, loaded, style)?;
+    let mut missing = Vec::new();
+    if !figures.overlapping.is_zero() {
+        missing.push(format!("{} not looked at: they lie in others", sized(figures.overlapping)));
+    }
+    if figures.left_out > 0 {
+        missing.push(format!("{} not looked at: there are too many", counted(figures.left_out, "pointer")));
+    }
+    for text in missing {
+        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}")))?;
+    }
+    let explained =
+        "retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one";
+    writeln!(out, "  {}\n", style.paint(Role::Detail, explained))
+}
+
+fn by_stack(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    found: &Retained,
+    names: &[String],
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    header(out, style, &titles(["retained", "share", "own", "blocks"], "stack"))?;
+    for row in found.stacks.iter().take(limit) {
+        let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
+        writeln!(out, "{}{stack}", numbers(row.retained, row.own, found.reachable, style))?;
+        holders(out, loaded, row, names, style)?;
+    }
+    rest(out, style, found.stacks.len().saturating_sub(limit), "more stack")
+}
+
+/// What keeps the blocks of a stack, with how much where there is more than one.
+fn holders(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    row: &RetainedRow,
+    names: &[String],
+    style: &Style,
+) -> io::Result<()> {
+    for (holder, amount) in &row.holders {
+        let kept = match row.holders.len() {
+            1 => "kept by ".to_owned(),
+            _ => format!("{} kept by ", bytes(amount.bytes)),
+        };
+        let name = name(loaded, *holder, names, style, WIDTH + kept.len());
+        writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, format!("{kept}{name}")))?;
+    }
+    if row.more_holders > 0 {
+        let named = row.holders.iter().fold(row.retained, |left, (_, amount)| left - *amount);
+        let text = format!("{} kept by {}", bytes(named.bytes), counted(row.more_holders as u64, "other"));
+        writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, text))?;
+    }
+    Ok(())
+}
+
+fn by_root(
+    out: &mut dyn Write,
+    found: &Retained,
+    names: &[String],
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    heading(out, style, "By root")?;
+    header(out, style, &titles(["retained", "share", "refers to", "blocks"], "root"))?;
+    for row in found.roots.iter().take(limit) {
+        let name = name_of_root(row.root, names, style, WIDTH);
+        let name = style.paint(Role::Function, name);
+        writeln!(out, "{}{name}", numbers(row.retained, row.direct, found.reachable, style))?;
+    }
+    if !found.several.is_zero() {
+        writeln!(out, "{}", numbers_of_several(found, style))?;
+    }
+    rest(out, style, found.roots.len().saturating_sub(limit), "more root")
+}
+
+/// The row of what no root keeps alone: it refers to nothing by itself.
+fn numbers_of_several(found: &Retained, style: &Style) -> String {
+    let numbers = numbers(found.several, Amount::ZERO, found.reachable, style);
+    format!("{numbers}{}", style.paint(Role::Detail, SEVERAL))
+}
+
+fn unreachable(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    lost: &Lost,
+    limit: usize,
+    style: &Style,
+) -> io::Result<()> {
+    if lost.total.is_zero() {
+        return writeln!(out, "\nEvery block can be reached.");
+    }
+    heading(out, style, "Unreachable")?;
+    let explained =
+        "each with what is lost only since it is, so freeing these blocks the usual way would free all";
+    writeln!(out, "  {}", style.paint(Role::Detail, explained))?;
+    header(out, style, &titles(["lost", "share", "own", "blocks"], "stack"))?;
+    for row in lost.stacks.iter().take(limit) {
+        let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
+        writeln!(out, "{}{stack}", numbers(row.claimed, row.heads, lost.total, style))?;
+        if row.cycles > 0 {
+            let text = format!("{} of these in a cycle of blocks that hold each other", count(row.cycles));
+            writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, text))?;
+        }
+    }
+    rest(out, style, lost.stacks.len().saturating_sub(limit), "more stack")
+}
+
+/// What is said of blocks that no single root keeps.
+const SEVERAL: &str = "several roots";
+
+/// Who keeps, cut to the columns that are left.
+pub(super) fn name(loaded: &Loaded, holder: Holder, names: &[String], style: &Style, used: usize) -> String {
+    match holder {
+        Holder::Root(root) => name_of_root(root, names, style, used),
+        Holder::Several => SEVERAL.to_owned(),
+        Holder::Stack(node) => stack_line(loaded, node, style, used),
+    }
+}
+
+fn name_of_root(root: RootId, names: &[String], style: &Style, used: usize) -> String {
+    fit(&escape(&root_name(names, root)), style.room(used)).into_owned()
+}
+
+/// The line over the numbers.
+pub(super) fn titles([first, share, second, blocks]: [&str; 4], name: &str) -> String {
+    format!("{first:>12}  {share:>7}  {second:>11}  {blocks:>10}  {name}")
+}
+
+/// `       120 B   88.9 %        100 B           1  `: what is retained, its share, and blocks of one's own.
+pub(super) fn numbers(retained: Amount, own: Amount, whole: Amount, style: &Style) -> String {
+    let first = style.paint(Role::Value, format!("{:>12}", bytes(retained.bytes)));
+    let share = percent(retained.bytes, whole.bytes);
+    format!("{first}  {share:>7}  {:>11}  {:>10}  ", bytes(own.bytes), count(own.blocks))
+}

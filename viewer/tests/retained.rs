@@ -1,0 +1,142 @@
+//! Views of what blocks keep alive, of a graph whose numbers were worked out by hand.
+
+mod support;
+
+use capture::ThreadId;
+use support::Made;
+use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+use viewer::text::{self, Style};
+use viewer::{Loaded, json};
+
+const ROOTS: [&str; 3] = ["cache", "stack of main", "stack of \u{1b}[31mworker"];
+
+/// A cache of 100 bytes that holds a list of three blocks, the last of which two stacks refer to as well, and which holds a
+/// name; a block that is lost with a name, and two that hold each other.
+fn made() -> (Loaded, HeapGraph) {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
+    let blocks = [(100, 0), (10, 1), (10, 1), (10, 1), (5, 2), (40, 3), (7, 2), (16, 1), (16, 1)];
+    let address = |block: usize| 0x1000 + block as u64 * 0x100;
+    let mut held = Vec::new();
+    for (block, (size, stack)) in blocks.into_iter().enumerate() {
+        made.alloc(thread, address(block), size, stacks[stack]);
+        held.push(HeldBlock { address: address(block), size, node: stacks[stack], thread: ThreadId(0) });
+    }
+    held.push(HeldBlock { address: address(0) + 8, size: 3, node: stacks[0], thread: ThreadId(0) });
+    let mut builder = GraphBuilder::new(held);
+    for (root, to) in [(0, 0), (1, 3), (2, 3)] {
+        builder.pointer(root, address(to), |from| Source::Root { root: RootId(from as u32), exact: false });
+    }
+    for (from, to) in [(0, 1), (1, 2), (2, 3), (3, 4), (5, 6), (7, 8), (8, 7)] {
+        builder.pointer(address(from), address(to), |_| Source::Ignored);
+    }
+    (made.loaded("app.memprof"), builder.finish())
+}
+
+fn written(
+    write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &HeapGraph, &[String]) -> std::io::Result<()>,
+) -> String {
+    let (loaded, graph) = made();
+    let mut out = Vec::new();
+    write(&mut out, &loaded, &graph, &ROOTS.map(str::to_owned)).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Check the text, and that what a limit hides is counted.
+#[test]
+fn the_text_says_what_keeps_what() {
+    let style = Style::default();
+    let text =
+        |limit| written(|out, loaded, graph, names| text::retained(out, loaded, graph, names, limit, &style));
+    let expected = r"
+app.memprof: 214 B in 9 blocks, of which 135 B in 5 blocks are reachable from 3 roots, and 79 B in 4 blocks unreachable
+warning: 3 B in 1 block not looked at: they lie in others
+  retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one
+
+    retained    share          own      blocks  stack
+       120 B   88.9 %        100 B           1  insert (i.c:16) < main
+                                                kept by cache
+        35 B   25.9 %         30 B           3  push (p.c:14) < main
+                                                20 B kept by insert (i.c:16) < main
+                                                15 B kept by several roots
+         5 B    3.7 %          5 B           1  dup (d.c:13) < main
+                                                kept by push (p.c:14) < main
+
+By root
+    retained    share    refers to      blocks  root
+       120 B   88.9 %        100 B           1  cache
+         0 B      0 %         10 B           1  stack of main
+         0 B      0 %         10 B           1  stack of \u{1b}[31mworker
+        15 B   11.1 %          0 B           0  several roots
+
+Unreachable
+  each with what is lost only since it is, so freeing these blocks the usual way would free all
+        lost    share          own      blocks  stack
+        47 B   59.5 %         40 B           1  drop (d.c:14) < main
+        32 B   40.5 %         16 B           1  push (p.c:14) < main
+                                                1 of these in a cycle of blocks that hold each other
+";
+    assert_eq!(text(3), expected[1..]);
+    for hidden in ["2 more stacks not shown", "2 more roots not shown", "1 more stack not shown"] {
+        assert!(text(1).contains(hidden), "{hidden}");
+    }
+}
+
+/// Check the tree, with all rows and with large ones only.
+#[test]
+fn the_tree_hangs_on_roots() {
+    let style = Style::default();
+    let tree = |cut| {
+        let text =
+            written(|out, loaded, graph, names| text::retained_tree(out, loaded, graph, names, cut, &style));
+        text.split_once("\n\n").unwrap().1.to_owned()
+    };
+    let expected = "
+    retained    share          own      blocks  kept
+       135 B    100 %          0 B           0  [Reachable]
+       120 B   88.9 %          0 B           0  ├─ cache
+       120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
+        20 B   14.8 %         20 B           2  │  push (p.c:14) < main
+        15 B   11.1 %          0 B           0  └─ several roots
+        15 B   11.1 %         10 B           1     push (p.c:14) < main
+         5 B    3.7 %          5 B           1     dup (d.c:13) < main
+";
+    assert_eq!(tree((0, 9)), expected[1..]);
+    let expected = "
+    retained    share          own      blocks  kept
+       135 B    100 %          0 B           0  [Reachable]
+       120 B   88.9 %          0 B           0  ├─ cache
+       120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
+        20 B   14.8 %          0 B           0  │  1 more not shown
+        15 B   11.1 %          0 B           0  └─ 1 more not shown
+";
+    assert_eq!(tree((20, 2)), expected[1..]);
+}
+
+/// Check numbers of the document, and that every field of it is described.
+#[test]
+fn the_document_has_the_same_numbers() {
+    let document = written(json::retained);
+    let value: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(value["document"], "retained");
+    assert_eq!(value["stacks"][0]["retained"]["bytes"], 120);
+    assert_eq!(value["stacks"][0]["kept_by"][0]["root"], "cache");
+    assert_eq!(value["stacks"][1]["kept_by"][1]["kind"], "several_roots");
+    assert_eq!(value["several_roots"]["bytes"], 15);
+    assert_eq!(value["lost"][0]["claimed"]["bytes"], 47);
+    assert_eq!(value["lost"][1]["cycles"], 1);
+    let described = include_str!("../JSON.md");
+    walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+}
+
+fn walk(value: &serde_json::Value, visit: &mut impl FnMut(&str)) {
+    match value {
+        serde_json::Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            visit(key);
+            walk(value, visit);
+        }),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, visit)),
+        _ => {}
+    }
+}
