@@ -5,8 +5,8 @@ use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, header, history, html, import,
     info, install_agent, interactive, leaks, lifetimes, lines, man_pages, mark, pages, preload_path, ps,
-    push, reallocs, record, report, resident, run, scan, serve, sizes, snapshot, temporary, threads,
-    timeline, top,
+    push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot, temporary,
+    threads, timeline, top,
 };
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -96,6 +96,7 @@ pub(crate) enum Command {
     Sizes(sizes::Arguments),
     Lifetimes(lifetimes::Arguments),
     Reallocs(reallocs::Arguments),
+    Retained(retained::Arguments),
     Pages(pages::Arguments),
     Resident(resident::Arguments),
     Lines(lines::Arguments),

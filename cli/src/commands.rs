@@ -45,6 +45,7 @@ mod recording;
 mod redact;
 pub(crate) mod report;
 pub(crate) mod resident;
+pub(crate) mod retained;
 mod rules;
 pub(crate) mod run;
 pub(crate) mod scan;
@@ -90,6 +91,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Sizes(arguments) => sizes::execute(&arguments),
         Command::Lifetimes(arguments) => lifetimes::execute(&arguments),
         Command::Reallocs(arguments) => reallocs::execute(&arguments),
+        Command::Retained(arguments) => retained::execute(&arguments),
         Command::Pages(arguments) => pages::execute(&arguments),
         Command::History(arguments) => history::execute(&arguments),
         Command::Resident(arguments) => resident::execute(&arguments),

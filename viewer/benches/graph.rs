@@ -60,10 +60,10 @@ fn measure(name: &str, shape: Shape) {
         format!("{} ({rows} rows)", seconds(cpu_time() - start))
     };
     let retained = timed(&|graph| graph.retained().stacks.len());
-    let lost = timed(&|graph| graph.lost().heads.len());
+    let unreachable = timed(&|graph| graph.unreachable().heads.len());
     let least = graph.figures().reachable.bytes / 1000;
     let tree = timed(&|graph| graph.tree(least, 50).rows.len());
-    println!("{name}: retained {retained}, lost {lost}, tree from 0.1 % {tree}, {}", peak());
+    println!("{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, {}", peak());
     let all = cpu_time() - start;
     assert!(all < LIMIT, "{name} took {all:?}");
 }

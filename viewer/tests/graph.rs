@@ -24,6 +24,8 @@ const STACK: u64 = 0x7fff_0000_0000;
 /// | heap + 0xC0 | libc's variables, into its middle |
 /// | arena + 0x10 | the stack, and memory that the program has mapped |
 /// | arena + 0x80 | nobody |
+/// | heap + 0x300 | nobody, but a thread runs on it |
+/// | heap + 0x400 | the block before, on which the thread runs |
 fn made(row: Process) -> (Made, ProcessId) {
     let mut made = Made::new();
     let (process, thread) = made.process_row(row);
@@ -37,13 +39,18 @@ fn made(row: Process) -> (Made, ProcessId) {
         // Its own, at the same place.
         made.alloc(other_thread, address, 1000, stack);
     }
-    made.alloc(thread, HEAP + 0x100, 5000, stack);
-    made.free(thread, HEAP + 0x100);
+    for (address, size) in [(HEAP + 0x300, 0x80), (HEAP + 0x400, 32)] {
+        made.alloc(thread, address, size, stack);
+    }
+    made.alloc(thread, HEAP + 0x500, 5000, stack);
+    made.free(thread, HEAP + 0x500);
     let [app, libc, nothing] = ["/bin/app", "/lib/libc.so.6", ""].map(|name| made.string(name));
     let area =
         |start, kind, tid, name: StringId| Area { start, end: start + 0x1000, kind, tid, name, base: 0 };
     let areas = [
-        area(HEAP, AreaKind::Heap, 0, nothing),
+        Area { end: HEAP + 0x300, ..area(HEAP, AreaKind::Heap, 0, nothing) },
+        Area { end: HEAP + 0x380, ..area(HEAP + 0x300, AreaKind::Stack, 5001, nothing) },
+        area(HEAP + 0x380, AreaKind::Heap, 0, nothing),
         area(ARENA, AreaKind::Anonymous, 0, nothing),
         area(OWN, AreaKind::Anonymous, 0, nothing),
         area(DATA, AreaKind::Variables, 0, app),
@@ -53,6 +60,8 @@ fn made(row: Process) -> (Made, ProcessId) {
     let pointers = [
         (HEAP + 0x18, HEAP + 0x48),
         (HEAP + 0x108, HEAP + 0x80),
+        (HEAP + 0x300, HEAP + 0x340),
+        (HEAP + 0x308, HEAP + 0x400),
         (ARENA + 0x200, HEAP + 0x80),
         (OWN + 8, ARENA + 0x10),
         (DATA + 8, HEAP + 0x10),
@@ -77,8 +86,8 @@ fn graph(made: &Made, number: Option<usize>) -> Result<Scanned, Error> {
     Ok(scanned)
 }
 
-fn lost(scanned: &Scanned) -> Vec<u64> {
-    let heads = scanned.graph.lost().heads;
+fn unreachable(scanned: &Scanned) -> Vec<u64> {
+    let heads = scanned.graph.unreachable().heads;
     heads.iter().map(|head| scanned.graph.blocks()[head.block.index()].address).collect()
 }
 
@@ -89,14 +98,19 @@ fn memory_is_what_it_was_mapped_for() {
     let (made, _) = made(Process::default());
     let scanned = graph(&made, Some(1)).unwrap();
     let figures = scanned.graph.figures();
-    assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (6, 6 * 32));
-    assert_eq!(lost(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80]);
+    assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (8, 7 * 32 + 0x80));
+    assert_eq!(unreachable(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80]);
     let retained = scanned.graph.retained();
     let roots: Vec<(&str, i64)> =
-        retained.roots.iter().map(|row| (scanned.root(row.root), row.retained.bytes)).collect();
+        retained.roots.iter().map(|row| (&*scanned.roots[row.root.0 as usize], row.retained.bytes)).collect();
     assert_eq!(
         roots,
-        [("variables of app", 64), ("mapped memory", 0), ("stack of thread 5000", 0)],
+        [
+            ("stack of thread 5001", 0x80 + 32),
+            ("variables of app", 64),
+            ("mapped memory", 0),
+            ("stack of thread 5000", 0)
+        ],
         "two hold the block in the arena"
     );
     assert_eq!(retained.several.bytes, 32);
@@ -111,7 +125,7 @@ fn unknown_blocks_may_hold_others() {
     {
         let scanned = graph(&made(row).0, Some(1)).unwrap();
         assert!(scanned.is_partial);
-        assert_eq!(lost(&scanned), [HEAP + 0xC0, ARENA + 0x80]);
+        assert_eq!(unreachable(&scanned), [HEAP + 0xC0, ARENA + 0x80]);
     }
 }
 

@@ -2,9 +2,9 @@
 
 mod support;
 
-use capture::ThreadId;
+use capture::{Scan, ThreadId};
 use support::Made;
-use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+use viewer::graph::{GraphBuilder, HeldBlock, RootId, Scanned, Source};
 use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
@@ -12,7 +12,7 @@ const ROOTS: [&str; 3] = ["cache", "stack of main", "stack of \u{1b}[31mworker"]
 
 /// A cache of 100 bytes that holds a list of three blocks, the last of which two stacks refer to as well, and which holds a
 /// name; a block that is lost with a name, and two that hold each other.
-fn made() -> (Loaded, HeapGraph) {
+fn made() -> (Loaded, Scanned) {
     let mut made = Made::new();
     let (_, thread) = made.process("app");
     let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
@@ -31,15 +31,15 @@ fn made() -> (Loaded, HeapGraph) {
     for (from, to) in [(0, 1), (1, 2), (2, 3), (3, 4), (5, 6), (7, 8), (8, 7)] {
         builder.pointer(address(from), address(to), |_| Source::Ignored);
     }
-    (made.loaded("app.memprof"), builder.finish())
+    let (roots, graph) = (ROOTS.map(str::to_owned).to_vec(), builder.finish());
+    let scan = Scan { still_ns: 2_500_000, searched: 5 << 20, unread: 4096, lost: 1, ..Scan::default() };
+    (made.loaded("app.memprof"), Scanned { scan, number: 2, count: 3, is_partial: true, roots, graph })
 }
 
-fn written(
-    write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &HeapGraph, &[String]) -> std::io::Result<()>,
-) -> String {
-    let (loaded, graph) = made();
+fn written(write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &Scanned) -> std::io::Result<()>) -> String {
+    let (loaded, scanned) = made();
     let mut out = Vec::new();
-    write(&mut out, &loaded, &graph, &ROOTS.map(str::to_owned)).unwrap();
+    write(&mut out, &loaded, &scanned).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -47,12 +47,15 @@ fn written(
 #[test]
 fn the_text_says_what_keeps_what() {
     let style = Style::default();
-    let text =
-        |limit| written(|out, loaded, graph, names| text::retained(out, loaded, graph, names, limit, &style));
+    let text = |limit| written(|out, loaded, scanned| text::retained(out, loaded, scanned, limit, &style));
     let expected = r"
-app.memprof: 214 B in 9 blocks, of which 135 B in 5 blocks are reachable from 3 roots, and 79 B in 4 blocks unreachable
+app.memprof: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
+warning: 4.00 KiB of memory could not be read: what is held from there alone counts as unreachable
+warning: 1 pointer had no room: what is held from there alone counts as unreachable
 warning: 3 B in 1 block not looked at: they lie in others
+  scan 2 of 3: the process stood still for 2.50 ms while 5.00 MiB were searched
   retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one
+  blocks from before the recording are not known: their memory holds others as if it were in use
 
     retained    share          own      blocks  stack
        120 B   88.9 %        100 B           1  insert (i.c:16) < main
@@ -71,8 +74,8 @@ By root
         15 B   11.1 %          0 B           0  several roots
 
 Unreachable
-  each with what is lost only since it is, so freeing these blocks the usual way would free all
-        lost    share          own      blocks  stack
+  each with what it alone leads to: a program that freed these as it frees others would free all
+      in all    share          own      blocks  stack
         47 B   59.5 %         40 B           1  drop (d.c:14) < main
         32 B   40.5 %         16 B           1  push (p.c:14) < main
                                                 1 of these in a cycle of blocks that hold each other
@@ -88,8 +91,7 @@ Unreachable
 fn the_tree_hangs_on_roots() {
     let style = Style::default();
     let tree = |cut| {
-        let text =
-            written(|out, loaded, graph, names| text::retained_tree(out, loaded, graph, names, cut, &style));
+        let text = written(|out, loaded, scanned| text::retained_tree(out, loaded, scanned, cut, &style));
         text.split_once("\n\n").unwrap().1.to_owned()
     };
     let expected = "
@@ -124,8 +126,8 @@ fn the_document_has_the_same_numbers() {
     assert_eq!(value["stacks"][0]["kept_by"][0]["root"], "cache");
     assert_eq!(value["stacks"][1]["kept_by"][1]["kind"], "several_roots");
     assert_eq!(value["several_roots"]["bytes"], 15);
-    assert_eq!(value["lost"][0]["claimed"]["bytes"], 47);
-    assert_eq!(value["lost"][1]["cycles"], 1);
+    assert_eq!(value["unreachable_stacks"][0]["claimed"]["bytes"], 47);
+    assert_eq!(value["unreachable_stacks"][1]["cycles"], 1);
     let described = include_str!("../JSON.md");
     walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }

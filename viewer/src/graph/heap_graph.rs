@@ -13,10 +13,10 @@ use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
 use super::holder::{Holder, Keeper, RootId};
 use super::links::{Links, LinksBuilder};
-use super::lost::Lost;
 use super::places::Places;
 use super::retained::Retained;
 use super::tree::KeptTree;
+use super::unreachable::Unreachable;
 use crate::analysis::Amount;
 use capture::NodeId;
 
@@ -117,12 +117,12 @@ impl HeapGraph {
         self.places.find(address)
     }
 
-    /// What would be lost without a block: itself, and all that it keeps. Nothing of a block that is lost already.
+    /// What would be unreachable without a block: itself, and all that it keeps. Nothing of a block that is unreachable already.
     pub fn retained_by(&self, block: BlockId) -> Amount {
         self.number(block).map_or(Amount::ZERO, |number| self.held(number))
     }
 
-    /// What keeps a block. None of a block that is lost.
+    /// What keeps a block. None of a block that is unreachable.
     pub fn keeper(&self, block: BlockId) -> Option<Keeper> {
         let above = self.dominators.vertex(self.dominators.above(self.number(block)?));
         Some(match (above as usize).checked_sub(self.blocks().len()) {
@@ -143,8 +143,8 @@ impl HeapGraph {
     }
 
     /// What nobody can reach any more.
-    pub fn lost(&self) -> Lost {
-        Lost::new(self)
+    pub fn unreachable(&self) -> Unreachable {
+        Unreachable::new(self)
     }
 
     /// What keeps what, stacks by stacks: without rows that retain less than `least` bytes, and at most `levels` deep.
@@ -234,22 +234,22 @@ mod tests {
     }
 
     proptest! {
-        /// Check what a block retains, and its keeper, against what is lost when blocks are taken away.
+        /// Check what a block retains, and its keeper, against what is unreachable when blocks are taken away.
         #[test]
-        fn a_block_retains_what_is_lost_without_it(parts in parts()) {
+        fn a_block_retains_what_is_gone_without_it(parts in parts()) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);
             let all = reached(&parts, |_| false, None);
             for one in 0..parts.0.len() as u32 {
                 let left = reached(&parts, |block| block == one, None);
-                let lost = |&block: &usize| all[block] && !left[block];
-                let expected = sum((0..all.len()).filter(lost).map(|block| Amount::block(parts.0[block].0)));
+                let unreachable = |&block: &usize| all[block] && !left[block];
+                let expected = sum((0..all.len()).filter(unreachable).map(|block| Amount::block(parts.0[block].0)));
                 prop_assert_eq!(graph.retained_by(BlockId(one)), expected);
-                let is_lost = |of: u32| lost(&(of as usize));
+                let is_gone = |of: u32| unreachable(&(of as usize));
                 match graph.keeper(BlockId(one)) {
                     None => prop_assert!(!all[one as usize]),
                     Some(Keeper::Block(keeper)) => {
                         let left = reached(&parts, |block| block == keeper.0, None);
-                        prop_assert!(all[one as usize] && !left[one as usize] && !is_lost(keeper.0));
+                        prop_assert!(all[one as usize] && !left[one as usize] && !is_gone(keeper.0));
                     }
                     Some(Keeper::Root(root)) => {
                         prop_assert!(!reached(&parts, |_| false, Some(root.0))[one as usize]);

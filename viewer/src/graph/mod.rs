@@ -7,16 +7,16 @@
 //!  A+8   ──► B                         │    │          └─ A   96 B          └─ insert   96 B
 //!  A+16  ──► C                         └──► C             ├─ B  32 B           └─ node  64 B
 //!  B+0   ──► C                                            └─ C  32 B
-//!  (of a free chunk) ──► D    D: unreachable           lost: D
+//!  (of a free chunk) ──► D    D                        unreachable: D
 //! ```
 //!
 //! A *root* is what the program reaches without a block: a variable, the stack of a thread, a register. A block is *reachable*
-//! when a way of pointers leads to it from a root; others are *lost*, since nobody can ever free them. One block *keeps*
-//! another when all such ways lead through it: without it, the other would be lost. What it *retains* is itself and all that it
+//! when a way of pointers leads to it from a root; others are *unreachable*: nobody can ever free them. One block *keeps* another
+//! when all such ways lead through it: without it, the other would be unreachable. What it *retains* is itself and all that it
 //! keeps.
 //!
-//! Any word that looks like a pointer counts as one, to anywhere in a block. So a block may seem to be held by a number, or by what is
-//! left of an old pointer: more may be lost than is shown. What is shown as lost is lost as far as all memory was looked at and
+//! Any word that looks like a pointer counts as one, to anywhere in a block. So a block may seem to be held by a number, or by what
+//! is left of an old pointer: more may be unreachable than is shown. What is shown is so as far as all memory was looked at and
 //! pointers are stored plainly: one that is packed, encrypted or counted from elsewhere is not seen.
 //!
 //! Memory is linear in blocks and pointers, and time nearly so, whatever they are: they come from somebody else's file.
@@ -29,21 +29,21 @@ mod drawn;
 mod heap_graph;
 mod holder;
 mod links;
-mod lost;
 mod places;
 mod retained;
 mod root_name;
 mod roots;
 mod scanned;
 mod tree;
+mod unreachable;
 
 pub use block::{BlockId, HeldBlock};
 pub use builder::GraphBuilder;
 pub use heap_graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, RootId, Source};
-pub use lost::{Lost, LostHead, LostRow};
 pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
 pub(crate) use roots::Roots;
 pub use scanned::Scanned;
 pub use tree::{KeptRow, KeptTree};
+pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};

@@ -195,15 +195,15 @@ mod tests {
     }
 
     proptest! {
-        /// Check sums by stack and by root against what is lost when blocks and roots are taken away.
+        /// Check sums by stack and by root against what is unreachable when blocks and roots are taken away.
         #[test]
         fn sums_equal_removal(parts in parts()) {
             let found = numbered(&parts.0, &parts.1, &parts.2).retained();
             let all = reached(&parts, |_| false, None);
             let size = |block: usize| Amount::block(parts.0[block].0);
-            let lost = |left: &[bool]| {
-                let is_lost = |&block: &usize| all[block] && !left[block];
-                sum((0..all.len()).filter(is_lost).map(size))
+            let unreachable = |left: &[bool]| {
+                let is_gone = |&block: &usize| all[block] && !left[block];
+                sum((0..all.len()).filter(is_gone).map(size))
             };
             for row in &found.stacks {
                 let ours: Vec<usize> =
@@ -215,7 +215,7 @@ mod tests {
                     (0..ours.len()).all(|other| other == place || without[other][*block])
                 };
                 let tops = ours.iter().enumerate().filter(is_top);
-                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| lost(&without[place]))));
+                prop_assert_eq!(row.retained, sum(tops.map(|(place, _)| unreachable(&without[place]))));
                 let direct = |block: &&usize| parts.1.iter().any(|&(_, to)| to as usize == **block);
                 prop_assert_eq!(row.direct, ours.iter().filter(direct).count() as i64);
                 let named = sum(row.holders.iter().map(|(_, amount)| *amount));
@@ -225,7 +225,7 @@ mod tests {
             let by_roots = sum(found.roots.iter().map(|row| row.retained));
             prop_assert_eq!(by_roots + found.several, found.reachable);
             for row in &found.roots {
-                prop_assert_eq!(row.retained, lost(&reached(&parts, |_| false, Some(row.root.0))));
+                prop_assert_eq!(row.retained, unreachable(&reached(&parts, |_| false, Some(row.root.0))));
             }
         }
     }

@@ -55,12 +55,18 @@ impl<'t> Roots<'t> {
     /// What holds a pointer that lies in no block.
     pub(crate) fn source(&mut self, from: u64) -> Source {
         let Some(area) = self.area(from) else { return Source::Ignored };
-        if !self.is_partial && (area.kind == AreaKind::Heap || (self.is_allocators)(from)) {
+        let is_free = || area.kind == AreaKind::Heap || (self.is_allocators)(from);
+        if !self.is_partial && area.kind != AreaKind::Stack && is_free() {
             return Source::Ignored;
         }
         let exact = area.kind == AreaKind::Variables && is_libc(self.tables.string(area.name));
         let name = self.name(&area, from);
         Source::Root { root: self.id(name), exact }
+    }
+
+    /// True of a place on the stack of a thread that runs there, whatever else it is.
+    pub(crate) fn is_in_use(&mut self, from: u64) -> bool {
+        self.area(from).is_some_and(|area| area.kind == AreaKind::Stack)
     }
 
     /// What the roots are called, by their ids.

@@ -1,7 +1,6 @@
 //! A graph of what a scan found, and what is called what in it.
 
 use super::HeapGraph;
-use super::holder::RootId;
 use capture::Scan;
 
 /// Which block kept which alive when a process was scanned.
@@ -14,17 +13,10 @@ pub struct Scanned {
     /// How many there are.
     pub count: usize,
     /// Blocks may have been there that are not known, as of a process that was attached to: memory that lies in no known block counts
-    /// as in use, so less is lost than there may be.
+    /// as in use, so less is unreachable than there may be.
     pub is_partial: bool,
-    /// By [`RootId`], what the root is called.
+    /// What roots are called, by their numbers: see [`super::root_name`].
     pub roots: Vec<String>,
     /// The graph.
     pub graph: HeapGraph,
-}
-
-impl Scanned {
-    /// What a root is called.
-    pub fn root(&self, root: RootId) -> &str {
-        self.roots.get(root.0 as usize).map_or("", String::as_str)
-    }
 }

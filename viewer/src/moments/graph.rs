@@ -8,7 +8,7 @@ use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::{Anchor, When};
 use crate::symbolize::Naming;
-use capture::{Event, ProcessId, ScanId, ThreadId};
+use capture::{Event, Pointer, ProcessId, ScanId, ThreadId};
 
 /// Observes a pass for the blocks and mappings of a process at its end.
 struct Held {
@@ -74,8 +74,13 @@ impl Moments {
         let mut roots = Roots::new(self.reader.tables(), &scan, &naming, &is_allocators, is_partial);
         let mut builder = GraphBuilder::new(blocks);
         let read = self.reader.for_each_pointers(ScanId::from_index(number - 1), |some| {
-            some.iter()
-                .for_each(|pointer| builder.pointer(pointer.from, pointer.to, |from| roots.source(from)));
+            for Pointer { from, to } in some.iter().copied() {
+                if roots.is_in_use(from) {
+                    builder.pointer_in_use(roots.source(from), to);
+                } else {
+                    builder.pointer(from, to, |from| roots.source(from));
+                }
+            }
         });
         let roots = roots.into_names();
         self.note_damage(read)?;

@@ -16,27 +16,26 @@ use super::stack_line::header;
 use super::style::{Role, Style};
 use crate::analysis::Amount;
 use crate::format::count;
-use crate::graph::{HeapGraph, Holder, KeptTree};
+use crate::graph::{Holder, KeptTree, Scanned};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
 /// Levels whose lines are drawn.
 const LEVELS: u32 = 20;
 
-/// Writes the tree without rows that retain less than `least` bytes, at most `levels` deep. Roots are called by `names`, which are
-/// found by their numbers.
+/// Writes the tree without rows that retain less than `least` bytes, at most `levels` deep.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn retained_tree(
     out: &mut dyn Write,
     loaded: &Loaded,
-    graph: &HeapGraph,
-    names: &[String],
+    scanned: &Scanned,
     (least, levels): (i64, usize),
     style: &Style,
 ) -> io::Result<()> {
-    head(out, loaded, graph.figures(), style)?;
+    head(out, loaded, scanned, style)?;
+    let Scanned { graph, roots: names, .. } = scanned;
     header(out, style, &titles(["retained", "share", "own", "blocks"], "kept"))?;
     let tree = graph.tree(least, levels);
     let rows = rows(&tree);

@@ -14,49 +14,67 @@ use super::headline::{span, warnings};
 use super::stack_line::{header, heading, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::Amount;
-use crate::format::{bytes, count, counted, percent};
-use crate::graph::{Figures, HeapGraph, Holder, Lost, Retained, RetainedRow, RootId, root_name};
+use crate::format::{bytes, count, counted, duration, percent};
+use crate::graph::{Holder, Retained, RetainedRow, RootId, Scanned, Unreachable, root_name};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
 /// Columns of the numbers before a name.
 pub(super) const WIDTH: usize = 48;
 
-/// Writes the stacks that retain most, each with what keeps it, then roots, then stacks of what is lost: at most `limit` of each.
-/// Roots are called by `names`, which are found by their numbers.
+/// Writes the stacks that retain most, each with what keeps it, then roots, then stacks of what is unreachable: at most `limit` of each.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn retained(
     out: &mut dyn Write,
     loaded: &Loaded,
-    graph: &HeapGraph,
-    names: &[String],
+    scanned: &Scanned,
     limit: usize,
     style: &Style,
 ) -> io::Result<()> {
-    head(out, loaded, graph.figures(), style)?;
-    let (found, lost) = (graph.retained(), graph.lost());
+    head(out, loaded, scanned, style)?;
+    let Scanned { graph, roots: names, .. } = scanned;
+    let found = graph.retained();
     by_stack(out, loaded, &found, names, limit, style)?;
     by_root(out, &found, names, limit, style)?;
-    unreachable(out, loaded, &lost, limit, style)
+    unreachable(out, loaded, &graph.unreachable(), limit, style)
 }
 
 /// What the graph is made of, up to the line that explains its numbers.
-pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, figures: Figures, style: &Style) -> io::Result<()> {
+pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned, style: &Style) -> io::Result<()> {
+    let Scanned { scan, number, count: scans, graph, .. } = scanned;
+    let figures = graph.figures();
     let sized = |amount: Amount| format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"));
+    let process = loaded.tables.processes.get(scan.process.index());
+    let process = process.map_or_else(String::new, |process| format!("{} ({})", process.name, process.pid));
+    let unreachable = figures.blocks - figures.reachable;
     let text = format!(
-        "{}{}: {}, of which {} are reachable from {}, and {} unreachable",
+        "{}{}: {} held {}, {}",
         escape(&loaded.source.file),
         span(loaded.profile.span),
+        escape(&process),
         sized(figures.blocks),
-        sized(figures.reachable),
-        counted(figures.roots as u64, "root"),
-        sized(figures.blocks - figures.reachable),
+        match unreachable.blocks {
+            0 => "all of it reachable".into(),
+            _ => format!("{} of it unreachable", sized(unreachable)),
+        }
     );
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     warnings(out, loaded, style)?;
     let mut missing = Vec::new();
+    if scan.unread > 0 {
+        let unread = bytes(scan.unread.min(i64::MAX as u64).cast_signed());
+        missing.push(format!(
+            "{unread} of memory could not be read: what is held from there alone counts as unreachable"
+        ));
+    }
+    if scan.lost > 0 {
+        missing.push(format!(
+            "{} had no room: what is held from there alone counts as unreachable",
+            counted(scan.lost, "pointer")
+        ));
+    }
     if !figures.overlapping.is_zero() {
         missing.push(format!("{} not looked at: they lie in others", sized(figures.overlapping)));
     }
@@ -66,9 +84,23 @@ pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, figures: Figures, style
     for text in missing {
         writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}")))?;
     }
-    let explained =
-        "retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one";
-    writeln!(out, "  {}\n", style.paint(Role::Detail, explained))
+    let mut explained = vec![
+        format!(
+            "scan {number} of {scans}: the process stood still for {} while {} were searched",
+            duration(scan.still_ns),
+            bytes(scan.searched.min(i64::MAX as u64).cast_signed())
+        ),
+        "retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one"
+            .into(),
+    ];
+    if scanned.is_partial {
+        explained.push(
+            "blocks from before the recording are not known: their memory holds others as if it were in use"
+                .into(),
+        );
+    }
+    explained.iter().try_for_each(|text| writeln!(out, "  {}", style.paint(Role::Detail, text)))?;
+    writeln!(out)
 }
 
 fn by_stack(
@@ -141,27 +173,27 @@ fn numbers_of_several(found: &Retained, style: &Style) -> String {
 fn unreachable(
     out: &mut dyn Write,
     loaded: &Loaded,
-    lost: &Lost,
+    unreachable: &Unreachable,
     limit: usize,
     style: &Style,
 ) -> io::Result<()> {
-    if lost.total.is_zero() {
+    if unreachable.total.is_zero() {
         return writeln!(out, "\nEvery block can be reached.");
     }
     heading(out, style, "Unreachable")?;
     let explained =
-        "each with what is lost only since it is, so freeing these blocks the usual way would free all";
+        "each with what it alone leads to: a program that freed these as it frees others would free all";
     writeln!(out, "  {}", style.paint(Role::Detail, explained))?;
-    header(out, style, &titles(["lost", "share", "own", "blocks"], "stack"))?;
-    for row in lost.stacks.iter().take(limit) {
+    header(out, style, &titles(["in all", "share", "own", "blocks"], "stack"))?;
+    for row in unreachable.stacks.iter().take(limit) {
         let stack = style.paint(Role::Function, stack_line(loaded, row.node, style, WIDTH));
-        writeln!(out, "{}{stack}", numbers(row.claimed, row.heads, lost.total, style))?;
+        writeln!(out, "{}{stack}", numbers(row.claimed, row.heads, unreachable.total, style))?;
         if row.cycles > 0 {
             let text = format!("{} of these in a cycle of blocks that hold each other", count(row.cycles));
             writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, text))?;
         }
     }
-    rest(out, style, lost.stacks.len().saturating_sub(limit), "more stack")
+    rest(out, style, unreachable.stacks.len().saturating_sub(limit), "more stack")
 }
 
 /// What is said of blocks that no single root keeps.

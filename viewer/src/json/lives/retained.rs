@@ -2,7 +2,7 @@
 
 use super::start::{AmountFields, Start, stack};
 use crate::analysis::Amount;
-use crate::graph::{HeapGraph, Holder, LostRow, RetainedRow, RootRow, root_name};
+use crate::graph::{Holder, RetainedRow, RootRow, Scanned, UnreachableRow, root_name};
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::loaded::Loaded;
@@ -14,6 +14,7 @@ use std::io::{self, Write};
 struct RetainedDocument<'a> {
     #[serde(flatten)]
     start: Start<'a>,
+    scan: ScanFields<'a>,
     held: AmountFields,
     reachable: AmountFields,
     unreachable: AmountFields,
@@ -23,7 +24,21 @@ struct RetainedDocument<'a> {
     stacks: Vec<StackFields<'a>>,
     roots: Vec<RootFields<'a>>,
     several_roots: AmountFields,
-    lost: Vec<LostFields<'a>>,
+    unreachable_stacks: Vec<HeadFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct ScanFields<'a> {
+    number: usize,
+    scans: usize,
+    pid: Option<u32>,
+    process: Option<&'a str>,
+    time_ns: u64,
+    still_ns: u64,
+    searched_bytes: u64,
+    unread_bytes: u64,
+    lost_pointers: u64,
+    is_partial: bool,
 }
 
 #[derive(Serialize)]
@@ -61,18 +76,19 @@ struct RootFields<'a> {
 }
 
 #[derive(Serialize)]
-struct LostFields<'a> {
+struct HeadFields<'a> {
     stack: Stack<'a>,
     own: AmountFields,
     claimed: AmountFields,
     cycles: i64,
 }
 
-/// Writes `retained --json`. Roots are called by `names`, which are found by their numbers.
+/// Writes `retained --json`.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn retained(out: &mut dyn Write, loaded: &Loaded, graph: &HeapGraph, names: &[String]) -> io::Result<()> {
+pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
+    let Scanned { scan, graph, roots: names, .. } = scanned;
     let holder = |&(holder, amount): &(Holder, Amount)| {
         let (kind, root, of) = match holder {
             Holder::Root(root) => ("root", Some(root_name(names, root)), None),
@@ -94,15 +110,28 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, graph: &HeapGraph, names: 
         direct: row.direct.into(),
         retained: row.retained.into(),
     };
-    let lost = |row: &LostRow| LostFields {
+    let unreachable = |row: &UnreachableRow| HeadFields {
         stack: stack(loaded, row.node),
         own: row.heads.into(),
         claimed: row.claimed.into(),
         cycles: row.cycles,
     };
     let (figures, found) = (graph.figures(), graph.retained());
+    let process = loaded.tables.processes.get(scan.process.index());
     let document = RetainedDocument {
         start: Start::new(loaded, "retained"),
+        scan: ScanFields {
+            number: scanned.number,
+            scans: scanned.count,
+            pid: process.map(|process| process.pid),
+            process: process.map(|process| process.name.as_str()),
+            time_ns: scan.time,
+            still_ns: scan.still_ns,
+            searched_bytes: scan.searched,
+            unread_bytes: scan.unread,
+            lost_pointers: scan.lost,
+            is_partial: scanned.is_partial,
+        },
         held: figures.blocks.into(),
         reachable: figures.reachable.into(),
         unreachable: (figures.blocks - figures.reachable).into(),
@@ -117,7 +146,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, graph: &HeapGraph, names: 
         stacks: found.stacks.iter().map(by_stack).collect(),
         roots: found.roots.iter().map(by_root).collect(),
         several_roots: found.several.into(),
-        lost: graph.lost().stacks.iter().map(lost).collect(),
+        unreachable_stacks: graph.unreachable().stacks.iter().map(unreachable).collect(),
     };
     write_document(out, &document)
 }

@@ -1,6 +1,6 @@
 //! Blocks that nobody can reach any more.
 //!
-//! Of them, some are lost by themselves, the *heads*, and others only since a head is that held them. Freeing a head the way
+//! Of them, some are unreachable by themselves, the *heads*, and others only since a head is that held them. Freeing a head the way
 //! the program would have done it frees the others as well, so heads are what to look at:
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! So there is one head for each group of blocks that refer to each other while none outside of it does. What several heads
-//! lead to is claimed by the lowest of them: every lost block is claimed once.
+//! lead to is claimed by the lowest of them: every unreachable block is claimed once.
 
 use super::block::BlockId;
 use super::heap_graph::{HeapGraph, sum};
@@ -18,25 +18,25 @@ use crate::analysis::Amount;
 use capture::NodeId;
 use std::collections::BTreeMap;
 
-/// What is lost, by its heads.
+/// What is unreachable, by its heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct Unreachable {
     /// All of it.
     pub total: Amount,
     /// The heads alone.
     pub heads_total: Amount,
     /// Each head, by address.
-    pub heads: Vec<LostHead>,
+    pub heads: Vec<UnreachableHead>,
     /// Heads by stack, those that claim most first.
-    pub stacks: Vec<LostRow>,
+    pub stacks: Vec<UnreachableRow>,
 }
 
-/// A block that is lost by itself.
+/// A block that is unreachable by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostHead {
+pub struct UnreachableHead {
     /// Which.
     pub block: BlockId,
-    /// It, and all that is lost with it.
+    /// It, and all that is unreachable with it.
     pub claimed: Amount,
     /// A block that it leads to leads back to it.
     pub is_cycle: bool,
@@ -44,31 +44,31 @@ pub struct LostHead {
 
 /// The heads of one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostRow {
+pub struct UnreachableRow {
     /// The stack.
     pub node: NodeId,
     /// The heads.
     pub heads: Amount,
-    /// They, and all that is lost with them.
+    /// They, and all that is unreachable with them.
     pub claimed: Amount,
     /// Heads that are part of a cycle.
     pub cycles: i64,
 }
 
-impl Lost {
+impl Unreachable {
     pub(super) fn new(graph: &HeapGraph) -> Self {
-        let heads: Vec<LostHead> = heads(graph);
-        let own = |head: &LostHead| graph.blocks()[head.block.index()].amount();
-        let mut stacks: BTreeMap<NodeId, LostRow> = BTreeMap::new();
+        let heads: Vec<UnreachableHead> = heads(graph);
+        let own = |head: &UnreachableHead| graph.blocks()[head.block.index()].amount();
+        let mut stacks: BTreeMap<NodeId, UnreachableRow> = BTreeMap::new();
         for head in &heads {
             let node = graph.blocks()[head.block.index()].node;
-            let new = LostRow { node, heads: Amount::ZERO, claimed: Amount::ZERO, cycles: 0 };
+            let new = UnreachableRow { node, heads: Amount::ZERO, claimed: Amount::ZERO, cycles: 0 };
             let row = stacks.entry(node).or_insert(new);
             row.heads += own(head);
             row.claimed += head.claimed;
             row.cycles += i64::from(head.is_cycle);
         }
-        let mut stacks: Vec<LostRow> = stacks.into_values().collect();
+        let mut stacks: Vec<UnreachableRow> = stacks.into_values().collect();
         stacks.sort_by_key(|row| (most_first(row.claimed), row.node));
         Self {
             total: sum(heads.iter().map(|head| head.claimed)),
@@ -81,10 +81,10 @@ impl Lost {
 
 /// The heads, by address.
 ///
-/// Each lost block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
+/// Each unreachable block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
 /// other, but only a later one to an earlier one, else the other would be no candidate. So one that no later candidate leads to is
 /// a head.
-fn heads(graph: &HeapGraph) -> Vec<LostHead> {
+fn heads(graph: &HeapGraph) -> Vec<UnreachableHead> {
     let mut flood = Flood::new(graph);
     let blocks = 0..graph.blocks().len() as u32;
     let mut candidates: Vec<u32> = blocks.filter(|&block| flood.claim(block).is_some()).collect();
@@ -95,12 +95,12 @@ fn heads(graph: &HeapGraph) -> Vec<LostHead> {
     let mut flood = Flood::new(graph);
     let head = |block| {
         let (claimed, is_cycle) = flood.claim(block)?;
-        Some(LostHead { block: BlockId(block), claimed, is_cycle })
+        Some(UnreachableHead { block: BlockId(block), claimed, is_cycle })
     };
     candidates.into_iter().filter_map(head).collect()
 }
 
-/// Claims lost blocks, each once.
+/// Claims unreachable blocks, each once.
 struct Flood<'a> {
     graph: &'a HeapGraph,
     is_claimed: Vec<bool>,
@@ -109,7 +109,7 @@ struct Flood<'a> {
 
 impl<'a> Flood<'a> {
     fn new(graph: &'a HeapGraph) -> Self {
-        // Those that are reachable belong to nobody, though lost ones may refer to them.
+        // Those that are reachable belong to nobody, though unreachable ones may refer to them.
         let is_reachable = |block| graph.dominators.number(block).is_some();
         let is_claimed = (0..graph.blocks().len() as u32).map(is_reachable).collect();
         Self { graph, is_claimed, open: Vec::new() }
@@ -141,54 +141,57 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn heads(lost: &Lost) -> Vec<(BlockId, i64, bool)> {
-        lost.heads.iter().map(|head| (head.block, head.claimed.bytes, head.is_cycle)).collect()
+    fn heads(unreachable: &Unreachable) -> Vec<(BlockId, i64, bool)> {
+        unreachable.heads.iter().map(|head| (head.block, head.claimed.bytes, head.is_cycle)).collect()
     }
 
     /// Check the drawing, and sums by stack.
     #[test]
     fn heads_are_as_drawn() {
         let blocks = [(1, 1), (2, 2), (4, 2), (8, 1), (16, 1), (32, 2), (64, 3)];
-        let lost = graph(&blocks, "AB BC DE ED EF 0G AG").lost();
-        assert_eq!(heads(&lost), [(block('A'), 7, false), (block('D'), 56, true)]);
-        let row = LostRow {
+        let unreachable = graph(&blocks, "AB BC DE ED EF 0G AG").unreachable();
+        assert_eq!(heads(&unreachable), [(block('A'), 7, false), (block('D'), 56, true)]);
+        let row = UnreachableRow {
             node: NodeId(1),
             heads: Amount { blocks: 2, bytes: 9 },
             claimed: Amount { blocks: 6, bytes: 63 },
             cycles: 1,
         };
-        assert_eq!((lost.total, lost.heads_total, lost.stacks), (row.claimed, row.heads, vec![row]));
+        assert_eq!(
+            (unreachable.total, unreachable.heads_total, unreachable.stacks),
+            (row.claimed, row.heads, vec![row])
+        );
     }
 
     /// Check that the lowest address is no head where a cycle holds it, and that what two heads hold is the lower one's.
     #[test]
     fn what_cycles_hold_is_no_head() {
         let sizes = [(1, 1), (2, 1), (4, 1), (8, 1)];
-        assert_eq!(heads(&graph(&sizes, "BC CB CA AD").lost()), [(block('B'), 15, true)]);
+        assert_eq!(heads(&graph(&sizes, "BC CB CA AD").unreachable()), [(block('B'), 15, true)]);
         assert_eq!(
-            heads(&graph(&sizes, "AC BC CD").lost()),
+            heads(&graph(&sizes, "AC BC CD").unreachable()),
             [(block('A'), 13, false), (block('B'), 2, false)]
         );
-        assert_eq!(heads(&graph(&sizes, "DA AD CB BC BA").lost()), [(block('B'), 15, true)]);
-        assert_eq!(graph(&sizes, "0A AB BC CD DA").lost(), Lost::default());
+        assert_eq!(heads(&graph(&sizes, "DA AD CB BC BA").unreachable()), [(block('B'), 15, true)]);
+        assert_eq!(graph(&sizes, "0A AB BC CD DA").unreachable(), Unreachable::default());
     }
 
-    /// What one lost block leads to.
+    /// What one unreachable block leads to.
     fn led_to((blocks, _, links): &Parts, from: usize) -> Vec<bool> {
         reached(&(blocks.clone(), vec![(0, from as u32)], links.clone()), |_| false, None)
     }
 
     proptest! {
-        /// Check that each lost block is claimed once, by a head that leads to it, and that nothing leads to a head but its cycle, of
+        /// Check that each unreachable block is claimed once, by a head that leads to it, and that nothing leads to a head but its cycle, of
         /// which it is the lowest.
         #[test]
-        fn each_lost_block_has_one_head(parts in parts()) {
-            let lost = numbered(&parts.0, &parts.1, &parts.2).lost();
+        fn each_unreachable_block_has_one_head(parts in parts()) {
+            let unreachable = numbered(&parts.0, &parts.1, &parts.2).unreachable();
             let all = reached(&parts, |_| false, None);
             let unreached: Vec<usize> = (0..all.len()).filter(|&block| !all[block]).collect();
             let ways: Vec<Vec<bool>> = (0..all.len()).map(|block| led_to(&parts, block)).collect();
             let mut claimed = vec![false; all.len()];
-            for head in &lost.heads {
+            for head in &unreachable.heads {
                 let own = head.block.index();
                 let before = claimed.clone();
                 for &block in unreached.iter().filter(|&&block| ways[own][block]) {
@@ -203,8 +206,8 @@ mod tests {
                 prop_assert_eq!(head.is_cycle, unreached.iter().any(|block| before(&block)));
             }
             prop_assert!(unreached.iter().all(|&block| claimed[block]));
-            prop_assert_eq!(lost.total, sum(unreached.iter().map(|&block| Amount::block(parts.0[block].0))));
-            prop_assert_eq!(lost.total, sum(lost.stacks.iter().map(|row| row.claimed)));
+            prop_assert_eq!(unreachable.total, sum(unreached.iter().map(|&block| Amount::block(parts.0[block].0))));
+            prop_assert_eq!(unreachable.total, sum(unreachable.stacks.iter().map(|row| row.claimed)));
         }
     }
 }
