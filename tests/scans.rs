@@ -4,6 +4,7 @@ use crate::harness::{Page, Ran, Service, World, assert_exact, c, info, record, w
 use capture::{Area, AreaKind, Pointer, Reader, Scan, ScanId};
 use rustix::process::Signal;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 /// The scans of a capture, each with its pointers.
@@ -55,11 +56,16 @@ fn whatever_holds_a_block_is_found() {
     let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("scanned ") && ran.stderr.contains(" pointers"), "{}", ran.stderr);
+    let smaps = std::fs::read_to_string(format!("/proc/{}/smaps", page.pid())).expect("it runs");
     page.stop();
     let ran = running.wait();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let place = places(&ran);
     let [(scan, pointers)] = &scans(&recording.file())[..] else { panic!("it was scanned once") };
+    let own = of_the_agent(&smaps);
+    assert!(own.len() > 3, "{smaps}");
+    let is_own = |area: &Area| own.iter().any(|own| own.start < area.end && area.start < own.end);
+    assert!(!scan.areas.iter().any(is_own), "{own:x?} {:x?}", scan.areas);
     assert_sound(scan, pointers, &recording.file());
     let to = |name: &str| -> Vec<(u64, AreaKind)> {
         let to = pointers.iter().filter(|pointer| pointer.to == place[name]);
@@ -91,6 +97,24 @@ fn whatever_holds_a_block_is_found() {
     let stacks: Vec<&Area> = scan.areas.iter().filter(|area| area.kind == AreaKind::Stack).collect();
     assert!(stacks.len() == 3 && stacks.iter().all(|area| tids.contains(&area.tid)), "{stacks:x?} {tids:?}");
     recording.capture().assert_sound();
+}
+
+/// The agent's memory: what it shares, its library, and what has the flags of its private memory.
+fn of_the_agent(smaps: &str) -> Vec<Range<u64>> {
+    let mut own = Vec::new();
+    let mut range = None;
+    for line in smaps.lines() {
+        let flags = line.strip_prefix("VmFlags:").map(|flags| format!("{flags} "));
+        if let Some((start, end)) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')) {
+            let number = |text| u64::from_str_radix(text, 16).expect("an address");
+            range = Some(number(start)..number(end));
+        }
+        let is_private = |flags: &String| [" nr ", " dd ", " rr "].iter().all(|flag| flags.contains(flag));
+        if line.contains("sysprof") || flags.as_ref().is_some_and(is_private) {
+            own.extend(range.take());
+        }
+    }
+    own
 }
 
 /// What the program has told: addresses by name.
