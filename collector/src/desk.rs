@@ -75,6 +75,11 @@ impl Desk {
 
     /// Searches the memory of a process for pointers: see [`crate::Session::scan`].
     pub(crate) fn scan(&self, pid: u32) -> Answer {
+        self.scan_and(pid, || ())
+    }
+
+    /// The same; tells when that is done and nothing remains but to write.
+    pub(crate) fn scan_and(&self, pid: u32, is_done: impl FnOnce()) -> Answer {
         match self.keeps {
             Keeps::Nothing => return Err(NOTHING_KEPT.to_string()),
             Keeps::Totals => return Err(TOTALS_ONLY.to_string()),
@@ -87,6 +92,7 @@ impl Desk {
         let crashed = |_| Error::Crashed.to_string();
         let (done, answer) = mpsc::channel();
         self.orders.send(Order::Scan(Box::new(scanned), done)).map_err(|_| Error::Crashed.to_string())?;
+        is_done();
         match answer.recv().map_err(crashed)? {
             true => Ok(told),
             false => Err(format!("process {pid} has done nothing yet whose memory could be searched")),

@@ -55,6 +55,7 @@ mod keeper;
 mod listener;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 mod memory;
+mod partings;
 #[expect(unsafe_code, reason = "asks who is at the other end of a socket, which may have no number here")]
 mod peer;
 mod silent;

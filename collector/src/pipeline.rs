@@ -7,6 +7,7 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
 use crate::orders::Rest;
+use crate::partings::Parting;
 use crate::perf;
 use crate::processes::Processes;
 use crate::scan::{Place, Scanned};
@@ -24,8 +25,8 @@ use shared_ring::decode::{Short, decode};
 use shared_ring::name::Name;
 use shared_ring::record::{Record, TIME_SHIFT};
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use symbols::ModuleFile;
 
 /// Descriptors that are kept for names; the rest of what a process may have is for rings.
@@ -67,6 +68,8 @@ pub(crate) struct Pipeline {
     /// What programs have named.
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
+    /// Where processes go that wait at their end; `None` where nobody scans them.
+    pub(crate) partings: Option<mpsc::Sender<Parting>>,
     /// Records by process slot, for the estimate of the hooks' cost.
     records: FxHashMap<(ImageId, u32), u64>,
     /// Time of the last event: the order is the truth, so time never runs backwards.
@@ -92,6 +95,7 @@ impl Pipeline {
             sums: Sums::default(),
             names: Names::default(),
             live,
+            partings: None,
             records: FxHashMap::default(),
             last: 0,
             frames: Vec::new(),
@@ -442,6 +446,10 @@ impl Pipeline {
             Record::Fork { fork } => Action::Fork { fork },
             Record::Exit { code } => {
                 self.processes.exiting(image, slot, code);
+                if let (Some(partings), Some(parting)) = (&self.partings, Parting::of(&known.image, slot)) {
+                    // Where nobody scans any more, it goes on.
+                    let _ = partings.send(parting);
+                }
                 return Ok(());
             }
             Record::ExecFailed | Record::Time { .. } | Record::Owner { .. } => return Ok(()),

@@ -15,6 +15,7 @@ use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
+use crate::partings::Partings;
 use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_strangers};
 use crate::pipeline::Pipeline;
 use crate::queue::queue;
@@ -50,6 +51,8 @@ pub struct Session {
     written: Arc<Written>,
     drain: JoinHandle<Work>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
+    /// Scans processes at their ends.
+    partings: Option<JoinHandle<Partings>>,
     watcher: JoinHandle<()>,
     sampler: Result<Sampler, Box<Sampled>>,
     counters: Counters,
@@ -144,6 +147,8 @@ impl Session {
         if options.distils {
             pipeline.processes.reuse_threads();
         }
+        let (to_partings, parting) = mpsc::channel();
+        pipeline.partings = options.scan_at_exit.then_some(to_partings);
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
@@ -208,6 +213,9 @@ impl Session {
             host: listener.host(),
             shared: shared.clone(),
         };
+        let at_ends = desk.clone();
+        let serve = move || Partings::serve(&parting, &at_ends);
+        let partings = options.scan_at_exit.then(|| spawn("partings", serve)).transpose()?;
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
             false => None,
@@ -222,6 +230,7 @@ impl Session {
             written,
             drain,
             writer,
+            partings,
             watcher,
             sampler,
             counters,
@@ -360,6 +369,7 @@ impl Session {
             written: _,
             drain,
             writer,
+            partings,
             watcher,
             sampler,
             counters,
@@ -392,6 +402,9 @@ impl Session {
                 return Err(failed(error));
             }
         };
+        // Nothing parts any more.
+        pipeline.partings = None;
+        let partings = partings.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let _ = watcher.join();
         for (pid, ticks, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
             let time = pipeline.clock().nanoseconds(ticks);
@@ -418,6 +431,7 @@ impl Session {
         };
         summary.remarks.extend(pipeline.names.remark());
         summary.remarks.extend(failures.remark());
+        summary.remarks.extend(partings.remark());
         summary.remarks.extend(unseen.remark());
         if follows {
             summary.remarks.extend(remark_on_strangers(&without_agent));
