@@ -1,11 +1,16 @@
 //! Scans: which words of a program's memory lead where, at a moment.
 
-use crate::harness::{Page, Ran, Service, World, assert_exact, c, info, record, wait, wait_for};
+use crate::harness::{
+    Capture, Page, Ran, Recording, Service, World, assert_exact, c, info, installed, record, skip, start,
+    wait, wait_for,
+};
 use capture::{Area, AreaKind, Pointer, Reader, Scan, ScanId};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 
 /// The scans of a capture, each with its pointers.
 fn scans(file: &Path) -> Vec<(Scan, Vec<Pointer>)> {
@@ -169,4 +174,105 @@ fn recordings_without_blocks_refuse() {
     let ran = server.run("scan", &[]);
     assert!(ran.code == 2 && ran.stderr.contains("is not recorded"), "{}", ran.stderr);
     server.stop();
+}
+
+/// A program that ends with blocks in this way, to be scanned there.
+fn ending(way: &str) -> (Recording, Page) {
+    let world = World::new();
+    let page = Page::new(&world);
+    let program = c("ends_with_blocks").flags(["-O1"]).build();
+    (record(program).world(world).options(["--scan-at-exit"]).arg(&page.path).arg(way), page)
+}
+
+/// Check that processes are scanned when they end, by themselves or in the middle, forked ones too, and that what nobody can reach then
+/// is told from what a variable still holds.
+#[test]
+fn ends_are_scanned() {
+    for way in ["main", "_exit", "child"] {
+        let (recording, page) = ending(way);
+        page.go();
+        let (ran, capture) = recording.run();
+        assert_eq!(ran.code, 3, "{way}: {}", ran.stderr);
+        capture.assert_sound();
+        let scans = scans(capture.file());
+        assert_eq!(scans.len(), if way == "child" { 2 } else { 1 });
+        let number = if way == "child" { "1" } else { "0" };
+        let retained = retained(&capture, number);
+        let unreachable = &retained["unreachable"];
+        // The child's own blocks are known, those of before are not.
+        assert_eq!(
+            (&unreachable["blocks"], &unreachable["bytes"]),
+            (&4.into(), &(24 + 48 + 2 * 112).into()),
+            "{way}"
+        );
+        let heads = retained["unreachable_stacks"].as_array().expect("a list");
+        let claimed: Vec<&Value> = heads.iter().map(|row| &row["claimed"]["bytes"]).collect();
+        assert_eq!(claimed, [&Value::from(224), &Value::from(72)], "{way}");
+        let list = &retained["roots"].as_array().expect("a list")[0];
+        assert_eq!(
+            (&list["name"], &list["retained"]["bytes"]),
+            (&"list [ends_with_blocks]".into(), &(3 * 112).into())
+        );
+        assert_eq!(retained["stacks"][0]["kept_by"][0]["root"], "list [ends_with_blocks]");
+        assert_eq!(retained["scan"]["is_partial"], way == "child");
+    }
+}
+
+/// `retained --json` of a scan by its number, 0 for the last one.
+fn retained(capture: &Capture, number: &str) -> Value {
+    let number: &[&str] = if number == "0" { &[] } else { &["--scan", number] };
+    let ran = capture.show(&[&["retained", "--json"], number].concat());
+    serde_json::from_str(ran.text()).expect("JSON")
+}
+
+/// Check that a process which waits at its end goes on when its collector dies, and when the recording is ended.
+#[test]
+fn nobody_waits_for_the_dead() {
+    for signal in [Signal::KILL, Signal::INT] {
+        let (recording, page) = ending("main");
+        let running = recording.start();
+        wait_for("the program", || page.pid() != 0);
+        running.stop();
+        page.go();
+        wait_for("the program to do its work", || page.is_done());
+        let pid = Pid::from_raw(page.pid()).expect("a pid is not 0");
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(is_running(pid), "it waits for a collector that stands still");
+        running.signal(signal);
+        running.signal(Signal::CONT);
+        wait_for("the program to end", || !is_running(pid));
+        running.wait();
+    }
+}
+
+/// True of a process that has not ended.
+fn is_running(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+}
+
+/// Check that a process which a debugger holds ends unscanned, and that the recording says why.
+#[test]
+fn debugged_processes_are_not_scanned() {
+    let Some(gdb) = installed("gdb") else {
+        return skip("scans of debugged programs", "gdb is not installed");
+    };
+    let (recording, page) = ending("main");
+    let running = recording.start();
+    wait_for("the program", || page.pid() != 0);
+    let mut command = recording.world.command(gdb);
+    command.args(["-batch", "-nx", "-p", &page.pid().to_string(), "-ex", "continue"]);
+    let debugger = start(&recording.world, command);
+    wait_for("the debugger", || is_traced(page.pid()));
+    page.go();
+    assert_eq!(running.wait().code, 3);
+    debugger.wait();
+    let info = recording.capture().info();
+    let remarks = info["remarks"].to_string();
+    assert!(remarks.contains("One process was not scanned at the end: process"), "{remarks}");
+}
+
+fn is_traced(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
 }

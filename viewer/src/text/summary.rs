@@ -193,6 +193,9 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     if !loaded.profile.total.leaked.is_zero() {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }
+    if !loaded.tables.scans.is_empty() {
+        lines.push((format!("retained {file}"), "who kept it alive, and what nobody could reach"));
+    }
     let width = lines.iter().map(|(line, _)| super::escape::columns(line)).max().unwrap_or(0);
     for (line, meaning) in lines {
         let blank = " ".repeat(width - super::escape::columns(&line));
