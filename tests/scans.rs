@@ -215,6 +215,34 @@ fn ends_are_scanned() {
         );
         assert_eq!(retained["stacks"][0]["kept_by"][0]["root"], "list [ends_with_blocks]");
         assert_eq!(retained["scan"]["is_partial"], way == "child");
+        let leaks: Value =
+            serde_json::from_str(capture.show(&["leaks", "--unreachable", "--json"]).text()).expect("JSON");
+        assert_eq!((&leaks["unreachable"], &leaks["leaked"]["bytes"]), (&true.into(), &296.into()), "{way}");
+        let text = capture.show(&["leaks", "--unreachable"]);
+        assert!(
+            text.text().contains("296 B in 4 blocks, that nobody could reach when memory was scanned"),
+            "{}",
+            text.text()
+        );
+        for (limit, code) in [("296", 0), ("295", 1)] {
+            let checked = capture.show(&["check", "--max-unreachable", limit]);
+            assert_eq!(checked.code, code, "{}", checked.text());
+        }
+        let of_cycle = capture.show(&["check", "--max-unreachable", "224", "--filter", "lose_a_cycle"]);
+        assert_eq!(of_cycle.code, 0, "{}", of_cycle.text());
+    }
+}
+
+/// Check that without a scan nothing is said of what could be reached, and what to do is.
+#[test]
+fn without_a_scan_nothing_is_unreachable() {
+    let (_, capture) = record(c("keeps_some").build()).succeed();
+    for command in [&["retained"][..], &["leaks", "--unreachable"], &["check", "--max-unreachable", "0"]] {
+        let ran = capture.show(command);
+        assert!(
+            ran.code != 0
+                && ran.stderr.contains("has no scan of a process' memory: sysprof-memprof scan PID")
+        );
     }
 }
 

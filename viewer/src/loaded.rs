@@ -44,6 +44,8 @@ pub struct Loaded {
     pub seen: Option<Seen>,
     /// What of the leaks is left out; none where no rule was asked for.
     pub suppressed: Option<Suppressed>,
+    /// Where what was unreachable stands in the place of what was leaked: processes that left blocks and were not scanned.
+    pub unscanned: Option<usize>,
 }
 
 /// A mark with what its ids stand for.
@@ -76,6 +78,7 @@ impl Loaded {
             hits: Vec::new(),
             seen: None,
             suppressed: None,
+            unscanned: None,
         }
     }
 

@@ -38,13 +38,16 @@ pub(crate) struct Arguments {
     /// Most bytes still allocated at the end
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_leaked: Option<usize>,
+    /// Most bytes that nobody could reach any more when processes were scanned: see scan and run --scan-at-exit
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    max_unreachable: Option<usize>,
     /// Most allocations
     #[arg(long, value_name = "N")]
     max_allocs: Option<u64>,
     /// Most temporary allocations
     #[arg(long, value_name = "N")]
     max_temporary: Option<u64>,
-    /// Only stacks that this selects, for the four limits above
+    /// Only stacks that this selects, for the five limits above
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
     /// An earlier capture: peak, leaked bytes, allocations and temporary ones must not exceed it
@@ -107,6 +110,7 @@ impl Arguments {
         let mut limits = Limits::default();
         limits.set(Measure::Peak, self.max_peak.map(|size| size as u64));
         limits.set(Measure::Leaked, self.max_leaked.map(|size| size as u64));
+        limits.set(Measure::Unreachable, self.max_unreachable.map(|size| size as u64));
         limits.set(Measure::Allocations, self.max_allocs);
         limits.set(Measure::Temporary, self.max_temporary);
         if limits.is_empty() && self.filter.is_some() {

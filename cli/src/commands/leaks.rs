@@ -20,6 +20,7 @@ const LIMIT: usize = 20;
 #[command(after_help = "\
 Examples:
   sysprof-memprof leaks app.memprof
+  sysprof-memprof leaks app.memprof --unreachable
   sysprof-memprof leaks app.memprof --suppressions app.supp --older-than 1s
   sysprof-memprof leaks app.memprof --filter 'module:libparse*' --json")]
 pub(crate) struct Arguments {
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     suppressions: SuppressionArguments,
     #[command(flatten)]
     question: Question,
+    /// Only what nobody could reach any more when its process was scanned: see scan and run --scan-at-exit
+    #[arg(long, conflicts_with_all = ["at", "from", "to", "process", "heap", "thread", "size", "module", "during", "older_than"])]
+    unreachable: bool,
     /// Sum up what is beyond this number of stacks [default: 20; none in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -42,8 +46,11 @@ pub(crate) struct Arguments {
 /// Prints the leaks.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let suppressions = arguments.suppressions.read()?;
-    let loaded =
-        arguments.capture.leaks(&arguments.question.query(), &arguments.stacks.lens(), &suppressions)?;
+    let (capture, lens) = (&arguments.capture, arguments.stacks.lens());
+    let loaded = match arguments.unreachable {
+        true => capture.unreachable(&lens, &suppressions)?,
+        false => capture.leaks(&arguments.question.query(), &lens, &suppressions)?,
+    };
     view::print(|out, style| {
         match arguments.json {
             true => json::leaks(out, &loaded, arguments.limit.unwrap_or(usize::MAX))?,

@@ -66,6 +66,12 @@ impl Capture {
         Ok(self.told(loaded))
     }
 
+    /// What was unreachable when processes were scanned, in the place of what was leaked.
+    pub(super) fn unreachable(&self, lens: &Lens, suppressions: &Suppressions) -> Result<Loaded, Failure> {
+        let loaded = self.moments()?.unreachable(lens, suppressions, self.naming()).map_err(failure)?;
+        Ok(self.told(loaded))
+    }
+
     /// Opens it for questions.
     pub(super) fn moments(&self) -> Result<Moments, Failure> {
         moments(&self.file, self.no_cache())

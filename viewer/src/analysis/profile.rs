@@ -237,6 +237,18 @@ impl Profile {
         self.set_spreads(kept);
     }
 
+    /// Puts numbers in the place of what was leaked, and sums up anew; what is beside it, as uncertain, goes.
+    pub(crate) fn set_leaked(&mut self, mut leaked: impl FnMut(&Site) -> Amount) {
+        for site in &mut self.sites {
+            site.cost.leaked = leaked(site);
+            (site.cost.uncertain, site.cost.at_exec) = Default::default();
+        }
+        for process in &mut self.processes {
+            process.in_realloc = Amount::ZERO;
+        }
+        self.keep(|site| Some(site.node));
+    }
+
     /// Makes one row of those of one stack of one process, whichever threads they are of. Sums stay.
     pub(crate) fn merge_rows(&mut self) {
         let sites = std::mem::take(&mut self.sites);

@@ -25,6 +25,7 @@ struct File {
     tolerance: Option<String>,
     max_peak: Option<Number>,
     max_leaked: Option<Number>,
+    max_unreachable: Option<Number>,
     max_allocations: Option<Number>,
     max_bytes: Option<Number>,
     max_temporary: Option<Number>,
@@ -42,6 +43,7 @@ struct RuleTable {
     tolerance: Option<String>,
     max_peak: Option<Number>,
     max_leaked: Option<Number>,
+    max_unreachable: Option<Number>,
     max_allocations: Option<Number>,
     max_bytes: Option<Number>,
     max_temporary: Option<Number>,
@@ -91,6 +93,7 @@ impl File {
         let limits = [
             (Measure::Peak, self.max_peak),
             (Measure::Leaked, self.max_leaked),
+            (Measure::Unreachable, self.max_unreachable),
             (Measure::Allocations, self.max_allocations),
             (Measure::Bytes, self.max_bytes),
             (Measure::Temporary, self.max_temporary),
@@ -127,13 +130,20 @@ impl RuleTable {
         let limits = limits([
             (Measure::Peak, self.max_peak),
             (Measure::Leaked, self.max_leaked),
+            (Measure::Unreachable, self.max_unreachable),
             (Measure::Allocations, self.max_allocations),
             (Measure::Bytes, self.max_bytes),
             (Measure::Temporary, self.max_temporary),
             (Measure::Growth, self.max_growth),
         ])?;
         if limits.is_empty() && tolerance.is_none() {
-            return Err("it has no limit: give it `max-peak`, `max-leaked`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
+            return Err("it has no limit: give it `max-peak`, `max-leaked`, `max-unreachable`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
+        }
+        if part != Part::Whole && limits.iter().any(|(measure, _)| measure == Measure::Unreachable) {
+            return Err(
+                "`max-unreachable` is about the last scan, and cannot be together with `at`, `from` or `to`"
+                    .to_owned(),
+            );
         }
         let filter = filter.map_err(|wrong| format!("`filter`: {wrong}"))?;
         Ok(Section { name: self.name, filter, part, limits, tolerance })

@@ -96,16 +96,21 @@ impl Rules {
             if section.limits.is_empty() {
                 continue;
             }
-            let sum = capture.of(section)?;
-            report.verdicts.extend(section.limits.iter().map(|(measure, limit)| Verdict {
-                name: section.name.clone(),
-                filter: section.filter.as_ref().map(ToString::to_string),
-                measure,
-                actual: measure.of(&sum.cost),
-                limit,
-                baseline: None,
-                doubt: sum.doubt(measure, limit, "the capture"),
-            }));
+            for (measure, limit) in section.limits.iter() {
+                let sum = match measure {
+                    Measure::Unreachable => capture.unreachable(section)?,
+                    _ => capture.of(section)?,
+                };
+                report.verdicts.push(Verdict {
+                    name: section.name.clone(),
+                    filter: section.filter.as_ref().map(ToString::to_string),
+                    measure,
+                    actual: measure.of(&sum.cost),
+                    limit,
+                    baseline: None,
+                    doubt: sum.doubt(measure, limit, "the capture"),
+                });
+            }
         }
         if let Some(baseline) = &self.baseline {
             let mut before = Sums::new(self, &baseline.file, naming);
@@ -149,13 +154,28 @@ struct Sum {
     is_cut: bool,
     /// Nothing was selected by names that nobody has looked up.
     lacks_names: bool,
+    /// Processes that left blocks and were not scanned, where it is about what was unreachable.
+    unscanned: usize,
 }
 
 impl Sum {
+    fn of(loaded: &Loaded, section: &Section) -> Sum {
+        let (cost, spread) = match &section.filter {
+            None => (loaded.profile.total, loaded.profile.total_spread),
+            Some(filter) => sum(loaded, filter),
+        };
+        let is_cut = loaded.source.cut.is_some();
+        let unscanned = loaded.unscanned.unwrap_or(0);
+        Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names: false, unscanned }
+    }
+
     /// Why it cannot be told that a number is within its limit.
     fn doubt(&self, measure: Measure, limit: i64, which: &str) -> Option<String> {
         if let Some(missing) = self.missing(which) {
             return Some(missing);
+        }
+        if self.unscanned > 0 {
+            return Some(format!("{} not scanned", counted(self.unscanned as u64, "process")));
         }
         let actual = measure.of(&self.cost);
         let uncertain = self.cost.uncertain.bytes;
@@ -186,6 +206,8 @@ struct Sums<'a> {
     naming: Naming,
     by_threads: bool,
     parts: Vec<(Part, Loaded)>,
+    /// What was unreachable, once it was asked for.
+    unreachable: Option<Loaded>,
     /// Filters that select no stack of the whole capture.
     idle: Vec<String>,
 }
@@ -194,7 +216,7 @@ impl<'a> Sums<'a> {
     fn new(rules: &'a Rules, file: &'a Path, naming: Naming) -> Self {
         let filters = rules.sections.iter().filter_map(|section| section.filter.as_ref());
         let by_threads = filters.into_iter().any(Expression::asks_for_threads);
-        Self { rules, file, naming, by_threads, parts: Vec::new(), idle: Vec::new() }
+        Self { rules, file, naming, by_threads, parts: Vec::new(), unreachable: None, idle: Vec::new() }
     }
 
     /// The costs of a section's stacks in its part.
@@ -206,12 +228,26 @@ impl<'a> Sums<'a> {
             _ => false,
         };
         let loaded = self.part(&section.part)?;
-        let (cost, spread) = match &section.filter {
-            None => (loaded.profile.total, loaded.profile.total_spread),
-            Some(filter) => sum(loaded, filter),
+        Ok(Sum { lacks_names, ..Sum::of(loaded, section) })
+    }
+
+    /// The same of what was unreachable in the place of what was leaked.
+    fn unreachable(&mut self, section: &Section) -> Result<Sum, Error> {
+        let lacks_names = self.of(section)?.lacks_names;
+        let loaded = match self.unreachable.take() {
+            Some(loaded) => loaded,
+            None => {
+                let (rules, naming) = (&self.rules.suppressions, self.naming.clone());
+                let mut moments = Moments::open(self.file)?;
+                if self.by_threads {
+                    moments.tell_threads_apart();
+                }
+                moments.unreachable(&Lens::default(), rules, naming)?
+            }
         };
-        let is_cut = loaded.source.cut.is_some();
-        Ok(Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names })
+        let sum = Sum { lacks_names, ..Sum::of(&loaded, section) };
+        self.unreachable = Some(loaded);
+        Ok(sum)
     }
 
     /// Whether a filter selects no stack of the whole capture, which is noted: of what allocates nothing in a part there may be some.

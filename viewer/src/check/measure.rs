@@ -10,6 +10,8 @@ pub enum Measure {
     Peak,
     /// Bytes still allocated at the end, without those that suppressions leave out.
     Leaked,
+    /// Bytes of what nobody could reach when processes were scanned last, without those that suppressions leave out.
+    Unreachable,
     /// Number of allocations.
     Allocations,
     /// Bytes of all allocations.
@@ -22,9 +24,10 @@ pub enum Measure {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 6] = [
+    pub const ALL: [Measure; 7] = [
         Measure::Peak,
         Measure::Leaked,
+        Measure::Unreachable,
         Measure::Allocations,
         Measure::Bytes,
         Measure::Temporary,
@@ -36,6 +39,7 @@ impl Measure {
         match self {
             Measure::Peak => "peak",
             Measure::Leaked => "leaked",
+            Measure::Unreachable => "unreachable",
             Measure::Allocations => "allocations",
             Measure::Bytes => "bytes",
             Measure::Temporary => "temporary",
@@ -52,7 +56,8 @@ impl Measure {
     pub fn of(self, cost: &Cost) -> i64 {
         let Amount { blocks, bytes } = match self {
             Measure::Peak => cost.peak,
-            Measure::Leaked => cost.leaked,
+            // What is unreachable stands in the place of what is leaked: see `Moments::unreachable`.
+            Measure::Leaked | Measure::Unreachable => cost.leaked,
             Measure::Allocations | Measure::Bytes => cost.allocated,
             Measure::Temporary => cost.temporary,
             Measure::Growth => cost.allocated - cost.freed,
@@ -64,7 +69,7 @@ impl Measure {
     pub(super) fn error(self, spread: &Cost<Spread>) -> i64 {
         let spread = match self {
             Measure::Peak => spread.peak,
-            Measure::Leaked => spread.leaked,
+            Measure::Leaked | Measure::Unreachable => spread.leaked,
             Measure::Allocations | Measure::Bytes => spread.allocated,
             Measure::Temporary => spread.temporary,
             Measure::Growth => growth(spread),

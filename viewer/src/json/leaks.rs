@@ -14,6 +14,9 @@ struct Document<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     sample_interval: Option<u64>,
+    /// True when `leaked` is what was unreachable.
+    unreachable: bool,
+    unscanned_processes: Option<usize>,
     /// What rules and the filter leave.
     leaked: AmountFields,
     /// The part that is held by processes which still ran.
@@ -104,6 +107,8 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize) -> io::Result<(
     let document = Document {
         head: Head::new(loaded, "leaks"),
         sample_interval: profile.sampling.map(Sampling::interval),
+        unreachable: loaded.unscanned.is_some(),
+        unscanned_processes: loaded.unscanned,
         leaked: amount(total.leaked, spread.leaked),
         running: amount(profile.still_running(), profile.still_running_spread()),
         uncertain: amount(total.uncertain, spread.uncertain),

@@ -1,14 +1,17 @@
 //! Which block kept which alive when a process was scanned: the events up to then, and the pointers that were found.
 
 use super::Moments;
+use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
-use crate::analysis::{Birth, Death, End, Life, Load, Pages, Span, Watch};
-use crate::graph::{GraphBuilder, HeldBlock, Roots, Scanned};
+use crate::analysis::{Amount, Birth, Death, End, Life, Load, Pages, Profile, Site, Span, Watch};
+use crate::graph::{BlockId, GraphBuilder, HeldBlock, Roots, Scanned};
 use crate::loaded::Loaded;
 use crate::open::Error;
-use crate::query::{Anchor, When};
+use crate::query::{Anchor, Lens, Query, When};
+use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
-use capture::{Event, Pointer, ProcessId, ScanId, ThreadId};
+use capture::{Event, NodeId, Pointer, ProcessId, ScanId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Observes a pass for the blocks and mappings of a process at its end.
 struct Held {
@@ -45,6 +48,55 @@ impl Moments {
     /// # Errors
     /// [`Error::NotScanned`] where there is none, [`Error::Aggregated`], and those of the file.
     pub fn graph(mut self, number: Option<usize>, naming: Naming) -> Result<(Loaded, Scanned), Error> {
+        let (profile, scanned) = self.scanned(number, &naming)?;
+        Ok((self.show(profile, naming), scanned))
+    }
+
+    /// What was leaked of it nobody could reach when its process was scanned last, in the place of what was leaked: stacks as they are
+    /// seen through a lens, without those that rules leave out.
+    ///
+    /// # Errors
+    /// As [`Self::graph`].
+    pub fn unreachable(
+        mut self,
+        lens: &Lens,
+        suppressions: &Suppressions,
+        naming: Naming,
+    ) -> Result<Loaded, Error> {
+        if lens.asks_for_threads() {
+            self.tell_threads_apart();
+        }
+        let by_threads = self.by_threads;
+        let last: BTreeMap<ProcessId, usize> =
+            (1..).zip(&self.reader.tables().scans).map(|(number, scan)| (scan.process, number)).collect();
+        if last.is_empty() {
+            self.scanned(None, &naming)?;
+        }
+        let mut found: HashMap<(ProcessId, Option<ThreadId>, NodeId), Amount> = HashMap::new();
+        for (process, number) in &last {
+            let (_, Scanned { graph, .. }) = self.scanned(Some(*number), &Naming::Stored)?;
+            for (block, id) in graph.blocks().iter().zip((0..).map(BlockId)) {
+                if graph.keeper(id).is_none() {
+                    let thread = by_threads.then_some(block.thread);
+                    *found.entry((*process, thread, block.node)).or_default() += Amount::block(block.size);
+                }
+            }
+        }
+        let mut profile = self.profile(&Query::default())?;
+        let is_unscanned =
+            |process: &Site| !last.contains_key(&process.process) && !process.cost.leaked.is_zero();
+        let unscanned: BTreeSet<ProcessId> =
+            profile.sites.iter().filter(|site| is_unscanned(site)).map(|site| site.process).collect();
+        profile.set_leaked(|site| {
+            found.get(&(site.process, site.thread, site.node)).copied().unwrap_or_default()
+        });
+        let mut loaded = self.show(profile, naming);
+        loaded.unscanned = Some(unscanned.len());
+        Ok(without_leaks_that_are_meant(loaded, lens, suppressions, None))
+    }
+
+    /// The graph of a scan, and what was counted up to it.
+    fn scanned(&mut self, number: Option<usize>, naming: &Naming) -> Result<(Profile, Scanned), Error> {
         self.needs_blocks("single blocks")?;
         let tables = self.reader.tables();
         let count = tables.scans.len();
@@ -71,7 +123,7 @@ impl Moments {
         self.note_damage(read)?;
 
         let is_allocators = |address| pages.is_allocators(address);
-        let mut roots = Roots::new(self.reader.tables(), &scan, &naming, &is_allocators, is_partial);
+        let mut roots = Roots::new(self.reader.tables(), &scan, naming, &is_allocators, is_partial);
         let mut builder = GraphBuilder::new(blocks);
         let read = self.reader.for_each_pointers(ScanId::from_index(number - 1), |some| {
             for Pointer { from, to } in some.iter().copied() {
@@ -85,7 +137,6 @@ impl Moments {
         let roots = roots.into_names();
         self.note_damage(read)?;
         let graph = builder.finish();
-        let loaded = self.show(profile, naming);
-        Ok((loaded, Scanned { scan, number, count, is_partial, roots, graph }))
+        Ok((profile, Scanned { scan, number, count, is_partial, roots, graph }))
     }
 }

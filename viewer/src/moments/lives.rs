@@ -7,7 +7,7 @@ use crate::analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
 use crate::loaded::Loaded;
 use crate::open::{Error, named};
 use crate::query::{Expression, Lens, Query, Selection, Sieve};
-use crate::suppression::{Suppressions, Young, rules_of_targets};
+use crate::suppression::{Suppressions, Young, YoungLeaks, rules_of_targets};
 use crate::symbolize::{Naming, Needed};
 use capture::Tables;
 
@@ -70,14 +70,7 @@ impl Moments {
                 (profile, Some(young.finish()))
             }
         };
-        let loaded = self.show(profile, naming);
-        let of_programs = match suppressions.of_programs {
-            true => rules_of_targets(&loaded.tables),
-            false => Default::default(),
-        };
-        // Rules are about recorded stacks, so they come before stacks are changed.
-        let (filter, rest) = lens.clone().split();
-        Ok(rest.apply(suppressions.apply(filter.apply(loaded), of_programs, young.as_ref())))
+        Ok(without_leaks_that_are_meant(self.show(profile, naming), lens, suppressions, young.as_ref()))
     }
 
     /// What was asked for under the eyes of an observer, who is told of the blocks that were allocated in this part, pass
@@ -135,4 +128,20 @@ impl Moments {
         self.note_damage(read)?;
         Ok((profile, watch.into_inner()))
     }
+}
+
+/// Stacks as they are seen through a lens, without the leaks that rules leave out.
+pub(super) fn without_leaks_that_are_meant(
+    loaded: Loaded,
+    lens: &Lens,
+    suppressions: &Suppressions,
+    young: Option<&YoungLeaks>,
+) -> Loaded {
+    let of_programs = match suppressions.of_programs {
+        true => rules_of_targets(&loaded.tables),
+        false => Default::default(),
+    };
+    // Rules are about recorded stacks, so they come before stacks are changed.
+    let (filter, rest) = lens.clone().split();
+    rest.apply(suppressions.apply(filter.apply(loaded), of_programs, young))
 }

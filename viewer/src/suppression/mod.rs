@@ -24,4 +24,4 @@ pub use list::{ListError, parse};
 pub use rule::{Origin, Rule};
 pub use suppress::{Suppressed, Suppressions, Use};
 pub(crate) use target::rules_of_targets;
-pub(crate) use young::Young;
+pub(crate) use young::{Young, YoungLeaks};

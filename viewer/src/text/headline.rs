@@ -26,7 +26,11 @@ pub(super) fn headline(
     let numbers = match metric {
         Metric::Peak => format!("{size} in {}, held {}", counted("block"), when_held(profile)),
         Metric::Leaked | Metric::Live => {
-            format!("{size} in {}, still allocated {}", counted("block"), when_left(profile.span))
+            let left = match loaded.unscanned {
+                Some(_) => "that nobody could reach when memory was scanned".to_owned(),
+                None => format!("still allocated {}", when_left(profile.span)),
+            };
+            format!("{size} in {}, {left}", counted("block"))
         }
         Metric::Bytes => format!("{size} in {}", counted("allocation")),
         Metric::Allocations => format!("{} of {size}", counted("allocation")),

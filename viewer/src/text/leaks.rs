@@ -63,7 +63,11 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
 fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let profile = &loaded.profile;
     let running = profile.still_running();
-    if !running.is_zero() {
+    if let Some(unscanned @ 1..) = loaded.unscanned {
+        let processes = counted(unscanned as u64, "process");
+        writeln!(out, "  nothing is known of {processes} not scanned that left blocks, too")?;
+    }
+    if loaded.unscanned.is_none() && !running.is_zero() {
         let number = profile.processes.iter().filter(|process| process.ended == Ended::Running);
         let number = number.filter(|process| process.seen).count();
         let processes = counted(number as u64, "process");
