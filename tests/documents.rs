@@ -39,6 +39,7 @@ pub(crate) fn execute(world: &World, commands: &str) -> Ran {
 fn promises(page: &str) -> &'static [&'static str] {
     match page {
         "find-a-leak" => &["remember", "12.5 KiB"],
+        "what-keeps-memory" => &["kept by", "history [example]", "scanned ", "ok    unreachable"],
         "find-the-peak" => &["fill_cache"],
         "watch-a-service" => &["answer"],
         "resident-memory" => {
@@ -77,6 +78,8 @@ macro_rules! pages {
 pages! {
     /// Check that the page leads to the leak.
     leak_is_found "find-a-leak",
+    /// Check that the page leads to the variables that keep memory, at the end and while a service runs.
+    what_keeps_memory_is_found "what-keeps-memory",
     /// Check that the page leads to who holds the peak.
     peak_is_found "find-the-peak",
     /// Check that the page records a service that runs, and that it goes on.

@@ -38,7 +38,8 @@ fn assert_sound(scan: &Scan, pointers: &[Pointer], file: &Path) {
         while areas.next_if(|area| area.end <= pointer.from).is_some() {}
         assert!(areas.peek().is_some_and(|area| area.start <= pointer.from), "{pointer:x?}");
         let to = area(scan, pointer.to).map(|area| area.kind);
-        assert!(matches!(to, Some(AreaKind::Heap | AreaKind::Anonymous)), "{pointer:x?} leads to {to:?}");
+        let is_right = matches!(to, Some(AreaKind::Heap | AreaKind::Anonymous | AreaKind::Ended));
+        assert!(is_right, "{pointer:x?} leads to {to:?}");
     }
     let reader = Reader::open(file).expect("it is a capture");
     let name = |area: &Area| reader.tables().strings[area.name.index()].clone();
@@ -303,4 +304,25 @@ fn debugged_processes_are_not_scanned() {
 fn is_traced(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
+}
+
+/// Check that what threads have left behind, on their stacks and in memory that is free, holds nothing: what lies on a stack that libc keeps
+/// for the next thread is over, and no event tells where the blocks of threads lie.
+#[test]
+fn ended_threads_hold_nothing() {
+    let program = c("forgets_in_threads").flags(["-O1", "-pthread"]).build();
+    let (_, capture) = record(program).options(["--scan-at-exit"]).succeed();
+    let retained = retained(&capture, "0");
+    assert_eq!(
+        (&retained["unreachable"]["blocks"], &retained["unreachable"]["bytes"]),
+        (&3.into(), &15_000.into())
+    );
+    let list = &retained["roots"][0];
+    assert_eq!(
+        (&list["name"], &list["retained"]["bytes"]),
+        (&"list [forgets_in_threads]".into(), &(30 * 112).into())
+    );
+    let reader = Reader::open(capture.file()).expect("it is a capture");
+    let ended = |area: &&Area| area.kind == AreaKind::Ended;
+    assert!(reader.tables().scans[0].areas.iter().filter(ended).count() > 0);
 }

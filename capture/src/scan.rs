@@ -67,6 +67,8 @@ pub enum AreaKind {
     Heap,
     /// Memory that no file holds.
     Anonymous,
+    /// The stack of a thread that has ended, kept for another one: what was left on it keeps nothing alive.
+    Ended,
 }
 
 /// A word of memory that may be an address of a block.

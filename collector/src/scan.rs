@@ -12,6 +12,7 @@
 //! puts into the capture what was found, piece by piece between the batches of events.
 
 mod areas;
+mod ended;
 mod hold;
 mod mappings;
 mod pages;
@@ -107,7 +108,7 @@ fn work(pid: u32, clock: &Clock) -> Result<Scanned, Refusal> {
 fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> std::io::Result<Vec<Place>> {
     let mappings = Mapping::all(pid)?;
     let stacks: Vec<areas::Stack> = hold.stacks();
-    let places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
+    let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
     let addresses = places.iter().filter(|place| matches!(place.kind, AreaKind::Heap | AreaKind::Anonymous));
     let targets = Targets::new(addresses.map(|place| place.start..place.end));
     for place in &places {
@@ -118,6 +119,7 @@ fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> st
             reading.each(place.start..place.end, |start, bytes| found.search(start, bytes, &targets))?;
         }
     }
+    ended::tell(&mut places, &stacks, found, reading);
     Ok(places)
 }
 

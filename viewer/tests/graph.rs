@@ -2,7 +2,7 @@
 
 mod support;
 
-use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId};
+use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
 use support::Made;
 use viewer::graph::Scanned;
 use viewer::{Error, Moments, Naming};
@@ -10,6 +10,7 @@ use viewer::{Error, Moments, Naming};
 const HEAP: u64 = 0x5555_0000_0000;
 const ARENA: u64 = 0x7f00_0000_0000;
 const OWN: u64 = 0x7f10_0000_0000;
+const THREADS: u64 = 0x7f18_0000_0000;
 const DATA: u64 = 0x7f20_0000_0000;
 const LIBC: u64 = 0x7f30_0000_0000;
 const STACK: u64 = 0x7fff_0000_0000;
@@ -24,6 +25,7 @@ const STACK: u64 = 0x7fff_0000_0000;
 /// | heap + 0xC0 | libc's variables, into its middle |
 /// | arena + 0x10 | the stack, and memory that the program has mapped |
 /// | arena + 0x80 | nobody |
+/// | threads + 0x900 | what is left of freed blocks in an arena of glibc's that no event tells of |
 /// | heap + 0x300 | nobody, but a thread runs on it |
 /// | heap + 0x400 | the block before, on which the thread runs |
 fn made(row: Process) -> (Made, ProcessId) {
@@ -39,7 +41,7 @@ fn made(row: Process) -> (Made, ProcessId) {
         // Its own, at the same place.
         made.alloc(other_thread, address, 1000, stack);
     }
-    for (address, size) in [(HEAP + 0x300, 0x80), (HEAP + 0x400, 32)] {
+    for (address, size) in [(HEAP + 0x300, 0x80), (HEAP + 0x400, 32), (THREADS + 0x900, 32)] {
         made.alloc(thread, address, size, stack);
     }
     made.alloc(thread, HEAP + 0x500, 5000, stack);
@@ -53,6 +55,7 @@ fn made(row: Process) -> (Made, ProcessId) {
         area(HEAP + 0x380, AreaKind::Heap, 0, nothing),
         area(ARENA, AreaKind::Anonymous, 0, nothing),
         area(OWN, AreaKind::Anonymous, 0, nothing),
+        area(THREADS, AreaKind::Anonymous, 0, nothing),
         area(DATA, AreaKind::Variables, 0, app),
         area(LIBC, AreaKind::Variables, 0, libc),
         area(STACK, AreaKind::Stack, 5000, nothing),
@@ -64,6 +67,8 @@ fn made(row: Process) -> (Made, ProcessId) {
         (HEAP + 0x308, HEAP + 0x400),
         (ARENA + 0x200, HEAP + 0x80),
         (OWN + 8, ARENA + 0x10),
+        (THREADS, THREADS + 0x30),
+        (THREADS + 0x800, THREADS + 0x900),
         (DATA + 8, HEAP + 0x10),
         (LIBC + 8, HEAP + 0xC0 + 24),
         (STACK + 8, ARENA + 0x20),
@@ -98,8 +103,8 @@ fn memory_is_what_it_was_mapped_for() {
     let (made, _) = made(Process::default());
     let scanned = graph(&made, Some(1)).unwrap();
     let figures = scanned.graph.figures();
-    assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (8, 7 * 32 + 0x80));
-    assert_eq!(unreachable(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80]);
+    assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (9, 8 * 32 + 0x80));
+    assert_eq!(unreachable(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]);
     let retained = scanned.graph.retained();
     let roots: Vec<(&str, i64)> =
         retained.roots.iter().map(|row| (&*scanned.roots[row.root.0 as usize], row.retained.bytes)).collect();
@@ -127,6 +132,19 @@ fn unknown_blocks_may_hold_others() {
         assert!(scanned.is_partial);
         assert_eq!(unreachable(&scanned), [HEAP + 0xC0, ARENA + 0x80]);
     }
+}
+
+/// Check that a program which has moved the end of the heap itself may hold blocks from there.
+#[test]
+fn own_part_of_the_heap_may_hold_blocks() {
+    let (mut made, process) = made(Process::default());
+    let thread = made.tables.threads.iter().position(|thread| thread.process == process).unwrap();
+    let action = Action::Break { address: HEAP + 0x1000, stack: made.stack("main > grow") };
+    made.events.insert(
+        4,
+        capture::Event { time: made.events[3].time, thread: ThreadId::from_index(thread), action },
+    );
+    assert_eq!(unreachable(&graph(&made, Some(1)).unwrap()), [HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]);
 }
 
 /// Check that the last scan is taken unless one is named, and that one that is not there is told from those that are.

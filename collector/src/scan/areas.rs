@@ -35,6 +35,8 @@ pub(crate) struct Place {
     pub(crate) base: u64,
     /// Any page may be there.
     pub(super) is_there: bool,
+    /// Right before it lies memory without any access, as before stacks.
+    pub(super) is_guarded: bool,
 }
 
 /// Where a thread stands.
@@ -61,7 +63,10 @@ pub(super) fn of(
     let mut places = Vec::new();
     // The module that the mappings are of: its first mapping, the end of what was mapped of it so far, and that of its variables.
     let mut module: Option<(&Mapping, u64, Option<u64>)> = None;
+    let mut guard = 0;
     for mapping in mappings {
+        let is_guarded = guard == mapping.start;
+        guard = if mapping.is_readable || mapping.is_writable { 0 } else { mapping.end };
         let is_file = !mapping.is_shared && mapping.inode != 0 && !mapping.is_anonymous();
         if is_file && code.contains(&mapping.inode) {
             let (first, end) = match module {
@@ -86,6 +91,7 @@ pub(super) fn of(
             name: name.to_owned(),
             base: 0,
             is_there: mapping.is_there,
+            is_guarded: is_guarded && start == mapping.start,
         };
         let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
         let here: Vec<Stack> = stacks
@@ -155,11 +161,20 @@ fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
             }
             (stack.pointer & !7).max(start + 8).min(whole.end)
         };
-        places.push(Place { start, end, kind: AreaKind::Stack, tid: stack.tid, base: 0, ..whole.clone() });
+        places.push(Place {
+            start,
+            end,
+            kind: AreaKind::Stack,
+            tid: stack.tid,
+            base: 0,
+            is_guarded: false,
+            ..whole.clone()
+        });
         cursor = end;
     }
     if cursor < whole.end {
-        places.push(Place { start: cursor, ..whole });
+        let is_guarded = whole.is_guarded && cursor == whole.start;
+        places.push(Place { start: cursor, is_guarded, ..whole });
     }
 }
 
@@ -181,8 +196,16 @@ fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
         let is_free = places.get(at).is_none_or(|next| start + 8 <= next.start);
         if !has_place && is_free {
             let kind = AreaKind::Stack;
-            let place =
-                Place { start, end: start + 8, kind, tid, name: String::new(), base: 0, is_there: false };
+            let place = Place {
+                start,
+                end: start + 8,
+                kind,
+                tid,
+                name: String::new(),
+                base: 0,
+                is_there: false,
+                is_guarded: false,
+            };
             places.insert(at, place);
         }
     }

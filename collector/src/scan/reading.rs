@@ -38,6 +38,11 @@ impl Reading {
         areas::length_of_image(&beginning)
     }
 
+    /// The word at an address.
+    pub(super) fn word(&mut self, address: u64) -> Option<u64> {
+        (self.copy(address, 1) == 8).then(|| self.piece.first().copied()).flatten()
+    }
+
     /// Gives the words of a range, with the addresses where they begin; the range begins and ends at words.
     pub(super) fn each(
         &mut self,

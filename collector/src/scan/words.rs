@@ -13,6 +13,8 @@ use std::ops::Range;
 /// Most pointers that are kept: with their places, a gigabyte at most where they lie densely. Programs with more have heaps of several
 /// gigabytes that consist of pointers.
 const MOST: usize = 64 << 20;
+/// Of words that hold their own address those count that could begin what is known of a thread.
+pub(super) const ALIGNMENT: u64 = 64;
 /// Words of a place.
 const WORDS: usize = 64;
 
@@ -67,6 +69,8 @@ pub(crate) struct Found {
     words: Vec<u64>,
     /// In registers, at the addresses that stand for them.
     registers: Vec<Pointer>,
+    /// Places of words that hold their own address.
+    own: Vec<u64>,
     most: usize,
     /// Pointers beyond what is kept.
     pub(crate) lost: u64,
@@ -86,6 +90,7 @@ impl Found {
             groups: Vec::new(),
             words: Vec::new(),
             registers: Vec::new(),
+            own: Vec::new(),
             most,
             lost: 0,
             last: (0..0, false),
@@ -127,6 +132,9 @@ impl Found {
             if self.words.len() < self.most {
                 self.words.push(word);
                 found |= 1 << at;
+                if word.is_multiple_of(ALIGNMENT) && word == start + 8 * u64::from(at) {
+                    self.own.push(word);
+                }
             } else {
                 self.lost += 1;
             }
@@ -141,6 +149,12 @@ impl Found {
             self.last = targets.part(word);
         }
         self.last.1
+    }
+
+    /// Words of a range that hold their own address, where that is a multiple of [`ALIGNMENT`].
+    pub(super) fn own_addresses(&self, range: Range<u64>) -> &[u64] {
+        let place = |address: u64| self.own.partition_point(|own| *own < address);
+        &self.own[place(range.start)..place(range.end)]
     }
 
     /// Takes the registers of a thread, which have their place at an address.
@@ -210,6 +224,19 @@ mod tests {
             ]
         );
         assert_eq!(all[7 + 64], (0x500 + 64 * 8, 0x1000));
+    }
+
+    /// Check that words which hold their own address are told by their places.
+    #[test]
+    fn own_addresses_are_told() {
+        let mut found = Found::default();
+        found.search(
+            0x1000,
+            &[0x1000, 0x1008, 0x1000, 0, 0, 0, 0, 0, 0x1040],
+            &targets(&[0x1000..0x2000, 0x8000..0x9000]),
+        );
+        assert_eq!(found.own_addresses(0..u64::MAX), [0x1000, 0x1040]);
+        assert_eq!(found.own_addresses(0x1001..0x1040), []);
     }
 
     /// Check that pointers beyond the limit are counted, and that those before it stay.

@@ -59,10 +59,10 @@ impl Pages {
         }
     }
 
-    /// True of an address in memory that the allocator has mapped.
-    pub(crate) fn is_allocators(&self, address: u64) -> bool {
-        let before = self.ranges.range(..=address).next_back();
-        before.is_some_and(|(_, range)| address < range.end && !range.is_own)
+    /// Whether the program itself has mapped the memory at an address, or its allocator has; none where nobody was seen to.
+    pub(crate) fn owner(&self, address: u64) -> Option<bool> {
+        let (_, range) = self.ranges.range(..=address).next_back()?;
+        (address < range.end).then_some(range.is_own)
     }
 
     /// Puts a range in the place of whatever was there.

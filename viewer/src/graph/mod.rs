@@ -21,6 +21,7 @@
 //!
 //! Memory is linear in blocks and pointers, and time nearly so, whatever they are: they come from somebody else's file.
 
+mod arenas;
 mod block;
 mod builder;
 mod dominators;
@@ -43,7 +44,7 @@ pub use heap_graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, RootId, Source};
 pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
-pub(crate) use roots::Roots;
+pub(crate) use roots::{Memory, Roots};
 pub use scanned::Scanned;
 pub use tree::{KeptRow, KeptTree};
 pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};

@@ -1,7 +1,8 @@
 //! What memory is that holds blocks and is none, and what it is called.
 
+use super::arenas::Arenas;
 use super::holder::{RootId, Source};
-use crate::analysis::file_name;
+use crate::analysis::{Pages, file_name};
 use crate::symbolize::{Naming, module_file};
 use capture::{Area, AreaKind, Module, Scan, Tables};
 use std::collections::HashMap;
@@ -10,13 +11,23 @@ use symbols::{ModuleSymbols, Symbolizer};
 /// File names of the C library with the allocator of nearly all programs.
 const LIBC: [&str; 2] = ["libc.so", "libc-2."];
 
+/// Whose memory is which.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What was mapped in the sight of the agent.
+    pub(crate) pages: Pages,
+    /// What glibc has mapped for blocks by itself.
+    pub(crate) arenas: Arenas,
+    /// The program has moved the end of the heap itself, so what lies there may be its own.
+    pub(crate) has_own_break: bool,
+}
+
 /// Tells what holds the pointers of a scan.
 pub(crate) struct Roots<'t> {
     tables: &'t Tables,
     areas: &'t [Area],
     symbolizer: Option<Symbolizer>,
-    /// True of an address in memory that the allocator has taken for blocks. What lies there in no block is free.
-    is_allocators: &'t dyn Fn(u64) -> bool,
+    memory: &'t Memory,
     is_partial: bool,
     /// Place of the last area, where the next pointer mostly lies, too.
     near: usize,
@@ -32,7 +43,7 @@ impl<'t> Roots<'t> {
         tables: &'t Tables,
         scan: &'t Scan,
         naming: &Naming,
-        is_allocators: &'t dyn Fn(u64) -> bool,
+        memory: &'t Memory,
         is_partial: bool,
     ) -> Self {
         let symbolizer = match naming {
@@ -43,7 +54,7 @@ impl<'t> Roots<'t> {
             tables,
             areas: &scan.areas,
             symbolizer,
-            is_allocators,
+            memory,
             is_partial,
             near: 0,
             opened: None,
@@ -55,8 +66,7 @@ impl<'t> Roots<'t> {
     /// What holds a pointer that lies in no block.
     pub(crate) fn source(&mut self, from: u64) -> Source {
         let Some(area) = self.area(from) else { return Source::Ignored };
-        let is_free = || area.kind == AreaKind::Heap || (self.is_allocators)(from);
-        if !self.is_partial && area.kind != AreaKind::Stack && is_free() {
+        if area.kind == AreaKind::Ended || !self.is_partial && self.is_free(&area, from) {
             return Source::Ignored;
         }
         let exact = area.kind == AreaKind::Variables && is_libc(self.tables.string(area.name));
@@ -72,6 +82,20 @@ impl<'t> Roots<'t> {
     /// What the roots are called, by their ids.
     pub(crate) fn into_names(self) -> Vec<String> {
         self.names
+    }
+
+    /// True of memory that the allocator keeps for blocks: what lies there in no block is free.
+    fn is_free(&self, area: &Area, from: u64) -> bool {
+        match area.kind {
+            AreaKind::Heap => !self.memory.has_own_break,
+            AreaKind::Anonymous => {
+                let mapped = self.memory.pages.owner(from);
+                mapped.map_or_else(|| self.memory.arenas.contains(from), |is_own| !is_own)
+            }
+            AreaKind::Other => self.memory.pages.owner(from) == Some(false),
+            AreaKind::Ended => true,
+            AreaKind::Stack | AreaKind::Variables => false,
+        }
     }
 
     fn area(&mut self, from: u64) -> Option<Area> {
@@ -106,7 +130,7 @@ impl<'t> Roots<'t> {
                 }
             }
             AreaKind::Heap => "heap outside of known blocks".into(),
-            AreaKind::Anonymous => "mapped memory".into(),
+            AreaKind::Anonymous | AreaKind::Ended => "mapped memory".into(),
             AreaKind::Other if path.is_empty() => "shared memory".into(),
             AreaKind::Other => format!("mapped {}", file_name(path)),
         }

@@ -3,14 +3,14 @@
 use super::Moments;
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
-use crate::analysis::{Amount, Birth, Death, End, Life, Load, Pages, Profile, Site, Span, Watch};
-use crate::graph::{BlockId, GraphBuilder, HeldBlock, Roots, Scanned};
+use crate::analysis::{Amount, Birth, Death, End, Life, Load, Profile, Site, Span, Watch};
+use crate::graph::{BlockId, GraphBuilder, HeldBlock, Memory, Roots, Scanned};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::{Anchor, Lens, Query, When};
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
-use capture::{Event, NodeId, Pointer, ProcessId, ScanId, ThreadId};
+use capture::{Action, Event, NodeId, Pointer, ProcessId, ScanId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Observes a pass for the blocks and mappings of a process at its end.
@@ -19,7 +19,7 @@ struct Held {
     /// By thread, whose it is.
     processes: Vec<ProcessId>,
     blocks: Vec<HeldBlock>,
-    pages: Pages,
+    memory: Memory,
 }
 
 impl Watch for Held {
@@ -37,7 +37,8 @@ impl Watch for Held {
     fn event(&mut self, _: crate::analysis::Instant, event: &Event) {
         let ThreadId(thread) = event.thread;
         if self.processes.get(thread as usize) == Some(&self.process) {
-            self.pages.note(&event.action);
+            self.memory.pages.note(&event.action);
+            self.memory.has_own_break |= matches!(event.action, Action::Break { .. });
         }
     }
 }
@@ -113,19 +114,23 @@ impl Moments {
             process: scan.process,
             processes: tables.threads.iter().map(|thread| thread.process).collect(),
             blocks: Vec::new(),
-            pages: Pages::default(),
+            memory: Memory::default(),
         };
         let mut pass = Pass::new(Load::watched(tables, watch), None);
         let span = Span::At(at);
         let read = self.run(&mut pass, 0, span);
         pass.hold_peak_at(span);
-        let (profile, Held { blocks, pages, .. }) = self.end_pass(pass, span);
+        let (profile, Held { blocks, mut memory, .. }) = self.end_pass(pass, span);
         self.note_damage(read)?;
 
-        let is_allocators = |address| pages.is_allocators(address);
-        let mut roots = Roots::new(self.reader.tables(), &scan, naming, &is_allocators, is_partial);
+        let id = ScanId::from_index(number - 1);
+        let read = self.reader.for_each_pointers(id, |some| {
+            some.iter().for_each(|pointer| memory.arenas.note(pointer.from, pointer.to));
+        });
+        self.note_damage(read)?;
+        let mut roots = Roots::new(self.reader.tables(), &scan, naming, &memory, is_partial);
         let mut builder = GraphBuilder::new(blocks);
-        let read = self.reader.for_each_pointers(ScanId::from_index(number - 1), |some| {
+        let read = self.reader.for_each_pointers(id, |some| {
             for Pointer { from, to } in some.iter().copied() {
                 if roots.is_in_use(from) {
                     builder.pointer_in_use(roots.source(from), to);

@@ -56,6 +56,21 @@ fn kinds_of_memory_are_told_apart() {
     );
 }
 
+/// Check that memory behind a guard is told from other memory.
+#[test]
+fn guards_are_seen() {
+    let maps = "\
+20000-21000 ---p 00000000 00:00 0
+21000-30000 rw-p 00000000 00:00 0
+30000-31000 rw-s 00000000 00:00 0
+31000-32000 rw-p 00000000 00:00 0
+33000-34000 ---p 00000000 00:00 0
+35000-36000 rw-p 00000000 00:00 0";
+    let places = of(PID, &parse(maps), &[], |_| None);
+    let guarded: Vec<(u64, bool)> = places.iter().map(|place| (place.start, place.is_guarded)).collect();
+    assert_eq!(guarded, [(0x21000, true), (0x30000, false), (0x31000, false), (0x35000, false)]);
+}
+
 /// Check that variables, those without a place in the file too, say where the beginning of their file is mapped, if it is.
 #[test]
 fn variables_say_where_their_file_begins() {
