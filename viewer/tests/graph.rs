@@ -147,6 +147,25 @@ fn own_part_of_the_heap_may_hold_blocks() {
     assert_eq!(unreachable(&graph(&made, Some(1)).unwrap()), [HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]);
 }
 
+/// Check that scans are listed with their numbers, which other views take.
+#[test]
+fn scans_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.memprof");
+    made(Process { name: "app".into(), ..Process::default() }).0.write(&path);
+    let loaded = viewer::open(&path, Naming::Stored).unwrap();
+    let mut out = Vec::new();
+    viewer::text::info(&mut out, &loaded, &viewer::text::Style::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let (_, scans) = text.split_once("\nScans\n").unwrap();
+    let expected = "
+    scan       after       pid    searched   stood still  name
+       1     21.0 ms      1000         0 B        500 µs  app
+       2     23.0 ms      1001         0 B        500 µs  other
+";
+    assert_eq!(scans.lines().take(3).collect::<Vec<_>>().join("\n"), expected.trim_matches('\n'));
+}
+
 /// Check that the last scan is taken unless one is named, and that one that is not there is told from those that are.
 #[test]
 fn scans_are_numbered() {

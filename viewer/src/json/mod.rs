@@ -16,6 +16,7 @@ mod lives;
 mod nameless;
 mod report;
 mod resident;
+mod scan;
 mod span;
 mod stack;
 mod tables;

@@ -37,6 +37,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Cost of the recording", cost(loaded), style)?;
     processes(out, loaded, style)?;
     marks(out, loaded, style)?;
+    scans(out, loaded, style)?;
     regions(out, loaded, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
     for remark in remark_texts(loaded) {
@@ -356,6 +357,24 @@ fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
     let more = loaded.tables.marks.len().saturating_sub(MARKS);
     if more > 0 {
         writeln!(out, "  {} not shown", counted(more as u64, "more mark"))?;
+    }
+    Ok(())
+}
+
+fn scans(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let columns =
+        [("scan", 6), ("after", 10), ("pid", 8), ("searched", 10), ("stood still", 12), ("name", 0)];
+    let rows = (1..).zip(&loaded.tables.scans).take(MARKS).map(|(number, scan): (usize, _)| {
+        let process = loaded.tables.processes.get(scan.process.index());
+        let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());
+        let searched = bytes(scan.searched.min(i64::MAX as u64).cast_signed());
+        let name = process.map_or(String::new(), |process| escape(&process.name).into_owned());
+        [number.to_string(), duration(scan.time), pid, searched, duration(scan.still_ns), name]
+    });
+    table(out, "Scans", columns, rows, style)?;
+    let more = loaded.tables.scans.len().saturating_sub(MARKS);
+    if more > 0 {
+        writeln!(out, "  {} not shown", counted(more as u64, "more scan"))?;
     }
     Ok(())
 }

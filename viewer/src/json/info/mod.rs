@@ -8,6 +8,7 @@ mod totals;
 use super::cpu::{CpuInfo, FaultInfo, SeriesFields, TraceInfo, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
+use super::scan::ScanFields;
 use super::span::SpanFields;
 use super::told::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
 use super::write_document;
@@ -48,6 +49,7 @@ struct Document<'a> {
     heaps: Vec<HeapFields<'a>>,
     marks: Vec<MarkFields<'a>>,
     mark_names: Vec<MarkNameFields<'a>>,
+    scans: Vec<ScanFields<'a>>,
     #[serde(flatten)]
     pauses: PauseFields,
     overhead: Option<Cost>,
@@ -133,6 +135,10 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         nameless: nameless::rows(loaded),
         heaps: told::heaps(loaded),
         marks: told::marks(loaded),
+        scans: (1..)
+            .zip(&loaded.tables.scans)
+            .map(|(number, scan)| ScanFields::new(loaded, number, scan))
+            .collect(),
         mark_names: told::mark_names(loaded),
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),

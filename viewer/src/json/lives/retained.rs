@@ -3,6 +3,7 @@
 use super::start::{AmountFields, Start, stack};
 use crate::analysis::Amount;
 use crate::graph::{Holder, RetainedRow, RootRow, Scanned, UnreachableRow, root_name};
+use crate::json::scan::ScanFields;
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::loaded::Loaded;
@@ -14,7 +15,7 @@ use std::io::{self, Write};
 struct RetainedDocument<'a> {
     #[serde(flatten)]
     start: Start<'a>,
-    scan: ScanFields<'a>,
+    scan: GraphFields<'a>,
     held: AmountFields,
     reachable: AmountFields,
     unreachable: AmountFields,
@@ -28,16 +29,10 @@ struct RetainedDocument<'a> {
 }
 
 #[derive(Serialize)]
-struct ScanFields<'a> {
-    number: usize,
+struct GraphFields<'a> {
+    #[serde(flatten)]
+    scan: ScanFields<'a>,
     scans: usize,
-    pid: Option<u32>,
-    process: Option<&'a str>,
-    time_ns: u64,
-    still_ns: u64,
-    searched_bytes: u64,
-    unread_bytes: u64,
-    lost_pointers: u64,
     is_partial: bool,
 }
 
@@ -117,19 +112,11 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         cycles: row.cycles,
     };
     let (figures, found) = (graph.figures(), graph.retained());
-    let process = loaded.tables.processes.get(scan.process.index());
     let document = RetainedDocument {
         start: Start::new(loaded, "retained"),
-        scan: ScanFields {
-            number: scanned.number,
+        scan: GraphFields {
+            scan: ScanFields::new(loaded, scanned.number, scan),
             scans: scanned.count,
-            pid: process.map(|process| process.pid),
-            process: process.map(|process| process.name.as_str()),
-            time_ns: scan.time,
-            still_ns: scan.still_ns,
-            searched_bytes: scan.searched,
-            unread_bytes: scan.unread,
-            lost_pointers: scan.lost,
             is_partial: scanned.is_partial,
         },
         held: figures.blocks.into(),
