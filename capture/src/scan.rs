@@ -67,8 +67,9 @@ pub enum AreaKind {
     Heap,
     /// Memory that no file holds.
     Anonymous,
-    /// The stack of a thread that has ended, kept for another one: what was left on it keeps nothing alive.
-    Ended,
+    /// What threads have left on stacks, below the part in use or since they have ended: it keeps nothing alive, as far as it is no
+    /// block.
+    Left,
 }
 
 /// A word of memory that may be an address of a block.

@@ -109,7 +109,8 @@ fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> st
     let mappings = Mapping::all(pid)?;
     let stacks: Vec<areas::Stack> = hold.stacks();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
-    let addresses = places.iter().filter(|place| matches!(place.kind, AreaKind::Heap | AreaKind::Anonymous));
+    let addresses =
+        places.iter().filter(|place| !matches!(place.kind, AreaKind::Variables | AreaKind::Stack));
     let targets = Targets::new(addresses.map(|place| place.start..place.end));
     for place in &places {
         if place.kind == AreaKind::Stack {

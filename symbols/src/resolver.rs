@@ -13,6 +13,7 @@ use crate::symbolizer::Places;
 use crate::table::{Covering, SymbolTable};
 use crate::{Cache, DebugFiles, Lookup, Reason, SourceFrame};
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of tables that are read within a millisecond or two.
@@ -115,16 +116,20 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// What the variable is called that lies at so many bytes from where the file's beginning is mapped.
-    pub(crate) fn variable(&self, offset: u64) -> Option<String> {
+    /// What the variable is called that lies at so many bytes from where the file's beginning is mapped, and from where to where it does.
+    pub(crate) fn variable(&self, offset: u64) -> (Range<u64>, Option<String>) {
         let variables = self.variables.get_or_init(|| {
             let Files { binary, chain, .. } = &self.files;
             let mut tables = vec![(binary, Shift::none())];
             tables.extend(chain.iter().map(|file| (&file.elf, Shift::of_variables(&file.elf, binary))));
             SymbolTable::of_variables(&tables)
         });
-        let found = variables.find(self.files.binary.origin().wrapping_add(offset))?;
-        self.readable(&String::from_utf8_lossy(found.name))
+        let origin = self.files.binary.origin();
+        let (range, found) = variables.around(origin.wrapping_add(offset));
+        let name = found.and_then(|found| self.readable(&String::from_utf8_lossy(found.name)));
+        // Behind the last variable nothing ends.
+        let end = if range.end == u64::MAX { u64::MAX } else { range.end.saturating_sub(origin) };
+        (range.start.saturating_sub(origin)..end, name)
     }
 
     /// Lines of the first file that has any, and the address there.

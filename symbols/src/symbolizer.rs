@@ -9,6 +9,7 @@ use crate::resolver::Resolver;
 use crate::{Cache, Lookup, ModuleFile, Reason};
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -156,9 +157,9 @@ impl ModuleSymbols {
         self.resolver.lookup(address)
     }
 
-    /// The name of the variable that lies so many bytes behind where the file's beginning is mapped; none where no variable with
-    /// a name does, or each thread has one of its own.
-    pub fn variable(&self, offset: u64) -> Option<String> {
+    /// The name of the variable that lies so many bytes behind where the file's beginning is mapped, and the bytes for which that is the
+    /// answer; no name where no variable with one lies, or each thread has one of its own.
+    pub fn variable(&self, offset: u64) -> (Range<u64>, Option<String>) {
         self.resolver.variable(offset)
     }
 

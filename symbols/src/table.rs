@@ -21,6 +21,7 @@ use crate::elf::{Elf, ElfSymbol, Section};
 use crate::shift::Shift;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 
 /// The symbols of one module: of its code, or of its variables.
 #[derive(Default)]
@@ -90,6 +91,14 @@ impl<'a> SymbolTable<'a> {
     pub(crate) fn find(&self, address: u64) -> Option<Covering<'a>> {
         let after = self.starts.partition_point(|&start| start <= address);
         self.owners[..after].last().copied().flatten()
+    }
+
+    /// The same with the addresses around it that have the same answer.
+    pub(crate) fn around(&self, address: u64) -> (Range<u64>, Option<Covering<'a>>) {
+        let after = self.starts.partition_point(|&start| start <= address);
+        let start = after.checked_sub(1).map_or(0, |before| self.starts[before]);
+        let end = self.starts.get(after).copied().unwrap_or(u64::MAX);
+        (start..end, self.owners[..after].last().copied().flatten())
     }
 
     /// Sweeps over all starts and ends once, `n log n`, however the symbols overlap.

@@ -1,6 +1,7 @@
 //! A capture, counted and named: what every view is made from.
 
 use crate::analysis::{Amount, Counters, MarkName, Names, Profile, Span, marks_by_name};
+use crate::graph::Reach;
 use crate::query::Seen;
 use crate::suppression::Suppressed;
 use crate::symbolize::LookedUp;
@@ -44,8 +45,8 @@ pub struct Loaded {
     pub seen: Option<Seen>,
     /// What of the leaks is left out; none where no rule was asked for.
     pub suppressed: Option<Suppressed>,
-    /// Where what was unreachable stands in the place of what was leaked: processes that left blocks and were not scanned.
-    pub unscanned: Option<usize>,
+    /// Where what was unreachable stands in the place of what was leaked: how far that can be believed.
+    pub reach: Option<Reach>,
 }
 
 /// A mark with what its ids stand for.
@@ -78,7 +79,7 @@ impl Loaded {
             hits: Vec::new(),
             seen: None,
             suppressed: None,
-            unscanned: None,
+            reach: None,
         }
     }
 

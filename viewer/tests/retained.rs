@@ -33,7 +33,10 @@ fn made() -> (Loaded, Scanned) {
     }
     let (roots, graph) = (ROOTS.map(str::to_owned).to_vec(), builder.finish());
     let scan = Scan { still_ns: 2_500_000, searched: 5 << 20, unread: 4096, lost: 1, ..Scan::default() };
-    (made.loaded("app.memprof"), Scanned { scan, number: 2, count: 3, is_partial: true, roots, graph })
+    (
+        made.loaded("app.memprof"),
+        Scanned { scan, number: 2, count: 3, is_partial: true, freed: [address(5)].into(), roots, graph },
+    )
 }
 
 fn written(write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &Scanned) -> std::io::Result<()>) -> String {
@@ -49,13 +52,14 @@ fn the_text_says_what_keeps_what() {
     let style = Style::default();
     let text = |limit| written(|out, loaded, scanned| text::retained(out, loaded, scanned, limit, &style));
     let expected = r"
-app.memprof: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
+app.memprof at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
 warning: 4.00 KiB of memory could not be read: what is held from there alone counts as unreachable
 warning: 1 pointer had no room: what is held from there alone counts as unreachable
+warning: 40 B in 1 block of what seems unreachable was freed later: it was held in another form
 warning: 3 B in 1 block not looked at: they lie in others
   scan 2 of 3: the process stood still for 2.50 ms while 5.00 MiB were searched
   retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one
-  blocks from before the recording are not known: their memory holds others as if it were in use
+  not all blocks are known: memory outside of those that are holds others as if it were in use
 
     retained    share          own      blocks  stack
        120 B   88.9 %        100 B           1  insert (i.c:16) < main

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_leaked: Option<usize>,
     /// Most bytes that nobody could reach any more when processes were scanned: see scan and run --scan-at-exit
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", value_parser = values::size, conflicts_with = "older_than")]
     max_unreachable: Option<usize>,
     /// Most allocations
     #[arg(long, value_name = "N")]

@@ -1,14 +1,14 @@
 //! What of a process' memory is searched, and what lies there.
 //!
 //! ```text
-//!  libc's stack   │ not used      │ red zone │ in use ··· thread pointer │ rest of the mapping
-//!                 │ not searched  │ Stack                                │ Anonymous
+//!  libc's stack   │ Left          │ red zone │ in use ··· thread pointer │ rest of the mapping
+//!                 │               │ Stack                                │ Anonymous
 //!
 //!  another stack  │ before        │ red zone │ behind
 //!                 │ as it is      │ Stack    │ as it is
 //! ```
 //!
-//! Of a stack that libc has made all below the red zone is over: what was there keeps nothing alive. Where a thread runs on memory that
+//! Of a stack that libc has made, which is behind a guard, all below the red zone is over: what was there keeps nothing alive. Where a thread runs on memory that
 //! the program has made, as coroutines do, nothing tells where that ends, so it is searched as what it is; the red zone is the
 //! thread's, for there its registers have their place.
 
@@ -56,8 +56,8 @@ pub(super) fn of(
     stacks: &[Stack],
     mut image: impl FnMut(u64) -> Option<u64>,
 ) -> Vec<Place> {
-    let code: HashSet<u64> =
-        mappings.iter().filter(|mapping| mapping.is_executable).map(|m| m.inode).collect();
+    let code: HashSet<(u64, u64)> =
+        mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect();
     let mut stacks = stacks.to_vec();
     stacks.sort_by_key(|stack| stack.pointer);
     let mut places = Vec::new();
@@ -68,19 +68,21 @@ pub(super) fn of(
         let is_guarded = guard == mapping.start;
         guard = if mapping.is_readable || mapping.is_writable { 0 } else { mapping.end };
         let is_file = !mapping.is_shared && mapping.inode != 0 && !mapping.is_anonymous();
-        if is_file && code.contains(&mapping.inode) {
+        if is_file && code.contains(&mapping.file()) {
             let (first, end) = match module {
-                Some((first, _, Some(end))) if first.inode == mapping.inode && mapping.start < end => {
+                Some((first, _, Some(end))) if first.file() == mapping.file() && mapping.start < end => {
                     (first, Some(end))
                 }
-                Some((first, _, None)) if first.inode == mapping.inode && mapping.offset != 0 => {
+                Some((first, _, None)) if first.file() == mapping.file() && mapping.offset != 0 => {
                     (first, None)
                 }
                 _ => (mapping, image(mapping.start).map(|length| mapping.start.saturating_add(length))),
             };
             module = Some((first, mapping.end, end));
         }
-        if !mapping.is_readable || !mapping.is_writable || mapping.is_device || mapping.is_own {
+        // Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
+        let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
+        if !may_hold || mapping.is_executable && !mapping.is_writable || mapping.is_device || mapping.is_own {
             continue;
         }
         let within = |start, end, kind, name: &str| Place {
@@ -90,7 +92,7 @@ pub(super) fn of(
             tid: 0,
             name: name.to_owned(),
             base: 0,
-            is_there: mapping.is_there,
+            is_there: mapping.is_there && mapping.is_readable,
             is_guarded: is_guarded && start == mapping.start,
         };
         let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
@@ -118,7 +120,7 @@ pub(super) fn of(
                 }
             }
             path if path.starts_with('[') && !path.starts_with("[anon_shmem:") => {}
-            path if is_file && code.contains(&mapping.inode) => {
+            path if is_file && code.contains(&mapping.file()) => {
                 let base = module.map_or(0, |(first, ..)| base_of(first));
                 split(Place { base, ..whole(AreaKind::Variables, path) }, &here, &mut places);
             }
@@ -152,13 +154,16 @@ fn split(whole: Place, here: &[Stack], places: &mut Vec<Place>) {
         let start = red_zone(stack, cursor);
         let is_libcs =
             whole.kind == AreaKind::Anonymous && (stack.pointer..whole.end).contains(&thread_pointer);
+        // Without a guard it may be memory of the program's, and anything may lie below.
+        let is_guarded = whole.is_guarded && cursor == whole.start;
+        if cursor < start {
+            let kind = if is_libcs && is_guarded { AreaKind::Left } else { whole.kind };
+            places.push(Place { start: cursor, end: start, kind, is_guarded: false, ..whole.clone() });
+        }
         let end = if is_libcs {
             // What is behind that page may be a block that was mapped there: as such it is searched, too.
             ((thread_pointer | (PAGE - 1)) + 1).min(whole.end)
         } else {
-            if cursor < start {
-                places.push(Place { start: cursor, end: start, ..whole.clone() });
-            }
             (stack.pointer & !7).max(start + 8).min(whole.end)
         };
         places.push(Place {

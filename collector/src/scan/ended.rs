@@ -45,7 +45,7 @@ pub(super) fn tell(places: &mut Vec<Place>, stacks: &[Stack], found: &Found, rea
     for place in places.drain(..) {
         let blocks = if place.is_guarded { found.own_addresses(place.start + 1..place.end) } else { &[] };
         if let Some(block) = blocks.iter().copied().find(|block| number_in(*block).is_some_and(has_ended)) {
-            told.push(Place { end: block, kind: AreaKind::Ended, ..place.clone() });
+            told.push(Place { end: block, kind: AreaKind::Left, ..place.clone() });
             told.push(Place { start: block, ..place });
         } else {
             told.push(place);

@@ -7,7 +7,9 @@ use std::io;
 const AGENT: &str = "libsysprof_memprof_preload";
 const SHARED: &str = "/memfd:sysprof-memprof";
 /// Flags of the agent's private memory, which no other has: see `map_private` in `preload/src/sys.rs`.
-const PRIVATE: [&str; 3] = ["nr", "dd", "rr"];
+const PRIVATE: [&str; 2] = ["dd", "rr"];
+/// Flag of huge pages, whose files may lie below `/dev`.
+const HUGE: &str = "ht";
 /// Flags of what is no memory.
 const DEVICE: [&str; 2] = ["io", "pf"];
 
@@ -23,9 +25,13 @@ pub(super) struct Mapping {
     pub(super) is_shared: bool,
     /// Where it begins in its file.
     pub(super) offset: u64,
+    /// The file's device and inode, 0 for none.
+    pub(super) device: u64,
     pub(super) inode: u64,
     /// Empty for memory without a name.
     pub(super) path: String,
+    /// A page of it is the process' own: it was written.
+    pub(super) is_written: bool,
     /// Any page of it is there, or swapped.
     pub(super) is_there: bool,
     /// It is the agent's.
@@ -37,6 +43,11 @@ impl Mapping {
     /// Those of a process, by address.
     pub(super) fn all(pid: u32) -> io::Result<Vec<Mapping>> {
         Ok(parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/smaps"))?)))
+    }
+
+    /// Which file it is.
+    pub(super) fn file(&self) -> (u64, u64) {
+        (self.device, self.inode)
     }
 
     /// True of memory that is nobody else's and no file's.
@@ -59,10 +70,11 @@ pub(super) fn parse(text: &str) -> Vec<Mapping> {
                 let value = value.trim();
                 match name {
                     "Rss" | "Swap" | "Private_Hugetlb" | "Shared_Hugetlb" => last.is_there |= value != "0 kB",
+                    "Anonymous" => last.is_written |= value != "0 kB",
                     "VmFlags" => {
                         let has = |flag: &str| value.split(' ').any(|word| word == flag);
                         last.is_own |= last.is_anonymous() && PRIVATE.into_iter().all(has);
-                        last.is_device |= DEVICE.into_iter().any(has);
+                        last.is_device = (last.is_device && !has(HUGE)) || DEVICE.into_iter().any(has);
                     }
                     _ => {}
                 }
@@ -79,7 +91,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let access = words.next()?;
     let offset = number(words.next()?)?;
-    let inode = words.nth(1)?.parse().ok()?;
+    let (major, minor) = words.next()?.split_once(':')?;
+    let inode = words.next()?.parse().ok()?;
     let path = words.next().unwrap_or_default().trim_start().to_owned();
     let name = path.rsplit('/').next().unwrap_or_default();
     let has = |letter: char| access.contains(letter);
@@ -91,11 +104,13 @@ fn mapping(line: &str) -> Option<Mapping> {
         is_executable: has('x'),
         is_shared: has('s'),
         offset,
+        device: number(major)? << 32 | number(minor)?,
         inode,
         is_own: path.starts_with(SHARED) || name.starts_with(AGENT),
         is_device: path.starts_with("/dev/")
             && !path.starts_with("/dev/shm/")
             && !path.starts_with("/dev/zero"),
+        is_written: false,
         is_there: false,
         path,
     })
@@ -116,7 +131,7 @@ VmFlags: rd wr mr mw me ac sd
 7f00-7f10 rw-p 00000000 00:00 0
 Rss:                   0 kB
 Swap:                  0 kB
-VmFlags: rd wr mr mw me nr dd nh rr
+VmFlags: rd wr mr mw me dd nh rr
 7f20-7f30 rw-s 00000000 00:01 80                         /memfd:sysprof-memprof (deleted)
 7f30-7f40 rw-s 00000000 00:06 81                         /dev/nvidia0
 what is this
@@ -128,6 +143,7 @@ Odd: 1";
             is_readable: true,
             is_writable: true,
             offset: 0x2000,
+            device: 0xfe << 32,
             inode: 326389,
             path: "/usr/lib/a: b.so (deleted)".into(),
             is_there: true,

@@ -27,14 +27,16 @@ fn variables_have_names() {
         for name in ["in_data", "in_bss", "constant"] {
             let (address, size) = symbol(&path, name);
             for address in [address, address + size - 1] {
-                assert_eq!(module.variable(address - beginning).as_deref(), Some(name), "{flags}");
+                let (range, found) = module.variable(address - beginning);
+                assert_eq!(found.as_deref(), Some(name), "{flags}");
+                assert!(range.contains(&(address - beginning)), "{flags} {range:x?}");
             }
         }
         for name in ["main", "of_each_thread"] {
             let (address, _) = symbol(&path, name);
-            assert_ne!(module.variable(address.wrapping_sub(beginning)).as_deref(), Some(name), "{flags}");
+            assert_ne!(module.variable(address.wrapping_sub(beginning)).1.as_deref(), Some(name), "{flags}");
         }
-        assert_eq!(module.variable(u64::MAX), None);
+        assert_eq!(module.variable(u64::MAX).1, None);
     }
 }
 
@@ -45,7 +47,7 @@ fn debug_file_names_variables() {
     let path = workshop.compile("program", SOURCE, "-O0 -g -pie -fPIE -Wl,--build-id");
     let (address, _) = symbol(&path, "in_bss");
     workshop.split("program");
-    let name = || workshop.symbolizer().open(&ModuleFile::at(&path)).unwrap().variable(address);
+    let name = || workshop.symbolizer().open(&ModuleFile::at(&path)).unwrap().variable(address).1;
     assert_eq!(name(), None);
     workshop.run("objcopy --add-gnu-debuglink=program.debug program");
     assert_eq!(name().as_deref(), Some("in_bss"));

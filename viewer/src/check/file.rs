@@ -99,10 +99,14 @@ impl File {
             (Measure::Temporary, self.max_temporary),
         ];
         rules.sections.push(Section { limits: self::limits(limits)?, ..Section::default() });
+        let has_age = rules.suppressions.older_than_ns.is_some();
         for (number, table) in (1..).zip(self.rule) {
             let name = table.name.clone().unwrap_or_else(|| format!("number {number}"));
             let section = table.section(rules.baseline.is_some());
             rules.sections.push(section.map_err(|what| format!("rule {name}: {what}"))?);
+        }
+        if has_age && rules.sections.iter().any(|section| section.limits.has(Measure::Unreachable)) {
+            return Err("`max-unreachable` cannot be together with `older-than`: what nobody can reach is leaked at any age".to_owned());
         }
         Ok(rules)
     }
@@ -139,7 +143,7 @@ impl RuleTable {
         if limits.is_empty() && tolerance.is_none() {
             return Err("it has no limit: give it `max-peak`, `max-leaked`, `max-unreachable`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
         }
-        if part != Part::Whole && limits.iter().any(|(measure, _)| measure == Measure::Unreachable) {
+        if part != Part::Whole && limits.has(Measure::Unreachable) {
             return Err(
                 "`max-unreachable` is about the last scan, and cannot be together with `at`, `from` or `to`"
                     .to_owned(),

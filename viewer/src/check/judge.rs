@@ -4,6 +4,7 @@ use super::measure::Measure;
 use super::rule::{Baseline, Rules, Section};
 use crate::analysis::{Amount, Cost, Share, Spread};
 use crate::format::{bytes, counted};
+use crate::graph::Reach;
 use crate::loaded::Loaded;
 use crate::moments::Moments;
 use crate::open::Error;
@@ -42,6 +43,8 @@ pub struct Verdict {
     pub baseline: Option<(i64, Share)>,
     /// Why it may be more than that in truth, and more than the limit.
     pub doubt: Option<String>,
+    /// The doubt is that it may be less.
+    pub may_be_less: bool,
 }
 
 /// Whether rules are kept.
@@ -70,6 +73,7 @@ impl Verdict {
     /// Whether the rule is kept.
     pub fn outcome(&self) -> Outcome {
         match (self.actual <= self.limit, &self.doubt) {
+            (false, Some(_)) if self.may_be_less => Outcome::Untold,
             (false, _) => Outcome::Broken,
             (true, Some(_)) => Outcome::Untold,
             (true, None) => Outcome::Kept,
@@ -109,6 +113,7 @@ impl Rules {
                     limit,
                     baseline: None,
                     doubt: sum.doubt(measure, limit, "the capture"),
+                    may_be_less: sum.reach.may_be_less(),
                 });
             }
         }
@@ -143,6 +148,7 @@ fn compare(section: &Section, measure: Measure, now: &Sum, before: &Sum, toleran
         baseline: Some((earlier, tolerance)),
         // A baseline without the frees that it lost would allow too much.
         doubt: now.doubt(measure, limit, "the capture").or_else(|| before.missing("the baseline")),
+        may_be_less: false,
     }
 }
 
@@ -154,8 +160,8 @@ struct Sum {
     is_cut: bool,
     /// Nothing was selected by names that nobody has looked up.
     lacks_names: bool,
-    /// Processes that left blocks and were not scanned, where it is about what was unreachable.
-    unscanned: usize,
+    /// Where it is about what was unreachable, how far that can be believed.
+    reach: Reach,
 }
 
 impl Sum {
@@ -165,8 +171,8 @@ impl Sum {
             Some(filter) => sum(loaded, filter),
         };
         let is_cut = loaded.source.cut.is_some();
-        let unscanned = loaded.unscanned.unwrap_or(0);
-        Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names: false, unscanned }
+        let reach = loaded.reach.unwrap_or_default();
+        Sum { cost, spread, lost: loaded.lost_events(), is_cut, lacks_names: false, reach }
     }
 
     /// Why it cannot be told that a number is within its limit.
@@ -174,10 +180,16 @@ impl Sum {
         if let Some(missing) = self.missing(which) {
             return Some(missing);
         }
-        if self.unscanned > 0 {
-            return Some(format!("{} not scanned", counted(self.unscanned as u64, "process")));
-        }
         let actual = measure.of(&self.cost);
+        if actual > limit && self.reach.may_be_less() {
+            return Some("not all memory could be searched".to_owned());
+        }
+        if actual <= limit && self.reach.may_be_more() {
+            return Some(match self.reach.unscanned {
+                0 => format!("not all blocks of {} are known", counted(self.reach.partial as u64, "process")),
+                unscanned => format!("{} not scanned", counted(unscanned as u64, "process")),
+            });
+        }
         let uncertain = self.cost.uncertain.bytes;
         if measure == Measure::Leaked && actual.saturating_add(uncertain) > limit {
             return Some(format!("{} more may be leaked or not", bytes(uncertain)));

@@ -49,6 +49,11 @@ impl Limits {
         self.0.iter().copied()
     }
 
+    /// True when a measure has one.
+    pub(super) fn has(&self, measure: Measure) -> bool {
+        self.iter().any(|(of, _)| of == measure)
+    }
+
     /// True when none was set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

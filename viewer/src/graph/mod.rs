@@ -45,6 +45,6 @@ pub use holder::{Holder, Keeper, RootId, Source};
 pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
 pub(crate) use roots::{Memory, Roots};
-pub use scanned::Scanned;
+pub use scanned::{Reach, Scanned};
 pub use tree::{KeptRow, KeptTree};
 pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};

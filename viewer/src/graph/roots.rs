@@ -6,6 +6,7 @@ use crate::analysis::{Pages, file_name};
 use crate::symbolize::{Naming, module_file};
 use capture::{Area, AreaKind, Module, Scan, Tables};
 use std::collections::HashMap;
+use std::ops::Range;
 use symbols::{ModuleSymbols, Symbolizer};
 
 /// File names of the C library with the allocator of nearly all programs.
@@ -29,8 +30,12 @@ pub(crate) struct Roots<'t> {
     symbolizer: Option<Symbolizer>,
     memory: &'t Memory,
     is_partial: bool,
+    /// Names of the process' threads.
+    threads: HashMap<u32, &'t str>,
     /// Place of the last area, where the next pointer mostly lies, too.
     near: usize,
+    /// The last root and the addresses that are part of it.
+    last: (Range<u64>, RootId),
     /// The last file whose variables were looked for: pointers come by their places.
     opened: Option<(String, Option<ModuleSymbols>)>,
     ids: HashMap<String, RootId>,
@@ -56,7 +61,14 @@ impl<'t> Roots<'t> {
             symbolizer,
             memory,
             is_partial,
+            threads: tables
+                .threads
+                .iter()
+                .filter(|thread| thread.process == scan.process)
+                .map(|thread| (thread.tid, thread.name.as_str()))
+                .collect(),
             near: 0,
+            last: (0..0, RootId(0)),
             opened: None,
             ids: HashMap::new(),
             names: Vec::new(),
@@ -66,12 +78,15 @@ impl<'t> Roots<'t> {
     /// What holds a pointer that lies in no block.
     pub(crate) fn source(&mut self, from: u64) -> Source {
         let Some(area) = self.area(from) else { return Source::Ignored };
-        if area.kind == AreaKind::Ended || !self.is_partial && self.is_free(&area, from) {
+        if self.is_left(&area, from) || !self.is_partial && self.is_free(&area, from) {
             return Source::Ignored;
         }
         let exact = area.kind == AreaKind::Variables && is_libc(self.tables.string(area.name));
-        let name = self.name(&area, from);
-        Source::Root { root: self.id(name), exact }
+        if !self.last.0.contains(&from) {
+            let (range, name) = self.name(&area, from);
+            self.last = (range, self.id(name));
+        }
+        Source::Root { root: self.last.1, exact }
     }
 
     /// True of a place on the stack of a thread that runs there, whatever else it is.
@@ -84,6 +99,11 @@ impl<'t> Roots<'t> {
         self.names
     }
 
+    /// True of what a thread has left on a stack that libc has made for it. On one that the program has mapped anything may lie beside it.
+    fn is_left(&self, area: &Area, from: u64) -> bool {
+        area.kind == AreaKind::Left && self.memory.pages.owner(from) != Some(true)
+    }
+
     /// True of memory that the allocator keeps for blocks: what lies there in no block is free.
     fn is_free(&self, area: &Area, from: u64) -> bool {
         match area.kind {
@@ -93,8 +113,7 @@ impl<'t> Roots<'t> {
                 mapped.map_or_else(|| self.memory.arenas.contains(from), |is_own| !is_own)
             }
             AreaKind::Other => self.memory.pages.owner(from) == Some(false),
-            AreaKind::Ended => true,
-            AreaKind::Stack | AreaKind::Variables => false,
+            AreaKind::Stack | AreaKind::Left | AreaKind::Variables => false,
         }
     }
 
@@ -115,36 +134,42 @@ impl<'t> Roots<'t> {
         })
     }
 
-    fn name(&mut self, area: &Area, from: u64) -> String {
+    /// What holds the pointers at an address, and from where to where that does.
+    fn name(&mut self, area: &Area, from: u64) -> (Range<u64>, String) {
         let path = self.tables.string(area.name);
-        match area.kind {
-            AreaKind::Variables => match self.variable(path, from.wrapping_sub(area.base)) {
-                Some(variable) if area.base != 0 => format!("{variable} [{}]", file_name(path)),
-                _ => format!("variables of {}", file_name(path)),
+        let whole = area.start..area.end;
+        let name = match area.kind {
+            AreaKind::Variables => return self.variable(area, path, from),
+            AreaKind::Stack => match self.threads.get(&area.tid) {
+                Some(name) if !name.is_empty() => format!("stack of thread {} ({name})", area.tid),
+                _ => format!("stack of thread {}", area.tid),
             },
-            AreaKind::Stack => {
-                let thread = self.tables.threads.iter().find(|thread| thread.tid == area.tid);
-                match thread.map_or("", |thread| thread.name.as_str()) {
-                    "" => format!("stack of thread {}", area.tid),
-                    name => format!("stack of thread {} ({name})", area.tid),
-                }
-            }
             AreaKind::Heap => "heap outside of known blocks".into(),
-            AreaKind::Anonymous | AreaKind::Ended => "mapped memory".into(),
+            AreaKind::Anonymous | AreaKind::Left => "mapped memory".into(),
             AreaKind::Other if path.is_empty() => "shared memory".into(),
             AreaKind::Other => format!("mapped {}", file_name(path)),
-        }
+        };
+        (whole, name)
     }
 
-    /// The variable at so many bytes from the beginning of a file, if that is here and the same.
-    fn variable(&mut self, path: &str, offset: u64) -> Option<String> {
+    /// The same of a variable, which has a name if its file is here and the same.
+    fn variable(&mut self, area: &Area, path: &str, from: u64) -> (Range<u64>, String) {
+        let whole = area.start..area.end;
+        let nameless = || format!("variables of {}", file_name(path));
+        if area.base == 0 {
+            return (whole, nameless());
+        }
         if self.opened.as_ref().is_none_or(|(opened, _)| opened != path) {
             let module = self.tables.modules.iter().find(|module: &&Module| module.path == path);
             let file = module.and_then(module_file);
             let symbols = self.symbolizer.as_ref().zip(file).and_then(|(all, file)| all.open(&file).ok());
             self.opened = Some((path.to_owned(), symbols));
         }
-        self.opened.as_ref()?.1.as_ref()?.variable(offset)
+        let Some((_, Some(symbols))) = &self.opened else { return (whole, nameless()) };
+        let (range, name) = symbols.variable(from.wrapping_sub(area.base));
+        let start = range.start.saturating_add(area.base).max(area.start);
+        let range = start..range.end.saturating_add(area.base).min(area.end);
+        (range, name.map_or_else(nameless, |name| format!("{name} [{}]", file_name(path))))
     }
 }
 

@@ -16,7 +16,7 @@ struct Document<'a> {
     sample_interval: Option<u64>,
     /// True when `leaked` is what was unreachable.
     unreachable: bool,
-    unscanned_processes: Option<usize>,
+    reach: Option<ReachFields>,
     /// What rules and the filter leave.
     leaked: AmountFields,
     /// The part that is held by processes which still ran.
@@ -55,6 +55,16 @@ impl AmountFields {
             bytes_stderr: error(spread.bytes_error()),
         }
     }
+}
+
+/// How far what is said of unreachable blocks can be believed.
+#[derive(Serialize)]
+struct ReachFields {
+    unscanned_processes: usize,
+    partial_processes: usize,
+    unread_bytes: u64,
+    lost_pointers: u64,
+    freed_later: AmountFields,
 }
 
 #[derive(Serialize)]
@@ -107,8 +117,14 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize) -> io::Result<(
     let document = Document {
         head: Head::new(loaded, "leaks"),
         sample_interval: profile.sampling.map(Sampling::interval),
-        unreachable: loaded.unscanned.is_some(),
-        unscanned_processes: loaded.unscanned,
+        unreachable: loaded.reach.is_some(),
+        reach: loaded.reach.map(|reach| ReachFields {
+            unscanned_processes: reach.unscanned,
+            partial_processes: reach.partial,
+            unread_bytes: reach.unread,
+            lost_pointers: reach.lost,
+            freed_later: amount(reach.freed_later, Spread::ZERO),
+        }),
         leaked: amount(total.leaked, spread.leaked),
         running: amount(profile.still_running(), profile.still_running_spread()),
         uncertain: amount(total.uncertain, spread.uncertain),

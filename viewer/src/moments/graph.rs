@@ -1,60 +1,37 @@
 //! Which block kept which alive when a process was scanned: the events up to then, and the pointers that were found.
 
 use super::Moments;
+use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
-use crate::analysis::{Amount, Birth, Death, End, Life, Load, Profile, Site, Span, Watch};
-use crate::graph::{BlockId, GraphBuilder, HeldBlock, Memory, Roots, Scanned};
+use crate::analysis::{Amount, Load, Profile, Span};
+use crate::graph::{BlockId, GraphBuilder, Reach, Roots, Scanned};
 use crate::loaded::Loaded;
 use crate::open::Error;
-use crate::query::{Anchor, Lens, Query, When};
+use crate::query::Lens;
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
-use capture::{Action, Event, NodeId, Pointer, ProcessId, ScanId, ThreadId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Observes a pass for the blocks and mappings of a process at its end.
-struct Held {
-    process: ProcessId,
-    /// By thread, whose it is.
-    processes: Vec<ProcessId>,
-    blocks: Vec<HeldBlock>,
-    memory: Memory,
-}
-
-impl Watch for Held {
-    type Kept = ();
-
-    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
-
-    fn died(&mut self, life: &Life<()>, death: &Death) {
-        if life.process == self.process && matches!(death.end, End::Left { .. }) {
-            let Life { address, size, node, thread, .. } = *life;
-            self.blocks.push(HeldBlock { address, size, node, thread });
-        }
-    }
-
-    fn event(&mut self, _: crate::analysis::Instant, event: &Event) {
-        let ThreadId(thread) = event.thread;
-        if self.processes.get(thread as usize) == Some(&self.process) {
-            self.memory.pages.note(&event.action);
-            self.memory.has_own_break |= matches!(event.action, Action::Break { .. });
-        }
-    }
-}
+use capture::{NodeId, Pointer, ProcessId, ScanId, ThreadId};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 impl Moments {
-    /// The graph of a scan, the last one where none is named; they are counted from 1.
+    /// The graph of a scan, the last one where none is named; they are counted from 1. The numbers beside it are those of the whole
+    /// capture.
     ///
     /// # Errors
     /// [`Error::NotScanned`] where there is none, [`Error::Aggregated`], and those of the file.
     pub fn graph(mut self, number: Option<usize>, naming: Naming) -> Result<(Loaded, Scanned), Error> {
-        let (profile, scanned) = self.scanned(number, &naming)?;
+        let count = self.reader.tables().scans.len();
+        let place = number.unwrap_or(count).checked_sub(1).filter(|place| *place < count);
+        let missing = || Error::NotScanned { file: self.source.file.clone(), count, number };
+        let place = place.ok_or_else(missing)?;
+        let (profile, mut frozen) = self.frozen(&[place])?;
+        let scanned = self.scanned(place, frozen.remove(&place).unwrap_or_default(), &naming)?;
         Ok((self.show(profile, naming), scanned))
     }
 
-    /// What was leaked of it nobody could reach when its process was scanned last, in the place of what was leaked: stacks as they are
-    /// seen through a lens, without those that rules leave out.
+    /// What of it nobody could reach when its process was scanned last, in the place of what was leaked: stacks as they are seen through
+    /// a lens, without those that rules leave out. What was freed later is not in it, whatever it looked like.
     ///
     /// # Errors
     /// As [`Self::graph`].
@@ -69,79 +46,75 @@ impl Moments {
         }
         let by_threads = self.by_threads;
         let last: BTreeMap<ProcessId, usize> =
-            (1..).zip(&self.reader.tables().scans).map(|(number, scan)| (scan.process, number)).collect();
+            (0..).zip(&self.reader.tables().scans).map(|(place, scan)| (scan.process, place)).collect();
         if last.is_empty() {
-            self.scanned(None, &naming)?;
+            return Err(Error::NotScanned { file: self.source.file.clone(), count: 0, number: None });
         }
+        let (mut profile, frozen) = self.frozen(&last.values().copied().collect::<Vec<_>>())?;
         let mut found: HashMap<(ProcessId, Option<ThreadId>, NodeId), Amount> = HashMap::new();
-        for (process, number) in &last {
-            let (_, Scanned { graph, .. }) = self.scanned(Some(*number), &Naming::Stored)?;
-            for (block, id) in graph.blocks().iter().zip((0..).map(BlockId)) {
-                if graph.keeper(id).is_none() {
+        let mut reach = Reach::default();
+        for (place, frozen) in frozen {
+            let scanned = self.scanned(place, frozen, &Naming::Stored)?;
+            reach.add(&scanned);
+            for (block, id) in scanned.graph.blocks().iter().zip((0..).map(BlockId)) {
+                if scanned.graph.keeper(id).is_none() && !scanned.freed.contains(&block.address) {
                     let thread = by_threads.then_some(block.thread);
-                    *found.entry((*process, thread, block.node)).or_default() += Amount::block(block.size);
+                    *found.entry((scanned.scan.process, thread, block.node)).or_default() +=
+                        Amount::block(block.size);
                 }
             }
         }
-        let mut profile = self.profile(&Query::default())?;
-        let is_unscanned =
-            |process: &Site| !last.contains_key(&process.process) && !process.cost.leaked.is_zero();
-        let unscanned: BTreeSet<ProcessId> =
-            profile.sites.iter().filter(|site| is_unscanned(site)).map(|site| site.process).collect();
+        let left = profile.sites.iter().filter(|site| !site.cost.leaked.is_zero()).map(|site| site.process);
+        reach.unscanned = left.filter(|process| !last.contains_key(process)).collect::<HashSet<_>>().len();
         profile.set_leaked(|site| {
             found.get(&(site.process, site.thread, site.node)).copied().unwrap_or_default()
         });
         let mut loaded = self.show(profile, naming);
-        loaded.unscanned = Some(unscanned.len());
+        loaded.reach = Some(reach);
         Ok(without_leaks_that_are_meant(loaded, lens, suppressions, None))
     }
 
-    /// The graph of a scan, and what was counted up to it.
-    fn scanned(&mut self, number: Option<usize>, naming: &Naming) -> Result<(Profile, Scanned), Error> {
+    /// What processes held at these scans, of which there is one for each, by the scans' places; and the numbers of the whole capture.
+    fn frozen(&mut self, places: &[usize]) -> Result<(Profile, BTreeMap<usize, Frozen>), Error> {
         self.needs_blocks("single blocks")?;
         let tables = self.reader.tables();
-        let count = tables.scans.len();
-        let missing = || Error::NotScanned { file: self.source.file.clone(), count, number };
-        let number = number.unwrap_or(count);
-        let scan =
-            number.checked_sub(1).and_then(|index| tables.scans.get(index)).ok_or_else(missing)?.clone();
-        let process = tables.processes.get(scan.process.index());
-        let is_partial = process.is_none_or(|process| process.attached || process.forked);
-        // It lies well within the time in which the process stood still, so that stored times of events may be rounded.
-        let at = self.instant(&When::from(Anchor::Time(scan.time)))?;
-        let tables = self.reader.tables();
-        let watch = Held {
-            process: scan.process,
-            processes: tables.threads.iter().map(|thread| thread.process).collect(),
-            blocks: Vec::new(),
-            memory: Memory::default(),
-        };
-        let mut pass = Pass::new(Load::watched(tables, watch), None);
-        let span = Span::At(at);
-        let read = self.run(&mut pass, 0, span);
-        pass.hold_peak_at(span);
-        let (profile, Held { blocks, mut memory, .. }) = self.end_pass(pass, span);
+        let scans = places.iter().filter_map(|place| Some((*place, tables.scans.get(*place)?)));
+        let mut load = Load::watched(tables, Freezer::new(tables, scans));
+        if self.by_threads {
+            load = load.by_threads();
+        }
+        let mut pass = Pass::new(load, None);
+        let read = self.run(&mut pass, 0, Span::Whole);
+        let (profile, freezer) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
+        Ok((profile, freezer.finish()))
+    }
 
-        let id = ScanId::from_index(number - 1);
+    /// The graph of a scan, of what was held then.
+    fn scanned(&mut self, place: usize, frozen: Frozen, naming: &Naming) -> Result<Scanned, Error> {
+        let Frozen { blocks, freed, mut memory, is_interrupted } = frozen;
+        let (tables, id) = (self.reader.tables(), ScanId::from_index(place));
+        let scan = tables.scans.get(place).cloned().unwrap_or_default();
+        let process = tables.processes.get(scan.process.index());
+        let is_partial = is_interrupted || process.is_none_or(|process| process.attached || process.forked);
         let read = self.reader.for_each_pointers(id, |some| {
             some.iter().for_each(|pointer| memory.arenas.note(pointer.from, pointer.to));
         });
-        self.note_damage(read)?;
-        let mut roots = Roots::new(self.reader.tables(), &scan, naming, &memory, is_partial);
+        let mut roots = Roots::new(tables, &scan, naming, &memory, is_partial);
         let mut builder = GraphBuilder::new(blocks);
-        let read = self.reader.for_each_pointers(id, |some| {
-            for Pointer { from, to } in some.iter().copied() {
-                if roots.is_in_use(from) {
-                    builder.pointer_in_use(roots.source(from), to);
-                } else {
-                    builder.pointer(from, to, |from| roots.source(from));
+        let read = read.and_then(|()| {
+            self.reader.for_each_pointers(id, |some| {
+                for Pointer { from, to } in some.iter().copied() {
+                    if roots.is_in_use(from) {
+                        builder.pointer_in_use(roots.source(from), to);
+                    } else {
+                        builder.pointer(from, to, |from| roots.source(from));
+                    }
                 }
-            }
+            })
         });
-        let roots = roots.into_names();
+        let (roots, count) = (roots.into_names(), tables.scans.len());
         self.note_damage(read)?;
-        let graph = builder.finish();
-        Ok((profile, Scanned { scan, number, count, is_partial, roots, graph }))
+        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph: builder.finish() })
     }
 }

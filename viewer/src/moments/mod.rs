@@ -7,6 +7,7 @@
 //! ```
 
 mod chosen;
+mod frozen;
 mod function;
 mod graph;
 mod history;

@@ -26,7 +26,7 @@ pub(super) fn headline(
     let numbers = match metric {
         Metric::Peak => format!("{size} in {}, held {}", counted("block"), when_held(profile)),
         Metric::Leaked | Metric::Live => {
-            let left = match loaded.unscanned {
+            let left = match loaded.reach {
                 Some(_) => "that nobody could reach when memory was scanned".to_owned(),
                 None => format!("still allocated {}", when_left(profile.span)),
             };

@@ -10,6 +10,7 @@ use crate::analysis::{
     Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows_as_read,
 };
 use crate::format::{bytes, count, counted, duration, percent};
+use crate::graph::Reach;
 use crate::loaded::Loaded;
 use crate::suppression::{Suppressed, Use};
 use capture::{Ended, NodeId};
@@ -63,11 +64,10 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
 fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let profile = &loaded.profile;
     let running = profile.still_running();
-    if let Some(unscanned @ 1..) = loaded.unscanned {
-        let processes = counted(unscanned as u64, "process");
-        writeln!(out, "  nothing is known of {processes} not scanned that left blocks, too")?;
+    if let Some(reach) = &loaded.reach {
+        return reached(out, reach, loaded.suppressed.as_ref());
     }
-    if loaded.unscanned.is_none() && !running.is_zero() {
+    if !running.is_zero() {
         let number = profile.processes.iter().filter(|process| process.ended == Ended::Running);
         let number = number.filter(|process| process.seen).count();
         let processes = counted(number as u64, "process");
@@ -106,6 +106,44 @@ fn beside(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// How far what is said of unreachable blocks can be believed.
+fn reached(out: &mut dyn Write, reach: &Reach, suppressed: Option<&Suppressed>) -> io::Result<()> {
+    let processes = |count: usize| counted(count as u64, "process");
+    if reach.unscanned > 0 {
+        writeln!(
+            out,
+            "  nothing is known of {} that left blocks and was not scanned",
+            processes(reach.unscanned)
+        )?;
+    }
+    if reach.partial > 0 {
+        let of = processes(reach.partial);
+        writeln!(
+            out,
+            "  not all blocks of {of} are known: what lies in others may hold more than was in use"
+        )?;
+    }
+    if reach.unread > 0 {
+        let unread = bytes(reach.unread.min(i64::MAX as u64).cast_signed());
+        writeln!(
+            out,
+            "  {unread} of memory could not be read: what is held from there alone is listed, too"
+        )?;
+    }
+    if reach.lost > 0 {
+        let pointers = counted(reach.lost, "pointer");
+        writeln!(out, "  {pointers} had no room: what is held from there alone is listed, too")?;
+    }
+    if !reach.freed_later.is_zero() {
+        let freed = estimate::held(reach.freed_later, Spread::ZERO);
+        writeln!(
+            out,
+            "  beside it {freed} that seemed unreachable and was freed later: it was held in another form"
+        )?;
+    }
+    suppressed.map_or(Ok(()), |suppressed| left_out(out, suppressed))
 }
 
 /// What rules keep out of the number.

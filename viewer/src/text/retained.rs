@@ -10,7 +10,7 @@
 //! ```
 
 use super::escape::{escape, fit};
-use super::headline::{span, warnings};
+use super::headline::warnings;
 use super::stack_line::{header, heading, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::Amount;
@@ -50,9 +50,9 @@ pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned, styl
     let process = process.map_or_else(String::new, |process| format!("{} ({})", process.name, process.pid));
     let unreachable = figures.blocks - figures.reachable;
     let text = format!(
-        "{}{}: {} held {}, {}",
+        "{} at {}: {} held {}, {}",
         escape(&loaded.source.file),
-        span(loaded.profile.span),
+        duration(scan.time),
         escape(&process),
         sized(figures.blocks),
         match unreachable.blocks {
@@ -75,6 +75,13 @@ pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned, styl
             counted(scan.lost, "pointer")
         ));
     }
+    let freed = scanned.freed_later();
+    if !freed.is_zero() {
+        missing.push(format!(
+            "{} of what seems unreachable was freed later: it was held in another form",
+            sized(freed)
+        ));
+    }
     if !figures.overlapping.is_zero() {
         missing.push(format!("{} not looked at: they lie in others", sized(figures.overlapping)));
     }
@@ -95,7 +102,7 @@ pub(super) fn head(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned, styl
     ];
     if scanned.is_partial {
         explained.push(
-            "blocks from before the recording are not known: their memory holds others as if it were in use"
+            "not all blocks are known: memory outside of those that are holds others as if it were in use"
                 .into(),
         );
     }

@@ -1,6 +1,6 @@
 use super::super::mappings::parse;
 use super::*;
-use AreaKind::{Anonymous, Heap, Other, Stack as OnStack, Variables};
+use AreaKind::{Anonymous, Heap, Left, Other, Stack as OnStack, Variables};
 
 const PID: u32 = 7;
 
@@ -15,7 +15,7 @@ fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64
     assert_eq!(found, expected);
 }
 
-/// Check that each kind of memory is what it is, and that what cannot be written, devices and the kernel's pages are left out.
+/// Check that each kind of memory is what it is, and that what was never written, devices and the kernel's pages are left out.
 #[test]
 fn kinds_of_memory_are_told_apart() {
     let maps = "\
@@ -45,6 +45,7 @@ fn kinds_of_memory_are_told_apart() {
             (0x14000, 0x15800, Variables, 0, "/bin/a"),
             (0x15800, 0x16000, Anonymous, 0, ""),
             (0x30000, 0x40000, Heap, 0, ""),
+            (0x50000, 0x51000, Anonymous, 0, ""),
             (0x51000, 0x52000, Anonymous, 0, ""),
             (0x52000, 0x53000, Anonymous, 0, ""),
             (0x53000, 0x54000, Other, 0, "/memfd:theirs (deleted)"),
@@ -54,6 +55,35 @@ fn kinds_of_memory_are_told_apart() {
             (0x78008 - 128, 0x80000, OnStack, 7, ""),
         ],
     );
+}
+
+/// Check that what was written and may not be any more is searched, and that closed memory is somewhere to lead to.
+#[test]
+fn closed_memory_is_told() {
+    let maps = "\
+10000-11000 r--p 00000000 fe:00 5 /bin/a
+11000-12000 r-xp 00001000 fe:00 5 /bin/a
+12000-13000 r--p 00002000 fe:00 5 /bin/a
+Anonymous:             4 kB
+13000-14000 r--p 00003000 fe:01 5 /data/other
+Anonymous:             4 kB
+20000-21000 r--p 00000000 00:00 0
+Rss:                   4 kB
+22000-23000 ---p 00000000 00:00 0
+Rss:                   4 kB
+30000-31000 rw-s 00000000 00:0f 9 /dev/hugepages/one
+VmFlags: rd wr sh mr mw me ms ht";
+    let places = of(PID, &parse(maps), &[], |_| Some(0x3000));
+    let told: Vec<(u64, AreaKind, bool)> =
+        places.iter().map(|place| (place.start, place.kind, place.is_there)).collect();
+    let expected = [
+        (0x12000, Variables, false),
+        (0x13000, Other, false),
+        (0x20000, Anonymous, true),
+        (0x22000, Anonymous, false),
+        (0x30000, Other, false),
+    ];
+    assert_eq!(told, expected);
 }
 
 /// Check that memory behind a guard is told from other memory.
@@ -68,7 +98,15 @@ fn guards_are_seen() {
 35000-36000 rw-p 00000000 00:00 0";
     let places = of(PID, &parse(maps), &[], |_| None);
     let guarded: Vec<(u64, bool)> = places.iter().map(|place| (place.start, place.is_guarded)).collect();
-    assert_eq!(guarded, [(0x21000, true), (0x30000, false), (0x31000, false), (0x35000, false)]);
+    let expected = [
+        (0x20000, false),
+        (0x21000, true),
+        (0x30000, false),
+        (0x31000, false),
+        (0x33000, false),
+        (0x35000, false),
+    ];
+    assert_eq!(guarded, expected);
 }
 
 /// Check that variables, those without a place in the file too, say where the beginning of their file is mapped, if it is.
@@ -120,19 +158,24 @@ VmFlags: rd wr mr mw me nr dd sd
     check(maps, &[], Some(0x4000), &expected);
 }
 
-/// Check that of libc's stacks the part in use is searched and what lies behind them is none, also where several lie in one mapping.
+/// Check that of stacks behind a guard the part in use is told from what was left, that of others all may be in use, and that what lies
+/// behind them is none, also where several lie in one mapping.
 #[test]
 fn stacks_of_threads_are_cut() {
     let maps = "20000-21000 ---p 00000000 00:00 0\n21000-40000 rw-p 00000000 00:00 0";
     let stacks = [stack(9, 0x38000, 0x3a940), stack(8, 0x28004, 0x2f700)];
     let expected = [
+        (0x20000, 0x21000, Anonymous, 0, ""),
+        (0x21000, 0x28004 - 132, Left, 0, ""),
         (0x28004 - 132, 0x30000, OnStack, 8, ""),
+        (0x30000, 0x38000 - 128, Anonymous, 0, ""),
         (0x38000 - 128, 0x3b000, OnStack, 9, ""),
         (0x3b000, 0x40000, Anonymous, 0, ""),
     ];
     check(maps, &stacks, None, &expected);
     // The red zone ends with the mapping.
-    check(maps, &[stack(8, 0x21010, 0x3ffff)], None, &[(0x21000, 0x40000, OnStack, 8, "")]);
+    let expected = [(0x20000, 0x21000, Anonymous, 0, ""), (0x21000, 0x40000, OnStack, 8, "")];
+    check(maps, &[stack(8, 0x21010, 0x3ffff)], None, &expected);
 }
 
 /// Check that memory on which a coroutine runs stays what it is but for the red zone, and that every thread's registers have a place.

@@ -34,6 +34,7 @@ struct GraphFields<'a> {
     scan: ScanFields<'a>,
     scans: usize,
     is_partial: bool,
+    freed_later: AmountFields,
 }
 
 #[derive(Serialize)]
@@ -118,6 +119,7 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
             scan: ScanFields::new(loaded, scanned.number, scan),
             scans: scanned.count,
             is_partial: scanned.is_partial,
+            freed_later: scanned.freed_later().into(),
         },
         held: figures.blocks.into(),
         reachable: figures.reachable.into(),
