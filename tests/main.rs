@@ -29,6 +29,7 @@ mod sampling;
 mod scans;
 
 mod deaths;
+mod ends;
 mod injected;
 mod long_recordings;
 mod namespaces;

@@ -4,9 +4,11 @@ use crate::Error;
 use crate::clock::Clock;
 use crate::commands::Answer;
 use crate::drain::Shared;
+use crate::inject::Refusal;
 use crate::listener::Host;
-use crate::orders::{Mark, Order};
-use crate::scan::scan;
+use crate::orders::{self, Mark, Order};
+use crate::partings::{Parting, Place};
+use crate::scan::{Scanned, scan};
 use crate::session::Taken;
 use crate::snapshot;
 use std::ffi::OsString;
@@ -30,6 +32,30 @@ const TOTALS_ONLY: &str = "this recording is aggregated: it does not know which 
     them. Record without --aggregate";
 const SAMPLES_ONLY: &str = "this recording knows of some blocks only: what keeps a block may be one of the others. Record without --sample";
 
+/// Why a scan is lost.
+const OVER: &str = "the recording ended before the scan was written";
+
+/// A scan that is on its way into the capture.
+#[derive(Debug)]
+pub(crate) struct Unwritten {
+    pid: u32,
+    told: String,
+    answer: mpsc::Receiver<bool>,
+}
+
+impl Unwritten {
+    /// Waits until it is there.
+    pub(crate) fn wait(self) -> Answer {
+        match self.answer.recv() {
+            Ok(true) => Ok(self.told),
+            Ok(false) => {
+                Err(format!("process {} has done nothing yet whose memory could be searched", self.pid))
+            }
+            Err(_) => Err(OVER.to_string()),
+        }
+    }
+}
+
 /// What is wanted is passed on to the writer's thread, or to whoever answers agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
@@ -39,7 +65,7 @@ pub(crate) struct Desk {
     /// Of the blocks, samples are recorded.
     pub(crate) is_sampled: bool,
     pub(crate) clock: Clock,
-    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) orders: orders::Sender,
     pub(crate) host: Arc<Host>,
     pub(crate) shared: Arc<Shared>,
 }
@@ -49,7 +75,7 @@ impl Desk {
     pub(crate) fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
         let (done, answer) = mpsc::channel();
         let mark = Mark { pid, name: name.to_owned(), time: self.clock.now() };
-        self.orders.send(Order::Mark(mark, done)).map_err(|_| Error::Crashed)?;
+        self.give(Order::Mark(mark, done))?;
         answer.recv().map_err(|_| Error::Crashed)
     }
 
@@ -67,35 +93,49 @@ impl Desk {
             return Ok(Taken::Mark(name.into_owned()));
         }
         let (asked, answer) = mpsc::channel();
-        self.orders.send(Order::SoFar(self.shared.clone(), asked)).map_err(|_| Error::Crashed)?;
+        self.give(Order::SoFar(self.shared.clone(), asked))?;
         let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
         snapshot::write(&self.path, &so_far, output).map_err(failed)?;
         Ok(Taken::Capture)
     }
 
-    /// Searches the memory of a process for pointers: see [`crate::Session::scan`].
-    pub(crate) fn scan(&self, pid: u32) -> Answer {
-        self.scan_and(pid, || ())
+    fn give(&self, order: Order) -> Result<(), Error> {
+        if self.orders.send(order) { Ok(()) } else { Err(Error::Crashed) }
     }
 
-    /// The same; tells when that is done and nothing remains but to write.
-    pub(crate) fn scan_and(&self, pid: u32, is_done: impl FnOnce()) -> Answer {
-        match self.keeps {
-            Keeps::Nothing => return Err(NOTHING_KEPT.to_string()),
-            Keeps::Totals => return Err(TOTALS_ONLY.to_string()),
-            Keeps::All if self.is_sampled => return Err(SAMPLES_ONLY.to_string()),
-            Keeps::All => {}
-        }
+    /// Searches the memory of a process for pointers: see [`crate::Session::scan`].
+    pub(crate) fn scan(&self, pid: u32) -> Answer {
+        self.may_scan()?;
+        let scanned = scan(pid, self.clock, || ()).map_err(|refusal| cannot(pid, &refusal))?;
+        self.write(scanned, None)?.wait()
+    }
+
+    /// The same of a process that waits at its end, and goes on as soon as nothing remains but to write.
+    pub(crate) fn scan_at_end(&self, parting: Parting) -> Result<Unwritten, String> {
+        self.may_scan()?;
+        let place = parting.place();
+        let pid = parting.pid().ok_or("a process that was about to end is gone")?;
         let scanned =
-            scan(pid, self.clock).map_err(|refusal| format!("process {pid} cannot be scanned: {refusal}"))?;
-        let told = scanned.told();
-        let crashed = |_| Error::Crashed.to_string();
+            scan(pid, self.clock, move || drop(parting)).map_err(|refusal| cannot(pid, &refusal))?;
+        self.write(scanned, Some(place))
+    }
+
+    /// Why nothing is scanned here.
+    fn may_scan(&self) -> Result<(), String> {
+        match self.keeps {
+            Keeps::Nothing => Err(NOTHING_KEPT.to_string()),
+            Keeps::Totals => Err(TOTALS_ONLY.to_string()),
+            Keeps::All if self.is_sampled => Err(SAMPLES_ONLY.to_string()),
+            Keeps::All => Ok(()),
+        }
+    }
+
+    fn write(&self, scanned: Scanned, at_end: Option<Place>) -> Result<Unwritten, String> {
         let (done, answer) = mpsc::channel();
-        self.orders.send(Order::Scan(Box::new(scanned), done)).map_err(|_| Error::Crashed.to_string())?;
-        is_done();
-        match answer.recv().map_err(crashed)? {
-            true => Ok(told),
-            false => Err(format!("process {pid} has done nothing yet whose memory could be searched")),
+        let (pid, told) = (scanned.pid, scanned.told());
+        match self.orders.send(Order::Scan(Box::new(scanned), at_end, done)) {
+            true => Ok(Unwritten { pid, told, answer }),
+            false => Err(OVER.to_string()),
         }
     }
 
@@ -129,4 +169,8 @@ impl Desk {
             _ => Err("this collector does not know that command".to_string()),
         }
     }
+}
+
+fn cannot(pid: u32, refusal: &Refusal) -> String {
+    format!("process {pid} cannot be scanned: {refusal}")
 }

@@ -17,6 +17,7 @@ use crate::image::Image;
 use crate::item::{Item, What};
 use crate::log::debug;
 use crate::merge::Merger;
+use crate::partings::Parting;
 use crate::queue::Sender;
 use crate::sleeper::{Bell, Sleeper};
 use crate::watcher::Watcher;
@@ -45,6 +46,8 @@ pub(crate) struct Drain {
     pub(crate) bell: Arc<Bell>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
+    /// Where processes go that wait at their end; `None` where nobody scans them.
+    pub(crate) partings: Option<mpsc::Sender<Parting>>,
 }
 
 /// What draining took.
@@ -72,13 +75,14 @@ struct Round {
 }
 
 impl Drain {
-    /// Drains until the session stops, then once more to the end.
-    pub(crate) fn run(self) -> Work {
+    /// Drains until the session stops, then once more to the end. Gives the way to the writer back, who works until that is dropped.
+    pub(crate) fn run(self) -> (Work, Sender) {
         let mut round = Round::new(self);
         while !round.run() {
             round.sleep();
         }
-        Work { cpu_ns: thread_cpu_ns(), wake_ups: round.sleeper.sleeps, held_ns: round.held_ns }
+        let work = Work { cpu_ns: thread_cpu_ns(), wake_ups: round.sleeper.sleeps, held_ns: round.held_ns };
+        (work, round.drain.batches)
     }
 }
 
@@ -110,8 +114,9 @@ impl Round {
             debug!("the clock was set back");
             self.drain.shared.counts.jumps.fetch_add(1, Ordering::Relaxed);
         }
+        let parted = self.part();
         let moved = self.sweep();
-        self.sleeper.moved(moved);
+        self.sleeper.moved(moved, parted > 0);
         let is_last = is_stopping && self.held.is_none() && self.drained.iter().all(Drained::is_read);
         for image in &mut self.drained {
             image.finish_ended(&mut self.merger);
@@ -144,6 +149,14 @@ impl Round {
         self.drained.iter().for_each(Drained::close);
         std::thread::sleep(Duration::from_millis(1));
         self.drained.iter_mut().for_each(|image| image.note_goals(&mut self.merger));
+    }
+
+    /// Passes processes on that wait at their end; how many.
+    fn part(&mut self) -> usize {
+        let Some(partings) = &self.drain.partings else { return 0 };
+        let new = self.drained.iter_mut().flat_map(Drained::take_partings);
+        // Where nobody scans any more, they go on.
+        new.map(|parting| drop(partings.send(parting))).count()
     }
 
     /// Reads all rings, unless the writer is behind; how many words came.
@@ -212,7 +225,10 @@ impl Round {
             return;
         }
         let drained = &self.drained;
-        let is_due = || drained.iter().any(|image| image.is_due() || image.is_behind());
+        let scans = self.drain.partings.is_some();
+        let is_due = || {
+            drained.iter().any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()))
+        };
         self.sleeper.sleep(drained.iter().map(|image| &image.image), is_due);
     }
 }

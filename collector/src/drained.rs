@@ -6,12 +6,13 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::key::Rank;
 use crate::log::debug;
 use crate::merge::{Merger, StreamId};
+use crate::partings::Parting;
 use crate::watcher::{Request, Watcher, end_by_now};
 use rustix::thread::futex;
 use shared_ring::Corrupt;
 use shared_ring::record::Record;
 use shared_ring::ring::Consumer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -79,13 +80,22 @@ pub(crate) struct Drained {
     /// Time of the last record by slot of the processes that live.
     slots: BTreeMap<u32, u64>,
     ending: Vec<Ending>,
+    /// Slots of processes that have waited at their end: each does once, whatever it says.
+    parting: BTreeSet<u32>,
     /// How far each ring is to be read, once the recording ends: whoever goes on writing keeps nobody.
     goals: Option<Vec<u64>>,
 }
 
 impl Drained {
     pub(crate) fn new(image: Arc<Image>) -> Drained {
-        Drained { image, sources: Vec::new(), slots: BTreeMap::new(), ending: Vec::new(), goals: None }
+        Drained {
+            image,
+            sources: Vec::new(),
+            slots: BTreeMap::new(),
+            ending: Vec::new(),
+            parting: BTreeSet::new(),
+            goals: None,
+        }
     }
 
     /// The agents know that the recording is over: what they have written up to now is all that is read.
@@ -114,6 +124,29 @@ impl Drained {
                 self.ending.push(Ending { slot, end, goals });
             }
         }
+    }
+
+    /// The processes that have begun to wait at their end.
+    pub(crate) fn take_partings(&mut self) -> Vec<Parting> {
+        let new: Vec<u32> = self.slots_that_part().collect();
+        let parting = &mut self.parting;
+        new.into_iter()
+            .filter(|slot| parting.insert(*slot))
+            .filter_map(|slot| Parting::take(&self.image, slot))
+            .collect()
+    }
+
+    /// True when some have.
+    pub(crate) fn has_parting(&self) -> bool {
+        self.slots_that_part().next().is_some()
+    }
+
+    fn slots_that_part(&self) -> impl Iterator<Item = u32> + '_ {
+        let segment = self.image.memory.segment();
+        // Acquire: a slot that is used has its owner.
+        let used = segment.header().slots_used.load(Ordering::Acquire);
+        let slots = (0..used).zip(segment.slots());
+        slots.filter(|(slot, there)| there.is_untaken() && !self.parting.contains(slot)).map(|(slot, _)| slot)
     }
 
     /// Takes in rings that were claimed for the first time.
@@ -287,6 +320,7 @@ impl Drained {
         let segment = self.image.memory.segment();
         // A process that never had a ring has said nothing.
         let time = self.slots.remove(&slot).unwrap_or(0);
+        self.parting.remove(&slot);
         let counters = segment.slots().get(slot as usize).map(Counters::read).unwrap_or_default();
         debug!("image {}, slot {slot} ended: {end:?}", self.image.id.0);
         let what = What::Ended { slot, end, counters: Box::new(counters) };

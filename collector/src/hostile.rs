@@ -189,7 +189,8 @@ fn nothing_is_merged_while_the_writer_is_behind() {
     let (batches, written) = queue(bell.clone());
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
-    let mut round = Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock });
+    let mut round =
+        Round::new(Drain { images, watcher, batches, bell, shared: Arc::default(), clock, partings: None });
     round.drained.push(Drained::new(bench.image.clone()));
     let commit_at = |ring, time| {
         let (words, length) = encode(Record::Time { time }, 0);
@@ -232,7 +233,8 @@ fn writers_without_end_keep_nobody() {
     let (_, images) = mpsc::channel();
     let (watcher, clock) = (bench.watcher.clone(), bench.clock);
     let shared = Arc::new(Shared::default());
-    let mut round = Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock });
+    let mut round =
+        Round::new(Drain { images, watcher, batches, bell, shared: shared.clone(), clock, partings: None });
     round.drained.push(Drained::new(bench.image.clone()));
     let (words, _) = encode(Record::Free { address: 0x10_0000 }, 0);
     let turn = vec![words[0]; TURN];

@@ -1,7 +1,9 @@
 //! What others have the writer's thread do between two batches of records.
 
 use crate::drain::Shared;
+use crate::partings::Place;
 use crate::pipeline::Pipeline;
+use crate::queue::Caller;
 use crate::scan::Scanned;
 use crate::snapshot::SoFar;
 use capture::{Error, Pointer, ScanId};
@@ -23,10 +25,27 @@ pub(crate) enum Order {
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
     Mark(Mark, mpsc::Sender<bool>),
-    /// Write what was found in a process' memory, and say whether the process is known.
-    Scan(Box<Scanned>, mpsc::Sender<bool>),
+    /// Write what was found in a process' memory, and say whether the process is known. At its end it is known by its place.
+    Scan(Box<Scanned>, Option<Place>, mpsc::Sender<bool>),
     /// Write the rest of that.
     Pointers(Rest, mpsc::Sender<bool>),
+}
+
+/// Where orders go.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) orders: mpsc::Sender<Order>,
+    /// The writer sleeps while there are no batches.
+    pub(crate) writer: Caller,
+}
+
+impl Sender {
+    /// Gives an order; false when nobody takes any more.
+    pub(crate) fn send(&self, order: Order) -> bool {
+        let is_taken = self.orders.send(order).is_ok();
+        self.writer.call();
+        is_taken
+    }
 }
 
 /// Pointers of a scan that are still to be written.
@@ -72,13 +91,18 @@ impl Orders {
         self.waiting.push_back((order, Instant::now()));
     }
 
-    /// True while something is being written, for which nobody need wait.
-    pub(crate) fn is_writing(&self) -> bool {
-        matches!(self.waiting.front(), Some((Order::Pointers(..), _)))
+    /// How long nobody need look at them: not at all while something is being written.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.waiting.front() {
+            None => Duration::MAX,
+            Some((Order::Pointers(..), _)) => Duration::ZERO,
+            Some((_, given)) => ON_THE_WAY.saturating_sub(given.elapsed()),
+        }
     }
 
     /// Obeys those whose time has come. A mark waits until all events before it are written: until a later one is, or
-    /// none can be on the way any more. So does a scan, of which a part is written at a time.
+    /// none can be on the way any more. So does a scan, of which a part is written at a time; one at the end of a process until that is
+    /// known, since events have their times, wherever they are written.
     pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
         self.take(pipeline, false, |time, waited, pipeline| pipeline.has_passed(time) || waited >= ON_THE_WAY)
     }
@@ -101,8 +125,11 @@ impl Orders {
                 Order::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
                     let _ = answer.send(pipeline.mark(&mark)?);
                 }
-                Order::Scan(scanned, answer) if is_due(scanned.time, given.elapsed(), pipeline) => {
-                    match pipeline.scan(*scanned)? {
+                Order::Scan(scanned, at_end, answer)
+                    if at_end.is_some_and(|place| pipeline.processes.in_place(place).is_some())
+                        || is_due(scanned.time, given.elapsed(), pipeline) =>
+                {
+                    match pipeline.scan(*scanned, at_end)? {
                         Some(rest) => self.waiting.push_front((Order::Pointers(rest, answer), given)),
                         None => drop(answer.send(false)),
                     }

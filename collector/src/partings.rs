@@ -1,38 +1,69 @@
 //! Processes that wait at their end to be scanned.
 //!
 //! ```text
-//!  agent     parting = 1, record of the exit, waits ·························· goes on, and is gone
-//!  writer                                   reads the record ─► partings
-//!  scan                                                         scans, passes on what it found, parting = 2
+//!  agent     parting = 1, record of the exit, waits ···············································  goes on, and is gone
+//!  drain              sees that, parting = 3 ─► partings
+//!  scan                                           all threads stop, searches, parting = 2, they go on
+//!  writer                                                                                          writes, whenever it comes to it
 //! ```
 //!
-//! What a process has written before its end is in the capture before the scan is, as for every other one. A process waits for nothing
-//! but the search itself; where that cannot be it goes on at once.
+//! A process waits for nothing but the search itself; where that cannot be it goes on at once. Its other threads run on until they are
+//! stopped, so that begins as soon as anybody sees that it waits: what is still in rings is written later, and has its time.
 
-use crate::desk::Desk;
-use crate::image::Image;
+use crate::commands::Answer;
+use crate::desk::{Desk, Unwritten};
+use crate::image::{Image, ImageId};
 use crate::log::debug;
 use rustix::thread::futex;
+use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
+/// So many scans may wait to be written, since each holds what it has found.
+const UNWRITTEN: usize = 8;
+
+/// Where a process is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) image: ImageId,
+    pub(crate) slot: u32,
+    /// Its pid as it tells it.
+    pub(crate) told: u32,
+}
+
 /// A process that waits, until this is dropped.
+#[derive(Debug)]
 pub(crate) struct Parting {
     image: Arc<Image>,
     slot: u32,
+    told: u32,
 }
 
 impl Parting {
-    /// The process in a slot, if it waits.
-    pub(crate) fn of(image: &Arc<Image>, slot: u32) -> Option<Parting> {
-        let waits = image.memory.segment().slots().get(slot as usize)?.is_parting();
-        waits.then(|| Parting { image: image.clone(), slot })
+    /// The process in a slot, if it waits and nobody has seen that yet.
+    pub(crate) fn take(image: &Arc<Image>, slot: u32) -> Option<Parting> {
+        let segment = image.memory.segment();
+        let there = segment.slots().get(slot as usize).filter(|slot| slot.take_parting())?;
+        let told = there.owner().map_or(0, |(told, _)| told);
+        Some(Parting { image: image.clone(), slot, told })
     }
 
-    /// Its pid here.
-    fn pid(&self) -> Option<u32> {
+    /// Where it is known.
+    pub(crate) fn place(&self) -> Place {
+        Place { image: self.image.id, slot: self.slot, told: self.told }
+    }
+
+    /// Its pid here, while it is there.
+    pub(crate) fn pid(&self) -> Option<u32> {
         let segment = self.image.memory.segment();
         let (told, _) = segment.slots().get(self.slot as usize)?.owner()?;
-        self.image.pid_of(self.slot, told)
+        // One that has recorded nothing was not met yet.
+        let pid = |image: &Image| image.pid_of(self.slot, told).or_else(|| image.meet(self.slot, told));
+        if told == self.told { pid(&self.image) } else { None }
+    }
+
+    /// False when the recording is over, for which it does not wait.
+    fn is_recorded(&self) -> bool {
+        self.image.memory.control().is_recording()
     }
 }
 
@@ -41,10 +72,14 @@ impl Drop for Parting {
         let segment = self.image.memory.segment();
         let Some(slot) = segment.slots().get(self.slot as usize) else { return };
         if slot.let_part() {
-            let _ = futex::wake(crate::memory::low_half(&slot.parting), futex::Flags::empty(), 1);
+            // Several threads of it may wait.
+            let _ = futex::wake(crate::memory::low_half(&slot.parting), futex::Flags::empty(), EVERYBODY);
         }
     }
 }
+
+/// Whoever waits on a futex.
+const EVERYBODY: u32 = i32::MAX as u32;
 
 /// What became of the scans at ends.
 #[derive(Debug, Default)]
@@ -58,23 +93,35 @@ impl Partings {
     /// Scans each process that comes, until none can come any more.
     pub(crate) fn serve(partings: &mpsc::Receiver<Parting>, desk: &Desk) -> Partings {
         let mut done = Partings::default();
+        let mut unwritten = VecDeque::new();
         for parting in partings {
-            let scanned = match parting.pid() {
-                Some(pid) => desk.scan_and(pid, || drop(parting)),
-                None => Err("a process that was about to end is gone".into()),
-            };
-            match scanned {
-                Ok(told) => debug!("at its end: {told}"),
-                Err(reason) => {
-                    debug!("at its end: {reason}");
-                    done.failed += 1;
-                    if done.reason.is_empty() {
-                        done.reason = reason;
-                    }
+            if !parting.is_recorded() {
+                done.note(Err("the recording ended first".into()));
+                continue;
+            }
+            match desk.scan_at_end(parting) {
+                Ok(scan) => unwritten.push_back(scan),
+                Err(reason) => done.note(Err(reason)),
+            }
+            if unwritten.len() > UNWRITTEN {
+                done.note(unwritten.pop_front().map_or(Ok(String::new()), Unwritten::wait));
+            }
+        }
+        unwritten.into_iter().for_each(|scan| done.note(scan.wait()));
+        done
+    }
+
+    fn note(&mut self, scanned: Answer) {
+        match scanned {
+            Ok(told) => debug!("at its end: {told}"),
+            Err(reason) => {
+                debug!("at its end: {reason}");
+                self.failed += 1;
+                if self.reason.is_empty() {
+                    self.reason = reason;
                 }
             }
         }
-        done
     }
 
     /// For the user.

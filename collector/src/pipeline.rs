@@ -7,7 +7,7 @@ use crate::item::{Counters, Item, Origin, What};
 use crate::live::Live;
 use crate::modules::Modules;
 use crate::orders::Rest;
-use crate::partings::Parting;
+use crate::partings;
 use crate::perf;
 use crate::processes::Processes;
 use crate::scan::{Place, Scanned};
@@ -25,8 +25,8 @@ use shared_ring::decode::{Short, decode};
 use shared_ring::name::Name;
 use shared_ring::record::{Record, TIME_SHIFT};
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
 use symbols::ModuleFile;
 
 /// Descriptors that are kept for names; the rest of what a process may have is for rings.
@@ -68,8 +68,6 @@ pub(crate) struct Pipeline {
     /// What programs have named.
     pub(crate) names: Names,
     pub(crate) live: Option<Live>,
-    /// Where processes go that wait at their end; `None` where nobody scans them.
-    pub(crate) partings: Option<mpsc::Sender<Parting>>,
     /// Records by process slot, for the estimate of the hooks' cost.
     records: FxHashMap<(ImageId, u32), u64>,
     /// Time of the last event: the order is the truth, so time never runs backwards.
@@ -95,7 +93,6 @@ impl Pipeline {
             sums: Sums::default(),
             names: Names::default(),
             live,
-            partings: None,
             records: FxHashMap::default(),
             last: 0,
             frames: Vec::new(),
@@ -147,9 +144,17 @@ impl Pipeline {
     }
 
     /// Writes when and where a process' memory was searched; what is left to write, unless the process is not known.
-    pub(crate) fn scan(&mut self, scanned: Scanned) -> Result<Option<Rest>, Error> {
+    pub(crate) fn scan(
+        &mut self,
+        scanned: Scanned,
+        at_end: Option<partings::Place>,
+    ) -> Result<Option<Rest>, Error> {
         let time = self.clock.nanoseconds(scanned.time);
-        let Some(process) = self.processes.image_at(scanned.pid, time) else { return Ok(None) };
+        let process = match at_end {
+            Some(place) => self.processes.in_place(place),
+            None => self.processes.image_at(scanned.pid, time),
+        };
+        let Some(process) = process else { return Ok(None) };
         let mut areas = Vec::with_capacity(scanned.places.len());
         for place in &scanned.places {
             let name = self.writer.string(&place.name)?;
@@ -446,10 +451,6 @@ impl Pipeline {
             Record::Fork { fork } => Action::Fork { fork },
             Record::Exit { code } => {
                 self.processes.exiting(image, slot, code);
-                if let (Some(partings), Some(parting)) = (&self.partings, Parting::of(&known.image, slot)) {
-                    // Where nobody scans any more, it goes on.
-                    let _ = partings.send(parting);
-                }
                 return Ok(());
             }
             Record::ExecFailed | Record::Time { .. } | Record::Owner { .. } => return Ok(()),

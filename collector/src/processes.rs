@@ -3,6 +3,7 @@
 use crate::counters::{Subject, Subjects};
 use crate::image::{End, Image, ImageId};
 use crate::item::Origin;
+use crate::partings::Place;
 use crate::process::{self, Info};
 use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Thread, ThreadId, Writer};
 use rustc_hash::FxHashMap;
@@ -115,6 +116,11 @@ impl Processes {
     pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<ProcessId> {
         let images = self.known.iter().filter(|(_, known)| known.process.pid == pid && known.start <= time);
         images.map(|(id, _)| *id).max()
+    }
+
+    /// The image that has or had a place.
+    pub(crate) fn in_place(&self, place: Place) -> Option<ProcessId> {
+        self.by_slot.get(&(place.image, place.slot, place.told)).copied()
     }
 
     /// A process has a slot: its image, unless it is known already; whether it is new. Its pid is as it tells it, and as it is here

@@ -26,6 +26,8 @@ struct State {
     is_over: bool,
     /// Nobody takes any more.
     is_given_up: bool,
+    /// There is something for the writer elsewhere.
+    is_called: bool,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,10 @@ pub(crate) struct Sender(Arc<Queue>);
 /// The writer's end.
 #[derive(Debug)]
 pub(crate) struct Receiver(Arc<Queue>);
+
+/// Wakes the writer.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(Arc<Queue>);
 
 /// What the writer is given.
 #[derive(Debug)]
@@ -93,6 +99,14 @@ impl Sender {
     }
 }
 
+impl Caller {
+    /// Has the writer look at once for what there is beside batches.
+    pub(crate) fn call(&self) {
+        self.0.state().is_called = true;
+        self.0.filled.notify_one();
+    }
+}
+
 impl Drop for Sender {
     fn drop(&mut self) {
         self.0.state().is_over = true;
@@ -101,11 +115,17 @@ impl Drop for Sender {
 }
 
 impl Receiver {
+    /// For those who have something else for the writer.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller(self.0.clone())
+    }
+
     /// The next batch, waited for so long.
     pub(crate) fn receive(&self, patience: Duration) -> Received {
-        let is_waiting = |state: &mut State| state.batches.is_empty() && !state.is_over;
+        let is_waiting = |state: &mut State| state.batches.is_empty() && !state.is_over && !state.is_called;
         let waited = self.0.filled.wait_timeout_while(self.0.state(), patience, is_waiting);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.is_called = false;
         match state.batches.pop_front() {
             Some(batch) => Received::Batch(batch),
             None if state.is_over => Received::Over,
@@ -173,6 +193,15 @@ mod tests {
         assert_eq!(receiver.0.state().bytes, 0);
         assert_eq!(receiver.0.state().spares.len(), 2);
         assert!(matches!(receiver.receive(Duration::ZERO), Received::Over));
+    }
+
+    /// Check that whoever is called waits for nothing, once.
+    #[test]
+    fn calls_are_heard_once() {
+        let (_sender, receiver) = queue(Arc::default());
+        receiver.caller().call();
+        assert!(matches!(receiver.receive(Duration::from_secs(600)), Received::Nothing));
+        assert!(!receiver.0.state().is_called);
     }
 
     /// Check that nothing piles up for a writer that has given up.

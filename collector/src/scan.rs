@@ -69,14 +69,18 @@ impl Scanned {
     }
 }
 
-/// Searches the memory of a process, which stands still meanwhile.
+/// Searches the memory of a process, which stands still meanwhile; says so when it is about to go on.
 ///
 /// # Errors
 /// Why it cannot be stopped.
-pub(crate) fn scan(pid: u32, clock: Clock) -> Result<Scanned, Refusal> {
+pub(crate) fn scan(
+    pid: u32,
+    clock: Clock,
+    is_searched: impl FnOnce() + Send + 'static,
+) -> Result<Scanned, Refusal> {
     // A thread of its own: tracees belong to threads, and are free when it ends.
     let work = move || {
-        let scanned = work(pid, &clock);
+        let scanned = work(pid, &clock, is_searched);
         late::settle();
         scanned
     };
@@ -85,7 +89,7 @@ pub(crate) fn scan(pid: u32, clock: Clock) -> Result<Scanned, Refusal> {
     thread.join().unwrap_or_else(|_| Err(crashed()))
 }
 
-fn work(pid: u32, clock: &Clock) -> Result<Scanned, Refusal> {
+fn work(pid: u32, clock: &Clock, is_searched: impl FnOnce()) -> Result<Scanned, Refusal> {
     // What takes memory is there before anybody stands still.
     let mut reading = Reading::of(pid).map_err(|error| Refusal::of(pid, error))?;
     let mut found = Found::default();
@@ -93,12 +97,16 @@ fn work(pid: u32, clock: &Clock) -> Result<Scanned, Refusal> {
     let begun = clock.now();
     let searched = search(pid, &hold, &mut reading, &mut found);
     let ended = clock.now();
+    let searched = searched.map(|mut places| {
+        for place in places.iter_mut().filter(|place| place.tid != 0) {
+            // As the process itself has it told, which may be gone soon.
+            place.tid = numbers::own(place.tid).unwrap_or(place.tid);
+        }
+        places
+    });
+    is_searched();
     let still = hold.let_go();
-    let mut places = searched.map_err(|error| Refusal::of(pid, error))?;
-    for place in &mut places {
-        // As the process itself has it told.
-        place.tid = if place.tid == 0 { 0 } else { numbers::own(place.tid).unwrap_or(place.tid) };
-    }
+    let places = searched.map_err(|error| Refusal::of(pid, error))?;
     let time = begun + ended.saturating_sub(begun) / 2;
     let Reading { searched, unread, .. } = reading;
     Ok(Scanned { pid, time, still, searched, unread, places, found })

@@ -15,10 +15,11 @@ use crate::listener::{Listener, Rules};
 use crate::live::Live;
 use crate::memory::Policy;
 use crate::occasions::Lookout;
+use crate::orders;
 use crate::partings::Partings;
 use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_strangers};
 use crate::pipeline::Pipeline;
-use crate::queue::queue;
+use crate::queue::{self, queue};
 use crate::sleeper::Bell;
 use crate::symbolize::Wanted;
 use crate::watcher::Watcher;
@@ -49,7 +50,7 @@ pub struct Session {
     /// Wakes the drain thread.
     bell: Arc<Bell>,
     written: Arc<Written>,
-    drain: JoinHandle<Work>,
+    drain: JoinHandle<(Work, queue::Sender)>,
     writer: JoinHandle<Result<(Pipeline, u64), capture::Error>>,
     /// Scans processes at their ends.
     partings: Option<JoinHandle<Partings>>,
@@ -148,7 +149,6 @@ impl Session {
             pipeline.processes.reuse_threads();
         }
         let (to_partings, parting) = mpsc::channel();
-        pipeline.partings = options.scan_at_exit.then_some(to_partings);
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
             None => (Err(Box::default()), Samples::none()),
@@ -183,12 +183,20 @@ impl Session {
             bell.clone(),
             to_watcher.clone(),
         )?;
-        let drain =
-            Drain { images, watcher: to_watcher, batches, bell: bell.clone(), shared: shared.clone(), clock };
+        let drain = Drain {
+            images,
+            watcher: to_watcher,
+            batches,
+            bell: bell.clone(),
+            shared: shared.clone(),
+            clock,
+            partings: options.scan_at_exit.then_some(to_partings),
+        };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
         let out = written.clone();
         let (orders, given) = mpsc::channel();
+        let orders = orders::Sender { orders, writer: queue.caller() };
         let (counters, readings) =
             Counters::start(clock, subjects.clone()).map_err(system("start a thread"))?;
         let lookout = Lookout::new(options.occasions);
@@ -215,7 +223,9 @@ impl Session {
         };
         let at_ends = desk.clone();
         let serve = move || Partings::serve(&parting, &at_ends);
-        let partings = options.scan_at_exit.then(|| spawn("partings", serve)).transpose()?;
+        // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
+        let begin = || std::thread::Builder::new().name("partings".into()).spawn(serve);
+        let partings = options.scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
             false => None,
@@ -391,8 +401,12 @@ impl Session {
         // Release pairs with the Acquire load of the drain thread: what happened before is seen by its last round.
         shared.stop.store(true, Ordering::Release);
         bell.ring();
-        let work = drain.join().unwrap_or_default();
+        let (work, to_writer) =
+            drain.join().map_or_else(|_| (Work::default(), None), |(work, to)| (work, Some(to)));
         let ended = clock.now();
+        // Nothing parts any more. What was found until now is written.
+        let partings = partings.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        drop(to_writer);
         let failed = |source: capture::Error| Error::Capture { path: path.clone(), source };
         let (mut pipeline, writer_cpu_ns) = match writer.join().map_err(|_| Error::Crashed)? {
             Ok(ended) => ended,
@@ -402,9 +416,6 @@ impl Session {
                 return Err(failed(error));
             }
         };
-        // Nothing parts any more.
-        pipeline.partings = None;
-        let partings = partings.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let _ = watcher.join();
         for (pid, ticks, status) in exits.lock().map(|exits| exits.clone()).unwrap_or_default() {
             let time = pipeline.clock().nanoseconds(ticks);

@@ -89,9 +89,9 @@ impl Sleeper {
         self.heard = self.bell.0.load(Ordering::Acquire);
     }
 
-    /// The round has moved so many words.
-    pub(crate) fn moved(&mut self, words: usize) {
-        let is_for_nothing = self.woken == Woken::Agent && words < WORTH;
+    /// The round has moved so many words, or found something else that it was called for.
+    pub(crate) fn moved(&mut self, words: usize, is_called_for: bool) {
+        let is_for_nothing = self.woken == Woken::Agent && words < WORTH && !is_called_for;
         self.deaf = if is_for_nothing { (self.deaf * 2).clamp(DEAF, DEAFEST) } else { Duration::ZERO };
     }
 
@@ -221,13 +221,15 @@ mod tests {
         let (_bell, mut sleeper) = sleeper(true);
         sleeper.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
-            sleeper.moved(WORTH - 1);
+            sleeper.moved(WORTH - 1, false);
             assert_eq!(sleeper.deaf, DEAF * expected);
         }
-        sleeper.moved(WORTH);
+        sleeper.moved(WORTH - 1, true);
+        assert_eq!(sleeper.deaf, Duration::ZERO);
+        sleeper.moved(WORTH, false);
         assert_eq!(sleeper.deaf, Duration::ZERO);
         sleeper.woken = Woken::Clock;
-        sleeper.moved(0);
+        sleeper.moved(0, false);
         assert_eq!(sleeper.deaf, Duration::ZERO);
     }
 }

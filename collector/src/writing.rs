@@ -105,8 +105,7 @@ pub(crate) fn write(
     let mut flushed = Instant::now();
     let mut orders = Orders::default();
     loop {
-        let patience = if orders.is_writing() { Duration::ZERO } else { inputs.flush_every };
-        let received = inputs.queue.receive(patience);
+        let received = inputs.queue.receive(orders.patience().min(inputs.flush_every));
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();

@@ -296,6 +296,11 @@ pub(crate) fn mute(local: &ThreadLocal) {
     local.busy.set(MUTED);
 }
 
+/// True of a thread that has lost it.
+pub(crate) fn is_muted(local: &ThreadLocal) -> bool {
+    local.busy.get() == MUTED
+}
+
 /// It has kept it, or has it again.
 #[cold]
 pub(crate) fn unmute(local: &ThreadLocal) {

@@ -1,12 +1,13 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
-use crate::arch;
+use crate::arch::{self, ThreadLocal};
 use crate::guard::{self, Attention};
 use crate::process;
 use crate::real::{self, own_call};
 use crate::tracker;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use shared_ring::process_slot::ProcessSlot;
 use shared_ring::record::Record;
 
 /// Rounds of destructors that the agent lets pass, so that those of others, which may free, come first. libc makes
@@ -19,6 +20,10 @@ const KEYS: libc::pthread_key_t = 32;
 const LOOK_MS: u64 = 100;
 /// It waits no longer than this: a collector that is so slow has other troubles.
 const LONGEST_PARTING_NS: u64 = 60_000_000_000;
+/// A thread that wants to end the process while another does lets that one go first, for so long: it has nothing left to do but to flush.
+const PRECEDENCE_NS: u64 = 1_000_000_000;
+/// The thread that ends the process and waits for the collector. Copied by fork, where it is nobody's.
+static FIRST_TO_PART: AtomicPtr<ThreadLocal> = AtomicPtr::new(core::ptr::null_mut());
 /// The thread key plus one, 0 while there is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 /// All of that was asked for. Copied by fork, as libc's lists are.
@@ -124,17 +129,36 @@ extern "C" fn process_exits(code: c_int, _: *mut c_void) {
 }
 
 /// The process is about to exit. Where the collector wants to see its memory at the end, it waits for that.
+///
+/// The collector looks at the slot, so a process is seen that cannot record its exit, as in a handler that has interrupted a hook.
 pub(crate) fn exiting(code: c_int) {
-    let slot = process::begin_to_part();
-    tracker::note(Record::Exit { code });
-    let Some(slot) = slot else { return };
-    process::ring();
+    let Some(slot) = process::slot_to_part_at() else { return tracker::note(Record::Exit { code }) };
+    let local = core::ptr::from_ref(arch::thread_local()).cast_mut();
+    let is_first = slot.begin_to_part();
+    if is_first {
+        // Relaxed: a thread that does not see it is another one.
+        FIRST_TO_PART.store(local, Ordering::Relaxed);
+        tracker::note(Record::Exit { code });
+        process::ring();
+    } else if FIRST_TO_PART.load(Ordering::Relaxed) == local {
+        // A handler that has interrupted the wait: somebody wants the end now.
+        return tracker::note(Record::Exit { code });
+    }
+    wait_at(slot, LONGEST_PARTING_NS, || {
+        slot.is_parting() && process::is_recording() && !process::is_forsaken()
+    });
+    if !is_first {
+        // As without us: whoever came first ends the process with its own code.
+        wait_at(slot, PRECEDENCE_NS, || true);
+        tracker::note(Record::Exit { code });
+    }
+}
+
+/// Waits at the process' end while that is so, and no longer than this.
+fn wait_at(slot: &ProcessSlot, longest_ns: u64, waits: impl Fn() -> bool) {
     let started = crate::sys::monotonic_raw_ns();
-    while slot.is_parting() && process::is_recording() && !process::is_forsaken() {
+    while waits() && crate::sys::monotonic_raw_ns().saturating_sub(started) < longest_ns {
         slot.wait_to_part(|word, value| crate::sys::wait(word, value, LOOK_MS));
-        if crate::sys::monotonic_raw_ns().saturating_sub(started) > LONGEST_PARTING_NS {
-            break;
-        }
     }
 }
 

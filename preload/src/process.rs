@@ -23,8 +23,8 @@ mod slots;
 
 pub(crate) use shared_ring::process_slot::Loss;
 pub(crate) use slots::{
-    begin_to_part, count_own_allocation, follows_forks, is_followed, is_forsaken, is_itself, lose, next_fork,
-    ring, slot, slot_index,
+    count_own_allocation, follows_forks, is_followed, is_forsaken, is_itself, lose, next_fork, ring, slot,
+    slot_index, slot_to_part_at,
 };
 
 use crate::allocator::{Allocator, Library};

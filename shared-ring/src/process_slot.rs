@@ -37,8 +37,10 @@ impl Loss {
 
 /// Values of [`ProcessSlot::parting`]: it waits, …
 const WAITS: u64 = 1;
-/// … and may go on.
+/// … may go on, …
 const MAY_GO: u64 = 2;
+/// … or waits still, and the collector has seen it.
+const TAKEN: u64 = 3;
 
 /// One process. All words are the agent's; only `state` and `parting` are also written by the collector.
 #[repr(C, align(256))]
@@ -61,8 +63,8 @@ pub struct ProcessSlot {
     /// Below, the number of the fork that made the process, as in the parent's record, 0 where none told of it; above,
     /// the parent's pid, since by now another process may have its slot.
     pub fork: AtomicU64,
-    /// 0 until the process is about to exit; then 1, if it waits there to be looked at, until the collector makes 2 of it. Its
-    /// lower half is a futex.
+    /// 0 until the process is about to exit; then 1, if it waits there to be looked at, of which the collector makes 3 when it sees
+    /// that, and 2 when it has looked. Its lower half is a futex.
     pub parting: AtomicU64,
 }
 
@@ -112,25 +114,39 @@ impl ProcessSlot {
 
     /// The agent's side: the process is about to exit, and will wait. False when it did so before.
     pub fn begin_to_part(&self) -> bool {
-        // Relaxed: the record of the exit is published after it.
-        self.parting.compare_exchange(0, WAITS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        // Release pairs with the Acquire exchange in `take_parting`: the collector sees what the process wrote before.
+        self.parting.compare_exchange(0, WAITS, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// True while it waits.
     pub fn is_parting(&self) -> bool {
-        // Acquire pairs with the Release exchange in `let_part`, for the agent; the collector has read the record of the exit.
-        self.parting.load(Ordering::Acquire) == WAITS
+        // Acquire pairs with the Release exchange in `let_part`.
+        matches!(self.parting.load(Ordering::Acquire), WAITS | TAKEN)
     }
 
-    /// The collector's side: it may go on. False when it does not wait.
+    /// The collector's side: true while it waits and nobody has seen that.
+    pub fn is_untaken(&self) -> bool {
+        // Relaxed: `take_parting` follows.
+        self.parting.load(Ordering::Relaxed) == WAITS
+    }
+
+    /// The collector's side: sees that it waits. False when it does not, or was seen before.
+    pub fn take_parting(&self) -> bool {
+        // Acquire pairs with the Release exchange in `begin_to_part`.
+        self.is_untaken()
+            && self.parting.compare_exchange(WAITS, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// The collector's side: it may go on. False when it was not seen to wait.
     pub fn let_part(&self) -> bool {
         // Release pairs with the Acquire load in `is_parting`.
-        self.parting.compare_exchange(WAITS, MAY_GO, Ordering::Release, Ordering::Relaxed).is_ok()
+        self.parting.compare_exchange(TAKEN, MAY_GO, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// The agent's side: waits a moment for the collector, by a call that sleeps while the word is the value.
     pub fn wait_to_part(&self, sleep: impl FnOnce(&AtomicU64, u64)) {
-        sleep(&self.parting, WAITS);
+        // Relaxed: the caller looks again.
+        sleep(&self.parting, self.parting.load(Ordering::Relaxed));
     }
 
     /// Counts events that were not recorded.
@@ -159,13 +175,15 @@ mod tests {
         }
     }
 
-    /// Check that a process waits once, until it may go on, and that the next one in its slot has not waited.
+    /// Check that a process waits once, is seen once, until it may go on, and that the next one in its slot has not waited.
     #[test]
     fn process_waits_once_at_its_end() {
         let slot = slot();
-        assert!(!slot.is_parting() && !slot.let_part());
+        assert!(!slot.is_parting() && !slot.take_parting() && !slot.let_part());
         assert!(slot.begin_to_part() && slot.is_parting() && !slot.begin_to_part());
-        assert!(slot.let_part() && !slot.is_parting() && !slot.begin_to_part());
+        assert!(!slot.let_part() && slot.take_parting() && slot.is_parting());
+        assert!(!slot.take_parting() && !slot.begin_to_part());
+        assert!(slot.let_part() && !slot.is_parting() && !slot.begin_to_part() && !slot.take_parting());
         slot.free();
         assert!(slot.begin_to_part());
     }

@@ -29,7 +29,7 @@ fn memory_of_a_process_is_searched() {
     command.args(["-c", "echo here; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
-    let scanned = scan(child.id(), Clock::start()).unwrap();
+    let scanned = scan(child.id(), Clock::start(), || ()).unwrap();
     drop(child.stdin.take());
     assert!(child.wait().unwrap().code().is_some());
     let Scanned { places, found, searched, unread, .. } = scanned;

@@ -98,15 +98,19 @@ pub(crate) fn is_itself() -> bool {
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 
-/// Announces that this process is about to exit and waits for the collector to look at its memory, if that wants to: gives the slot to
-/// wait at. `None` also where it was announced before, and in a child that shares our memory.
+/// Where this process waits at its end for the collector to look at its memory; `None` where that does not want to, in a child that
+/// shares our memory, and in a thread that may not wait.
 #[cold]
-pub(crate) fn begin_to_part() -> Option<&'static ProcessSlot> {
+pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
     // Relaxed: it is set before the memory is handed over and stays.
-    if control().scan_at_exit.load(Ordering::Relaxed) != 1 || !super::is_recording() || !is_itself() {
+    if control().scan_at_exit.load(Ordering::Relaxed) != 1 || !super::is_recording() {
         return None;
     }
-    slot().filter(|slot| slot.begin_to_part())
+    let local = arch::thread_local();
+    if crate::guard::is_muted(local) || local.in_vfork.get() != 0 || !is_itself() {
+        return None;
+    }
+    slot()
 }
 
 /// Wakes the collector, if it sleeps, to look at once at what was recorded.
