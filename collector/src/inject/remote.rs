@@ -41,8 +41,9 @@ const RESTART: [i64; 2] = [-512, -513];
 const RESTART_ALONE: i64 = -514;
 const RESTART_BLOCK: i64 = -516;
 const CUT: i64 = -(libc::EINTR as i64);
-/// Calls that end with `EINTR` when they are interrupted by nothing, and can just be made again.
-const REPEATED: [i64; 12] = [
+/// Calls that end with `EINTR` when they are interrupted by nothing, and can just be made again: those that send and receive do so
+/// where their socket has a limit of time, before the first byte; a connection is waited for again.
+const REPEATED: [i64; 25] = [
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
@@ -54,7 +55,20 @@ const REPEATED: [i64; 12] = [
     libc::SYS_recvmsg,
     libc::SYS_accept,
     libc::SYS_accept4,
+    libc::SYS_recvmmsg,
     libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_preadv2,
+    libc::SYS_io_uring_enter,
+    libc::SYS_connect,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_pwritev2,
 ];
 
 /// Why a function has not returned.
