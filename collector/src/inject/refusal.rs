@@ -25,6 +25,11 @@ pub enum Refusal {
     /// It does nothing at all.
     #[error("it is stopped: let it go on first, with kill -CONT")]
     Stopped,
+    /// It waits where nothing stops it.
+    #[error(
+        "all its threads wait in the kernel where nothing stops them, as for the child of a vfork or a disk: try again"
+    )]
+    Unstoppable,
     /// It is no program of this processor that was linked dynamically.
     #[error("it is linked statically, or not for this processor: there is nothing that could load a library")]
     Static,

@@ -66,10 +66,11 @@ impl Hold {
             }
             hold.stop(&new)?;
         }
-        if hold.threads.is_empty() {
-            return Err(Refusal::NoProcess { pid });
+        match (hold.threads.is_empty(), hold.late.is_empty()) {
+            (false, _) => Ok(hold),
+            (true, true) => Err(Refusal::NoProcess { pid }),
+            (true, false) => Err(Refusal::Unstoppable),
         }
-        Ok(hold)
     }
 
     /// Stops some threads, all at once.
