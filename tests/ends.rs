@@ -1,6 +1,6 @@
 //! Ends that wait for a scan: how soon processes go on, in which way they end, and that each is scanned.
 
-use crate::harness::{Capture, Ran, Recording, c, record};
+use crate::harness::{Capture, Page, Ran, Recording, World, c, product, record, wait, wait_for};
 use capture::{Reader, Scan};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -63,4 +63,76 @@ fn many_ends_take_no_longer() {
         assert!(scans(&capture).len() >= 61, "{} {info}", scans(&capture).len());
         assert_eq!(info["remarks"], serde_json::json!([]), "{info}");
     }
+}
+
+/// Check that a process whose only thread waits for the child of its `vfork` is told from one that is not there.
+#[test]
+fn who_cannot_be_stopped_is_there() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = record(c("waits_for_a_vfork").build()).world(world).arg(&page.path);
+    let running = recording.start();
+    wait_for("the child", || page.is_done());
+    let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
+    assert!(ran.code == 1 && ran.stderr.contains("wait in the kernel"), "{} {}", ran.code, ran.stderr);
+    page.stop();
+    assert_eq!(running.wait().code, 0);
+}
+
+/// Check that threads which wait in system calls do not notice that they were scanned.
+#[test]
+fn waits_are_not_cut_short_by_scans() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let program = c("waits_in_every_way").flags(["-O1", "-pthread"]).build();
+    let recording = record(program).world(world).arg(&page.path);
+    let running = recording.start();
+    for _ in 0..20 {
+        page.wait_for_calls(1, page.calls(0).mallocs_done + 100);
+        let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    page.stop();
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.text().trim()), (5, "0 cut short, 0 too early"), "{}", ran.stderr);
+}
+
+/// Check that a forked child is scanned and marked by its own pid.
+#[test]
+fn children_are_scanned_by_their_pids() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = record(c("serves_by_one_child").build()).world(world).arg(&page.path);
+    let running = recording.start();
+    wait_for("the child", || page.is_done());
+    // The page has the pid of who wrote it last.
+    let child = page.pid();
+    for command in [&["scan"][..], &["mark"]] {
+        let pid = child.to_string();
+        let name: &[&str] = if command == ["mark"] { &["here"] } else { &[] };
+        let ran = wait(&recording.world, recording.world.tool([command, &[&pid], name].concat()));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    page.stop();
+    assert_eq!(running.wait().code, 0);
+    let capture = recording.capture();
+    let scans = scans(&capture);
+    assert_eq!(scans.len(), 1);
+    let processes = Reader::open(capture.file()).expect("it is a capture").into_tables().processes;
+    let scanned = &processes[scans[0].process.index()];
+    assert!(scanned.forked && scanned.pid == child.cast_unsigned(), "{scanned:?}");
+}
+
+/// Check that a capture that is sent has scans, and that recordings which could keep none have no process wait.
+#[test]
+fn sent_captures_have_scans() {
+    let world = World::new();
+    let mut command = world.command("sh");
+    let script = r#""$0" run --quiet --no-cpu --no-symbolize --scan-at-exit -o - "$1" >sent.memprof"#;
+    command.args(["-c", script]).arg(product()).arg(c("keeps_one_in_eight").build());
+    let ran = wait(&world, command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let file = world.path("sent.memprof");
+    let capture = Capture::new(world, file);
+    assert_eq!(scans(&capture).len(), 1);
 }

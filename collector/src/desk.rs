@@ -1,6 +1,5 @@
 //! Where those turn who want something of a recording: this process, and others through [`crate::commands`].
 
-use crate::Error;
 use crate::clock::Clock;
 use crate::commands::Answer;
 use crate::drain::Shared;
@@ -11,6 +10,7 @@ use crate::partings::{Parting, Place};
 use crate::scan::{Scanned, scan};
 use crate::session::Taken;
 use crate::snapshot;
+use crate::{Error, Options};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -24,6 +24,8 @@ pub(crate) enum Keeps {
     All,
     /// An aggregated capture, which has snapshots of its own.
     Totals,
+    /// All of them, but not here.
+    Elsewhere,
     Nothing,
 }
 
@@ -31,6 +33,32 @@ pub(crate) enum Keeps {
 const TOTALS_ONLY: &str = "this recording is aggregated: it does not know which blocks there are, so nothing could be said of what keeps \
     them. Record without --aggregate";
 const SAMPLES_ONLY: &str = "this recording knows of some blocks only: what keeps a block may be one of the others. Record without --sample";
+
+impl Keeps {
+    /// What becomes of the recording that these options ask for.
+    pub(crate) fn of(options: &Options) -> Keeps {
+        match (&options.passing, options.distils) {
+            (None, _) => Keeps::All,
+            (Some(_), true) => Keeps::Totals,
+            (Some(_), false) if options.sends => Keeps::Elsewhere,
+            (Some(_), false) => Keeps::Nothing,
+        }
+    }
+
+    fn is_nothing_here(self) -> bool {
+        matches!(self, Keeps::Elsewhere | Keeps::Nothing)
+    }
+
+    /// Why a scan would tell nothing, or be for nobody.
+    pub(crate) fn may_scan(self, is_sampled: bool) -> Result<(), &'static str> {
+        match self {
+            Keeps::Nothing => Err(NOTHING_KEPT),
+            Keeps::Totals => Err(TOTALS_ONLY),
+            Keeps::All | Keeps::Elsewhere if is_sampled => Err(SAMPLES_ONLY),
+            Keeps::All | Keeps::Elsewhere => Ok(()),
+        }
+    }
+}
 
 /// Why a scan is lost.
 const OVER: &str = "the recording ended before the scan was written";
@@ -82,7 +110,7 @@ impl Desk {
     /// Writes a capture of all up to now: see [`crate::Session::snapshot`].
     pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<Taken, Error> {
         let failed = |source| Error::Capture { path: output.to_owned(), source };
-        if self.keeps == Keeps::Nothing {
+        if self.keeps.is_nothing_here() {
             let source = std::io::Error::other(NOTHING_KEPT);
             return Err(failed(capture::Error::Io { action: "write a snapshot".into(), source }));
         }
@@ -103,7 +131,7 @@ impl Desk {
         if self.orders.send(order) { Ok(()) } else { Err(Error::Crashed) }
     }
 
-    /// Searches the memory of a process for pointers: see [`crate::Session::scan`].
+    /// Searches the memory of a process for pointers: see [`crate::Session::scanner`].
     pub(crate) fn scan(&self, pid: u32) -> Answer {
         self.may_scan()?;
         let scanned = scan(pid, self.clock, || ()).map_err(|refusal| cannot(pid, &refusal))?;
@@ -122,12 +150,7 @@ impl Desk {
 
     /// Why nothing is scanned here.
     fn may_scan(&self) -> Result<(), String> {
-        match self.keeps {
-            Keeps::Nothing => Err(NOTHING_KEPT.to_string()),
-            Keeps::Totals => Err(TOTALS_ONLY.to_string()),
-            Keeps::All if self.is_sampled => Err(SAMPLES_ONLY.to_string()),
-            Keeps::All => Ok(()),
-        }
+        self.keeps.may_scan(self.is_sampled).map_err(str::to_string)
     }
 
     fn write(&self, scanned: Scanned, at_end: Option<Place>) -> Result<Unwritten, String> {
@@ -151,7 +174,7 @@ impl Desk {
             {
                 Err(format!("process {pid} is not recorded by this collector"))
             }
-            ["snapshot" | "capture", _, ..] if self.keeps == Keeps::Nothing => Err(NOTHING_KEPT.to_string()),
+            ["snapshot" | "capture", _, ..] if self.keeps.is_nothing_here() => Err(NOTHING_KEPT.to_string()),
             ["capture", _] => Ok(std::path::absolute(&self.path)
                 .unwrap_or_else(|_| self.path.clone())
                 .display()

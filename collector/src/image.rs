@@ -86,6 +86,13 @@ impl Image {
         pids.get(&slot).and_then(|(met, pid)| (*met == told).then_some(*pid))
     }
 
+    /// True when a process with this pid here has a slot, the one that connected or one that was forked.
+    pub(crate) fn has(&self, pid: u32) -> bool {
+        let used = self.memory.segment().header().slots_used.load(Ordering::Acquire);
+        let mut slots = (0..used).zip(self.memory.segment().slots());
+        slots.any(|(index, slot)| slot.owner().is_some_and(|(told, _)| self.pid_of(index, told) == Some(pid)))
+    }
+
     /// Tells that the process in a slot is gone which is told by this pid.
     pub(crate) fn gone(&self, slot: u32, told: u32, status: Option<i32>) {
         let status = status.map_or(0, |status| HAS_STATUS | u64::from(status as u16) << 8);

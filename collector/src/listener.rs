@@ -301,9 +301,9 @@ impl Host {
         self.recorded().iter().for_each(|image| image.close());
     }
 
-    /// True when this process connected here, and is recorded.
+    /// True when this process is recorded: one that connected here, or one that it has forked.
     pub(crate) fn knows(&self, pid: u32) -> bool {
-        self.recorded().iter().any(|image| image.info.pid == pid)
+        self.open().iter().any(|image| image.has(pid))
     }
 
     /// True while any image is recorded.
@@ -311,11 +311,19 @@ impl Host {
         !self.recorded().is_empty()
     }
 
+    /// Images whose process is there that connected.
     fn recorded(&self) -> Vec<Arc<Image>> {
+        let mut images = self.open();
+        images.retain(|image| !image.is_over());
+        images
+    }
+
+    /// Images into which somebody may write, perhaps only children of the process that connected.
+    fn open(&self) -> Vec<Arc<Image>> {
         let Ok(mut known) = self.known.lock() else { return Vec::new() };
         known.retain(|image| image.strong_count() != 0);
         let images = known.iter().filter_map(std::sync::Weak::upgrade);
-        images.filter(|image| image.memory.control().is_recording() && !image.is_over()).collect()
+        images.filter(|image| image.memory.control().is_recording()).collect()
     }
 
     /// Ends the earlier images of a process that has connected anew: it executed another program.

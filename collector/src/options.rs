@@ -25,6 +25,8 @@ pub struct Options {
     /// Write the capture into this empty file, pipe or socket and make none at `output`: for those who read it while it grows,
     /// and keep nothing of it.
     pub passing: Option<Arc<File>>,
+    /// What passes is kept by whoever it is sent to.
+    pub sends: bool,
     /// What passes is distilled, see [`crate::Session::distil`], and what is kept lies at `output`.
     pub distils: bool,
     /// Replace an existing capture.

@@ -148,6 +148,9 @@ impl Session {
         if options.distils {
             pipeline.processes.reuse_threads();
         }
+        let keeps = Keeps::of(&options);
+        // Or processes would wait for nothing.
+        let scan_at_exit = options.scan_at_exit && keeps.may_scan(options.sample_interval != 0).is_ok();
         let (to_partings, parting) = mpsc::channel();
         let subjects = pipeline.processes.subjects.clone();
         let (sampler, samples) = match options.cpu {
@@ -170,7 +173,7 @@ impl Session {
                 follow: options.follow,
                 tsc: clock.is_tsc(),
                 paused: options.paused,
-                scan_at_exit: options.scan_at_exit,
+                scan_at_exit,
             },
             only: options.only,
             skip: options.skip,
@@ -190,7 +193,7 @@ impl Session {
             bell: bell.clone(),
             shared: shared.clone(),
             clock,
-            partings: options.scan_at_exit.then_some(to_partings),
+            partings: scan_at_exit.then_some(to_partings),
         };
         let drain = spawn("drain", move || drain.run())?;
         let written = Arc::new(Written::default());
@@ -207,11 +210,6 @@ impl Session {
         let writer = spawn("writer", move || {
             write(pipeline, inputs, &out).inspect_err(|error| noted.note(error.to_string()))
         })?;
-        let keeps = match (&options.passing, options.distils) {
-            (None, _) => Keeps::All,
-            (Some(_), true) => Keeps::Totals,
-            (Some(_), false) => Keeps::Nothing,
-        };
         let desk = Desk {
             path: options.output,
             keeps,
@@ -225,7 +223,7 @@ impl Session {
         let serve = move || Partings::serve(&parting, &at_ends);
         // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
         let begin = || std::thread::Builder::new().name("partings".into()).spawn(serve);
-        let partings = options.scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
+        let partings = scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;
         let ear = match options.hears_commands {
             true => Some(Ear::open(obey(desk.clone())).map_err(system("listen for commands"))?),
             false => None,
@@ -320,13 +318,16 @@ impl Session {
         self.desk.mark(pid, name)
     }
 
-    /// Searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into the
-    /// capture; what it found, in words.
-    ///
-    /// # Errors
-    /// Why not, in words.
-    pub fn scan(&self, pid: u32) -> Answer {
-        self.desk.scan(pid)
+    /// What searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into
+    /// the capture; it tells what it found, or why not, in words. That takes its time, and the session is not needed meanwhile.
+    pub fn scanner(&self, pid: u32) -> impl FnOnce() -> Answer + use<> {
+        let desk = self.desk.clone();
+        move || desk.scan(pid)
+    }
+
+    /// True when this process is recorded here: one that was attached to or has connected, or one that it has forked.
+    pub fn records(&self, pid: u32) -> bool {
+        self.desk.host.knows(pid)
     }
 
     /// The capture that is written.

@@ -223,14 +223,14 @@ impl Desk {
 
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {
         let held = self.held();
-        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        let session = held.session_of(pid)?;
         let taken = session.snapshot(file).map_err(|error| error.to_string())?;
         Ok(taken.told(&file.display().to_string()))
     }
 
     fn mark(&self, pid: u32, name: &str) -> Answer {
         let held = self.held();
-        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
+        let session = held.session_of(pid)?;
         match session.mark(Some(pid), name).map_err(|error| error.to_string())? {
             true => Ok(format!("marked {name}")),
             false => Err(format!("process {pid} has done nothing yet that could be marked")),
@@ -238,9 +238,9 @@ impl Desk {
     }
 
     fn scan(&self, pid: u32) -> Answer {
-        let held = self.held();
-        let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
-        session.scan(pid)
+        // All recordings are free meanwhile: they may be full, or to be ended.
+        let scan = self.held().session_of(pid)?.scanner(pid);
+        scan()
     }
 
     /// Where the recording of a process goes, for those who look at it meanwhile.
@@ -291,6 +291,13 @@ impl Desk {
 }
 
 impl Held {
+    /// The recording of a process: one that it was begun for, or else one that has followed it there.
+    fn session_of(&self, pid: u32) -> Result<&Session, String> {
+        let begun = self.sessions.get(&pid).map(|(session, _)| session);
+        let mut sessions = self.sessions.values().map(|(session, _)| session);
+        begun.or_else(|| sessions.find(|session| session.records(pid))).ok_or_else(|| not_recorded(pid))
+    }
+
     /// Ends a recording.
     fn finish(&mut self, session: Session, series: Series) {
         self.finishing.extend(series.into_threads());

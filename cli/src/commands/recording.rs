@@ -51,7 +51,11 @@ pub(crate) struct Recording {
     #[arg(long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
     /// Search the memory of each process at its end for pointers, for `retained` to tell what nobody could free any more from what was
-    /// still in use. A process waits for that when it exits by itself
+    /// still in use
+    ///
+    /// A process waits for that when it exits by itself, after its own functions for that and its destructors; where it was attached to,
+    /// before those that it had then. Its other threads run on until they are stopped for the search, mostly within a millisecond: one that
+    /// uses what a destructor has ended has that much longer to crash.
     #[arg(long, conflicts_with_all = ["aggregate", "sample"])]
     scan_at_exit: bool,
     /// Record only processes whose executable's name matches (* and ? stand for any letters and one letter)
@@ -177,6 +181,7 @@ impl Recording {
         let options = Options {
             output: kind.output,
             passing: aggregates.clone().or_else(|| sent.clone()).or(kind.passing),
+            sends: sent.is_some(),
             distils: aggregates.is_some(),
             flush_every: if kind.is_watched || aggregates.is_some() { WATCHED } else { Options::FLUSH },
             replace: self.force,
@@ -230,6 +235,11 @@ impl Recording {
                 Err(failure)
             }
         }
+    }
+
+    /// True when processes are to be scanned at their ends.
+    pub(crate) fn scans_at_exit(&self) -> bool {
+        self.scan_at_exit
     }
 
     /// True when no single events are kept.

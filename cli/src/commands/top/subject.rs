@@ -74,6 +74,11 @@ impl Subject {
             )));
         }
         let kept = arguments.recording.output.as_deref();
+        if kept.is_none() && arguments.recording.scans_at_exit() {
+            return Err(Failure::usage(anyhow!(
+                "what --scan-at-exit finds is shown by retained, and needs a capture that is kept: name one with --output"
+            )));
+        }
         if kept.and_then(Stream::of).is_some() {
             return Err(Failure::usage(anyhow!(
                 "top reads the capture that it keeps: give it a file with --output"
