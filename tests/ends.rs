@@ -1,7 +1,8 @@
 //! Ends that wait for a scan: how soon processes go on, in which way they end, and that each is scanned.
 
-use crate::harness::{Capture, Page, Ran, Recording, World, c, product, record, wait, wait_for};
+use crate::harness::{Capture, Page, Ran, Recording, Running, World, c, product, record, wait, wait_for};
 use capture::{Reader, Scan};
+use rustix::process::{Pid, Signal};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -135,4 +136,54 @@ fn sent_captures_have_scans() {
     let file = world.path("sent.memprof");
     let capture = Capture::new(world, file);
     assert_eq!(scans(&capture).len(), 1);
+}
+
+/// Starts a program whose collector stands still before it ends, and gives the program's process.
+fn at_its_end(recording: &Recording, page: &Page) -> (Running, Pid) {
+    let running = recording.start();
+    wait_for("the program", || page.pid() != 0);
+    running.stop();
+    page.go();
+    (running, Pid::from_raw(page.pid()).expect("a pid is not 0"))
+}
+
+/// Waits for the end of a process, which may not take long.
+fn wait_for_end(process: Pid) {
+    let started = Instant::now();
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let is_there = || {
+        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    };
+    wait_for("the end", || !is_there());
+    assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
+}
+
+/// Check that a process which waits goes on soon when its collector dies, and when the recording is ended.
+#[test]
+fn the_dead_hold_nobody_up() {
+    for signal in [Signal::KILL, Signal::INT] {
+        let world = World::new();
+        let page = Page::new(&world);
+        let program = c("ends_with_blocks").flags(["-O1"]).build();
+        let recording = scanned(&program).world(world).arg(&page.path);
+        let (running, process) = at_its_end(&recording, &page);
+        wait_for("the program to do its work", || page.is_done());
+        running.signal(signal);
+        running.signal(Signal::CONT);
+        wait_for_end(process);
+        running.wait();
+    }
+}
+
+/// Check that a handler which interrupts the wait ends the process at once, with its own code.
+#[test]
+fn handlers_end_the_wait() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = scanned(&c("exits_again_in_a_handler").build()).world(world).arg(&page.path);
+    let (running, process) = at_its_end(&recording, &page);
+    wait_for_end(process);
+    running.signal(Signal::CONT);
+    assert_eq!(running.wait().code, 9);
 }

@@ -168,6 +168,29 @@ fn records_survive_any_cut() {
     assert_eq!(bench.events(), committed + 2);
 }
 
+/// Check that a process is handed over once which says again and again that it waits at its end, and that its slot is clean for the next.
+#[test]
+fn each_process_parts_once() {
+    let mut bench = Bench::new();
+    let segment = bench.image.memory.segment();
+    let slot = &segment.slots()[0];
+    segment.header().slots_used.store(u32::MAX, Ordering::Release);
+    for _ in 0..2 {
+        slot.claim(std::process::id(), None);
+        assert!(slot.begin_to_part() && bench.drained.has_parting());
+        let partings = bench.drained.take_partings();
+        assert!(partings.len() == 1 && slot.is_parting());
+        drop(partings);
+        assert!(!slot.is_parting());
+        slot.parting.store(0, Ordering::Relaxed);
+        assert!(slot.begin_to_part() && !bench.drained.has_parting());
+        assert!(bench.drained.take_partings().is_empty());
+        bench.image.gone(0, std::process::id(), None);
+        bench.round();
+        assert_eq!(slot.owner(), None);
+    }
+}
+
 /// Check that a record which is longer than all that may wait of a ring holds nobody up.
 #[test]
 fn longest_record_is_read_in_pieces() {
