@@ -3,6 +3,7 @@
 use crate::analysis::{History, Names};
 use crate::export::Events;
 use crate::format::duration;
+use crate::graph::WhichScan;
 use crate::json;
 use crate::lives::MapTable;
 use crate::loaded::{Loaded, Source};
@@ -52,14 +53,14 @@ pub enum Error {
         wanted: &'static str,
     },
     /// The scan that was asked for is not there.
-    #[error("{file} {}: sysprof-memprof scan PID makes one while a process is recorded, --scan-at-exit one at its end", scans(*.count, *.number))]
+    #[error("{file} {}: sysprof-memprof scan PID makes one while a process is recorded, --scan-at-exit one at its end", scans(*.count, .which))]
     NotScanned {
         /// The file, as the user named it.
         file: String,
         /// Scans that there are.
         count: usize,
-        /// The one that was asked for; none for the last one.
-        number: Option<usize>,
+        /// The one that was asked for.
+        which: WhichScan,
     },
     /// The view cannot be written; a closed pipe is one reason.
     #[error("cannot write: {0}")]
@@ -67,11 +68,12 @@ pub enum Error {
 }
 
 /// What there is in the place of a scan.
-fn scans(count: usize, number: Option<usize>) -> String {
-    match (count, number) {
-        (0, _) | (_, None) => "has no scan of a process' memory".into(),
-        (1, Some(number)) => format!("has one scan, no number {number}"),
-        (count, Some(number)) => format!("has {count} scans, no number {number}"),
+fn scans(count: usize, which: &WhichScan) -> String {
+    match (count, which) {
+        (0, _) | (_, WhichScan::Last) => "has no scan of a process' memory".into(),
+        (_, WhichScan::Of(_)) => "has no scan of this process, but of others, which info lists".into(),
+        (1, WhichScan::Number(number)) => format!("has one scan, no number {number}"),
+        (count, WhichScan::Number(number)) => format!("has {count} scans, no number {number}"),
     }
 }
 

@@ -4,7 +4,8 @@ mod support;
 
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
 use support::Made;
-use viewer::graph::Scanned;
+use viewer::graph::{Scanned, WhichScan};
+use viewer::query::Selected;
 use viewer::{Error, Moments, Naming};
 
 const HEAP: u64 = 0x5555_0000_0000;
@@ -83,11 +84,11 @@ fn made(row: Process) -> (Made, ProcessId) {
     (made, process)
 }
 
-fn graph(made: &Made, number: Option<usize>) -> Result<Scanned, Error> {
+fn graph(made: &Made, which: WhichScan) -> Result<Scanned, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.memprof");
     made.write(&path);
-    let (_, scanned) = Moments::open(&path)?.graph(number, Naming::Stored)?;
+    let (_, scanned) = Moments::open(&path)?.graph(&which, Naming::Stored)?;
     Ok(scanned)
 }
 
@@ -101,7 +102,7 @@ fn unreachable(scanned: &Scanned) -> Vec<u64> {
 #[test]
 fn memory_is_what_it_was_mapped_for() {
     let (made, _) = made(Process::default());
-    let scanned = graph(&made, Some(1)).unwrap();
+    let scanned = graph(&made, WhichScan::Number(1)).unwrap();
     let figures = scanned.graph.figures();
     assert_eq!((figures.blocks.blocks, figures.blocks.bytes), (9, 8 * 32 + 0x80));
     assert_eq!(unreachable(&scanned), [HEAP + 0x80, HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]);
@@ -128,7 +129,7 @@ fn unknown_blocks_may_hold_others() {
     for row in
         [Process { attached: true, ..Process::default() }, Process { forked: true, ..Process::default() }]
     {
-        let scanned = graph(&made(row).0, Some(1)).unwrap();
+        let scanned = graph(&made(row).0, WhichScan::Number(1)).unwrap();
         assert!(scanned.is_partial);
         assert_eq!(unreachable(&scanned), [HEAP + 0xC0, ARENA + 0x80]);
     }
@@ -144,7 +145,10 @@ fn own_part_of_the_heap_may_hold_blocks() {
         4,
         capture::Event { time: made.events[3].time, thread: ThreadId::from_index(thread), action },
     );
-    assert_eq!(unreachable(&graph(&made, Some(1)).unwrap()), [HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]);
+    assert_eq!(
+        unreachable(&graph(&made, WhichScan::Number(1)).unwrap()),
+        [HEAP + 0xC0, ARENA + 0x80, THREADS + 0x900]
+    );
 }
 
 /// Check that scans are listed with their numbers, which other views take.
@@ -169,14 +173,25 @@ fn scans_are_listed() {
 /// Check that the last scan is taken unless one is named, and that one that is not there is told from those that are.
 #[test]
 fn scans_are_numbered() {
-    let (mut made, process) = made(Process::default());
-    let last = graph(&made, None).unwrap();
+    let (mut made, process) = made(Process { name: "app".into(), ..Process::default() });
+    let last = graph(&made, WhichScan::Last).unwrap();
     assert_eq!((last.number, last.count, last.scan.process != process), (2, 2, true));
-    let error = |made: &Made, number| graph(made, number).unwrap_err().to_string();
-    assert!(error(&made, Some(3)).contains("has 2 scans, no number 3"), "{}", error(&made, Some(3)));
-    assert!(error(&made, Some(0)).contains("no number 0"));
+    let error = |made: &Made, which| graph(made, which).unwrap_err().to_string();
+    assert!(
+        error(&made, WhichScan::Number(3)).contains("has 2 scans, no number 3"),
+        "{}",
+        error(&made, WhichScan::Number(3))
+    );
+    assert!(error(&made, WhichScan::Number(0)).contains("no number 0"));
+    let of = |name: &str| graph(&made, WhichScan::Of(Selected::Name(name.into())));
+    assert_eq!((of("app").unwrap().number, of("other").unwrap().number), (1, 2));
+    assert!(matches!(of("nobody").unwrap_err(), Error::Unknown(_)));
+    made.tables.scans.truncate(1);
+    let other = WhichScan::Of(Selected::Id(1001));
+    assert!(error(&made, other).contains("has no scan of this process, but of others"));
     made.tables.scans.clear();
     assert!(
-        error(&made, None).contains("app.memprof has no scan of a process' memory: sysprof-memprof scan")
+        error(&made, WhichScan::Last)
+            .contains("app.memprof has no scan of a process' memory: sysprof-memprof scan")
     );
 }

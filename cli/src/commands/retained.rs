@@ -3,6 +3,8 @@
 use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
+use viewer::graph::WhichScan;
+use viewer::query::Selected;
 use viewer::{json, text};
 
 /// Rows of text when nobody says how many.
@@ -22,9 +24,12 @@ A capture has a scan where one was made:
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Of several scans the one of this number, from 1 [default: the last one]
+    /// Of several scans the one of this number, as info lists them [default: the last one]
     #[arg(long, value_name = "N")]
     scan: Option<usize>,
+    /// Of several scans the last one of the process of this pid or name
+    #[arg(long, value_name = "PROCESS", conflicts_with = "scan")]
+    process: Option<Selected>,
     /// What keeps what, from variables and stacks down, as a tree
     #[arg(long, conflicts_with = "json")]
     tree: bool,
@@ -38,8 +43,13 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Arguments { capture, scan, tree, limit, json } = arguments;
-    let found = capture.moments()?.graph(*scan, capture.naming()).map_err(view::failure)?;
+    let Arguments { capture, scan, process, tree, limit, json } = arguments;
+    let which = match (scan, process) {
+        (Some(number), _) => WhichScan::Number(*number),
+        (None, Some(process)) => WhichScan::Of(process.clone()),
+        (None, None) => WhichScan::Last,
+    };
+    let found = capture.moments()?.graph(&which, capture.naming()).map_err(view::failure)?;
     let (loaded, scanned) = (capture.told(found.0), found.1);
     view::print(|out, style| {
         if *json {

@@ -37,6 +37,7 @@ mod roots;
 mod scanned;
 mod tree;
 mod unreachable;
+mod which;
 
 pub use block::{BlockId, HeldBlock};
 pub use builder::GraphBuilder;
@@ -48,3 +49,4 @@ pub(crate) use roots::{Memory, Roots};
 pub use scanned::{Reach, Scanned};
 pub use tree::{KeptRow, KeptTree};
 pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};
+pub use which::WhichScan;

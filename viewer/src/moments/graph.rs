@@ -5,25 +5,33 @@ use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::analysis::{Amount, Load, Profile, Span};
-use crate::graph::{BlockId, GraphBuilder, Reach, Roots, Scanned};
+use crate::graph::{BlockId, GraphBuilder, Reach, Roots, Scanned, WhichScan};
 use crate::loaded::Loaded;
 use crate::open::Error;
-use crate::query::Lens;
+use crate::query::{Lens, processes};
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
 use capture::{NodeId, Pointer, ProcessId, ScanId, ThreadId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 impl Moments {
-    /// The graph of a scan, the last one where none is named; they are counted from 1. The numbers beside it are those of the whole
-    /// capture.
+    /// The graph of a scan. The numbers beside it are those of the whole capture.
     ///
     /// # Errors
-    /// [`Error::NotScanned`] where there is none, [`Error::Aggregated`], and those of the file.
-    pub fn graph(mut self, number: Option<usize>, naming: Naming) -> Result<(Loaded, Scanned), Error> {
-        let count = self.reader.tables().scans.len();
-        let place = number.unwrap_or(count).checked_sub(1).filter(|place| *place < count);
-        let missing = || Error::NotScanned { file: self.source.file.clone(), count, number };
+    /// [`Error::NotScanned`] where there is none, [`Error::Unknown`] for a process that the capture does not have,
+    /// [`Error::Aggregated`], and those of the file.
+    pub fn graph(mut self, which: &WhichScan, naming: Naming) -> Result<(Loaded, Scanned), Error> {
+        let tables = self.reader.tables();
+        let count = tables.scans.len();
+        let place = match which {
+            WhichScan::Last => count.checked_sub(1),
+            WhichScan::Number(number) => number.checked_sub(1).filter(|place| *place < count),
+            WhichScan::Of(process) => {
+                let taken = processes(std::slice::from_ref(process), tables)?;
+                tables.scans.iter().rposition(|scan| taken.get(scan.process.index()) == Some(&true))
+            }
+        };
+        let missing = || Error::NotScanned { file: self.source.file.clone(), count, which: which.clone() };
         let place = place.ok_or_else(missing)?;
         let (profile, mut frozen) = self.frozen(&[place])?;
         let scanned = self.scanned(place, frozen.remove(&place).unwrap_or_default(), &naming)?;
@@ -48,7 +56,11 @@ impl Moments {
         let last: BTreeMap<ProcessId, usize> =
             (0..).zip(&self.reader.tables().scans).map(|(place, scan)| (scan.process, place)).collect();
         if last.is_empty() {
-            return Err(Error::NotScanned { file: self.source.file.clone(), count: 0, number: None });
+            return Err(Error::NotScanned {
+                file: self.source.file.clone(),
+                count: 0,
+                which: WhichScan::Last,
+            });
         }
         let (mut profile, frozen) = self.frozen(&last.values().copied().collect::<Vec<_>>())?;
         let mut found: HashMap<(ProcessId, Option<ThreadId>, NodeId), Amount> = HashMap::new();

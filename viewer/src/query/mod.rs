@@ -52,7 +52,7 @@ pub(crate) use filter::bytes as bytes_of;
 pub use filter::{Filter, Module, Selected, Sizes, SizesError, StackTest, Unknown};
 pub use lens::{Grouping, Lens, Seen};
 pub use pattern::Pattern;
-pub(crate) use select::{Sieve, is_in};
+pub(crate) use select::{Sieve, is_in, processes};
 pub(crate) use when::shifted;
 pub use when::{Anchor, When, WhenError};
 

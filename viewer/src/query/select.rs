@@ -23,12 +23,10 @@ impl<'f> Sieve<'f> {
     /// # Errors
     /// When the filter names what the capture does not have.
     pub(crate) fn new(filter: &'f Filter, tables: &Tables) -> Result<Self, Unknown> {
-        let processes: Vec<(u32, String)> =
-            tables.processes.iter().map(|process| (process.pid, process_name(process))).collect();
         let threads: Vec<(u32, String)> =
             tables.threads.iter().map(|thread| (thread.tid, thread.name.clone())).collect();
         Ok(Self {
-            processes: select("process", &filter.processes, &processes)?,
+            processes: processes(&filter.processes, tables)?,
             threads: select("thread", &filter.threads, &threads)?,
             nodes: passing(&filter.modules, tables)?,
             sizes: filter.sizes.as_ref(),
@@ -72,6 +70,13 @@ impl<'f> Sieve<'f> {
 pub(crate) fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
     let before = ranges.partition_point(|range| range.start <= position);
     before.checked_sub(1).is_some_and(|last| ranges[last].contains(&position))
+}
+
+/// By process, whether it is one of those that were asked for; nothing where none was.
+pub(crate) fn processes(wanted: &[Selected], tables: &Tables) -> Result<Vec<bool>, Unknown> {
+    let rows: Vec<(u32, String)> =
+        tables.processes.iter().map(|process| (process.pid, process_name(process))).collect();
+    select("process", wanted, &rows)
 }
 
 /// By row, whether it is one of those that were asked for.
