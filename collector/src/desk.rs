@@ -67,6 +67,8 @@ const OVER: &str = "the recording ended before the scan was written";
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     pid: u32,
+    /// How many were found.
+    pub(crate) pointers: u64,
     told: String,
     answer: mpsc::Receiver<bool>,
 }
@@ -155,9 +157,9 @@ impl Desk {
 
     fn write(&self, scanned: Scanned, at_end: Option<Place>) -> Result<Unwritten, String> {
         let (done, answer) = mpsc::channel();
-        let (pid, told) = (scanned.pid, scanned.told());
+        let (pid, pointers, told) = (scanned.pid, scanned.found.count(), scanned.told());
         match self.orders.send(Order::Scan(Box::new(scanned), at_end, done)) {
-            true => Ok(Unwritten { pid, told, answer }),
+            true => Ok(Unwritten { pid, pointers, told, answer }),
             false => Err(OVER.to_string()),
         }
     }

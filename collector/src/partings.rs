@@ -18,8 +18,10 @@ use rustix::thread::futex;
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
-/// So many scans may wait to be written, since each holds what it has found.
+/// So many scans may wait to be written, …
 const UNWRITTEN: usize = 8;
+/// … and so many pointers in all of them: each holds what it has found, some bytes for each.
+const POINTERS: u64 = 16 << 20;
 
 /// Where a process is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +105,10 @@ impl Partings {
                 Ok(scan) => unwritten.push_back(scan),
                 Err(reason) => done.note(Err(reason)),
             }
-            if unwritten.len() > UNWRITTEN {
-                done.note(unwritten.pop_front().map_or(Ok(String::new()), Unwritten::wait));
+            while is_much(&unwritten)
+                && let Some(oldest) = unwritten.pop_front()
+            {
+                done.note(oldest.wait());
             }
         }
         unwritten.into_iter().for_each(|scan| done.note(scan.wait()));
@@ -133,4 +137,9 @@ impl Partings {
         };
         Some(format!("{count} not scanned at the end: {}.", self.reason))
     }
+}
+
+fn is_much(unwritten: &VecDeque<Unwritten>) -> bool {
+    let pointers: u64 = unwritten.iter().map(|scan| scan.pointers).sum();
+    unwritten.len() > UNWRITTEN || pointers > POINTERS
 }
