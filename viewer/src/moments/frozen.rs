@@ -7,6 +7,7 @@ use crate::analysis::{Birth, Death, End, Instant, Life, Watch};
 use crate::graph::{HeldBlock, Memory};
 use capture::{Action, Event, ProcessId, Scan, Tables};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroU32;
 
 /// What a process held when it was scanned.
 #[derive(Debug, Default)]
@@ -27,9 +28,41 @@ struct Followed {
     /// The place of its scan among the capture's.
     scan: usize,
     time: u64,
-    blocks: HashMap<u64, HeldBlock>,
+    slots: Vec<Slot>,
+    /// Places of slots without a block.
+    free: Vec<u32>,
+    /// Interruptions so far: blocks from before the last one may have been freed when nobody saw it.
+    interruptions: u64,
     frozen: Frozen,
     is_frozen: bool,
+}
+
+/// Room for a block, until it is gone.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    block: HeldBlock,
+    /// Interruptions before its birth; [`GONE`] when it is gone.
+    interruptions: u64,
+}
+
+const GONE: u64 = u64::MAX;
+
+/// The place of a slot, one more than its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(NonZeroU32);
+
+impl Place {
+    fn new(number: u32) -> Option<Self> {
+        number.checked_add(1).and_then(NonZeroU32::new).map(Self)
+    }
+
+    fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    fn index(self) -> usize {
+        self.number() as usize
+    }
 }
 
 /// Observes a pass over all events for what processes held when they were scanned, each once.
@@ -44,8 +77,16 @@ impl Freezer {
     /// For these of the capture's scans, which are of different processes.
     pub(super) fn new<'s>(tables: &Tables, scans: impl Iterator<Item = (usize, &'s Scan)>) -> Self {
         let follow = |(scan, row): (usize, &Scan)| {
-            let (blocks, frozen) = Default::default();
-            (row.process, Followed { scan, time: row.time, blocks, frozen, is_frozen: false })
+            let followed = Followed {
+                scan,
+                time: row.time,
+                slots: Vec::new(),
+                free: Vec::new(),
+                interruptions: 0,
+                frozen: Frozen::default(),
+                is_frozen: false,
+            };
+            (row.process, followed)
         };
         let processes = tables.threads.iter().map(|thread| thread.process).collect();
         Self { processes, followed: scans.map(follow).collect() }
@@ -70,30 +111,50 @@ impl Freezer {
 impl Followed {
     fn freeze(&mut self) {
         if !std::mem::replace(&mut self.is_frozen, true) {
-            self.frozen.blocks = std::mem::take(&mut self.blocks).into_values().collect();
+            let slots = std::mem::take(&mut self.slots).into_iter();
+            let known = slots.filter(|slot| slot.interruptions == self.interruptions);
+            self.frozen.blocks = known.map(|slot| slot.block).collect();
+            self.free = Vec::new();
+        }
+    }
+
+    /// The place of a new block; `None` when there are as many as there can be.
+    fn add(&mut self, block: HeldBlock) -> Option<Place> {
+        let slot = Slot { block, interruptions: self.interruptions };
+        if let Some(place) = self.free.pop() {
+            *self.slots.get_mut(place as usize)? = slot;
+            return Place::new(place);
+        }
+        let place = Place::new(u32::try_from(self.slots.len()).ok()?)?;
+        self.slots.push(slot);
+        Some(place)
+    }
+
+    fn remove(&mut self, place: Place) {
+        if let Some(slot) = self.slots.get_mut(place.index()) {
+            slot.interruptions = GONE;
+            self.free.push(place.number());
         }
     }
 }
 
 impl Watch for Freezer {
-    /// True of a block that was there when its process was scanned, as far as that is known when it is born.
-    type Kept = bool;
+    /// Where it is, for a block that was born before its process was scanned.
+    type Kept = Option<Place>;
 
-    fn born(&mut self, birth: &Birth, _: Option<&Life<bool>>) -> bool {
+    fn born(&mut self, birth: &Birth, _: Option<&Life<Option<Place>>>) -> Option<Place> {
         let Birth { process, thread, node, address, size, .. } = *birth;
-        let Some(followed) = self.before(process, birth.at) else { return false };
-        followed.blocks.insert(address, HeldBlock { address, size, node, thread });
-        true
+        self.before(process, birth.at)?.add(HeldBlock { address, size, node, thread })
     }
 
-    fn died(&mut self, life: &Life<bool>, death: &Death) {
+    fn died(&mut self, life: &Life<Option<Place>>, death: &Death) {
+        let Some(place) = life.kept else { return };
         if let Some(followed) = self.before(life.process, death.at) {
             // What is left was there.
             if !matches!(death.end, End::Left { .. }) {
-                followed.blocks.remove(&life.address);
+                followed.remove(place);
             }
         } else if let Some(followed) = self.followed.get_mut(&life.process)
-            && life.kept
             && matches!(death.end, End::Freed { .. } | End::Resized { .. })
         {
             followed.frozen.freed.insert(life.address);
@@ -107,9 +168,8 @@ impl Watch for Freezer {
         memory.pages.note(&event.action);
         memory.has_own_break |= matches!(event.action, Action::Break { .. });
         if matches!(event.action, Action::GapBegin | Action::Pause) {
-            // Blocks of before may be gone meanwhile.
             *is_interrupted = true;
-            followed.blocks.clear();
+            followed.interruptions += 1;
         }
     }
 }
