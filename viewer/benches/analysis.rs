@@ -1,8 +1,11 @@
 //! How fast a capture is counted and its trees are built. Run with `cargo bench -p viewer`; figures are CPU time of
 //! the machine it runs on. It fails when a tree takes longer than people would wait for.
 
+mod support;
+
 use capture::{Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
 use std::time::Duration;
+use support::{Random, cpu_time};
 use viewer::analysis::{Load, Metric, Names, Profile, Tree, functions};
 
 const EVENTS: usize = 10_000_000;
@@ -62,7 +65,7 @@ fn count(live: usize) -> (Duration, Profile) {
     let mut free_list = Vec::new();
     for time in 0..EVENTS {
         let thread = ThreadId(random.below(8) as u32);
-        let slot = random.below(live);
+        let slot = random.below(live as u64) as usize;
         let action = if blocks[slot] == 0 {
             let address = free_list.pop().unwrap_or_else(|| {
                 next += 64;
@@ -70,7 +73,7 @@ fn count(live: usize) -> (Duration, Profile) {
             });
             blocks[slot] = address;
             let stack = NodeId(random.below(10_000) as u32);
-            Action::Alloc { address, size: random.below(500) as u64, alignment: 0, stack }
+            Action::Alloc { address, size: random.below(500), alignment: 0, stack }
         } else {
             free_list.push(blocks[slot]);
             Action::Free { address: std::mem::take(&mut blocks[slot]), stack: NodeId::ROOT }
@@ -131,8 +134,8 @@ fn traces() -> (Tables, Profile) {
     let mut leaves = Vec::new();
     for trace in 0..TRACES {
         let keep =
-            if trace % 50 == 0 { random.below(DEPTH as usize) } else { DEPTH as usize - 2 - random.below(3) };
-        path.truncate(keep + 1);
+            if trace % 50 == 0 { random.below(DEPTH.into()) } else { u64::from(DEPTH) - 2 - random.below(3) };
+        path.truncate(keep as usize + 1);
         while path.len() <= DEPTH as usize {
             let parent = *path.last().expect("the root stays");
             tables.nodes.push(Node { parent, frame: FrameId(random.below(50_000) as u32) });
@@ -158,24 +161,5 @@ fn symbolize(tables: &mut Tables) {
         let names = vec![capture::SourceFrame { function, ..Default::default() }];
         let frame = FrameId::from_index(frame);
         tables.symbols.push(Some(capture::Symbolized { frame, names, reason: None, linkage: None }));
-    }
-}
-
-/// CPU time of this thread so far: what else runs on the machine should not count.
-fn cpu_time() -> Duration {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
-    let first = statistics.split_whitespace().next().expect("three numbers");
-    Duration::from_nanos(first.parse().expect("a number"))
-}
-
-/// xorshift64*: the same events on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
     }
 }

@@ -1,8 +1,11 @@
 //! How fast a graph of blocks is made and asked. Run with `cargo bench -p viewer --bench graph`; figures are CPU time of the
 //! machine it runs on, and the most memory that the process had up to there.
 
+mod support;
+
 use capture::{NodeId, ThreadId};
 use std::time::Duration;
+use support::{Random, cpu_time, peak_mib};
 use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
 
 const BLOCKS: u64 = 5_000_000;
@@ -48,11 +51,11 @@ fn measure(name: &str, shape: Shape) {
     let graph = builder.finish();
     let made = cpu_time();
     println!(
-        "{name}: {} links; read {}, dominators {}, {}",
+        "{name}: {} links; read {}, dominators {}, peak {} MiB",
         graph.figures().links,
         seconds(read - start),
         seconds(made - read),
-        peak()
+        peak_mib()
     );
     let timed = |ask: &dyn Fn(&HeapGraph) -> usize| {
         let start = cpu_time();
@@ -63,28 +66,12 @@ fn measure(name: &str, shape: Shape) {
     let unreachable = timed(&|graph| graph.unreachable().heads.len());
     let least = graph.figures().reachable.bytes / 1000;
     let tree = timed(&|graph| graph.tree(least, 50).rows.len());
-    println!("{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, {}", peak());
+    println!(
+        "{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, peak {} MiB",
+        peak_mib()
+    );
     let all = cpu_time() - start;
     assert!(all < LIMIT, "{name} took {all:?}");
-}
-
-/// CPU time of this thread so far: what else runs on the machine should not count.
-fn cpu_time() -> Duration {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
-    let first = statistics.split_whitespace().next().expect("three numbers");
-    Duration::from_nanos(first.parse().expect("a number"))
-}
-
-/// xorshift64*: the same graph on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
-    }
 }
 
 /// Where a block lies: each fills 48 bytes, and each tenth part of them is a mapping of its own.
@@ -95,10 +82,4 @@ fn address(block: u64) -> u64 {
 
 fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
-}
-
-/// The most memory that the process had.
-fn peak() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().replace('\t', " ")
 }

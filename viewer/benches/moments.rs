@@ -2,11 +2,14 @@
 //! capture of eight threads that allocate and free in random order, then measures, in CPU time of this machine, the first
 //! look at it, the next ones, and moments, each with a fresh start as a command has it. Prints a row of Markdown.
 
+mod support;
+
 use capture::{
     Action, Create, Event, Frame, FrameId, Metadata, NodeId, Process, Summary, Thread, ThreadId, Writer,
 };
 use std::path::Path;
 use std::time::Duration;
+use support::{Random, cpu_time, peak_mib};
 use viewer::analysis::Profile;
 use viewer::query::{Part, Query};
 use viewer::{Cache, Moments};
@@ -21,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("large.memprof");
     generate(&path, events, live)?;
     let cache = || Cache::in_folder(folder.path().join("cache"));
-    let before = resident();
+    let before = peak_mib();
     let (first, whole) = measured(|| ask(&path, cache(), Part::Whole));
     let (later, again) = measured(|| ask(&path, cache(), Part::Whole));
     assert_eq!(whole.total, again.total, "the index says what the pass said");
@@ -50,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         moments[moments.len() / 2].as_secs_f64(),
         moments[moments.len() - 1].as_secs_f64(),
         peak.as_secs_f64(),
-        resident(),
+        peak_mib(),
     );
     Ok(())
 }
@@ -111,30 +114,4 @@ fn measured<T>(what: impl FnOnce() -> T) -> (Duration, T) {
     let start = cpu_time();
     let result = what();
     (cpu_time() - start, result)
-}
-
-/// CPU time of this thread so far: what else runs on the machine should not count.
-fn cpu_time() -> Duration {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts CPU time");
-    let first = statistics.split_whitespace().next().expect("three numbers");
-    Duration::from_nanos(first.parse().expect("a number"))
-}
-
-/// The most memory that this process has had so far, in MiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) / 1024
-}
-
-/// xorshift64*: the same events on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
-    }
 }

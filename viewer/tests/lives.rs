@@ -1,5 +1,7 @@
 //! Views of block lives, on captures whose numbers were worked out by hand, and against the sums of the profile.
 
+#[path = "support/fields.rs"]
+mod fields;
 mod support;
 
 use capture::{Action, Ended, NodeId, ReallocOutcome, Tables};
@@ -348,19 +350,10 @@ fn every_field_is_documented() {
         for (name, document) in documents(&made) {
             let value: serde_json::Value = serde_json::from_str(&document).unwrap();
             assert_eq!(value["document"], *name);
-            walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{name}: {key}"));
+            fields::walk(&value, &mut |key| {
+                assert!(described.contains(&format!("`{key}`")), "{name}: {key}")
+            });
         }
-    }
-}
-
-fn walk(value: &serde_json::Value, visit: &mut impl FnMut(&str)) {
-    match value {
-        serde_json::Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            visit(key);
-            walk(value, visit);
-        }),
-        serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, visit)),
-        _ => {}
     }
 }
 
