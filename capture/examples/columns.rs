@@ -19,7 +19,7 @@ const COLUMNS: [&str; 13] = [
     "serial",
     "rare",
 ];
-const EVENTS: [u16; 3] = [9, 12, 27];
+const EVENTS: [u16; 4] = [9, 12, 27, 30];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: columns FILE")?;

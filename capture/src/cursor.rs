@@ -9,7 +9,7 @@ use crate::index::Chunk;
 use crate::reader::Reader;
 use crate::source::ReadAt;
 
-/// A place among the events of a capture. It has buffers of its own, about four megabytes, and shares nothing with
+/// A place among the events of a capture. It has buffers of its own, up to about twenty megabytes, and shares nothing with
 /// other cursors of the same reader.
 pub struct Cursor<'r, S> {
     reader: &'r Reader<S>,
@@ -96,6 +96,7 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         self.next += found + 1;
         self.offset = chunk.offset;
         let coding = match ChunkKind::from_number(chunk.header.kind) {
+            Some(ChunkKind::ManyEvents) => Coding::Many,
             Some(ChunkKind::PlanarEvents) => Coding::Planes,
             Some(ChunkKind::LinedEvents) => Coding::Lines,
             _ => Coding::Runs,

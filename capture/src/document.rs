@@ -92,6 +92,7 @@ fn layouts_are_in_the_document() {
                 | ChunkKind::Nodes
                 | ChunkKind::LinedEvents
                 | ChunkKind::PlanarEvents
+                | ChunkKind::ManyEvents
         );
         assert_ne!(has_layout, is_told, "{kind:?}");
     }

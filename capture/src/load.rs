@@ -60,6 +60,7 @@ impl Loader {
                 ChunkKind::Events
                 | ChunkKind::LinedEvents
                 | ChunkKind::PlanarEvents
+                | ChunkKind::ManyEvents
                 | ChunkKind::Index
                 | ChunkKind::Samples
                 | ChunkKind::Counters

@@ -67,6 +67,13 @@ fn version_1_5_reads_as_it_was_written() {
     assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents_before_1_6());
 }
 
+/// Check that the golden file of format 1.6, whose chunks have fewer events, gives what was recorded in it.
+#[test]
+fn version_1_6_reads_as_it_was_written() {
+    let golden = fs::read(golden("1.6")).unwrap();
+    assert_eq!(fixture::read(golden.as_slice()).unwrap(), fixture::contents());
+}
+
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.
 #[test]
 fn version_1_1_reads_as_it_was_written() {

@@ -5,7 +5,8 @@
 //!
 //! - per thread and size class, the blocks freed last ([`Recent`], newest first);
 //! - per thread, where the last unforeseen block ended ([`Lane::top`]);
-//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before.
+//! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the reader
+//!   in a list, the writer in a [`Finder`](super::finder::Finder).
 //!
 //! ```text
 //!   malloc(24) = 0x5000    not foreseen: placement 0, address 0x5000 - top
@@ -53,6 +54,20 @@ pub(super) fn address(key: Key) -> u64 {
 pub(super) struct Class(u16);
 
 impl Class {
+    /// All classes have so many bits.
+    pub(super) const BITS: u32 = 11;
+
+    /// The class that has these.
+    #[inline(always)]
+    pub(super) fn from_bits(bits: u16) -> Self {
+        Class(bits)
+    }
+
+    #[inline(always)]
+    pub(super) fn to_bits(self) -> u16 {
+        self.0
+    }
+
     #[inline(always)]
     fn of(units: Units) -> Self {
         match units {
@@ -61,6 +76,8 @@ impl Class {
         }
     }
 }
+
+const _: () = assert!(1024 + Units::BITS <= 1 << Class::BITS);
 
 #[inline(always)]
 fn units(size: u64) -> Units {
@@ -190,13 +207,17 @@ impl Fit {
         let class = Class::of(units);
         Fit { units, class, slot: slot(thread, class) }
     }
+
+    #[inline(always)]
+    pub(super) fn class(self) -> Class {
+        self.class
+    }
 }
 
 /// The model, empty at the beginning of each chunk so that chunks are read in any order.
 pub(super) struct Model {
     lanes: Box<[Lane; LANES]>,
     recent: Box<[Recent; SLOTS]>,
-    blocks: Vec<Block>,
     reallocating: Option<Block>,
 }
 
@@ -205,7 +226,6 @@ impl Model {
         Model {
             lanes: Box::new([Lane::default(); LANES]),
             recent: Box::new([Recent::EMPTY; SLOTS]),
-            blocks: Vec::new(),
             reallocating: None,
         }
     }
@@ -213,25 +233,12 @@ impl Model {
     pub(super) fn clear(&mut self) {
         self.lanes.fill(Lane::default());
         self.recent.fill(Recent::EMPTY);
-        self.blocks.clear();
         self.reallocating = None;
     }
 
     #[inline(always)]
     pub(super) fn lane(&mut self, thread: u32) -> &mut Lane {
         &mut self.lanes[thread as usize % LANES]
-    }
-
-    /// A block of this chunk by its number.
-    #[inline(always)]
-    pub(super) fn block(&self, number: u64) -> Option<Block> {
-        self.blocks.get(usize::try_from(number).ok()?).copied()
-    }
-
-    /// How many blocks this chunk has had so far, which is the number of the next.
-    #[inline(always)]
-    pub(super) fn blocks(&self) -> usize {
-        self.blocks.len()
     }
 
     /// The placement that says `key` for a new block, or [`UNFORESEEN`].
@@ -262,7 +269,6 @@ impl Model {
             1..=OLDEST => self.recent[fit.slot].remove(usize::from(placement) - 1),
             _ => {}
         }
-        self.blocks.push(Block { key, class: fit.class });
     }
 
     /// Learns that a block was freed; its class is known when it is of this chunk.
@@ -316,8 +322,7 @@ mod tests {
         assert_eq!(place(&mut model, 24, key(0x5000)), UNFORESEEN);
         assert_eq!(model.lane(0).top, key(0x5020));
         assert_eq!(place(&mut model, 24, key(0x5020)), UNFORESEEN);
-        let first = model.block(0).unwrap();
-        model.freed(0, first.key, Some(first.class));
+        model.freed(0, key(0x5000), Some(Fit::of(0, 24).class()));
         assert_eq!(place(&mut model, 20, key(0x5000)), 1);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use super::address::{Fit, IN_PLACE, Key, Model, address};
+use super::address::{Block, Fit, IN_PLACE, Key, Model, address};
 use super::bounds::Bounds;
 use super::kind::{Kind, Run};
 use super::lines::LineReader;
@@ -11,7 +11,7 @@ use super::{COLUMNS, Column, PLANAR, planar};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
-use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
+use crate::format::{MAX_EVENTS, MAX_EVENTS_BEFORE, TIME_UNIT_NS};
 use crate::ids::{NodeId, ThreadId};
 use crate::planes::{self, Planes};
 use crate::varint;
@@ -29,6 +29,8 @@ pub(crate) struct Decoder {
     /// In these columns, a smaller byte is a number.
     long: u8,
     model: Model,
+    /// Those of this chunk, by their numbers.
+    blocks: Vec<Block>,
     left: usize,
     kinds: Run,
     thread: u32,
@@ -47,6 +49,18 @@ pub(crate) enum Coding {
     Lines,
     /// These, and what belongs to addresses in [planes](crate::planes): format 1.5.
     Planes,
+    /// The same, of more events: format 1.7.
+    Many,
+}
+
+impl Coding {
+    /// What a chunk may have.
+    fn most_events(self) -> usize {
+        match self {
+            Coding::Runs | Coding::Lines | Coding::Planes => MAX_EVENTS_BEFORE,
+            Coding::Many => MAX_EVENTS,
+        }
+    }
 }
 
 /// The first byte of a varint that has more.
@@ -91,6 +105,7 @@ impl Decoder {
             planes: None,
             long: LONG_VARINT,
             model: Model::new(),
+            blocks: Vec::new(),
             left: 0,
             kinds: Run::START,
             thread: 0,
@@ -109,12 +124,12 @@ impl Decoder {
 
     /// Begins the chunk whose payload was put into [`Decoder::payload`].
     pub(crate) fn start(&mut self, events: usize, coding: Coding) -> Result<(), Malformed> {
-        if events > MAX_EVENTS {
+        if events > coding.most_events() {
             return Err(Malformed("a chunk has more events than the format allows"));
         }
         self.columns = columns::split(&self.payload)?;
         (self.planes, self.long) = (None, LONG_VARINT);
-        if coding == Coding::Planes {
+        if matches!(coding, Coding::Planes | Coding::Many) {
             let mut all = [const { Planes::NONE }; PLANAR.len()];
             for (planes, column) in all.iter_mut().zip(PLANAR) {
                 let column = &mut self.columns[column as usize];
@@ -123,12 +138,13 @@ impl Decoder {
             (self.planes, self.long) = (Some(all), planes::LONG);
         }
         self.model.clear();
+        self.blocks.clear();
         self.left = events;
         self.kinds = Run::START;
         (self.thread, self.thread_left) = (0, 0);
         self.times = match coding {
             Coding::Runs => Times::Runs { time: 0, left: 0 },
-            Coding::Lines | Coding::Planes => Times::Lines(LineReader::default()),
+            Coding::Lines | Coding::Planes | Coding::Many => Times::Lines(LineReader::default()),
         };
         self.places = Places::default();
         Ok(())
@@ -290,6 +306,7 @@ impl Decoder {
             None => return Err(Malformed("a block has an impossible placement")),
         };
         self.model.placed(thread, fit, key, placement);
+        self.blocks.push(Block { key, class: fit.class() });
         let lane = self.model.lane(thread);
         let stack = varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?;
         let stack = bounds.stack(stack)?;
@@ -311,7 +328,8 @@ impl Decoder {
         let lane = self.model.lane(thread);
         let number = lane.freed_block.wrapping_add(varint::unzigzag(token - 1));
         lane.freed_block = number;
-        let block = self.model.block(number).ok_or(Malformed("a free refers to an unknown block"))?;
+        let block = usize::try_from(number).ok().and_then(|number| self.blocks.get(number));
+        let block = block.ok_or(Malformed("a free refers to an unknown block"))?;
         Ok((block.key, Some(block.class)))
     }
 

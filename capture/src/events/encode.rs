@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use super::address::{Class, Fit, IN_PLACE, Key, Model, UNFORESEEN, key, spread};
+use super::address::{Class, Fit, IN_PLACE, Key, Model, UNFORESEEN, key};
+use super::finder::Finder;
 use super::kind::{Kind, Run};
 use super::lines::LineWriter;
 use super::rare::Places;
@@ -22,12 +23,14 @@ const FULL: usize = MAX_RAW / 2;
 const LOOK_EVERY: usize = 4096;
 const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && MAX_EVENTS.is_multiple_of(LOOK_EVERY));
 
-/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`] and [`FULL`].
+/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`], [`FULL`] and what the finder has room for.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
     /// What becomes the [`PLANAR`] columns.
     planes: [PlaneWriter; PLANAR.len()],
     model: Model,
+    /// New blocks so far, which is the number of the next.
+    blocks: usize,
     finder: Finder,
     kinds: Run,
     kind_before: u8,
@@ -55,6 +58,7 @@ impl Encoder {
             columns: [const { Vec::new() }; COLUMNS],
             planes: Default::default(),
             model: Model::new(),
+            blocks: 0,
             finder: Finder::new(),
             kinds: Run::START,
             kind_before: Run::START.kind,
@@ -75,7 +79,8 @@ impl Encoder {
     /// True when the chunk must be finished before another event is pushed.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        self.events.is_multiple_of(LOOK_EVERY) && (self.events == MAX_EVENTS || self.raw_length() > FULL)
+        self.events.is_multiple_of(LOOK_EVERY)
+            && (self.events == MAX_EVENTS || self.raw_length() > FULL || self.finder.is_full())
     }
 
     fn raw_length(&self) -> usize {
@@ -166,7 +171,8 @@ impl Encoder {
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
         self.threads = (0, 0);
         self.places = Places::default();
-        (self.events, self.first_time, self.last_time) = (0, u64::MAX, 0);
+        (self.events, self.blocks) = (0, 0);
+        (self.first_time, self.last_time) = (u64::MAX, 0);
         finished
     }
 
@@ -224,7 +230,8 @@ impl Encoder {
             let top = lane.top;
             self.planes[planar(Column::Address)].put_delta(top, key);
         }
-        self.finder.insert(key, self.model.blocks());
+        self.finder.insert(key, self.blocks, fit.class());
+        self.blocks += 1;
         self.model.placed(thread, fit, key, placement);
         varint::put(self.column(Column::Size), size);
         varint::put_delta(self.column(Column::Stack), before.into(), stack.0.into());
@@ -240,15 +247,14 @@ impl Encoder {
     #[inline(always)]
     fn put_freed(&mut self, thread: u32, address: u64) -> (Key, Option<Class>) {
         let key = key(address);
-        let number = self.finder.candidate(key);
-        let block = self.model.block(number).filter(|block| block.key == key);
+        let found = self.finder.find(key);
         let lane = self.model.lane(thread);
-        match block {
-            Some(block) => {
+        match found {
+            Some((number, class)) => {
                 let before = mem::replace(&mut lane.freed_block, number);
                 let distance = varint::zigzag(number.wrapping_sub(before));
                 self.planes[planar(Column::Freed)].put(distance + 1);
-                (key, Some(block.class))
+                (key, Some(class))
             }
             None => {
                 let freed = lane.freed;
@@ -269,35 +275,5 @@ impl Encoder {
         let column = &mut self.columns[Column::Rare as usize];
         meta::put_bytes(column, &self.rare);
         self.rare.clear();
-    }
-}
-
-/// Finds the block of an address: a table of block numbers by hash, where a later block simply replaces an earlier
-/// one. A lost entry costs a few bytes; the reader never sees this table.
-struct Finder(Box<[u32]>);
-
-impl Finder {
-    const BITS: u32 = 17;
-
-    fn new() -> Self {
-        Finder(vec![u32::MAX; 1 << Self::BITS].into_boxed_slice())
-    }
-
-    fn clear(&mut self) {
-        self.0.fill(u32::MAX);
-    }
-
-    fn insert(&mut self, key: Key, number: usize) {
-        self.0[Self::place(key)] = number as u32;
-    }
-
-    /// The number of the only block that can have this address, to be compared.
-    fn candidate(&self, key: Key) -> u64 {
-        self.0[Self::place(key)].into()
-    }
-
-    #[inline(always)]
-    fn place(key: Key) -> usize {
-        (spread(key) >> (64 - Self::BITS)) as usize
     }
 }

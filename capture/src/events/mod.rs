@@ -5,6 +5,7 @@ mod address;
 mod bounds;
 mod decode;
 mod encode;
+mod finder;
 mod kind;
 mod lines;
 mod rare;

@@ -4,7 +4,7 @@ use super::{Bounds, Coding, Decoder, Encoder};
 use crate::aggregate::{FigureKind, SumKind};
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
-use crate::format::TIME_UNIT_NS;
+use crate::format::{MAX_EVENTS, MAX_EVENTS_BEFORE, TIME_UNIT_NS};
 use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 
 const BOUNDS: Bounds = Bounds { threads: 80, nodes: 1000, processes: 3, strings: 5, marks: 4 };
@@ -111,7 +111,7 @@ fn are_close(found: &[Event], expected: &[Event]) -> bool {
 fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
     decoder.payload().clear();
     decoder.payload().extend_from_slice(payload);
-    decoder.start(count, Coding::Planes)?;
+    decoder.start(count, Coding::Many)?;
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
         decoder.next_batch(BOUNDS, &mut batch)?;
@@ -186,6 +186,52 @@ fn repeated_blocks_take_four_bytes_a_pair() {
     encoder.finish(&mut payload, &mut Vec::new());
     // Placement, size, stack, freed, and two runs of kinds; a hundred bytes for everything else.
     assert!(payload.len() <= 6 * 1000 + 100, "{}", payload.len());
+}
+
+/// Check that a chunk of the present kind holds more events than older ones, which keep their limit, and that all of them come back.
+#[test]
+fn kinds_have_limits_of_their_own() {
+    let mut encoder = Encoder::new();
+    let events: Vec<Event> = (0..MAX_EVENTS as u64)
+        .map(|number| {
+            let address = 0x5555_0000_1000 + number % 3 * (number & !7);
+            let stack = NodeId(number as u32 % 3);
+            let action = match number % 5 {
+                0..3 => Action::Alloc { address, size: number % 100, alignment: 0, stack },
+                _ => Action::Free { address, stack: NodeId::ROOT },
+            };
+            Event { time: number * 90, thread: ThreadId((number >> 12) as u32 % 2), action }
+        })
+        .collect();
+    for event in &events {
+        assert!(!encoder.is_full());
+        encoder.push(event);
+    }
+    assert!(encoder.is_full());
+    let (mut payload, mut decoder) = (Vec::new(), Decoder::new());
+    encoder.finish(&mut payload, &mut Vec::new());
+    assert!(are_close(&decode(&mut decoder, &payload, events.len()).unwrap(), &events));
+    assert!(decode(&mut decoder, &payload, events.len() + 1).is_err());
+    for coding in [Coding::Runs, Coding::Lines, Coding::Planes] {
+        decoder.payload().clone_from(&payload);
+        assert!(decoder.start(MAX_EVENTS_BEFORE, coding).is_ok());
+        assert!(decoder.start(MAX_EVENTS_BEFORE + 1, coding).is_err());
+    }
+}
+
+/// Check that a chunk ends early when its blocks lie all over the address space, so that the writer's memory stays bounded.
+#[test]
+fn chunk_of_scattered_blocks_ends_early() {
+    let mut encoder = Encoder::new();
+    let alloc = |number: u64| {
+        let action = Action::Alloc { address: number << 21, size: 1 << 20, alignment: 0, stack: NodeId(1) };
+        Event { time: number, thread: ThreadId(0), action }
+    };
+    let count = (1..).find(|number| {
+        encoder.push(&alloc(*number));
+        encoder.is_full()
+    });
+    assert!(count.is_some_and(|count| count < MAX_EVENTS as u64 / 16), "{count:?}");
 }
 
 /// Check that events of kinds that a later version adds are stepped over and counted, and what surrounds them is read.

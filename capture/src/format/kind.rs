@@ -52,13 +52,18 @@ numbered! {
         Scans = 28,
         /// Pointers that a scan found.
         Pointers = 29,
+        /// Events as in [`ChunkKind::PlanarEvents`], of which a chunk may have more.
+        ManyEvents = 30,
     }
 }
 
 impl ChunkKind {
     /// True of the kinds of chunks that hold events.
     pub fn holds_events(self) -> bool {
-        matches!(self, ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::PlanarEvents)
+        matches!(
+            self,
+            ChunkKind::Events | ChunkKind::LinedEvents | ChunkKind::PlanarEvents | ChunkKind::ManyEvents
+        )
     }
 
     /// True of chunks that a reader takes in when it opens a capture; the others are read when they are asked for.

@@ -37,8 +37,12 @@ pub(crate) const MAX_STORED: usize = MAX_RAW;
 /// Most records of one chunk.
 pub(crate) const MAX_RECORDS: usize = 1 << 20;
 
-/// Most events of one chunk.
-pub(crate) const MAX_EVENTS: usize = 1 << 18;
+/// Most events of one chunk. The more there are, the more of the blocks that are freed in it, or whose places are used again, are of the
+/// same chunk, and the longer its repetitions; but a reader keeps all its blocks, and goes through all of it to one event.
+pub(crate) const MAX_EVENTS: usize = MAX_RECORDS;
+
+/// Most events of one chunk of the kinds before [`ChunkKind::ManyEvents`].
+pub(crate) const MAX_EVENTS_BEFORE: usize = 1 << 18;
 
 /// Most bytes of one record of a table. Linux limits a command line to 6 MB.
 pub(crate) const MAX_RECORD: usize = 8 << 20;

@@ -124,7 +124,7 @@ impl<W: Sink> Writer<W> {
         if !self.encoder.is_empty() {
             let mut payload = self.take_payload();
             let done = self.encoder.finish(&mut payload, &mut self.breaks);
-            let kind = ChunkKind::PlanarEvents;
+            let kind = ChunkKind::ManyEvents;
             let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
             self.write_chunk(label, payload)?;
         }
