@@ -4,7 +4,6 @@ use std::io;
 
 use zstd::bulk::Decompressor;
 use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
-use zstd::zstd_safe::compress_bound;
 
 use crate::error::{Error, Malformed};
 use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED};
@@ -14,10 +13,11 @@ use crate::format::{ChunkHeader, ChunkKind, Compression, MAX_RAW, MAX_STORED};
 /// much at level 1 and 2. Of the writer's time level 3 takes a fifteenth more than level 1.
 const LEVEL: i32 = 3;
 
-/// Parts of a payload that are compressed apart have so many bytes.
+/// Parts of a payload that are compressed apart have so many bytes; shorter ones are taken together with those behind them.
 const LEAST_PART: usize = 1024;
-/// What a part takes at most beside its bytes: a block of zstd more.
-const PART: usize = 16;
+
+/// Room that the compressor is given at a time.
+const ROOM: usize = 64 << 10;
 
 /// Payloads below this length are stored as they are: a zstd frame saves nothing there, and an eye with a hex dump
 /// reads them.
@@ -46,23 +46,19 @@ impl Packer {
         Ok(Packer { compressor, bytes: Vec::new() })
     }
 
-    /// The chunk's header and its bytes, header included, to be written in one piece. Numbers of another kind begin in the payload at
-    /// `breaks`.
+    /// The chunk's header and its bytes, header included, to be written in one piece. Of the payload, numbers of each kind are a part
+    /// for themselves.
     // One frame, with blocks of their own: what is most frequent among such numbers is that of theirs alone.
-    pub(crate) fn pack(
-        &mut self,
-        label: Label,
-        payload: &[u8],
-        breaks: &[usize],
-    ) -> Result<(ChunkHeader, &[u8]), Error> {
-        assert!(payload.len() <= MAX_RAW, "the writer ends chunks long before the limit");
+    pub(crate) fn pack(&mut self, label: Label, parts: &[&[u8]]) -> Result<(ChunkHeader, &[u8]), Error> {
+        let raw_length = parts.iter().map(|part| part.len()).sum();
+        assert!(raw_length <= MAX_RAW, "the writer ends chunks long before the limit");
         self.bytes.clear();
         self.bytes.resize(ChunkHeader::LENGTH, 0);
-        let compressed = payload.len() >= WORTH_COMPRESSING
-            && self.compress(payload, breaks).map_err(Error::io("compress a chunk"))?;
+        let compressed = raw_length >= WORTH_COMPRESSING
+            && self.compress(parts, raw_length).map_err(Error::io("compress a chunk"))?;
         if !compressed {
             self.bytes.truncate(ChunkHeader::LENGTH);
-            self.bytes.extend_from_slice(payload);
+            parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         }
         let stored = &self.bytes[ChunkHeader::LENGTH..];
         let header = ChunkHeader {
@@ -70,7 +66,7 @@ impl Packer {
             compression: if compressed { Compression::Zstd } else { Compression::Stored } as u8,
             flags: 0,
             records: label.records,
-            raw_length: payload.len() as u32,
+            raw_length: raw_length as u32,
             stored_length: stored.len() as u32,
             first: label.first,
             last: label.last,
@@ -81,45 +77,36 @@ impl Packer {
     }
 
     /// Appends the compressed payload; false when it is not shorter.
-    fn compress(&mut self, payload: &[u8], breaks: &[usize]) -> io::Result<bool> {
-        let room = ChunkHeader::LENGTH + compress_bound(payload.len()) + PART * (breaks.len() + 1);
-        self.bytes.resize(room, 0);
-        self.compressor.reinit()?;
-        self.compressor.set_pledged_src_size(Some(payload.len() as u64))?;
-        let mut output = OutBuffer::around(&mut self.bytes[ChunkHeader::LENGTH..]);
-        let mut start = 0;
-        for &end in breaks {
-            if end >= start + LEAST_PART {
-                put(&mut self.compressor, &payload[start..end], &mut output)?;
-                while self.compressor.flush(&mut output)? != 0 {
-                    has_room(&output)?;
-                }
-                start = end;
+    fn compress(&mut self, parts: &[&[u8]], raw_length: usize) -> io::Result<bool> {
+        let Packer { compressor, bytes } = self;
+        compressor.reinit()?;
+        compressor.set_pledged_src_size(Some(raw_length as u64))?;
+        let mut together = 0;
+        for part in parts {
+            let mut input = InBuffer::around(part);
+            while input.pos() < part.len() {
+                append(bytes, |output| compressor.run(&mut input, output))?;
+            }
+            together += part.len();
+            if together >= LEAST_PART {
+                while append(bytes, |output| compressor.flush(output))? != 0 {}
+                together = 0;
             }
         }
-        put(&mut self.compressor, &payload[start..], &mut output)?;
-        while self.compressor.finish(&mut output, true)? != 0 {
-            has_room(&output)?;
-        }
-        let length = output.pos();
-        self.bytes.truncate(ChunkHeader::LENGTH + length);
-        Ok(length < payload.len())
+        while append(bytes, |output| compressor.finish(output, true))? != 0 {}
+        Ok(bytes.len() - ChunkHeader::LENGTH < raw_length)
     }
 }
 
-/// Gives a part to the compressor.
-fn put(compressor: &mut Encoder<'_>, part: &[u8], output: &mut OutBuffer<'_, [u8]>) -> io::Result<()> {
-    let mut input = InBuffer::around(part);
-    while input.pos() < part.len() {
-        has_room(output)?;
-        compressor.run(&mut input, output)?;
-    }
-    Ok(())
-}
-
-/// Fails where a compressor would ask for more room for ever.
-fn has_room(output: &OutBuffer<'_, [u8]>) -> io::Result<()> {
-    if output.pos() < output.capacity() { Ok(()) } else { Err(io::Error::other("there was no room for it")) }
+/// Has the compressor append to `bytes`, and gives what it says. A payload mostly becomes a hundredth as long, so room for all that it
+/// could become, which would have to be touched, is never made.
+fn append(
+    bytes: &mut Vec<u8>,
+    step: impl FnOnce(&mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>,
+) -> io::Result<usize> {
+    bytes.reserve(ROOM);
+    let length = bytes.len();
+    step(&mut OutBuffer::around_pos(bytes, length))
 }
 
 /// Takes chunks apart.
@@ -165,9 +152,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// What a reader makes of what was packed.
-    fn unpacked(packer: &mut Packer, payload: &[u8], breaks: &[usize]) -> Vec<u8> {
+    fn unpacked(packer: &mut Packer, parts: &[&[u8]]) -> Vec<u8> {
         let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
-        let (header, bytes) = packer.pack(label, payload, breaks).unwrap();
+        let (header, bytes) = packer.pack(label, parts).unwrap();
         let mut found = Vec::new();
         Unpacker::new().unwrap().unpack(&header, &bytes[ChunkHeader::LENGTH..], &mut found).unwrap();
         found
@@ -176,22 +163,36 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Check that a payload comes back wherever it has breaks, be it like noise or not, and whatever was packed before.
+        /// Check that a payload comes back whatever its parts are, like noise or not, and whatever was packed before.
         #[test]
         fn payloads_come_back(
             payloads in proptest::collection::vec(
-                (proptest::collection::vec(any::<u8>(), 0..5000), 1..256u16, proptest::collection::vec(0..5000usize, 0..9)),
+                proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..3000), 1..256u16), 0..6),
                 1..4,
             ),
         ) {
             let mut packer = Packer::new().unwrap();
-            for (noise, values, mut breaks) in payloads {
-                let payload: Vec<u8> = noise.iter().map(|byte| (u16::from(*byte) % values) as u8).collect();
-                breaks.iter_mut().for_each(|at| *at = (*at).min(payload.len()));
-                breaks.sort_unstable();
-                prop_assert_eq!(unpacked(&mut packer, &payload, &breaks), payload);
+            for parts in payloads {
+                let part = |(noise, values): &(Vec<u8>, u16)| -> Vec<u8> {
+                    noise.iter().map(|byte| (u16::from(*byte) % values) as u8).collect()
+                };
+                let parts: Vec<Vec<u8>> = parts.iter().map(part).collect();
+                let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                prop_assert_eq!(unpacked(&mut packer, &slices), parts.concat());
             }
         }
+    }
+
+    /// Check that room is made for what is there, not for what could be, and that noise longer than one piece of room is stored.
+    #[test]
+    fn room_is_what_is_needed() {
+        let mut packer = Packer::new().unwrap();
+        let zeros = vec![0; 4 << 20];
+        assert_eq!(unpacked(&mut packer, &[&zeros]), zeros);
+        assert!(packer.bytes.capacity() < 4 * ROOM, "{}", packer.bytes.capacity());
+        let noise: Vec<u8> =
+            (0..300_000u64).map(|number| (crate::events::spread(number) >> 32) as u8).collect();
+        assert_eq!(unpacked(&mut packer, &[&noise, &noise[..1]]), [noise.as_slice(), &noise[..1]].concat());
     }
 
     /// Check that numbers of two kinds take less apart from each other: here sixteen values and noise.
@@ -202,12 +203,12 @@ mod tests {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (state >> 56) as u8
         };
-        let mut payload: Vec<u8> = (0..20_000).map(|_| random() & 15).collect();
-        payload.extend((0..20_000).map(|_| random()));
+        let few: Vec<u8> = (0..20_000).map(|_| random() & 15).collect();
+        let noise: Vec<u8> = (0..20_000).map(|_| random()).collect();
         let mut packer = Packer::new().unwrap();
         let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
-        let mut length = |breaks| packer.pack(label, &payload, breaks).unwrap().1.len();
-        let (apart, together) = (length(&[20_000]), length(&[]));
+        let mut length = |parts: &[&[u8]]| packer.pack(label, parts).unwrap().1.len();
+        let (apart, together) = (length(&[&few, &noise]), length(&[&[few.as_slice(), &noise].concat()]));
         assert!(apart < 31_000 && apart + 2000 < together, "{apart} and {together} bytes");
     }
 }

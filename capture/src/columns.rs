@@ -17,19 +17,24 @@ use crate::error::Malformed;
 use crate::format::u32_at;
 
 /// Bytes before the first of so many columns.
-pub(crate) const fn header_length(count: usize) -> usize {
+const fn header_length(count: usize) -> usize {
     1 + 4 * count
 }
 
 /// Appends the columns to an empty payload.
 pub(crate) fn join(columns: &[Vec<u8>], payload: &mut Vec<u8>) {
-    payload.push(u8::try_from(columns.len()).expect("a chunk has fewer than 256 columns"));
-    for column in columns {
-        let length = u32::try_from(column.len()).expect("a column is shorter than a chunk");
-        payload.extend(length.to_le_bytes());
-    }
+    put_header(columns.iter().map(Vec::len), payload);
     for column in columns {
         payload.extend_from_slice(column);
+    }
+}
+
+/// Appends what stands before columns of these lengths.
+pub(crate) fn put_header(lengths: impl ExactSizeIterator<Item = usize>, payload: &mut Vec<u8>) {
+    payload.push(u8::try_from(lengths.len()).expect("a chunk has fewer than 256 columns"));
+    for length in lengths {
+        let length = u32::try_from(length).expect("a column is shorter than a chunk");
+        payload.extend(length.to_le_bytes());
     }
 }
 

@@ -79,16 +79,21 @@ impl PlaneWriter {
         self.firsts.len() + self.planes.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Moves all to an empty column, which stays so if there is none, and says where in it a plane begins.
-    pub(crate) fn move_to(&mut self, column: &mut Vec<u8>, mut begins: impl FnMut(usize)) {
+    /// Appends to an empty column what stands before the numbers: nothing, if there are none.
+    pub(crate) fn put_count(&self, column: &mut Vec<u8>) {
         if !self.firsts.is_empty() {
             varint::put(column, self.firsts.len() as u64);
         }
-        column.append(&mut self.firsts);
-        for plane in &mut self.planes {
-            begins(column.len());
-            column.append(plane);
-        }
+    }
+
+    /// What follows it: the numbers' first bytes and each plane.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&self.firsts).chain(&self.planes).map(Vec::as_slice)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.firsts.clear();
+        self.planes.iter_mut().for_each(Vec::clear);
     }
 }
 
@@ -146,9 +151,12 @@ mod tests {
     fn column(numbers: &[u64]) -> Vec<u8> {
         let mut writer = PlaneWriter::default();
         numbers.iter().for_each(|number| writer.put(*number));
-        let (length, mut column) = (writer.len(), Vec::new());
-        writer.move_to(&mut column, |_| {});
-        assert_eq!((column.len().saturating_sub(1), writer.len()), (length, 0));
+        let mut column = Vec::new();
+        writer.put_count(&mut column);
+        writer.parts().for_each(|part| column.extend_from_slice(part));
+        assert_eq!(column.len().saturating_sub(1), writer.len());
+        writer.clear();
+        assert_eq!(writer.len(), 0);
         column
     }
 

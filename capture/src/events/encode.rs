@@ -26,7 +26,7 @@ const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && MAX_EVENTS.is_multipl
 /// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`], [`FULL`] and what the finder has room for.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
-    /// What becomes the [`PLANAR`] columns.
+    /// The numbers of the [`PLANAR`] columns.
     planes: [PlaneWriter; PLANAR.len()],
     model: Model,
     /// New blocks so far, which is the number of the next.
@@ -142,30 +142,45 @@ impl Encoder {
         }
     }
 
-    /// Puts the payload of all events since the last call into `payload`, which is empty, and begins the next chunk. Where in it
-    /// numbers of another kind begin, so that one compresses better apart from the other, are `breaks`.
-    pub(crate) fn finish(&mut self, payload: &mut Vec<u8>, breaks: &mut Vec<usize>) -> Finished {
+    /// Hands the payload of all events since the last call over, in parts that have numbers of one kind each, and begins the next chunk.
+    pub(crate) fn finish<T>(&mut self, take: impl FnOnce(Finished, &[&[u8]]) -> T) -> T {
         if self.events != 0 {
             self.end_kinds();
             self.end_threads();
             self.lines.end(&mut self.columns[Column::Time as usize]);
         }
-        let mut start = columns::header_length(COLUMNS);
-        for (number, column) in self.columns.iter_mut().enumerate() {
-            if let Some(planes) = PLANAR.iter().position(|column| *column as usize == number) {
-                self.planes[planes].move_to(column, |end| breaks.push(start + end));
-            }
-            start += column.len();
-            breaks.push(start);
+        for (planes, column) in self.planes.iter().zip(PLANAR) {
+            planes.put_count(&mut self.columns[column as usize]);
         }
-        columns::join(&self.columns, payload);
         let finished = Finished {
             events: self.events as u32,
             // Lines pass beside the times, but not further than that.
             first_time: self.first_time.saturating_sub(TIME_UNIT_NS),
             last_time: self.last_time.saturating_add(TIME_UNIT_NS),
         };
+        let columns =
+            || self.columns.iter().enumerate().map(|(number, column)| (column, self.planes_of(number)));
+        let mut header = Vec::new();
+        let lengths = columns().map(|(column, planes)| column.len() + planes.map_or(0, PlaneWriter::len));
+        columns::put_header(lengths, &mut header);
+        let mut parts = vec![header.as_slice()];
+        for (column, planes) in columns() {
+            parts.push(column);
+            parts.extend(planes.into_iter().flat_map(PlaneWriter::parts));
+        }
+        let taken = take(finished, &parts);
+        self.clear();
+        taken
+    }
+
+    /// What a column has beside the bytes in `columns`.
+    fn planes_of(&self, number: usize) -> Option<&PlaneWriter> {
+        PLANAR.iter().position(|column| *column as usize == number).map(|place| &self.planes[place])
+    }
+
+    fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);
+        self.planes.iter_mut().for_each(PlaneWriter::clear);
         self.model.clear();
         self.finder.clear();
         (self.kinds, self.kind_before) = (Run::START, Run::START.kind);
@@ -173,7 +188,6 @@ impl Encoder {
         self.places = Places::default();
         (self.events, self.blocks) = (0, 0);
         (self.first_time, self.last_time) = (u64::MAX, 0);
-        finished
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::encode::Finished;
 use super::{Bounds, Coding, Decoder, Encoder};
 use crate::aggregate::{FigureKind, SumKind};
 use crate::error::Malformed;
@@ -108,6 +109,11 @@ fn are_close(found: &[Event], expected: &[Event]) -> bool {
     found.len() == expected.len() && found.iter().zip(expected).all(is_close)
 }
 
+/// What the encoder says of a chunk, and its payload.
+fn finish(encoder: &mut Encoder) -> (Finished, Vec<u8>) {
+    encoder.finish(|finished, parts| (finished, parts.concat()))
+}
+
 fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
     decoder.payload().clear();
     decoder.payload().extend_from_slice(payload);
@@ -132,8 +138,7 @@ proptest! {
         let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
         for events in chunks {
             events.iter().for_each(|event| encoder.push(event));
-            let mut payload = Vec::new();
-            let finished = encoder.finish(&mut payload, &mut Vec::new());
+            let (finished, payload) = finish(&mut encoder);
             let found = decode(&mut decoder, &payload, events.len()).unwrap();
             prop_assert!(are_close(&found, &events), "{found:?} for {events:?}");
             prop_assert_eq!(finished.events as usize, events.len());
@@ -147,8 +152,7 @@ proptest! {
     fn changed_payloads_stay_in_range(events in events(), changes in proptest::collection::vec(any::<(u16, u8)>(), 1..9)) {
         let mut encoder = Encoder::new();
         events.iter().for_each(|event| encoder.push(event));
-        let mut payload = Vec::new();
-        encoder.finish(&mut payload, &mut Vec::new());
+        let (_, mut payload) = finish(&mut encoder);
         for (place, byte) in changes {
             let place = usize::from(place) % payload.len();
             payload[place] = byte;
@@ -182,8 +186,7 @@ fn repeated_blocks_take_four_bytes_a_pair() {
             encoder.push(&Event { time: 0, thread: ThreadId(0), action });
         }
     }
-    let mut payload = Vec::new();
-    encoder.finish(&mut payload, &mut Vec::new());
+    let (_, payload) = finish(&mut encoder);
     // Placement, size, stack, freed, and two runs of kinds; a hundred bytes for everything else.
     assert!(payload.len() <= 6 * 1000 + 100, "{}", payload.len());
 }
@@ -208,8 +211,7 @@ fn kinds_have_limits_of_their_own() {
         encoder.push(event);
     }
     assert!(encoder.is_full());
-    let (mut payload, mut decoder) = (Vec::new(), Decoder::new());
-    encoder.finish(&mut payload, &mut Vec::new());
+    let ((_, payload), mut decoder) = (finish(&mut encoder), Decoder::new());
     assert!(are_close(&decode(&mut decoder, &payload, events.len()).unwrap(), &events));
     assert!(decode(&mut decoder, &payload, events.len() + 1).is_err());
     for coding in [Coding::Runs, Coding::Lines, Coding::Planes] {
@@ -245,8 +247,7 @@ fn unknown_kinds_are_skipped() {
         event(Action::ThreadEnd),
     ];
     known.iter().for_each(|event| encoder.push(event));
-    let mut payload = Vec::new();
-    encoder.finish(&mut payload, &mut Vec::new());
+    let (_, mut payload) = finish(&mut encoder);
     let kind = payload.iter().position(|&byte| byte == 19).expect("the kind of a gap's end");
     payload[kind] = 99;
     let mut decoder = Decoder::new();

@@ -1,16 +1,16 @@
 //! Writes a capture, chunk by chunk.
 
 mod create;
+mod output;
 mod pending;
 mod readings;
 mod tables;
 
 use std::fs::File;
-use std::io::Write;
 
 pub use create::Create;
 
-use crate::chunk::{Label, Packer};
+use crate::chunk::Label;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::event::{Action, Event, ReallocOutcome};
@@ -24,6 +24,7 @@ use crate::model::{Metadata, Summary};
 use crate::sample::Sample;
 use crate::sink::Sink;
 use crate::tracepoint::Hit;
+use output::Output;
 use pending::{Pending, Rows};
 
 /// Writes one capture.
@@ -35,12 +36,7 @@ use pending::{Pending, Rows};
 /// Memory: one chunk of events, the tables' rows since the last flush, and what recognises equal strings, modules,
 /// frames and stacks.
 pub struct Writer<W: Sink = File> {
-    sink: W,
-    offset: u64,
-    given_up: bool,
-    packer: Packer,
-    /// Where numbers of another kind begin in the payload that is to be packed.
-    breaks: Vec<usize>,
+    output: Output<W>,
     payload: Vec<u8>,
     interner: Interner,
     processes: u64,
@@ -70,7 +66,7 @@ impl<W: Sink> Writer<W> {
     pub fn new(sink: W, metadata: &Metadata) -> Result<Self, Error> {
         let mut writer = Writer::empty(sink)?;
         let header = Header { version: VERSION, written_by: metadata.tool_version.clone() };
-        writer.write(&header.encode())?;
+        writer.output.write(&header.encode())?;
         writer.write_record(ChunkKind::Metadata, "the recording's options", metadata)?;
         Ok(writer)
     }
@@ -122,14 +118,17 @@ impl<W: Sink> Writer<W> {
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_tables()?;
         if !self.encoder.is_empty() {
-            let mut payload = self.take_payload();
-            let done = self.encoder.finish(&mut payload, &mut self.breaks);
-            let kind = ChunkKind::ManyEvents;
-            let label = Label { kind, records: done.events, first: done.first_time, last: done.last_time };
-            self.write_chunk(label, payload)?;
+            let Writer { encoder, output, .. } = self;
+            let chunk = encoder.finish(|done, parts| {
+                let kind = ChunkKind::ManyEvents;
+                let label =
+                    Label { kind, records: done.events, first: done.first_time, last: done.last_time };
+                output.chunk(label, parts)
+            })?;
+            self.enter(chunk)?;
         }
         self.write_readings()?;
-        self.sink.flush().map_err(Error::io("write the capture")).inspect_err(|_| self.given_up = true)
+        self.output.flush()
     }
 
     /// Writes the rest, the summary, the index, and makes sure that all of it is on disk.
@@ -140,10 +139,10 @@ impl<W: Sink> Writer<W> {
         self.flush()?;
         self.write_record(ChunkKind::Summary, "the recording's summary", summary)?;
         self.write_index()?;
-        self.write(&Trailer { index_offset: self.index_before }.encode())?;
-        self.sink.flush().map_err(Error::io("write the capture"))?;
-        self.sink.sync().map_err(Error::io("write the capture to disk"))?;
-        Ok(self.sink)
+        self.output.write(&Trailer { index_offset: self.index_before }.encode())?;
+        self.output.flush()?;
+        self.output.sink.sync().map_err(Error::io("write the capture to disk"))?;
+        Ok(self.output.sink)
     }
 
     /// Writes everything given so far, and gives what would have to follow if the capture ended here: the first
@@ -154,24 +153,20 @@ impl<W: Sink> Writer<W> {
     pub fn end_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error> {
         self.flush()?;
         let mut end = Writer::empty(Vec::new())?;
-        (end.offset, end.index_before) = (self.offset, self.index_before);
+        (end.output.offset, end.index_before) = (self.output.offset, self.index_before);
         end.chunks.clone_from(&self.chunks);
         end.finish(summary)
     }
 
     /// Bytes written so far.
     pub fn length(&self) -> u64 {
-        self.offset
+        self.output.offset
     }
 
     /// A writer that has written nothing.
     fn empty(sink: W) -> Result<Self, Error> {
         Ok(Writer {
-            sink,
-            offset: 0,
-            given_up: false,
-            packer: Packer::new()?,
-            breaks: Vec::new(),
+            output: Output::new(sink)?,
             payload: Vec::new(),
             interner: Interner::new(),
             processes: 0,
@@ -209,7 +204,7 @@ impl<W: Sink> Writer<W> {
         index::put(&self.chunks, &mut payload);
         let label = label(ChunkKind::Index, self.chunks.len() as u32, self.index_before);
         self.chunks.clear();
-        self.index_before = self.offset;
+        self.index_before = self.output.offset;
         self.write_chunk(label, payload)
     }
 
@@ -220,30 +215,16 @@ impl<W: Sink> Writer<W> {
     }
 
     fn write_chunk(&mut self, label: Label, payload: Vec<u8>) -> Result<(), Error> {
-        let packed = self.packer.pack(label, &payload, &self.breaks);
-        let (header, bytes) = packed.inspect_err(|_| self.given_up = true)?;
-        self.breaks.clear();
-        let offset = self.offset;
-        write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)?;
+        let chunk = self.output.chunk(label, &[&payload])?;
         self.payload = payload;
-        self.chunks.push(Chunk { offset, header });
+        self.enter(chunk)
+    }
+
+    /// Enters a chunk that was written into the index.
+    fn enter(&mut self, chunk: Chunk) -> Result<(), Error> {
+        self.chunks.push(chunk);
         if self.chunks.len() == index::ENTRIES { self.write_index() } else { Ok(()) }
     }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        write(&mut self.sink, &mut self.offset, &mut self.given_up, bytes)
-    }
-}
-
-fn write(sink: &mut impl Write, offset: &mut u64, given_up: &mut bool, bytes: &[u8]) -> Result<(), Error> {
-    if *given_up {
-        return Err(Error::GivenUp);
-    }
-    *given_up = true;
-    sink.write_all(bytes).map_err(Error::io("write the capture"))?;
-    *given_up = false;
-    *offset += bytes.len() as u64;
-    Ok(())
 }
 
 fn label(kind: ChunkKind, records: u32, first: u64) -> Label {
