@@ -56,6 +56,25 @@ impl Tree {
         super::inverted::build(profile, tables, names, metric, least)
     }
 
+    /// From rows in the order of a walk, each with its level and what it and everything below it costs: those of the first level, 0,
+    /// stand right below the root. A row stands at most one level below the one before it.
+    pub fn of_walk(
+        label: LabelId,
+        total: Amount,
+        rows: impl Iterator<Item = (usize, LabelId, Amount)>,
+    ) -> Self {
+        let mut tree = Self::new();
+        (tree.nodes[0].label, tree.nodes[0].total) = (label, total);
+        // The last row of each level so far, below the root.
+        let mut way = vec![Self::ROOT];
+        for (level, label, total) in rows {
+            way.truncate(level + 1);
+            let parent = way.last().copied().unwrap_or(Self::ROOT);
+            way.push(tree.push(label, parent, total));
+        }
+        tree
+    }
+
     pub(super) fn new() -> Self {
         let mut tree = Self { nodes: Vec::new(), spreads: Vec::new() };
         tree.push(LabelId::EVERYTHING, NONE, Amount::ZERO);
@@ -128,5 +147,23 @@ impl Tree {
     /// What the node costs beside its children.
     pub fn own(&self, id: u32) -> Amount {
         self.children(id).fold(self.node(id).total, |rest, child| rest - self.node(child).total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that rows of a walk stand below those that they came after, at their levels.
+    #[test]
+    fn walks_become_trees() {
+        let rows = [(0, 1, 70), (1, 2, 50), (2, 3, 20), (1, 4, 20), (0, 5, 30)];
+        let amount = |bytes| Amount { blocks: 1, bytes };
+        let rows = rows.map(|(level, label, bytes)| (level, LabelId(label), amount(bytes)));
+        let tree = Tree::of_walk(LabelId(9), amount(100), rows.into_iter());
+        let parents: Vec<_> = (0..6).map(|id| tree.parent(id)).collect();
+        assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(1), Some(0)]);
+        let own: Vec<i64> = (0..6).map(|id| tree.own(id).bytes).collect();
+        assert_eq!((own, tree.node(0).label), (vec![0, 0, 30, 20, 20, 30], LabelId(9)));
     }
 }

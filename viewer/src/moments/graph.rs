@@ -112,11 +112,14 @@ impl Moments {
         let read = self.reader.for_each_pointers(id, |some| {
             some.iter().for_each(|pointer| memory.arenas.note(pointer.from, pointer.to));
         });
+        let read = read.and_then(|()| self.go_on());
         let mut roots = Roots::new(tables, &scan, naming, &memory, is_partial);
         let mut builder = GraphBuilder::new(blocks);
         let read = read.and_then(|()| {
             self.reader.for_each_pointers(id, |some| {
-                for Pointer { from, to } in some.iter().copied() {
+                // Whoever gives up waits for what is left to be read, no more.
+                let wanted = if self.go_on().is_ok() { some } else { &[] };
+                for Pointer { from, to } in wanted.iter().copied() {
                     if roots.is_in_use(from) {
                         builder.pointer_in_use(roots.source(from), to);
                     } else {
@@ -125,6 +128,7 @@ impl Moments {
                 }
             })
         });
+        let read = read.and_then(|()| self.go_on());
         let (roots, count) = (roots.into_names(), tables.scans.len());
         self.note_damage(read)?;
         Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph: builder.finish() })

@@ -36,6 +36,16 @@ impl Moments {
         })
     }
 
+    /// Fails when nobody waits for the answer any more.
+    pub(super) fn go_on(&self) -> Result<(), Error> {
+        // Relaxed: nothing else is read because of it.
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
+            return Err(Error::Io { action: "read the events".to_owned(), source });
+        }
+        Ok(())
+    }
+
     /// Hands over batches of events with the position of the first, from the chunk on in which a position lies, as long
     /// as the visitor wants more.
     pub(super) fn batches(
@@ -47,11 +57,7 @@ impl Moments {
         cursor.seek(self.starts.partition_point(|&start| start <= from).saturating_sub(1));
         let (mut chunk, mut position) = (None, 0);
         loop {
-            // Relaxed: nothing else is read because of it.
-            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
-                return Err(Error::Io { action: "read the events".to_owned(), source });
-            }
+            self.go_on()?;
             if cursor.next_batch()?.is_none() {
                 return Ok(());
             }

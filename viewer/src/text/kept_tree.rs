@@ -10,8 +10,9 @@
 //! ```
 
 use super::escape::columns;
+use super::holder::holder_name;
 use super::lead::{Branch, Lead};
-use super::retained::{WIDTH, head, name, numbers, titles};
+use super::retained::{WIDTH, head, numbers, titles};
 use super::stack_line::header;
 use super::style::{Role, Style};
 use crate::analysis::Amount;
@@ -54,7 +55,7 @@ pub fn retained_tree(
             }
             What::Holder(holder) => {
                 let used = WIDTH + columns(&lines);
-                style.paint(Role::Function, name(loaded, holder, names, style, used))
+                style.paint(Role::Function, holder_name(loaded, holder, names, style, used))
             }
         };
         writeln!(out, "{}{lines}{text}", numbers(row.retained, row.own, tree.reachable, style))?;

@@ -2,8 +2,8 @@
 
 use super::Made;
 use capture::{
-    Action, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId, Overhead, Process,
-    Pseudo, ReallocOutcome, Summary, TaskId,
+    Action, Area, AreaKind, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId,
+    Overhead, Process, Pseudo, ReallocOutcome, Summary, TaskId,
 };
 use viewer::analysis::{Counters, Load, PoolEvents};
 use viewer::{Loaded, Source};
@@ -109,6 +109,44 @@ pub(crate) fn told() -> Made {
     made.event(two, Action::PoolAlloc { pool: arena, address: 0x1000, size: 1000, stack: new });
     made.end(other, two, Ended::Exited(0));
     made.tables.summary = Some(Summary { duration_ns: 30_000_000, ..Summary::default() });
+    made
+}
+
+/// Three scans: of a cache that holds a list of three blocks, the last of which two stacks refer to as well, and which holds a
+/// name; of another process, with one block that a variable holds; and of the first again, which has lost a block with a name by
+/// then, freed later, and two that hold each other.
+pub(crate) fn scanned() -> Made {
+    let [heap, data, top] = [0x5555_0000_0000, 0x7f20_0000_0000, 0x7fff_0000_0000_u64];
+    let mut made = Made::new();
+    let (app, one) = made.process("app");
+    let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
+    let [program, nothing] = ["/bin/app", ""].map(|name| made.string(name));
+    let area = |start, kind, tid, name| Area { start, end: start + 0x1000, kind, tid, name, base: 0 };
+    let areas = [
+        area(heap, AreaKind::Heap, 0, nothing),
+        area(data, AreaKind::Variables, 0, program),
+        area(top, AreaKind::Stack, 5000, nothing),
+        area(top + 0x2000, AreaKind::Stack, 5001, nothing),
+    ];
+    let block = |number: u64| heap + number * 0x100;
+    for (number, (size, stack)) in (0..).zip([(100, 0), (10, 1), (10, 1), (10, 1), (5, 2)]) {
+        made.alloc(one, block(number), size, stacks[stack]);
+    }
+    let mut pointers = vec![(data + 8, block(0)), (top + 8, block(3)), (top + 0x2008, block(3))];
+    pointers.extend([(0, 1), (1, 2), (2, 3), (3, 4)].map(|(from, to)| (block(from), block(to))));
+    made.scan(app, &areas, &pointers);
+    let (worker, two) = made.process("worker");
+    made.alloc(two, heap, 1000, stacks[3]);
+    made.scan(worker, &areas, &[(data + 16, heap)]);
+    for (number, (size, stack)) in (5..).zip([(40, 3), (7, 2), (16, 1), (16, 1)]) {
+        made.alloc(one, block(number), size, stacks[stack]);
+    }
+    pointers.extend([(5, 6), (7, 8), (8, 7)].map(|(from, to)| (block(from), block(to))));
+    made.scan(app, &areas, &pointers);
+    made.free(one, block(5));
+    made.end(worker, two, Ended::Exited(0));
+    made.end(app, one, Ended::Exited(0));
+    made.tables.summary = Some(Summary { duration_ns: made.time, ..Summary::default() });
     made
 }
 

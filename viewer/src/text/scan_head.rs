@@ -1,0 +1,100 @@
+//! What stands over everything that is told of a scan.
+
+use super::escape::escape;
+use crate::analysis::Amount;
+use crate::format::{bytes, counted, duration};
+use crate::graph::Scanned;
+use crate::loaded::Loaded;
+
+/// What was found, what is missing of it, and what its numbers mean: the same wherever it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanHead {
+    /// When it was, whose, and how much was held.
+    pub held: String,
+    /// What to know before believing it.
+    pub warnings: Vec<String>,
+    /// How it was found, and what its numbers mean.
+    pub explained: Vec<String>,
+}
+
+impl ScanHead {
+    /// Of a scan.
+    pub fn new(loaded: &Loaded, scanned: &Scanned) -> Self {
+        Self { held: held(loaded, scanned), warnings: missing(scanned), explained: explained(scanned) }
+    }
+}
+
+fn sized(amount: Amount) -> String {
+    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
+}
+
+fn size(bytes_of: u64) -> String {
+    bytes(bytes_of.min(i64::MAX as u64).cast_signed())
+}
+
+fn held(loaded: &Loaded, Scanned { scan, graph, .. }: &Scanned) -> String {
+    let figures = graph.figures();
+    let process = loaded.tables.processes.get(scan.process.index());
+    let process = process.map_or_else(String::new, |process| format!("{} ({})", process.name, process.pid));
+    let unreachable = figures.blocks - figures.reachable;
+    format!(
+        "{}: {} held {}, {}",
+        duration(scan.time),
+        escape(&process),
+        sized(figures.blocks),
+        match unreachable.blocks {
+            0 => "all of it reachable".into(),
+            _ => format!("{} of it unreachable", sized(unreachable)),
+        }
+    )
+}
+
+fn missing(scanned: &Scanned) -> Vec<String> {
+    let (scan, figures) = (&scanned.scan, scanned.graph.figures());
+    let mut missing = Vec::new();
+    if scan.unread > 0 {
+        let unread = size(scan.unread);
+        missing.push(format!(
+            "{unread} of memory could not be read: what is held from there alone counts as unreachable"
+        ));
+    }
+    if scan.lost > 0 {
+        missing.push(format!(
+            "{} had no room: what is held from there alone counts as unreachable",
+            counted(scan.lost, "pointer")
+        ));
+    }
+    let freed = scanned.freed_later();
+    if !freed.is_zero() {
+        missing.push(format!(
+            "{} of what seems unreachable was freed later: it was held in another form",
+            sized(freed)
+        ));
+    }
+    if !figures.overlapping.is_zero() {
+        missing.push(format!("{} not looked at: they lie in others", sized(figures.overlapping)));
+    }
+    if figures.left_out > 0 {
+        missing.push(format!("{} not looked at: there are too many", counted(figures.left_out, "pointer")));
+    }
+    missing
+}
+
+fn explained(Scanned { scan, number, count, is_partial, .. }: &Scanned) -> Vec<String> {
+    let mut explained = vec![
+        format!(
+            "scan {number} of {count}: the process stood still for {} while {} were searched",
+            duration(scan.still_ns),
+            size(scan.searched)
+        ),
+        "retained: what nobody could reach without these blocks; whatever looks like a pointer counts as one"
+            .into(),
+    ];
+    if *is_partial {
+        explained.push(
+            "not all blocks are known: memory outside of those that are holds others as if it were in use"
+                .into(),
+        );
+    }
+    explained
+}
