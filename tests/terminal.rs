@@ -92,7 +92,7 @@ fn views_take_a_terminal_and_give_it_back() {
     let shell = format!("echo be''fore; {tool} {}; echo lef''t with $?; stty -a; sleep 600", file(&capture));
     let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
     terminal.shows("allocations");
-    terminal.shows("1Info 2Functions");
+    terminal.shows("1Info 2Func");
     let title = terminal.tmux(&["display-message", "-p", "#{pane_title}"]);
     assert_eq!(title.trim(), format!("{} - sysprof-memprof", file(&capture)));
     terminal.press("3");
@@ -110,7 +110,7 @@ fn views_take_a_terminal_and_give_it_back() {
     terminal.shows(" icanon");
     terminal.shows(" echo ");
     let screen = terminal.screen();
-    assert!(screen.contains("before") && !screen.contains("2Functions"), "{screen}");
+    assert!(screen.contains("before") && !screen.contains("2Func"), "{screen}");
 }
 
 /// Views that run in a terminal, and their pid.
@@ -123,7 +123,7 @@ fn views(capture: &Capture) -> Option<(Terminal<'_>, String)> {
         file(capture)
     );
     let terminal = Terminal::new(capture.world(), &shell)?;
-    terminal.shows("2Functions");
+    terminal.shows("2Func");
     let pid = std::fs::read_to_string(pid).expect("it was written before the views came");
     Some((terminal, pid.trim().to_owned()))
 }
@@ -138,7 +138,7 @@ fn a_signal_gives_the_terminal_back() {
     assert_eq!(wait(capture.world(), kill).code, 0);
     terminal.shows("left");
     terminal.shows(" icanon");
-    assert!(!terminal.screen().contains("2Functions"));
+    assert!(!terminal.screen().contains("2Func"));
 }
 
 /// Check that the views end with their terminal.

@@ -34,6 +34,24 @@ pub(crate) const INNERMOST_LINES: &str =
     "The innermost line of each stack that is not the standard library's";
 pub(crate) const MARKS: &str = "Enter: all pages about what was allocated during the regions of a name";
 
+pub(crate) const NO_SCAN: &str = "This recording has no scan of a process' memory, which tells what keeps it: run --scan-at-exit makes \
+     one of each process at its end, scan PID one of a process while it is recorded.";
+pub(crate) const CHOOSE_A_SCAN: &str = "Enter: what kept memory alive in this process, then";
+pub(crate) const SCANS_ARE_WHOLE: &str =
+    "a scan is of all blocks of its process at one moment: this is for other pages";
+pub(crate) const NO_OTHER_SCAN: &str = "there is no other scan there";
+pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone, so it is not in the tree";
+pub(crate) const SORTED_AS_THEY_ARE: &str = "these rows come with what is largest first: s sorts the tree";
+pub(crate) const ALL_REACHABLE: &str = "Every block can be reached.";
+pub(crate) const REACHABLE: &str = "[Reachable]";
+pub(crate) const SEVERAL: &str = "No single root keeps these: several do, each in its own way.";
+pub(crate) const IN_ALL: &str = "in all";
+pub(crate) const REFERS_TO: &str = "refers to";
+pub(crate) const STOOD_STILL: &str = "stood still";
+pub(crate) const TOO_DEEP: &str = "These are deeper than is shown.";
+pub(crate) const GIVEN_UP: &str = "nobody waits for it any more";
+pub(crate) const NO_SCAN_SHORT: &str = "no scan";
+
 pub(crate) const ABOUT_THIS_RANGE: &str = "All pages are about this range; w: about everything again";
 pub(crate) const ABOUT_ANOTHER_PART: &str =
     "All pages are about another part of the time: see above; w: about everything again";
@@ -106,6 +124,56 @@ pub(crate) fn left_out_by_rules(bytes: &str, blocks: &str) -> String {
 /// A sum of blocks.
 pub(crate) fn blocks_of_stacks(blocks: i64, stacks: usize) -> String {
     format!("{} of {}", counted(blocks, "block"), counted(stacks as i128, "stack"))
+}
+
+/// Which scan all pages about one are about.
+pub(crate) fn scan_number(number: usize, count: usize) -> String {
+    format!("scan {number} of {count}")
+}
+
+/// The same, with what it found.
+pub(crate) fn scan_of(number: usize, count: usize, held: &str) -> String {
+    format!("{} at {held}", scan_number(number, count))
+}
+
+/// Something to know before believing numbers.
+pub(crate) fn warning(text: &str) -> String {
+    format!("warning: {text}")
+}
+
+/// Choices that mean nothing for a scan.
+pub(crate) fn unheeded(chosen: &str) -> String {
+    format!("not for scans, which are whole: {chosen}  (u, w: undo)")
+}
+
+/// Rows of a tree that are too deep.
+pub(crate) fn hidden(rows: &str) -> String {
+    format!("{rows} more not shown")
+}
+
+/// A list that is cut.
+pub(crate) fn first_rows(shown: &str, all: &str) -> String {
+    format!("the first {shown} of {all} rows are shown")
+}
+
+/// The blocks of a stack.
+pub(crate) fn own_and_retained(own: &str, retained: &str) -> String {
+    format!("{own} of its own, {retained} retained")
+}
+
+/// Unreachable blocks of a stack.
+pub(crate) fn own_and_in_all(own: &str, all: &str) -> String {
+    format!("{own} of its own, {all} with what they lead to")
+}
+
+/// What a root keeps.
+pub(crate) fn kept_by_root(retained: &str) -> String {
+    format!("{retained} retained by it alone: what it refers to stands under roots")
+}
+
+/// A root.
+pub(crate) fn refers_and_retains(direct: &str, retained: &str) -> String {
+    format!("refers to {direct}, {retained} retained by it alone")
 }
 
 /// Source that is not to be seen.

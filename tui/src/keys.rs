@@ -58,7 +58,7 @@ const fn key(letter: char) -> KeyCode {
 
 /// All of them, in the order of the help.
 pub(crate) const BINDINGS: &[Binding] = &[
-    (key('1'), Command::Page(Page::Overview), "1 … 0, l", "go to a page, by the key before its title"),
+    (key('1'), Command::Page(Page::Overview), "1 … 0, l, K", "go to a page, by the key before its title"),
     (key('2'), Command::Page(Page::Functions), "", ""),
     (key('3'), Command::Page(Page::Tree), "", ""),
     (key('4'), Command::Page(Page::Flame), "", ""),
@@ -69,6 +69,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('9'), Command::Page(Page::Lifetimes), "", ""),
     (key('0'), Command::Page(Page::Threads), "", ""),
     (key('l'), Command::Page(Page::Lines), "", ""),
+    (key('K'), Command::Page(Page::Retained), "", ""),
     (key('>'), Command::Tab(1), "< >", "the page before, the page after"),
     (key('<'), Command::Tab(-1), "", ""),
     (KeyCode::Backspace, Command::Back, "Backspace, [", "back to where you were"),
@@ -100,13 +101,13 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key(' '), Command::Toggle, "Space", "open or close a row; the other cursor of the timeline"),
     (key('o'), Command::OpenAll, "o c", "open all rows, close all"),
     (key('c'), Command::CloseAll, "", ""),
-    (KeyCode::Tab, Command::Lists, "Tab", "the next list of the page"),
-    (key('s'), Command::Sort, "s", "sort by total, self or name"),
+    (KeyCode::Tab, Command::Lists, "Tab", "the next list of the page; on K: tree, stacks, roots …"),
+    (key('s'), Command::Sort, "s", "sort by total (retained), self (own) or name"),
     (
         key('i'),
         Command::Invert,
         "i",
-        "turn tree and flame graph around: from the allocating functions outwards",
+        "turn tree and flame graph around: from the allocating functions outwards; as Tab on K",
     ),
     (key('/'), Command::Search, "/ n", "search a name, search on"),
     (key('n'), Command::Again, "", ""),
@@ -117,11 +118,11 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('g'), Command::Group, "g", "put functions together by module, namespace, file …"),
     (key('u'), Command::Clear, "u", "undo all of these: show all stacks as they are"),
     (key('r'), Command::Range, "r", "timeline: all pages about the range between the cursors"),
-    (key('a'), Command::Moment, "a", "timeline: all pages about the moment of the cursor"),
+    (key('a'), Command::Moment, "a", "timeline: all pages about the cursor's moment; on K: the scan's"),
     (key('w'), Command::Whole, "w", "all pages about the whole recording again"),
     (key('d'), Command::Diff, "d", "timeline: what changed from one cursor to the other"),
     (key('D'), Command::Page(Page::Changes), "D", "the same as a flame graph: + orange grew, - blue shrank"),
-    (key('.'), Command::Mark(1), ", .", "timeline: cursor to the mark before, after"),
+    (key('.'), Command::Mark(1), ", .", "timeline: mark before, after; on K: scan before, after"),
     (key(','), Command::Mark(-1), "", ""),
     (
         key('R'),
@@ -171,6 +172,14 @@ pub(crate) fn hints(page: Page) -> &'static str {
         }
         Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
         Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
+        Page::Retained => "→ open  ← close  Tab lists  , . scan  Enter function  s sort  / search  ? help",
+        Page::RetainedStacks | Page::Unreachable => {
+            "↑ ↓ select  Tab lists  , . scan  Enter its function  e editor  / search  ? help"
+        }
+        Page::RetainedRoots => {
+            "↑ ↓ select  Tab lists  , . scan  Enter what it keeps  / search  y copy  ? help"
+        }
+        Page::Scans => "↑ ↓ select  Enter this scan  Tab lists  / search  y copy  ? help  q leave",
         Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
         Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",
         _ => "1 … 0 pages  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q leave",

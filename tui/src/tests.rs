@@ -4,6 +4,7 @@ mod anew;
 mod opening;
 mod pages;
 mod random;
+mod scans;
 mod stories;
 
 use crate::draw::{Theme, draw};

@@ -3,6 +3,7 @@
 mod choose;
 mod mouse;
 mod moves;
+mod scans;
 mod typed;
 
 use crate::catalogue;
@@ -108,6 +109,9 @@ fn in_help(model: &mut Model, command: Command) -> Option<Effect> {
 
 /// Does what a key stands for.
 fn execute(model: &mut Model, command: Command) -> Option<Effect> {
+    if scans::refuses(model, command) {
+        return None;
+    }
     match command {
         Command::Page(page) => go(model, page),
         Command::Tab(step) => go(model, model.page.neighbour(step)),
@@ -123,6 +127,9 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Toggle => moves::toggle(model),
         Command::OpenAll => moves::set_all(model, true),
         Command::CloseAll => moves::set_all(model, false),
+        Command::Lists | Command::Invert if model.page.is_of_scans() => {
+            go(model, model.page.next_of_scans(1));
+        }
         Command::Lists => moves::next_list(model),
         Command::Metric(step) => choose::metric(model, step),
         Command::Sort => choose::sort(model),
@@ -135,10 +142,12 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Group => choose::group(model),
         Command::Clear => choose::clear(model),
         Command::Range => choose::range(model),
+        Command::Moment if model.page.is_of_scans() => scans::moment(model),
         Command::Moment => choose::moment(model),
         Command::Whole => choose::whole(model),
         Command::Diff => go(model, Page::Diff),
         Command::Details => moves::details(model),
+        Command::Mark(step) if model.page.is_of_scans() => scans::step(model, step),
         Command::Mark(step) => choose::mark(model, step),
         Command::ZoomIn => moves::zoom(model, true),
         Command::ZoomOut => moves::zoom(model, false),
@@ -163,6 +172,9 @@ pub(super) fn go(model: &mut Model, page: Page) {
     if model.page != page {
         model.leave();
         model.page = page;
+        if page == Page::Scans {
+            model.cursor().selected = model.scan().map_or(0, |number| number - 1);
+        }
     }
 }
 

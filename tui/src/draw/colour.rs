@@ -79,8 +79,13 @@ impl Theme {
         match kind {
             Kind::Function(..) => self.name(),
             Kind::Process => self.heading(),
-            _ => Style::new().add_modifier(Modifier::ITALIC),
+            _ => self.generated(),
         }
+    }
+
+    /// A name that nobody wrote.
+    pub(crate) fn generated(self) -> Style {
+        Style::new().add_modifier(Modifier::ITALIC)
     }
 
     /// A cell of a flame graph: the hue is its process', the shade its function's.

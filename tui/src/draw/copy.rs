@@ -3,9 +3,10 @@
 use super::status::about;
 use super::tree::{function_numbers, own};
 use crate::model::{Model, Page, Pane};
-use crate::work::{View, numbers};
-use viewer::analysis::{Kind, LabelId};
+use crate::work::{Stands, View, kept_header, kept_numbers, numbers};
+use viewer::analysis::{Kind, LabelId, Tree};
 use viewer::export::flamegraph;
+use viewer::graph::Holder;
 use viewer::outline::{Form, Outline, OutlineRow};
 
 /// Most rows that are copied.
@@ -49,7 +50,17 @@ fn write(model: &Model, form: Form) -> String {
 }
 
 fn outline(model: &Model) -> Option<Outline> {
-    let title = vec![format!("{}: {}", model.file, about(model))];
+    let mut title = vec![format!("{}: {}", model.file, about(model))];
+    if model.page.is_of_scans()
+        && let Some(reason) = model.why_nothing_is_kept()
+    {
+        title.push(reason);
+        return Some(Outline { title, ..Outline::default() });
+    }
+    if let Some(kept) = model.kept().filter(|_| model.page.is_of_scans() && model.page != Page::Scans) {
+        title.extend(kept.about.iter().cloned());
+        title.extend((model.page == Page::Unreachable).then(|| kept.meaning.to_owned()));
+    }
     match model.page {
         Page::Tree | Page::Flame => Some(Outline { title, ..of_pane(model.pane())? }),
         Page::Functions => {
@@ -61,7 +72,8 @@ fn outline(model: &Model) -> Option<Outline> {
             });
             Some(Outline { title, columns: columns(view), rows: rows.collect() })
         }
-        Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => {
+        Page::Retained => Some(of_kept(model, title)),
+        _ => {
             let list = model.list()?;
             let rows = list.rows.iter().take(MOST).map(|row| OutlineRow {
                 numbers: cells(&row.numbers),
@@ -75,8 +87,24 @@ fn outline(model: &Model) -> Option<Outline> {
             let title = title.into_iter().chain(list.about.iter().cloned()).collect();
             Some(Outline { title, columns, rows: rows.collect() })
         }
-        _ => None,
     }
+}
+
+/// The open rows of what keeps what, all of whose numbers are in columns.
+fn of_kept(model: &Model, title: Vec<String>) -> Outline {
+    let Some((kept, tree)) = model.kept_tree.shown() else { return Outline { title, ..Outline::default() } };
+    let whole = tree.node(Tree::ROOT).total;
+    let rows = model.kept_tree.all_rows(MOST).into_iter().map(|row| {
+        let node = tree.node(row.id);
+        let label = kept.label(node.label);
+        OutlineRow {
+            numbers: cells(&kept_numbers(node.total, kept.own(row.id), whole)),
+            indent: row.indent as usize,
+            name: label.name.clone(),
+            is_generated: !matches!(label.stands, Stands::For(Holder::Root(_) | Holder::Stack(_))),
+        }
+    });
+    Outline { columns: cells(&kept_header(["retained", "own"], "kept")), rows: rows.collect(), title }
 }
 
 /// The open rows of a tree.

@@ -3,11 +3,14 @@
 use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
-use crate::model::{Model, Page, layout};
+use crate::model::{Model, Page, layout, wrapped};
 use crate::work::{StackList, StackRow, steps};
+use capture::{FrameId, NodeId};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use viewer::text::{detail_of_frame, escape, fit, fit_name};
+use viewer::Loaded;
+use viewer::analysis::{Step, meaningful};
+use viewer::text::{detail_of_frame, escape, fit_name};
 
 /// Columns below which only one number of a row is shown.
 const NARROW: u16 = 100;
@@ -35,8 +38,7 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     let cursor = model.cursor_now();
     for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
         let column = put(buffer, rows, place, shown(&row.numbers), theme.value()).max(narrow);
-        let room = usize::from(rows.width.saturating_sub(column + 2));
-        put_at(buffer, rows, column + 2, place, &fit(&row.name, room), theme.name());
+        put_at(buffer, rows, column + 2, place, &row.name, theme.name());
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(true));
         }
@@ -49,23 +51,48 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
     match model.page {
         Page::Lines => source(buffer, details, model, &list, selected, theme),
         Page::Marks => regions(buffer, details, selected, theme),
-        _ => stack(buffer, details, &list, selected, theme),
+        _ => of_stack(buffer, details, &list.loaded, &selected.about, selected.node, theme),
     }
 }
 
-/// All functions of a stack, each with its place or why it has no name.
-fn stack(buffer: &mut Buffer, area: Rect, list: &StackList, row: &StackRow, theme: &Theme) {
-    let Some(node) = row.node else { return };
-    tint(buffer, area, 0, theme.detail());
+/// What there is to say of a row, and all functions of its stack, each with its place or why it has no name.
+pub(super) fn of_stack(
+    buffer: &mut Buffer,
+    area: Rect,
+    loaded: &Loaded,
+    about: &[String],
+    node: Option<NodeId>,
+    theme: &Theme,
+) {
+    if about.is_empty() && node.is_none() {
+        return;
+    }
     put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
     let places = layout::below_header(area);
-    for (place, (frame, step)) in (0..places.height).zip(steps(&list.loaded, node)) {
-        let at = detail_of_frame(&list.loaded, frame, &step).unwrap_or_default();
+    let about: Vec<String> = about.iter().flat_map(|text| wrapped(text, usize::from(places.width))).collect();
+    for (place, line) in (0..places.height).zip(&about) {
+        put(buffer, places, place, line, theme.heading());
+    }
+    let first = u16::try_from(about.len()).unwrap_or(u16::MAX);
+    let room = usize::from(places.height.saturating_sub(first));
+    for (place, (frame, step)) in (first..).zip(steps_that_fit(loaded, node, room)) {
+        let at = detail_of_frame(loaded, frame, &step).unwrap_or_default();
         let room = usize::from(places.width).saturating_sub(viewer::text::columns(&at) + 2);
-        let name = fit_name(&list.loaded.names, step.label, room.max(10));
-        let column =
-            put(buffer, places, place, &name, theme.of_kind(list.loaded.names.label(step.label).kind));
+        let name = fit_name(&loaded.names, step.label, room.max(10));
+        let column = put(buffer, places, place, &name, theme.of_kind(loaded.names.label(step.label).kind));
         put_at(buffer, places, column + 2, place, &at, theme.detail());
+    }
+}
+
+/// As many functions as there is room for. Where not all have any, those before the first meaningful one are left out: what allocates
+/// on behalf of others says least.
+fn steps_that_fit(loaded: &Loaded, node: Option<NodeId>, room: usize) -> Vec<(FrameId, Step)> {
+    let all = node.map(|node| steps(loaded, node)).unwrap_or_default();
+    match node {
+        Some(node) if all.len() > room => {
+            meaningful(&loaded.tables, &loaded.names, node).take(room).collect()
+        }
+        _ => all,
     }
 }
 

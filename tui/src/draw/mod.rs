@@ -8,6 +8,7 @@ mod document;
 mod flame;
 mod functions;
 mod help;
+mod kept;
 mod list;
 mod status;
 mod time;
@@ -62,9 +63,8 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         Page::Functions => functions::draw(buffer, body, model, theme),
         Page::Time => time::draw(buffer, body, model, theme),
         Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => list::draw(buffer, body, model, theme),
-        Page::Function | Page::Overview | Page::Sizes | Page::Lifetimes | Page::Threads | Page::Diff => {
-            document::draw(buffer, body, model, theme);
-        }
+        page if page.is_of_scans() => kept::draw(buffer, model, theme),
+        _ => document::draw(buffer, body, model, theme),
     }
 }
 

@@ -7,8 +7,6 @@ use crate::model::{Model, Page, layout};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use viewer::format::duration;
-use viewer::query::{Anchor, Part, When};
 use viewer::text::escape;
 
 /// The file, and what of it is shown.
@@ -31,43 +29,18 @@ pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Them
     put_at(buffer, area, area.width - width, 0, &about, theme.heading().patch(theme.value()));
 }
 
-/// What all pages are about, in a few words.
+/// What the page is about, in a few words.
 pub(crate) fn about(model: &Model) -> String {
-    let question = &model.question;
-    let mut words = Vec::new();
-    match &question.part {
-        Part::Whole => {}
-        Part::At(when) => words.push(format!("at {}", moment(when))),
-        Part::Range(from, to) => words.push(format!("{} to {}", moment(from), moment(to))),
+    if model.page.is_of_scans() {
+        let number = model.scan().map(|number| catalogue::scan_number(number, model.scans()));
+        return number.unwrap_or_else(|| catalogue::NO_SCAN_SHORT.to_owned());
     }
-    if let Some(name) = &question.during {
-        words.push(format!("during {}", escape(name)));
-    }
-    let lens = &question.lens;
-    if let Some(filter) = &lens.filter {
-        words.push(format!("only {}", escape(&filter.to_string())));
-    }
-    if !lens.focus.is_empty() {
-        words.push(catalogue::FOCUSED.to_owned());
-    }
-    if !lens.transparent.is_empty() {
-        words.push(catalogue::taken_out(lens.transparent.len()));
-    }
-    if let Some(group) = lens.group {
-        words.push(format!("by {}", group.name()));
-    }
-    words.push(question.metric.name().to_owned());
+    let mut words = model.question.chosen();
+    words.push(model.question.metric.name().to_owned());
     if model.view().is_some_and(|view| view.loaded.profile.sampling.is_some()) {
         words.push(catalogue::ESTIMATED.to_owned());
     }
     words.join(" · ")
-}
-
-fn moment(when: &When) -> String {
-    match when.anchor {
-        Anchor::Time(time) => duration(time.saturating_add_signed(when.offset)),
-        _ => catalogue::A_MOMENT.to_owned(),
-    }
 }
 
 /// The tabs.

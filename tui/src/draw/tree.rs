@@ -53,13 +53,17 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree,
     let numbers = numbers(&view.loaded, metric, node.total, whole);
     put(buffer, area, place, before(&numbers, own_at), theme.value());
     put_at(buffer, area, own_at, place, &own(view, tree, row.id), theme.detail());
-    let mark = match row.open {
+    let before = format!("{}{}", lead(row), mark(row));
+    name(buffer, area, name_at, place, view, node.label, &before, theme);
+}
+
+/// What says whether a row is open.
+pub(super) fn mark(row: &Row) -> &'static str {
+    match row.open {
         Some(true) => "▾ ",
         Some(false) => "▸ ",
         None => "  ",
-    };
-    let lead = lead(row);
-    name(buffer, area, name_at, place, view, node.label, &format!("{lead}{mark}"), theme);
+    }
 }
 
 /// What stands before a row's mark.

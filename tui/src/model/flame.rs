@@ -7,6 +7,7 @@
 //! ```
 
 use super::forest::{Forest, Memo, Order};
+use super::labelled::Labelled;
 use super::opened::Opened;
 use crate::work::View;
 use std::sync::Arc;
@@ -194,15 +195,14 @@ impl Flame {
         }
     }
 
-    fn rank(&self, forest: &Forest<'_>, id: u32) -> i64 {
-        forest.metric.rank(forest.tree.node(id).total)
+    fn rank(&self, forest: &Forest<'_, View>, id: u32) -> i64 {
+        forest.shown.metric().rank(forest.tree.node(id).total)
     }
 
-    fn forest(&self) -> Option<Forest<'_>> {
+    fn forest(&self) -> Option<Forest<'_, View>> {
         static CLOSED: std::sync::LazyLock<Opened> = std::sync::LazyLock::new(Opened::default);
         let (view, tree) = self.shown.as_ref()?;
-        let (names, metric, order) = (&view.loaded.names, view.question.metric, Order::Total);
-        Some(Forest { tree, names, metric, order, opened: &CLOSED, memo: &self.memo })
+        Some(Forest { tree, shown: &**view, order: Order::Total, opened: &CLOSED, memo: &self.memo })
     }
 
     fn is_below_zoom(&self, id: u32) -> bool {
@@ -212,11 +212,11 @@ impl Flame {
 
     fn way(&self, id: u32) -> Vec<String> {
         let Some((view, tree)) = &self.shown else { return Vec::new() };
-        super::way::names(view, tree, id)
+        super::way::marks(&**view, tree, id)
     }
 
     fn follow(&self, way: &[String]) -> u32 {
         let Some((view, tree)) = &self.shown else { return Tree::ROOT };
-        super::way::follow(view, tree, way)
+        super::way::follow(&**view, tree, way)
     }
 }

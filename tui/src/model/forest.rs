@@ -6,12 +6,13 @@
 //!    ▸ main              of frames can be read
 //! ```
 
+use super::labelled::Labelled;
 use super::opened::{Key, Opened};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use viewer::analysis::{Amount, Metric, Names, Tree, natural};
+use viewer::analysis::{Amount, Tree, natural};
 
 /// What siblings are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,11 +36,11 @@ impl Order {
         }
     }
 
-    /// For the user.
-    pub(crate) fn name(self) -> &'static str {
+    /// For the user, where both numbers are called so.
+    pub(crate) fn name(self, total: &'static str, own: &'static str) -> &'static str {
         match self {
-            Self::Total => "total",
-            Self::Own => "self",
+            Self::Total => total,
+            Self::Own => own,
             Self::Name => "name",
         }
     }
@@ -47,10 +48,9 @@ impl Order {
 
 /// A tree in an order, and which of its nodes are open.
 #[derive(Debug)]
-pub(crate) struct Forest<'a> {
+pub(crate) struct Forest<'a, V> {
     pub(crate) tree: &'a Tree,
-    pub(crate) names: &'a Names,
-    pub(crate) metric: Metric,
+    pub(crate) shown: &'a V,
     pub(crate) order: Order,
     pub(crate) opened: &'a Opened,
     pub(crate) memo: &'a Memo,
@@ -63,7 +63,7 @@ pub(crate) struct Memo {
     places: RefCell<HashMap<u32, (Key, u32)>>,
 }
 
-impl Forest<'_> {
+impl<V: Labelled> Forest<'_, V> {
     /// Nodes whose children were looked at: what walks have cost.
     #[cfg(test)]
     pub(crate) fn looked_at(&self) -> usize {
@@ -76,7 +76,7 @@ impl Forest<'_> {
             return children.clone();
         }
         let mut children: Vec<u32> = self.tree.children(id).collect();
-        let name = |id: u32| self.names.label(self.tree.node(id).label).name.as_str();
+        let (name, metric) = (|id: u32| self.shown.name(self.tree.node(id).label), self.shown.metric());
         let cost = |id: u32| -> Amount {
             if self.order == Order::Own { self.tree.own(id) } else { self.tree.node(id).total }
         };
@@ -84,7 +84,7 @@ impl Forest<'_> {
             let by_name = || natural(name(a), name(b)).then(a.cmp(&b));
             match self.order {
                 Order::Name => by_name(),
-                _ => self.metric.order(cost(b)).cmp(&self.metric.order(cost(a))).then_with(by_name),
+                _ => metric.order(cost(b)).cmp(&metric.order(cost(a))).then_with(by_name),
             }
         });
         let children: Rc<[u32]> = children.into();
@@ -106,11 +106,13 @@ impl Forest<'_> {
             at = self.tree.parent(id);
         }
         while let Some(id) = way.pop() {
-            let name = &self.names.label(self.tree.node(id).label).name;
+            let mark = self.shown.mark(self.tree.node(id).label);
             let mut hasher = DefaultHasher::new();
-            (place.0, name).hash(&mut hasher);
-            let is_only =
-                self.tree.parent(id).is_none_or(|parent| self.tree.children(parent).nth(1).is_none());
+            (place.0, mark).hash(&mut hasher);
+            let is_only = self.tree.parent(id).is_none_or(|parent| {
+                let is_single = self.tree.children(parent).nth(1).is_none();
+                is_single && !self.shown.divides(self.tree.node(parent).label)
+            });
             place = (hasher.finish(), place.1 + u32::from(!is_only));
             self.memo.places.borrow_mut().insert(id, place);
         }

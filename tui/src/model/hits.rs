@@ -1,6 +1,7 @@
 //! Nodes that are searched, in the order of rows, without a list of all rows.
 
 use super::forest::Forest;
+use super::labelled::Labelled;
 use viewer::analysis::Tree;
 
 /// Which nodes are hits, or have one below them.
@@ -27,7 +28,7 @@ impl Hits {
     }
 
     /// The next one after a node, were all rows open; after the last one comes the first.
-    pub(crate) fn after(&self, forest: &Forest<'_>, from: u32) -> Option<u32> {
+    pub(crate) fn after<V: Labelled>(&self, forest: &Forest<'_, V>, from: u32) -> Option<u32> {
         if let Some(below) = self.first_among(forest, forest.children(from).iter().copied()) {
             return Some(below);
         }
@@ -44,7 +45,11 @@ impl Hits {
     }
 
     /// The first one in the first of some trees that has one.
-    fn first_among(&self, forest: &Forest<'_>, mut trees: impl Iterator<Item = u32>) -> Option<u32> {
+    fn first_among<V: Labelled>(
+        &self,
+        forest: &Forest<'_, V>,
+        mut trees: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
         let mut at = trees.find(|&id| self.leads_to_one[id as usize])?;
         while !self.is_hit[at as usize] {
             at = forest.children(at).iter().copied().find(|&id| self.leads_to_one[id as usize])?;

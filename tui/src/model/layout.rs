@@ -67,6 +67,33 @@ pub(crate) fn list(body: Rect) -> [Rect; 2] {
     Layout::vertical(halves).areas(body)
 }
 
+/// The titles of the pages about a scan, so many lines about it, and the page itself.
+pub(crate) fn of_scans(body: Rect, lines: usize) -> [Rect; 3] {
+    let lines = u16::try_from(lines).unwrap_or(u16::MAX).min(body.height / 3);
+    Layout::vertical([Constraint::Length(1), Constraint::Length(lines), Constraint::Min(0)]).areas(body)
+}
+
+/// The tree of a scan, and the details of its selected row below or beside it. The tree has most of the room, and all where that is
+/// little.
+pub(crate) fn kept(page: Rect) -> [Rect; 2] {
+    if page.width >= 2 * WIDE - 40 {
+        return Layout::horizontal([Constraint::Percentage(50); 2]).spacing(1).areas(page);
+    }
+    let height = if page.height < 10 { 0 } else { page.height / 3 };
+    Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(page)
+}
+
+/// The page about a scan whose title is at a column.
+pub(crate) fn of_scans_at(column: u16) -> Option<Page> {
+    let mut x = 0;
+    Page::OF_SCANS.iter().find_map(|(page, title)| {
+        let end = x + u16::try_from(title.len()).unwrap_or(u16::MAX);
+        let hit = (x..end).contains(&column).then_some(*page);
+        x = end + 2;
+        hit
+    })
+}
+
 /// The rows of a list below its header.
 pub(crate) fn below_header(area: Rect) -> Rect {
     Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(1), ..area }

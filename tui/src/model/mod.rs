@@ -6,20 +6,26 @@ mod flame;
 mod forest;
 mod functions;
 mod hits;
+mod labelled;
 pub(crate) mod layout;
 mod opened;
 mod page;
 mod pane;
 mod prompt;
+mod scans;
 mod state;
 mod time;
 mod trail;
 mod way;
+mod wrap;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use flame::{Cell, Flame};
 pub(crate) use functions::Focus;
+#[cfg(test)]
+pub(crate) use labelled::Labelled;
 pub(crate) use page::Page;
 pub(crate) use pane::{Pane, Row};
 pub(crate) use prompt::{Prompt, Purpose};
 pub(crate) use state::Model;
+pub(crate) use wrap::wrapped;

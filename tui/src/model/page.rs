@@ -36,22 +36,42 @@ pub(crate) enum Page {
     Lines,
     /// Marks of the programs, by name.
     Marks,
+    /// What kept what when a process was scanned, as a tree.
+    Retained,
+    /// The same by call path.
+    RetainedStacks,
+    /// By root.
+    RetainedRoots,
+    /// What nobody could reach any more.
+    Unreachable,
+    /// The scans that there are.
+    Scans,
 }
 
 impl Page {
     /// Those that have a tab, in its order, each with its key and its title, short and long.
-    pub(crate) const TABS: [(Page, char, &str, &str); 11] = [
+    pub(crate) const TABS: [(Page, char, &str, &str); 12] = [
         (Page::Overview, '1', "Info", "Overview"),
-        (Page::Functions, '2', "Functions", "Functions"),
+        (Page::Functions, '2', "Func", "Functions"),
         (Page::Tree, '3', "Tree", "Call tree"),
         (Page::Flame, '4', "Flame", "Flame graph"),
         (Page::Time, '5', "Time", "Timeline"),
-        (Page::Leaks, '6', "Leaks", "Leaks"),
-        (Page::Temporary, '7', "Brief", "Temporary"),
-        (Page::Sizes, '8', "Sizes", "Sizes"),
-        (Page::Lifetimes, '9', "Ages", "Lifetimes"),
-        (Page::Threads, '0', "Threads", "Threads"),
-        (Page::Lines, 'l', "Lines", "Source lines"),
+        (Page::Leaks, '6', "Leak", "Leaks"),
+        (Page::Temporary, '7', "Temp", "Temporary"),
+        (Page::Sizes, '8', "Size", "Sizes"),
+        (Page::Lifetimes, '9', "Age", "Lifetimes"),
+        (Page::Threads, '0', "Thread", "Threads"),
+        (Page::Lines, 'l', "Line", "Source lines"),
+        (Page::Retained, 'K', "Retained", "Retained"),
+    ];
+
+    /// Those about a scan, in the order in which one turns from one to the next, each with its title.
+    pub(crate) const OF_SCANS: [(Page, &str); 5] = [
+        (Page::Retained, "tree"),
+        (Page::RetainedStacks, "stacks"),
+        (Page::RetainedRoots, "roots"),
+        (Page::Unreachable, "unreachable"),
+        (Page::Scans, "scans"),
     ];
 
     /// The tab that stands for it.
@@ -59,6 +79,7 @@ impl Page {
         match self {
             Page::Function => Page::Functions,
             Page::Diff | Page::Changes | Page::Marks => Page::Time,
+            page if page.is_of_scans() => Page::Retained,
             page => page,
         }
     }
@@ -68,6 +89,18 @@ impl Page {
         let place = Self::TABS.iter().position(|(page, ..)| *page == self.tab()).unwrap_or(0);
         let count = Self::TABS.len() as isize;
         Self::TABS[(place as isize + step).rem_euclid(count) as usize].0
+    }
+
+    /// True of those that are about a scan of a process.
+    pub(crate) fn is_of_scans(self) -> bool {
+        Self::OF_SCANS.iter().any(|(page, _)| *page == self)
+    }
+
+    /// The one so many after it, of those about a scan.
+    pub(crate) fn next_of_scans(self, step: isize) -> Page {
+        let place = Self::OF_SCANS.iter().position(|(page, _)| *page == self).unwrap_or(0);
+        let count = Self::OF_SCANS.len() as isize;
+        Self::OF_SCANS[(place as isize + step).rem_euclid(count) as usize].0
     }
 
     /// The text that it is; none where it is no text.
@@ -89,6 +122,7 @@ impl Page {
             Page::Temporary => Some(ListTopic::Temporary),
             Page::Lines => Some(ListTopic::Lines),
             Page::Marks => Some(ListTopic::Marks),
+            Page::Scans => Some(ListTopic::Scans),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::forest::{Forest, Memo, Order};
 use super::hits::Hits;
+use super::labelled::Labelled;
 use super::opened::Opened;
 use super::way;
 use crate::work::View;
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use viewer::analysis::{LabelId, Opening, Tree};
 
 /// A tree of one view, and where the user is in it.
-#[derive(Debug, Default)]
-pub(crate) struct Pane {
-    shown: Option<(Arc<View>, Arc<Tree>)>,
+#[derive(Debug)]
+pub(crate) struct Pane<V = View> {
+    shown: Option<(Arc<V>, Arc<Tree>)>,
     memo: Memo,
     opened: Opened,
     /// True once the user has opened or closed something: what is open is theirs then.
@@ -34,15 +35,32 @@ pub(crate) struct Row {
     pub(crate) is_selected: bool,
 }
 
-impl Pane {
+impl<V> Default for Pane<V> {
+    fn default() -> Self {
+        Self {
+            shown: None,
+            memo: Memo::default(),
+            opened: Opened::default(),
+            is_touched: false,
+            order: Order::default(),
+            selected: Tree::ROOT,
+            top: Tree::ROOT,
+        }
+    }
+}
+
+impl<V: Labelled> Pane<V> {
     /// Takes a tree. Where the same names are, the same is open and selected; in the first one, what `opening` says.
-    pub(crate) fn adopt(&mut self, view: Arc<View>, tree: Arc<Tree>, opening: Opening) {
+    pub(crate) fn adopt(&mut self, view: Arc<V>, tree: Arc<Tree>, opening: Opening) {
         if self.shown.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
             return;
         }
-        let way =
-            self.shown.as_ref().map(|(view, tree)| way::names(view, tree, self.selected)).unwrap_or_default();
-        let metric = view.question.metric;
+        let way = self
+            .shown
+            .as_ref()
+            .map(|(view, tree)| way::marks(&**view, tree, self.selected))
+            .unwrap_or_default();
+        let metric = view.metric();
         self.memo = Memo::default();
         self.shown = Some((view.clone(), tree.clone()));
         if !self.is_touched {
@@ -52,12 +70,12 @@ impl Pane {
             }
         }
         (self.selected, self.top) = (Tree::ROOT, Tree::ROOT);
-        self.selected = way::follow(&view, &tree, &way);
+        self.selected = way::follow(&*view, &tree, &way);
         self.reveal_selected();
     }
 
     /// The tree and its names; none before the first one.
-    pub(crate) fn shown(&self) -> Option<&(Arc<View>, Arc<Tree>)> {
+    pub(crate) fn shown(&self) -> Option<&(Arc<V>, Arc<Tree>)> {
         self.shown.as_ref()
     }
 
@@ -221,7 +239,8 @@ impl Pane {
     // Cost: a test for each name, a word for each node, and the order of siblings on the ways to the two nodes.
     pub(crate) fn find(&mut self, passes: impl Fn(&str) -> bool) -> bool {
         let Some((view, tree)) = &self.shown else { return false };
-        let named: Vec<bool> = view.loaded.names.labels().map(|label| passes(&label.name)).collect();
+        let labels = (0..view.labels()).filter_map(|label| u32::try_from(label).ok()).map(LabelId);
+        let named: Vec<bool> = labels.map(|label| passes(view.name(label))).collect();
         let hits = Hits::of(tree, &named);
         let Some(forest) = self.forest() else { return false };
         let Some(found) = hits.after(&forest, self.selected) else { return false };
@@ -231,10 +250,9 @@ impl Pane {
     }
 
     /// The walker over what is shown.
-    pub(crate) fn forest(&self) -> Option<Forest<'_>> {
+    pub(crate) fn forest(&self) -> Option<Forest<'_, V>> {
         let (view, tree) = self.shown.as_ref()?;
-        let (names, metric) = (&view.loaded.names, view.question.metric);
-        Some(Forest { tree, names, metric, order: self.order, opened: &self.opened, memo: &self.memo })
+        Some(Forest { tree, shown: &**view, order: self.order, opened: &self.opened, memo: &self.memo })
     }
 
     fn set_open(&mut self, id: u32, open: bool) {
@@ -250,7 +268,7 @@ impl Pane {
     }
 
     /// True when one node comes before another in the order of rows.
-    fn is_before(&self, forest: &Forest<'_>, first: u32, second: u32) -> bool {
+    fn is_before(&self, forest: &Forest<'_, V>, first: u32, second: u32) -> bool {
         let callers = |id: u32| {
             let mut way: Vec<u32> = std::iter::successors(Some(id), |&id| forest.tree.parent(id)).collect();
             way.reverse();

@@ -12,7 +12,8 @@ use super::time::Time;
 use super::trail::Trail;
 use crate::catalogue;
 use crate::work::{
-    Answer, Changes, Compare, Document, History, Place, Question, Request, SourceText, StackList, View,
+    Answer, Changes, Compare, Document, History, Kept, Place, Question, Request, SourceText, StackList, View,
+    place_of,
 };
 use ratatui::layout::Rect;
 use std::collections::HashMap;
@@ -28,6 +29,7 @@ pub(crate) struct Spot {
     function: Option<String>,
     /// Of the page about one function.
     detail: Option<String>,
+    scan: Option<usize>,
 }
 
 /// Everything.
@@ -55,6 +57,10 @@ pub(crate) struct Model {
     pub(crate) functions: Functions,
     /// The name of the one that a page is about.
     pub(crate) detail: Option<String>,
+    /// The number of the scan that was chosen; none: the last one.
+    pub(crate) chosen_scan: Option<usize>,
+    /// What keeps what, of the scan that is looked at.
+    pub(crate) kept_tree: Pane<Kept>,
     /// The axis of time.
     pub(crate) time: Time,
     /// Where in lists and texts.
@@ -73,7 +79,7 @@ pub(crate) struct Model {
     pub(crate) screen: Rect,
     /// A function to be selected as soon as the view is there that has it, by name.
     sought: Option<String>,
-    answers: Answers,
+    pub(super) answers: Answers,
     trail: Trail<Spot>,
 }
 
@@ -112,6 +118,7 @@ impl Model {
             requests.extend(self.time.window.map(|window| Request::History(Some(window))));
         }
         requests.extend(self.detail_request());
+        requests.extend(self.scan_request());
         if let Some(topic) = self.page.topic(self.compare()) {
             requests.push(Request::Text(topic, question.clone(), self.areas().body.width));
         }
@@ -190,8 +197,10 @@ impl Model {
         self.functions.cursor.scroll(areas[0], functions);
         self.functions.callers_cursor.scroll(areas[1], callers);
         self.functions.below.scroll(areas[2]);
+        self.settle_scans();
         if let Some(list) = self.list() {
-            let height = usize::from(layout::list(body)[0].height).saturating_sub(list.about.len() + 1);
+            let area = layout::list(self.page_area())[0];
+            let height = usize::from(area.height).saturating_sub(list.about.len() + 1);
             let length = list.rows.len();
             self.cursor().scroll(height, length);
         }
@@ -259,6 +268,9 @@ impl Model {
 
     /// The rows of the page; until they are there, those of another question.
     pub(crate) fn list(&self) -> Option<Arc<StackList>> {
+        if let Some(list) = self.kept_list() {
+            return Some(list);
+        }
         let topic = self.page.list()?;
         match self.answers.to(&Request::List(topic, self.question.clone())) {
             Some(Answer::List(list)) => Some(list.clone()),
@@ -362,10 +374,11 @@ impl Model {
 
     /// Where the selected row is in the source.
     pub(crate) fn place(&self) -> Option<Place> {
-        match self.list() {
-            Some(list) => list.rows.get(self.cursor_now().selected)?.place.clone(),
-            None => None,
+        if self.page == Page::Retained {
+            let (loaded, node) = self.selected_stack()?;
+            return place_of(&loaded, node);
         }
+        self.list()?.rows.get(self.cursor_now().selected)?.place.clone()
     }
 
     /// The function in the list of functions, when it is one of the present question.
@@ -404,12 +417,13 @@ impl Model {
     fn spot(&self) -> Spot {
         let name = self.functions.selected().zip(self.functions.view());
         let function = name.map(|(label, (view, _))| view.loaded.names.label(label).name.clone());
-        Spot { page: self.page, question: self.question.clone(), function, detail: self.detail.clone() }
+        let (question, detail, scan) = (self.question.clone(), self.detail.clone(), self.chosen_scan);
+        Spot { page: self.page, question, function, detail, scan }
     }
 
     fn go_to(&mut self, spot: Spot) {
         (self.page, self.question) = (spot.page, spot.question);
-        (self.sought, self.detail) = (spot.function, spot.detail);
+        (self.sought, self.detail, self.chosen_scan) = (spot.function, spot.detail, spot.scan);
         self.settle();
     }
 

@@ -72,7 +72,7 @@ fn another_recording_empties_all_pages() {
             user.model.notice.as_deref().is_some_and(|notice| notice.contains("another recording")),
             "{keys}"
         );
-        for page in ["1", "2", "3", "3i", "4", "5", "6", "7", "8", "9", "0", "l"] {
+        for page in ["1", "2", "3", "3i", "4", "5", "6", "7", "8", "9", "0", "l", "K"] {
             user.press(page);
             let screen = user.screen();
             for name in ["map_insert", "expression", "read_file", "token"] {

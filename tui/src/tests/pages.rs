@@ -79,20 +79,27 @@ fn numbers_are_never_cut() {
     made.end(process, thread, Ended::Exited(0));
     made.tables.summary = Some(capture::Summary { duration_ns: made.time, ..capture::Summary::default() });
     let pages = ["1", "2", "2v", "3", "6", "7", "8", "9", "0", "l", "R", "2m", "9<Right>", "0<Right><Right>"];
+    whole_numbers(&made, &pages, &[60, 62, 63, 75, 76, 80]);
+}
+
+/// Checks that each number of pages of these widths is one that there is on a wide one. What moves a text to the side is pressed on
+/// narrow ones alone.
+pub(super) fn whole_numbers(made: &Made, pages: &[&str], widths: &[u16]) {
     // All numbers of each page, without the tabs and the keys of the footer.
     let numbers = |width: u16, is_moved: bool| {
-        let mut user = User::new(&made, width, 50);
-        pages.map(|keys| {
+        let mut user = User::new(made, width, 50);
+        let page = |keys: &&str| {
             let screen = user.press(if is_moved { keys } else { keys.trim_end_matches("<Right>") }).screen();
             let lines: Vec<&str> = screen.lines().collect();
             let words = lines[2..lines.len() - 1].iter().flat_map(|line| line.split_whitespace());
             let numbers = words.filter(|word| word.starts_with(|first: char| first.is_ascii_digit()));
             let numbers = numbers.map(|number| number.trim_end_matches('…').to_owned());
             (numbers.collect::<std::collections::BTreeSet<_>>(), screen)
-        })
+        };
+        pages.iter().map(page).collect::<Vec<_>>()
     };
     let all = numbers(300, false);
-    for width in [60, 62, 63, 75, 76, 80] {
+    for &width in widths {
         for ((narrow, screen), ((all, _), keys)) in numbers(width, true).iter().zip(all.iter().zip(pages)) {
             let others: Vec<&String> = narrow.difference(all).collect();
             assert!(others.is_empty(), "{keys} at {width}: {others:?}\n{screen}");
@@ -106,7 +113,7 @@ fn nothing_has_all_pages() {
     let mut nothing = Made::new();
     nothing.process("idle");
     for made in [Made::new(), nothing] {
-        for page in "1234567890lRdD".chars() {
+        for page in "1234567890lRdDK".chars() {
             let mut user = User::new(&made, 80, 24);
             user.press(&page.to_string()).press("imo<Right><Enter><Down>/x<Enter>yYe<Back>");
             assert!(user.screen().contains("app.memprof"), "{page}");
@@ -126,7 +133,7 @@ fn hostile_names_are_harmless() {
     let stack = made.stack("\u{1b}]52;c;x\u{7} > \u{202e}reversed > a\nb");
     made.alloc(thread, 0x99_0000, 1 << 20, stack);
     made.end(process, thread, Ended::Exited(0));
-    for page in "1234567890lR".chars() {
+    for page in "1234567890lRK".chars() {
         let mut user = User::new(&made, 120, 40);
         user.press(&page.to_string()).press("<Down><Down><Down>yY");
         let copies = user.effects.iter().map(|effect| match effect {

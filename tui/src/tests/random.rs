@@ -3,7 +3,7 @@
 use super::User;
 use super::pages::program;
 use crate::keys::BINDINGS;
-use crate::support::fixtures::{small, told};
+use crate::support::fixtures::{scanned, small, told};
 use crate::update::Event;
 use proptest::prelude::*;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -61,8 +61,8 @@ proptest! {
     /// Check that whatever happens in whatever order, every screen can be drawn, the model comes to have enough, and the
     /// selected row of a tree is on the screen.
     #[test]
-    fn anything_can_happen(which in 0..3, happenings in prop::collection::vec(happening(), 1..60)) {
-        let made = [program, small, told][which as usize]();
+    fn anything_can_happen(which in 0..4, happenings in prop::collection::vec(happening(), 1..60)) {
+        let made = [program, small, told, scanned][which as usize]();
         let mut user = User::new(&made, 80, 24);
         for happening in &happenings {
             match event(happening) {
@@ -82,5 +82,10 @@ proptest! {
         let buffer = user.buffer();
         let selected = (2..23).filter(|&y| buffer[(50, y)].modifier.contains(Modifier::REVERSED)).count();
         prop_assert_eq!(selected, 1, "{}", user.screen());
+        user.event(Event::Key(KeyEvent::from(KeyCode::Char('K'))));
+        user.wait();
+        let buffer = user.buffer();
+        let selected = (3..23).filter(|&y| buffer[(50, y)].modifier.contains(Modifier::REVERSED)).count();
+        prop_assert_eq!(selected, usize::from(user.model.scan().is_some()), "{}", user.screen());
     }
 }

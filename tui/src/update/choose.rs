@@ -19,13 +19,20 @@ pub(super) fn metric(model: &mut Model, step: isize) {
 pub(super) fn sort(model: &mut Model) {
     let next = match model.page {
         Page::Functions => model.functions.order().next(),
+        Page::Retained => model.kept_tree.order().next(),
+        page if page.is_of_scans() => {
+            model.notice = Some(catalogue::SORTED_AS_THEY_ARE.to_owned());
+            return;
+        }
         _ => model.pane().order().next(),
     };
     match model.page {
         Page::Functions => model.functions.set_order(next),
+        Page::Retained => model.kept_tree.set_order(next),
         _ => model.pane_mut().set_order(next),
     }
-    model.notice = Some(catalogue::sorted_by(next.name()));
+    let [total, own] = if model.page == Page::Retained { ["retained", "own"] } else { ["total", "self"] };
+    model.notice = Some(catalogue::sorted_by(next.name(total, own)));
 }
 
 fn change(model: &mut Model, change: impl FnOnce(&mut Lens)) {
@@ -74,7 +81,11 @@ pub(super) fn range(model: &mut Model) {
 
 /// All pages are about the moment of the cursor.
 pub(super) fn moment(model: &mut Model) {
-    let time = model.time.cursors[model.time.active];
+    at_moment(model, model.time.cursors[model.time.active]);
+}
+
+/// All pages are about a moment.
+pub(super) fn at_moment(model: &mut Model, time: u64) {
     set_part(model, Part::At(at(time)), Metric::Live);
 }
 

@@ -48,11 +48,19 @@ fn pressed(model: &mut Model, at: Position) {
     if !areas.body.contains(at) {
         return;
     }
+    let [titles, ..] = model.areas_of_scans();
+    if titles.contains(at) {
+        if let Some(page) = layout::of_scans_at(at.x - titles.x) {
+            go(model, page);
+        }
+        return;
+    }
     point(model, at);
     // The second click on a row does what Enter does.
     if select(model, areas.body, at) {
         match model.page {
             Page::Tree => model.pane_mut().toggle(),
+            Page::Retained => model.kept_tree.toggle(),
             Page::Functions if model.functions.focus == Focus::Below => model.functions.below.toggle(),
             _ => moves::activate(model),
         }
@@ -67,6 +75,10 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
     };
     match model.page {
         Page::Tree => row(body).is_some_and(|row| model.pane_mut().click(row)),
+        Page::Retained => {
+            let [rows, _] = layout::kept(model.page_area());
+            row(rows).is_some_and(|row| model.kept_tree.click(row))
+        }
         Page::Flame | Page::Changes => {
             let [area, _] = layout::flame(body);
             let click = |graph: &mut Flame| graph.click(at.x - area.x, at.y - area.y, area.width);
@@ -94,7 +106,7 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
         }
         _ => {
             let Some(list) = model.list() else { return false };
-            let [rows, _] = layout::list(body);
+            let [rows, _] = layout::list(model.page_area());
             let above = u16::try_from(list.about.len()).unwrap_or(u16::MAX);
             let first = rows.y.saturating_add(above).saturating_add(1);
             let length = list.rows.len();

@@ -14,6 +14,7 @@ pub(super) fn step(model: &mut Model, rows: isize) {
     let height = usize::from(model.areas().body.height);
     match model.page {
         Page::Tree => model.pane_mut().step(rows),
+        Page::Retained => model.kept_tree.step(rows),
         Page::Flame | Page::Changes => (0..rows.unsigned_abs()).for_each(|_| match model.graph_mut() {
             Some(graph) if rows > 0 => graph.down(),
             Some(graph) => graph.up(),
@@ -47,7 +48,7 @@ pub(super) fn pages(model: &mut Model, pages: isize) {
     let body = model.areas().body;
     let height = match model.page {
         Page::Functions => layout::functions(body)[0].1.height,
-        Page::Leaks | Page::Temporary | Page::Lines | Page::Marks => layout::list(body)[0].height,
+        _ if model.list().is_some() => layout::list(body)[0].height,
         _ => body.height,
     };
     step(model, pages * isize::try_from(height.saturating_sub(2).max(1)).unwrap_or(1));
@@ -57,6 +58,7 @@ pub(super) fn pages(model: &mut Model, pages: isize) {
 pub(super) fn home(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().home(),
+        (Page::Retained, _) => model.kept_tree.home(),
         (Page::Functions, Focus::Below) => model.functions.below.home(),
         (Page::Flame | Page::Changes, _) => on_graph(model, Flame::zoom_all),
         (Page::Time, _) => model.time.put(0),
@@ -68,6 +70,7 @@ pub(super) fn home(model: &mut Model) {
 pub(super) fn end(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().end(),
+        (Page::Retained, _) => model.kept_tree.end(),
         (Page::Functions, Focus::Below) => model.functions.below.end(),
         (Page::Flame | Page::Changes, _) => {}
         (Page::Time, _) => model.time.put(u64::MAX),
@@ -80,6 +83,8 @@ pub(super) fn aside(model: &mut Model, step: isize) {
     match model.page {
         Page::Tree if step > 0 => model.pane_mut().go_in(),
         Page::Tree => model.pane_mut().go_out(),
+        Page::Retained if step > 0 => model.kept_tree.go_in(),
+        Page::Retained => model.kept_tree.go_out(),
         Page::Flame | Page::Changes => on_graph(model, |graph| graph.aside(step)),
         Page::Functions if model.functions.focus == Focus::Below => match step > 0 {
             true => model.functions.below.go_in(),
@@ -94,6 +99,9 @@ pub(super) fn aside(model: &mut Model, step: isize) {
 
 /// What Enter and a double click do.
 pub(super) fn activate(model: &mut Model) {
+    if super::scans::activate(model) {
+        return;
+    }
     match model.page {
         Page::Flame | Page::Changes => on_graph(model, Flame::zoom_in),
         Page::Time => super::choose::range(model),
@@ -113,6 +121,7 @@ pub(super) fn activate(model: &mut Model) {
                 match of_page {
                     Page::Leaks => model.question.metric = Metric::Leaked,
                     Page::Temporary => model.question.metric = Metric::Temporary,
+                    page if page.is_of_scans() => super::scans::ask_for_moment(model),
                     _ => {}
                 }
                 model.seek(name);
@@ -135,11 +144,9 @@ pub(super) fn details(model: &mut Model) {
 
 /// The allocating function of the selected row of a list.
 fn function_of_row(model: &Model) -> Option<String> {
-    let list = model.list()?;
-    let node = list.rows.get(model.cursor_now().selected)?.node?;
-    let loaded = &list.loaded;
+    let (loaded, node) = model.selected_stack()?;
     let first = meaningful(&loaded.tables, &loaded.names, node).next();
-    let (_, step) = first.or_else(|| steps(loaded, node).first().copied())?;
+    let (_, step) = first.or_else(|| steps(&loaded, node).first().copied())?;
     Some(loaded.names.label(step.label).name.clone())
 }
 
@@ -147,6 +154,7 @@ fn function_of_row(model: &Model) -> Option<String> {
 pub(super) fn toggle(model: &mut Model) {
     match model.page {
         Page::Tree => model.pane_mut().toggle(),
+        Page::Retained => model.kept_tree.toggle(),
         Page::Functions => model.functions.below.toggle(),
         Page::Time => model.time.switch(),
         _ => {}
@@ -157,6 +165,7 @@ pub(super) fn toggle(model: &mut Model) {
 pub(super) fn set_all(model: &mut Model, open: bool) {
     match model.page {
         Page::Tree => model.pane_mut().set_all(open),
+        Page::Retained => model.kept_tree.set_all(open),
         Page::Functions => model.functions.below.set_all(open),
         _ => {}
     }

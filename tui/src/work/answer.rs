@@ -1,6 +1,7 @@
 //! What comes back.
 
 use super::document::Document;
+use super::kept::Kept;
 use super::request::Question;
 use super::source::SourceText;
 use capture::NodeId;
@@ -81,6 +82,8 @@ pub(crate) struct StackRow {
     pub(crate) place: Option<Place>,
     /// What it marks; none of a stack or a line.
     pub(crate) mark: Option<MarkedRow>,
+    /// What else there is to say of it, a line each.
+    pub(crate) about: Vec<String>,
 }
 
 /// The marks of one name.
@@ -124,6 +127,8 @@ pub(crate) enum Answer {
     Text(Arc<Document>),
     /// Of rows.
     List(Arc<StackList>),
+    /// Of a scan.
+    Retained(Arc<Kept>),
     /// Of a source file.
     Source(Arc<SourceText>),
     /// Why there is no answer.

@@ -3,6 +3,7 @@
 use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
 use super::document::Document;
 use super::identity::Identity;
+use super::kept::{Kept, WIDE};
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::source::SourceText;
 use crate::catalogue;
@@ -11,12 +12,13 @@ use capture::{CounterKind, FrameId, NodeId};
 use std::cmp::Reverse;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use viewer::analysis::{
     Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
     meaningful, natural, processor_time, resident, rows_as_read,
 };
 use viewer::format::{bytes, count, duration, percent};
+use viewer::graph::WhichScan;
 use viewer::lives::{Lifetimes, Sizes, Threads};
 use viewer::query::{Anchor, Lens, Part, Query};
 use viewer::suppression::Suppressions;
@@ -30,16 +32,13 @@ const STEPS: usize = 512;
 
 /// Rows of the tables in texts, and of lists.
 const TEXT_ROWS: usize = 20;
-const LIST_ROWS: usize = 5000;
+pub(super) const LIST_ROWS: usize = 5000;
 
 /// An inverted tree is taken apart down to this share of the total: one in so many.
 const INVERTED_PARTS: i64 = 2000;
 
 /// Columns of the numbers of a stack, and of those that are shown where there is little room.
 const NUMBERS: [usize; 2] = [31, 19];
-
-/// Columns of a name where nobody cuts it.
-const WIDE: usize = 400;
 
 /// A capture that is asked about, with the last counts: most requests need no other.
 pub(crate) struct Asked {
@@ -107,6 +106,7 @@ impl Asked {
                 Answer::Text(Arc::new(self.detail(name, question, *width)?))
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),
+            Request::Retained(number) => self.retained(*number)?,
             Request::Source(path) => Answer::Source(Arc::new(SourceText::read(path))),
         })
     }
@@ -246,6 +246,15 @@ impl Asked {
         Ok(Document::of(&String::from_utf8_lossy(&out)))
     }
 
+    fn retained(&self, number: usize) -> Result<Answer, Error> {
+        let which = WhichScan::Number(number);
+        let (loaded, scanned) = self.moments()?.graph(&which, self.options.naming.clone())?;
+        // Relaxed: it is a hint, as for the passes over events.
+        let kept = Kept::new(Arc::new(loaded), &scanned, &|| !self.stop.load(Ordering::Relaxed));
+        let given_up = || Answer::Failed(catalogue::GIVEN_UP.to_owned());
+        Ok(kept.map_or_else(given_up, |kept| Answer::Retained(Arc::new(kept))))
+    }
+
     fn list(&mut self, topic: ListTopic, question: &Question) -> Result<StackList, Error> {
         match topic {
             ListTopic::Leaks => {
@@ -259,6 +268,7 @@ impl Asked {
             }
             ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
             ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),
+            ListTopic::Scans => Ok(super::scans::scans(self.loaded(&Question::default())?)),
         }
     }
 }
@@ -302,10 +312,9 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
             numbers: numbers(&loaded, metric, amount, total),
             name: format!("{} [{call}]", stack_line(&loaded, row.node, &style, 0)),
             node: Some(row.node),
-            place: meaningful(&loaded.tables, &loaded.names, row.node)
-                .next()
-                .and_then(|(_, step)| place(&loaded, &step)),
+            place: place_of(&loaded, row.node),
             mark: None,
+            about: Vec::new(),
         }
     };
     let rows = all.iter().take(LIST_ROWS).map(row).collect();
@@ -336,6 +345,7 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
             node: None,
             place: place(&loaded, &step),
             mark: None,
+            about: Vec::new(),
         }
     });
     let rows = rows.collect();
@@ -347,6 +357,12 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
 pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
     let path = loaded.tables.string(step.file?);
     (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
+}
+
+/// Where the first meaningful function of a stack is.
+pub(crate) fn place_of(loaded: &Loaded, node: NodeId) -> Option<Place> {
+    let (_, step) = meaningful(&loaded.tables, &loaded.names, node).next()?;
+    place(loaded, &step)
 }
 
 /// The steps of a stack, innermost first, each with the frame that it is of.

@@ -25,6 +25,7 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
                 name: name.to_owned(),
                 regions: row.regions.iter().take(LISTED).map(line).collect(),
             }),
+            about: Vec::new(),
         }
     };
     let rows = names.iter().map(row).collect();

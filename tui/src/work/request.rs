@@ -1,8 +1,11 @@
 //! What can be asked.
 
+use crate::catalogue;
 use std::path::PathBuf;
 use viewer::analysis::{LabelId, Metric};
+use viewer::format::duration;
 use viewer::query::{Anchor, Filter, Lens, Part, Query, When};
+use viewer::text::escape;
 
 /// Which part of a capture, seen how, counted by what: what the user has chosen, and every page goes by.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +27,33 @@ impl Question {
         Query { filter: Filter { during, ..Filter::default() }, ..Query::of(self.part.clone()) }
     }
 
+    /// What was chosen for all pages, but for what is counted.
+    pub(crate) fn chosen(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match &self.part {
+            Part::Whole => {}
+            Part::At(when) => words.push(format!("at {}", moment(when))),
+            Part::Range(from, to) => words.push(format!("{} to {}", moment(from), moment(to))),
+        }
+        if let Some(name) = &self.during {
+            words.push(format!("during {}", escape(name)));
+        }
+        let lens = &self.lens;
+        if let Some(filter) = &lens.filter {
+            words.push(format!("only {}", escape(&filter.to_string())));
+        }
+        if !lens.focus.is_empty() {
+            words.push(catalogue::FOCUSED.to_owned());
+        }
+        if !lens.transparent.is_empty() {
+            words.push(catalogue::taken_out(lens.transparent.len()));
+        }
+        if let Some(group) = lens.group {
+            words.push(format!("by {}", group.name()));
+        }
+        words
+    }
+
     /// True when two questions need the same pass over the events.
     pub(crate) fn counts_like(&self, other: &Self) -> bool {
         self.part == other.part && self.during == other.during && self.lens == other.lens
@@ -33,6 +63,13 @@ impl Question {
 /// A moment by its time in nanoseconds.
 pub(crate) fn at(time: u64) -> When {
     Anchor::Time(time).into()
+}
+
+fn moment(when: &When) -> String {
+    match when.anchor {
+        Anchor::Time(time) => duration(time.saturating_add_signed(when.offset)),
+        _ => catalogue::A_MOMENT.to_owned(),
+    }
 }
 
 /// What is compared with what.
@@ -70,6 +107,8 @@ pub(crate) enum ListTopic {
     Lines,
     /// Marks of the programs, by name.
     Marks,
+    /// Scans of processes, by number.
+    Scans,
 }
 
 /// One question to the worker.
@@ -91,6 +130,8 @@ pub(crate) enum Request {
     Detail(String, Question, u16),
     /// Rows of stacks.
     List(ListTopic, Question),
+    /// What the scan of this number found, counted from 1.
+    Retained(usize),
     /// A file of source.
     Source(PathBuf),
 }

@@ -1,0 +1,129 @@
+//! The pages about a scan: their titles, and the tree of what keeps what.
+//!
+//! ```text
+//!  tree  stacks  roots  unreachable  scans
+//!  scan 1 of 2 at 21.0 ms: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks of it unreachable
+//!    retained    share         own      blocks  kept
+//!       135 B    100 %                          ▾ [Reachable]
+//!       120 B   88.9 %                            ▾ cache
+//!       120 B   88.9 %       100 B           1      ▸ insert (cache.c:12) < main
+//!  ──────────────────────────────────────────────────────────────────────────
+//!  100 B in 1 block of its own, 120 B in 3 blocks retained
+//!  insert  cache.c:12
+//!  main  main.c:3
+//! ```
+
+use super::list::{self, of_stack};
+use super::tree::{lead, mark};
+use super::{Theme, put, put_at, tint};
+use crate::catalogue;
+use crate::model::{Model, Page, Row, layout, wrapped};
+use crate::work::{Kept, Stands, kept_header, sized};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use viewer::analysis::{Amount, Tree};
+use viewer::format::{bytes, count, percent};
+use viewer::graph::Holder;
+
+/// Columns from which on a row has its share, too.
+const WIDE: u16 = 100;
+/// Columns below which only one number of a row is shown: the others are among the details.
+const NARROW: u16 = 60;
+
+/// Draws a page.
+pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
+    let [titles, about, page] = model.areas_of_scans();
+    let mut column = 0;
+    for (of, title) in Page::OF_SCANS {
+        let is_shown = of == model.page;
+        let style = if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { theme.detail() };
+        column = put_at(buffer, titles, column, 0, title, style) + 2;
+    }
+    let lines = model.lines_of_scan();
+    for (row, (tone, line)) in (0..about.height).zip(&lines) {
+        let is_cut = row + 1 == about.height && lines.len() > usize::from(about.height);
+        let more = if is_cut { "…" } else { "" };
+        put(buffer, about, row, &format!("{line}{more}"), theme.tone(*tone));
+    }
+    if let Some(reason) = model.why_nothing_is_kept() {
+        for (row, line) in (0..page.height).zip(wrapped(&reason, page.width.into())) {
+            put(buffer, page, row, &line, theme.detail());
+        }
+        return;
+    }
+    match (model.page, model.kept()) {
+        (Page::Retained, Some(kept)) => tree(buffer, page, model, &kept, theme),
+        _ => list::draw(buffer, page, model, theme),
+    }
+}
+
+fn tree(buffer: &mut Buffer, page: Rect, model: &Model, kept: &Kept, theme: &Theme) {
+    let [area, details] = layout::kept(page);
+    put(buffer, area, 0, &header(area.width), theme.detail());
+    let rows = layout::below_header(area);
+    for (place, row) in (0..).zip(model.kept_tree.rows(usize::from(rows.height))) {
+        row_of(buffer, rows, place, kept, &row, theme);
+        if row.is_selected {
+            tint(buffer, rows, place, theme.selected(true));
+        }
+    }
+    if let Some(id) = model.kept_tree.selected() {
+        let (about, node) = (details_of(kept, id), kept.node(kept.tree.node(id).label));
+        of_stack(buffer, details, &kept.loaded, &about, node, theme);
+    }
+}
+
+fn header(width: u16) -> String {
+    match width {
+        WIDE.. => kept_header(["retained", "own"], "kept"),
+        NARROW.. => format!("{:>10}  {:>10}  {:>10}  kept", "retained", "own", "blocks"),
+        _ => format!("{:>10}  kept", "retained"),
+    }
+}
+
+/// What is retained, and the other numbers as far as there is room.
+fn numbers(width: u16, retained: Amount, own: Amount, whole: Amount) -> (String, String) {
+    // A root has no block of its own.
+    let blank = |text: String| if own.is_zero() { String::new() } else { text };
+    let first = format!("{:>10}", bytes(retained.bytes));
+    let others = format!("{:>10}  {:>10}", blank(bytes(own.bytes)), blank(count(own.blocks)));
+    match width {
+        WIDE.. => {
+            let share = percent(retained.bytes, whole.bytes);
+            (format!("{first}  {share:>7}"), format!("  {others}"))
+        }
+        NARROW.. => (first, format!("  {others}")),
+        _ => (first, String::new()),
+    }
+}
+
+fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, theme: &Theme) {
+    let node = kept.tree.node(row.id);
+    let whole = kept.tree.node(Tree::ROOT).total;
+    let (first, others) = numbers(area.width, node.total, kept.own(row.id), whole);
+    let column = put(buffer, area, place, &first, theme.value());
+    let column = put_at(buffer, area, column, place, &others, theme.detail()) + 2;
+    let before = format!("{}{}", lead(row), mark(row));
+    let column = put_at(buffer, area, column, place, &before, theme.detail());
+    let label = kept.label(node.label);
+    let style = match label.stands {
+        Stands::For(Holder::Stack(_)) => theme.name(),
+        Stands::For(Holder::Root(_)) => theme.heading(),
+        Stands::All | Stands::For(Holder::Several) | Stands::Hidden(_) => theme.generated(),
+    };
+    put_at(buffer, area, column, place, &label.name, style);
+}
+
+/// What there is to say of a row: all its numbers, and what it is where that is no stack.
+fn details_of(kept: &Kept, id: u32) -> Vec<String> {
+    let node = kept.tree.node(id);
+    let numbers = catalogue::own_and_retained(&sized(kept.own(id)), &sized(node.total));
+    match kept.label(node.label).stands {
+        Stands::All => kept.explained.clone(),
+        Stands::For(Holder::Stack(_)) => vec![numbers],
+        Stands::For(Holder::Root(_)) => vec![catalogue::kept_by_root(&sized(node.total))],
+        Stands::For(Holder::Several) => vec![catalogue::SEVERAL.to_owned()],
+        Stands::Hidden(_) => vec![catalogue::TOO_DEEP.to_owned()],
+    }
+}

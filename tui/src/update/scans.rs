@@ -1,0 +1,97 @@
+//! What keys do on the pages about a scan.
+
+use super::go;
+use crate::catalogue;
+use crate::keys::Command;
+use crate::model::{Model, Page};
+use crate::work::{Stands, at};
+use viewer::analysis::{Metric, Tree};
+use viewer::query::Part;
+
+/// Says why a key that chooses what other pages are about does nothing here; false of other keys. A choice that changes nothing of
+/// what is seen would seem to be heeded.
+pub(super) fn refuses(model: &mut Model, command: Command) -> bool {
+    let is_refused = model.page.is_of_scans()
+        && matches!(
+            command,
+            Command::Metric(_)
+                | Command::Filter
+                | Command::Focus
+                | Command::Transparent
+                | Command::Group
+                | Command::Range
+        );
+    if is_refused {
+        model.notice = Some(catalogue::SCANS_ARE_WHOLE.to_owned());
+    }
+    is_refused
+}
+
+/// Turns to the scan before or after.
+pub(super) fn step(model: &mut Model, step: isize) {
+    let number = model.scan().and_then(|number| number.checked_add_signed(step));
+    match number.filter(|number| (1..=model.scans()).contains(number)) {
+        Some(number) => choose(model, number),
+        None => model.notice = Some(catalogue::NO_OTHER_SCAN.to_owned()),
+    }
+}
+
+fn choose(model: &mut Model, number: usize) {
+    model.leave();
+    model.chosen_scan = Some(number);
+}
+
+/// All pages are about the moment of the scan.
+pub(super) fn moment(model: &mut Model) {
+    match model.time_of_scan() {
+        Some(time) => super::choose::at_moment(model, time),
+        None => model.notice = Some(catalogue::NO_OTHER_SCAN.to_owned()),
+    }
+}
+
+/// What Enter does; false where it does what it does on other pages.
+pub(super) fn activate(model: &mut Model) -> bool {
+    match model.page {
+        Page::Scans => {
+            let number = model.cursor_now().selected + 1;
+            if number <= model.scans() {
+                choose(model, number);
+                model.page = Page::Retained;
+            }
+            true
+        }
+        Page::RetainedRoots => {
+            show_root(model);
+            true
+        }
+        Page::Retained if model.selected_stack().is_none() => {
+            model.kept_tree.toggle();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Shows the selected root in the tree, where it keeps anything alone.
+fn show_root(model: &mut Model) {
+    let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected).cloned());
+    let Some((row, (kept, tree))) = selected.zip(model.kept_tree.shown().cloned()) else { return };
+    let is_it = |id: &u32| {
+        let label = kept.label(tree.node(*id).label);
+        label.name == row.name && matches!(label.stands, Stands::For(_))
+    };
+    match tree.children(Tree::ROOT).find(is_it) {
+        Some(id) => {
+            go(model, Page::Retained);
+            model.kept_tree.select(id);
+        }
+        None => model.notice = Some(catalogue::KEEPS_NOTHING_ALONE.to_owned()),
+    }
+}
+
+/// Who has allocated what is selected is to be found by what was live at the moment of the scan.
+pub(super) fn ask_for_moment(model: &mut Model) {
+    if let Some(time) = model.time_of_scan() {
+        (model.question.part, model.question.metric) = (Part::At(at(time)), Metric::Live);
+    }
+}

@@ -1,0 +1,136 @@
+//! What a scan found, in the form in which pages show it: the graph itself is not kept.
+
+use super::answer::StackList;
+use super::kept_lists::{roots, stacks, unreachable};
+use crate::catalogue;
+use capture::NodeId;
+use std::collections::HashMap;
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::analysis::{Amount, LabelId, Tree};
+use viewer::format::count;
+use viewer::graph::{Holder, KeptTree, Scanned};
+use viewer::text::{ScanHead, Style, UNREACHABLE, holder_name};
+
+/// Levels of the tree: a list of two stacks by turns has as many as blocks, and each step up or down takes time.
+const LEVELS: usize = 500;
+
+/// Columns of a name where nobody cuts it.
+pub(super) const WIDE: usize = 400;
+
+/// Everything that pages show of a scan.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// What was found, and what to know before believing it.
+    pub(crate) about: Vec<String>,
+    /// How it was found, and what its numbers mean.
+    pub(crate) explained: Vec<String>,
+    /// The names of functions.
+    pub(crate) loaded: Arc<Loaded>,
+    /// What keeps what, from the roots inwards. Its labels are those of this scan.
+    pub(crate) tree: Arc<Tree>,
+    /// What the tree's labels stand for.
+    pub(crate) labels: Vec<KeptLabel>,
+    /// What is reachable, by stack.
+    pub(crate) stacks: Arc<StackList>,
+    /// By root.
+    pub(crate) roots: Arc<StackList>,
+    /// What is not, by stack.
+    pub(crate) unreachable: Arc<StackList>,
+    /// What rows of that mean.
+    pub(crate) meaning: &'static str,
+}
+
+/// A label of the tree.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptLabel {
+    /// Its name, harmless.
+    pub(crate) name: String,
+    /// What it stands for.
+    pub(crate) stands: Stands,
+}
+
+/// What a row of the tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Stands {
+    /// All that is reachable.
+    All,
+    /// A root, or blocks of a stack.
+    For(Holder),
+    /// So many rows that are too deep to be shown.
+    Hidden(usize),
+}
+
+impl Kept {
+    /// Of a scan; none when nobody wants it any more.
+    // Cost: linear in blocks, some three seconds for ten million, between which it can be given up.
+    pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, is_wanted: &dyn Fn() -> bool) -> Option<Self> {
+        let wanted = || is_wanted().then_some(());
+        let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree(0, LEVELS));
+        wanted()?;
+        let found = scanned.graph.retained();
+        wanted()?;
+        let lost = scanned.graph.unreachable();
+        let ScanHead { held, warnings, explained } = ScanHead::new(&loaded, scanned);
+        let held = catalogue::scan_of(scanned.number, scanned.count, &held);
+        let warnings = warnings.iter().map(|text| catalogue::warning(text));
+        Some(Self {
+            about: std::iter::once(held).chain(warnings).collect(),
+            explained,
+            tree: Arc::new(tree),
+            labels,
+            stacks: Arc::new(stacks(&loaded, scanned, &found)),
+            roots: Arc::new(roots(&loaded, scanned, &found)),
+            unreachable: Arc::new(unreachable(&loaded, &lost)),
+            meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
+            loaded,
+        })
+    }
+
+    /// What a label stands for.
+    pub(crate) fn label(&self, label: LabelId) -> &KeptLabel {
+        &self.labels[label.index()]
+    }
+
+    /// The stack of a label; none where it stands for something else.
+    pub(crate) fn node(&self, label: LabelId) -> Option<NodeId> {
+        match self.label(label).stands {
+            Stands::For(Holder::Stack(node)) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The blocks that a node of the tree stands for. What is hidden is not its own.
+    pub(crate) fn own(&self, id: u32) -> Amount {
+        match self.label(self.tree.node(id).label).stands {
+            Stands::Hidden(_) => Amount::ZERO,
+            _ => self.tree.own(id),
+        }
+    }
+}
+
+/// The tree with a label for each root, stack and number of hidden rows.
+fn tree(loaded: &Loaded, scanned: &Scanned, kept: &KeptTree) -> (Tree, Vec<KeptLabel>) {
+    let style = Style { color: false, width: Some(WIDE) };
+    let mut labels = vec![KeptLabel { name: catalogue::REACHABLE.to_owned(), stands: Stands::All }];
+    let mut known = HashMap::new();
+    let mut label = |stands| {
+        *known.entry(stands).or_insert_with(|| {
+            let name = match stands {
+                Stands::All => catalogue::REACHABLE.to_owned(),
+                Stands::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
+                Stands::Hidden(rows) => catalogue::hidden(&count(rows as i128)),
+            };
+            labels.push(KeptLabel { name, stands });
+            LabelId(u32::try_from(labels.len() - 1).unwrap_or(0))
+        })
+    };
+    let rows = kept.rows.iter().flat_map(|row| {
+        let hidden =
+            (row.hidden > 0).then_some((row.level + 1, Stands::Hidden(row.hidden), row.hidden_retained));
+        [(row.level, Stands::For(row.holder), row.retained)].into_iter().chain(hidden)
+    });
+    let rows = rows.map(|(level, stands, retained)| (level, label(stands), retained));
+    let tree = Tree::of_walk(LabelId(0), kept.reachable, rows);
+    (tree, labels)
+}

@@ -1,0 +1,99 @@
+//! The rows of what stacks and roots retain, and of what is unreachable.
+
+use super::answer::{StackList, StackRow};
+use super::ask::{LIST_ROWS, place_of};
+use super::kept::WIDE;
+use crate::catalogue;
+use capture::NodeId;
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::analysis::Amount;
+use viewer::format::{bytes, count, counted, percent};
+use viewer::graph::{Holder, Retained, RetainedRow, RootRow, Scanned, Unreachable, UnreachableRow};
+use viewer::text::{Style, cycles, holder_name, kept_by, stack_line};
+
+/// Columns of all numbers, and of those that are shown where there is little room.
+const NUMBERS: [usize; 2] = [43, 19];
+
+/// Nothing is cut but at the edge of the screen.
+const STYLE: Style = Style { color: false, width: Some(WIDE) };
+
+/// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: what is retained, its share, and blocks of one's own.
+pub(crate) fn kept_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
+    let share = percent(retained.bytes, whole.bytes);
+    format!("{:>10}  {share:>7}  {:>10}  {:>10}", bytes(retained.bytes), bytes(own.bytes), count(own.blocks))
+}
+
+/// What stands over these.
+pub(crate) fn kept_header([first, second]: [&str; 2], name: &str) -> String {
+    format!("{first:>10}  {:>7}  {second:>10}  {:>10}  {name}", "share", "blocks")
+}
+
+/// An amount in words.
+pub(crate) fn sized(amount: Amount) -> String {
+    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
+}
+
+/// What stacks retain, and what keeps them.
+pub(super) fn stacks(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) -> StackList {
+    let row = |row: &RetainedRow| StackRow {
+        about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
+            .chain(kept_by(loaded, row, &scanned.roots, &STYLE, 0))
+            .collect(),
+        ..of_stack(loaded, row.node, kept_numbers(row.retained, row.own, found.reachable))
+    };
+    let rows = found.stacks.iter().take(LIST_ROWS).map(row).collect();
+    list(loaded, cut(found.stacks.len()), kept_header(["retained", "own"], "stack"), rows)
+}
+
+/// What roots retain, and what they refer to.
+pub(super) fn roots(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) -> StackList {
+    let row = |holder, retained, direct| StackRow {
+        numbers: kept_numbers(retained, direct, found.reachable),
+        name: holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
+        about: vec![catalogue::refers_and_retains(&sized(direct), &sized(retained))],
+        node: None,
+        place: None,
+        mark: None,
+    };
+    let of_root = |found: &RootRow| row(Holder::Root(found.root), found.retained, found.direct);
+    let several = (!found.several.is_zero()).then(|| StackRow {
+        about: vec![catalogue::SEVERAL.to_owned()],
+        ..row(Holder::Several, found.several, Amount::ZERO)
+    });
+    let rows = found.roots.iter().take(LIST_ROWS).map(of_root).chain(several).collect();
+    list(loaded, cut(found.roots.len()), kept_header(["retained", catalogue::REFERS_TO], "root"), rows)
+}
+
+/// What nobody can reach any more, by the stacks of those blocks that lead to the rest.
+pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable) -> StackList {
+    let row = |row: &UnreachableRow| StackRow {
+        about: std::iter::once(catalogue::own_and_in_all(&sized(row.heads), &sized(row.claimed)))
+            .chain(cycles(row))
+            .collect(),
+        ..of_stack(loaded, row.node, kept_numbers(row.claimed, row.heads, lost.total))
+    };
+    let rows = lost.stacks.iter().take(LIST_ROWS).map(row).collect();
+    list(loaded, cut(lost.stacks.len()), kept_header([catalogue::IN_ALL, "own"], "stack"), rows)
+}
+
+fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {
+    StackRow {
+        numbers,
+        name: stack_line(loaded, node, &STYLE, 0),
+        node: Some(node),
+        place: place_of(loaded, node),
+        mark: None,
+        about: Vec::new(),
+    }
+}
+
+fn list(loaded: &Arc<Loaded>, about: Vec<String>, header: String, rows: Vec<StackRow>) -> StackList {
+    StackList { about, header, numbers: NUMBERS, rows, loaded: loaded.clone() }
+}
+
+/// That there are more rows than are shown.
+fn cut(rows: usize) -> Vec<String> {
+    let more = catalogue::first_rows(&count(LIST_ROWS as i128), &count(rows as i128));
+    if rows > LIST_ROWS { vec![more] } else { Vec::new() }
+}

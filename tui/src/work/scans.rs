@@ -1,0 +1,32 @@
+//! The scans of a capture: those that can be chosen.
+
+use super::answer::{StackList, StackRow};
+use crate::catalogue;
+use std::sync::Arc;
+use viewer::Loaded;
+use viewer::format::{bytes, duration};
+use viewer::text::escape;
+
+/// A row for each, by number.
+pub(super) fn scans(loaded: Arc<Loaded>) -> StackList {
+    let row = |(number, scan): (usize, &capture::Scan)| {
+        let process = loaded.tables.processes.get(scan.process.index());
+        let pid = process.map_or_else(|| "?".to_owned(), |process| process.pid.to_string());
+        let searched = bytes(scan.searched.min(i64::MAX as u64).cast_signed());
+        let (after, still) = (duration(scan.time), duration(scan.still_ns));
+        StackRow {
+            numbers: format!("{number:>6}  {after:>10}  {pid:>8}  {searched:>10}  {still:>11}"),
+            name: process.map_or_else(String::new, |process| escape(&process.name).into_owned()),
+            node: None,
+            place: None,
+            mark: None,
+            about: Vec::new(),
+        }
+    };
+    let rows = (1..).zip(&loaded.tables.scans).map(row).collect();
+    let about = vec![catalogue::CHOOSE_A_SCAN.to_owned()];
+    let (still, process) = (catalogue::STOOD_STILL, "process");
+    let header =
+        format!("{:>6}  {:>10}  {:>8}  {:>10}  {still:>11}  {process}", "scan", "after", "pid", "searched");
+    StackList { about, header, numbers: [53, 28], rows, loaded: loaded.clone() }
+}
