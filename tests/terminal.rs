@@ -113,6 +113,22 @@ fn views_take_a_terminal_and_give_it_back() {
     assert!(screen.contains("before") && !screen.contains("2Func"), "{screen}");
 }
 
+/// Check that what a scan at the end of a program has found can be looked at: what a variable keeps, and what nobody can reach.
+#[test]
+fn scans_are_looked_at_in_a_terminal() {
+    let program = c("forgets_in_threads").flags(["-O1", "-pthread"]).build();
+    let (_, capture) = record(program).options(["--scan-at-exit"]).succeed();
+    let shell = format!("{} view {}", product().display(), file(&capture));
+    let Some(terminal) = Terminal::new(capture.world(), &shell) else { return };
+    terminal.shows("allocations");
+    terminal.press("K");
+    terminal.shows("list [forgets_in_threads]");
+    terminal.shows("3.28 KiB");
+    (0..3).for_each(|_| terminal.press("Tab"));
+    terminal.shows("14.6 KiB");
+    terminal.shows("with what they lead to");
+}
+
 /// Views that run in a terminal, and their pid.
 fn views(capture: &Capture) -> Option<(Terminal<'_>, String)> {
     let (tool, pid) = (product().display(), capture.world().path("pid"));

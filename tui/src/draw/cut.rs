@@ -41,7 +41,8 @@ fn whole(line: &str, mut kept: usize) -> usize {
         }
         // One space is within a cell, two are between cells.
         let before = place.checked_sub(1).map(|place| &words[place]);
-        let counted = before.filter(|before| is_number(before) && before.end + 1 == word.start);
+        let is_unit = line[word.clone()].starts_with(|first: char| first.is_alphabetic() || first == '%');
+        let counted = before.filter(|before| is_unit && is_number(before) && before.end + 1 == word.start);
         let is_unknown = kept <= word.start || line[word.clone()].chars().count() <= UNIT;
         if let Some(number) = counted.filter(|_| is_unknown) {
             kept = kept.min(number.start);
@@ -104,6 +105,7 @@ mod tests {
             );
         }
         assert_eq!(cut("read_file (r.c:19) < load", 17), "read_file …");
+        assert_eq!(cut("read_file (r.c:19) < load", 20), "read_file (r.c:19) …", "that is no unit");
         assert_eq!(cut("        12      1,234  thread", 20), "        12      …");
     }
 

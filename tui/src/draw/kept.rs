@@ -54,7 +54,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     }
     match (model.page, model.kept()) {
         (Page::Retained, Some(kept)) => tree(buffer, page, model, &kept, theme),
-        _ => list::draw(buffer, page, model, theme),
+        _ => list::draw(buffer, model, theme),
     }
 }
 

@@ -16,12 +16,18 @@ use viewer::text::{detail_of_frame, escape, fit_name};
 const NARROW: u16 = 100;
 
 /// Draws the page.
-pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
+pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let Some(list) = model.list() else {
-        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
+        put(
+            buffer,
+            model.page_area(),
+            0,
+            if model.is_busy { catalogue::READING } else { "" },
+            theme.detail(),
+        );
         return;
     };
-    let [rows, details] = layout::list(body);
+    let [rows, details] = model.list_areas();
     let mut row = 0;
     for about in &list.about {
         put(buffer, rows, row, about, theme.heading());

@@ -85,6 +85,12 @@ impl Model {
         self.areas_of_scans()[2]
     }
 
+    /// Where the rows of a list are, and the details of the selected one: a scan that is not looked at yet has none.
+    pub(crate) fn list_areas(&self) -> [Rect; 2] {
+        let page = self.page_area();
+        if self.page == Page::Scans { [page, Rect::ZERO] } else { layout::list(page) }
+    }
+
     /// Where these titles are, what is said below them, and the page.
     pub(crate) fn areas_of_scans(&self) -> [Rect; 3] {
         let body = self.areas().body;

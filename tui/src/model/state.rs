@@ -199,7 +199,7 @@ impl Model {
         self.functions.below.scroll(areas[2]);
         self.settle_scans();
         if let Some(list) = self.list() {
-            let area = layout::list(self.page_area())[0];
+            let [area, _] = self.list_areas();
             let height = usize::from(area.height).saturating_sub(list.about.len() + 1);
             let length = list.rows.len();
             self.cursor().scroll(height, length);

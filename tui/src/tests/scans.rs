@@ -76,14 +76,14 @@ fn pages_about_scans_look_as_expected() {
 /// and that the tree adds up to the same: by roots, by stacks, and what the topmost blocks of each stack retain.
 #[test]
 fn numbers_are_those_of_the_command() {
-    let made = scanned();
-    for number in 1..=3 {
-        let mut user = User::new(&made, 100, 30);
+    let [all, list] = [scanned(), list(40)];
+    for (made, number) in [(&all, 1), (&all, 2), (&all, 3), (&list, 1)] {
+        let mut user = User::new(made, 100, 30);
         user.press("K");
-        (number..3).for_each(|_| {
+        (number..user.model.scans()).for_each(|_| {
             user.press(",");
         });
-        let (kept, json) = (kept(&user), document(&made, number));
+        let (kept, json) = (kept(&user), document(made, number));
         let whole = amount(&json["reachable"]);
         let numbers = |list: &crate::work::StackList| {
             list.rows.iter().map(|row| row.numbers.clone()).collect::<Vec<_>>()

@@ -106,7 +106,7 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
         }
         _ => {
             let Some(list) = model.list() else { return false };
-            let [rows, _] = layout::list(model.page_area());
+            let [rows, _] = model.list_areas();
             let above = u16::try_from(list.about.len()).unwrap_or(u16::MAX);
             let first = rows.y.saturating_add(above).saturating_add(1);
             let length = list.rows.len();

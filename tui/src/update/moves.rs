@@ -48,7 +48,7 @@ pub(super) fn pages(model: &mut Model, pages: isize) {
     let body = model.areas().body;
     let height = match model.page {
         Page::Functions => layout::functions(body)[0].1.height,
-        _ if model.list().is_some() => layout::list(body)[0].height,
+        _ if model.list().is_some() => model.list_areas()[0].height,
         _ => body.height,
     };
     step(model, pages * isize::try_from(height.saturating_sub(2).max(1)).unwrap_or(1));

@@ -63,7 +63,7 @@ pub(crate) enum Stands {
 
 impl Kept {
     /// Of a scan; none when nobody wants it any more.
-    // Cost: linear in blocks, some three seconds for ten million, between which it can be given up.
+    // Cost: linear in blocks, two to three seconds for five million, in three steps between which it can be given up.
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, is_wanted: &dyn Fn() -> bool) -> Option<Self> {
         let wanted = || is_wanted().then_some(());
         let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree(0, LEVELS));
