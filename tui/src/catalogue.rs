@@ -37,18 +37,17 @@ pub(crate) const MARKS: &str = "Enter: all pages about what was allocated during
 pub(crate) const NO_SCAN: &str = "This recording has no scan of a process' memory, which tells what keeps it: run --scan-at-exit makes \
      one of each process at its end, scan PID one of a process while it is recorded.";
 pub(crate) const CHOOSE_A_SCAN: &str = "Enter: what kept memory alive in this process, then";
-pub(crate) const SCANS_ARE_WHOLE: &str =
-    "a scan is of all blocks of its process at one moment: this is for other pages";
+pub(crate) const SCANS_ARE_WHOLE: &str = "this is for other pages: a scan is whole";
 pub(crate) const NO_OTHER_SCAN: &str = "there is no other scan there";
 pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone, so it is not in the tree";
-pub(crate) const SORTED_AS_THEY_ARE: &str = "these rows come with what is largest first: s sorts the tree";
+pub(crate) const SORTED_AS_THEY_ARE: &str = "s sorts the tree: here the largest come first";
 pub(crate) const ALL_REACHABLE: &str = "Every block can be reached.";
 pub(crate) const REACHABLE: &str = "[Reachable]";
 pub(crate) const SEVERAL: &str = "No single root keeps these: several do, each in its own way.";
 pub(crate) const IN_ALL: &str = "in all";
 pub(crate) const REFERS_TO: &str = "refers to";
 pub(crate) const STOOD_STILL: &str = "stood still";
-pub(crate) const TOO_DEEP: &str = "These are deeper than is shown.";
+pub(crate) const TOO_DEEP: &str = "deeper in the tree than is shown";
 pub(crate) const GIVEN_UP: &str = "nobody waits for it any more";
 pub(crate) const NO_SCAN_SHORT: &str = "no scan";
 

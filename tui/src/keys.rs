@@ -173,12 +173,11 @@ pub(crate) fn hints(page: Page) -> &'static str {
         Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q leave",
         Page::Leaks | Page::Temporary => "↑ ↓ select  Enter its function  e editor  f filter  y copy  ? help",
         Page::Retained => "→ open  ← close  Tab lists  , . scan  Enter function  s sort  / search  ? help",
-        Page::RetainedStacks | Page::Unreachable => {
+        Page::RetainedStacks => "↑ ↓ select  → in the tree  Tab lists  , . scan  Enter its function  ? help",
+        Page::Unreachable => {
             "↑ ↓ select  Tab lists  , . scan  Enter its function  e editor  / search  ? help"
         }
-        Page::RetainedRoots => {
-            "↑ ↓ select  Tab lists  , . scan  Enter what it keeps  / search  y copy  ? help"
-        }
+        Page::RetainedRoots => "↑ ↓ select  → in the tree  Tab lists  , . scan  / search  y copy  ? help",
         Page::Scans => "↑ ↓ select  Enter this scan  Tab lists  / search  y copy  ? help  q leave",
         Page::Marks => "↑ ↓ select  Enter what was allocated then  w everything  5 timeline  y copy  ? help",
         Page::Lines => "↑ ↓ select  e editor  m metric  f filter  y copy  ? help  q leave",

@@ -22,7 +22,6 @@ mod wrap;
 pub(crate) use cursor::Cursor;
 pub(crate) use flame::{Cell, Flame};
 pub(crate) use functions::Focus;
-#[cfg(test)]
 pub(crate) use labelled::Labelled;
 pub(crate) use page::Page;
 pub(crate) use pane::{Pane, Row};

@@ -206,6 +206,14 @@ fn rows_lead_on() {
     assert_eq!((user.model.page, name(&user).as_str()), (Page::Retained, "variables of app"));
     user.press("ii/5001<Enter><Enter>");
     assert!(user.model.notice.is_some() && user.model.page == Page::RetainedRoots, "it keeps nothing alone");
+    user.press("K<Home>i/push<Enter><Right>");
+    let (kept, tree) = user.model.kept_tree.shown().unwrap();
+    let id = user.model.kept_tree.selected().unwrap();
+    assert_eq!((user.model.page, tree.node(id).total.bytes, kept.own(id).bytes), (Page::Retained, 20, 20));
+    assert!(
+        user.press("<Back>").model.page == Page::RetainedStacks
+            && user.press("<Left>").model.notice.is_none()
+    );
 }
 
 /// Check that what is open and selected stays so in another scan, that rows can be sorted, and that searching goes on.

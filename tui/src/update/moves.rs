@@ -85,6 +85,7 @@ pub(super) fn aside(model: &mut Model, step: isize) {
         Page::Tree => model.pane_mut().go_out(),
         Page::Retained if step > 0 => model.kept_tree.go_in(),
         Page::Retained => model.kept_tree.go_out(),
+        Page::RetainedStacks | Page::RetainedRoots if step > 0 => super::scans::show_in_tree(model),
         Page::Flame | Page::Changes => on_graph(model, |graph| graph.aside(step)),
         Page::Functions if model.functions.focus == Focus::Below => match step > 0 {
             true => model.functions.below.go_in(),

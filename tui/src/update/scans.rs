@@ -3,9 +3,11 @@
 use super::go;
 use crate::catalogue;
 use crate::keys::Command;
-use crate::model::{Model, Page};
+use crate::model::{Labelled, Model, Page};
 use crate::work::{Stands, at};
-use viewer::analysis::{Metric, Tree};
+use std::cmp::Reverse;
+use viewer::analysis::Metric;
+use viewer::graph::Holder;
 use viewer::query::Part;
 
 /// Says why a key that chooses what other pages are about does nothing here; false of other keys. A choice that changes nothing of
@@ -61,7 +63,7 @@ pub(super) fn activate(model: &mut Model) -> bool {
             true
         }
         Page::RetainedRoots => {
-            show_root(model);
+            show_in_tree(model);
             true
         }
         Page::Retained if model.selected_stack().is_none() => {
@@ -72,19 +74,22 @@ pub(super) fn activate(model: &mut Model) -> bool {
     }
 }
 
-/// Shows the selected root in the tree, where it keeps anything alone.
-fn show_root(model: &mut Model) {
+/// Shows the selected root or stack in the tree; of several rows of a stack, the one that retains most.
+pub(super) fn show_in_tree(model: &mut Model) {
     let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected).cloned());
     let Some((row, (kept, tree))) = selected.zip(model.kept_tree.shown().cloned()) else { return };
-    let is_it = |id: &u32| {
-        let label = kept.label(tree.node(*id).label);
-        label.name == row.name && matches!(label.stands, Stands::For(_))
+    let is_it = |id: &u32| match kept.label(tree.node(*id).label).stands {
+        Stands::For(Holder::Stack(node)) => row.node == Some(node),
+        Stands::For(_) => row.node.is_none() && kept.name(tree.node(*id).label) == row.name,
+        _ => false,
     };
-    match tree.children(Tree::ROOT).find(is_it) {
+    let rows = (0..u32::try_from(tree.len()).unwrap_or(u32::MAX)).filter(is_it);
+    match rows.max_by_key(|id| (tree.node(*id).total.bytes, Reverse(*id))) {
         Some(id) => {
             go(model, Page::Retained);
             model.kept_tree.select(id);
         }
+        None if row.node.is_some() => model.notice = Some(catalogue::TOO_DEEP.to_owned()),
         None => model.notice = Some(catalogue::KEEPS_NOTHING_ALONE.to_owned()),
     }
 }
