@@ -138,8 +138,10 @@ fn scans_are_chosen() {
     let mut user = user();
     user.press("K");
     assert!(user.screen().contains("scan 3 of 3 at"), "{}", user.screen());
+    let last = kept(&user);
     user.press(",,");
     assert_eq!(user.model.scan(), Some(1));
+    assert!(Arc::ptr_eq(&last.loaded, &kept(&user).loaded), "names are there once");
     user.press(",");
     assert!(user.model.notice.is_some() && user.model.scan() == Some(1));
     user.press("iiii/worker<Enter><Enter>");

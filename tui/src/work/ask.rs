@@ -46,6 +46,8 @@ pub(crate) struct Asked {
     stop: Arc<AtomicBool>,
     counted: Option<(Question, Arc<Loaded>)>,
     view: Option<Arc<View>>,
+    /// The names that the scans' answers have in common: there may be a scan for each of many processes.
+    of_scans: Option<Arc<Loaded>>,
     /// The files that were counted, the older one behind.
     files: [Option<Identity>; 2],
 }
@@ -53,7 +55,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Of a file. Passes over its events end soon after `stop` was set.
     pub(crate) fn new(options: Options, stop: Arc<AtomicBool>) -> Self {
-        let mut asked = Self { options, stop, counted: None, view: None, files: [None; 2] };
+        let mut asked = Self { options, stop, counted: None, view: None, of_scans: None, files: [None; 2] };
         asked.has_been_replaced();
         asked
     }
@@ -63,7 +65,7 @@ impl Asked {
     pub(crate) fn answer(&mut self, request: &Request) -> Answer {
         let found = self.try_answer(request);
         if self.has_been_replaced() {
-            (self.counted, self.view) = (None, None);
+            (self.counted, self.view, self.of_scans) = (None, None, None);
             return Answer::Replaced;
         }
         found.unwrap_or_else(|error| Answer::Failed(error.to_string()))
@@ -246,11 +248,15 @@ impl Asked {
         Ok(Document::of(&String::from_utf8_lossy(&out)))
     }
 
-    fn retained(&self, number: usize) -> Result<Answer, Error> {
+    fn retained(&mut self, number: usize) -> Result<Answer, Error> {
         let which = WhichScan::Number(number);
         let (loaded, scanned) = self.moments()?.graph(&which, self.options.naming.clone())?;
+        // A capture that has grown has names that were not there.
+        let size = |loaded: &Loaded| (loaded.tables.nodes.len(), loaded.tables.strings.len());
+        let known = self.of_scans.take().filter(|known| size(known) == size(&loaded));
+        let loaded = self.of_scans.insert(known.unwrap_or_else(|| Arc::new(loaded))).clone();
         // Relaxed: it is a hint, as for the passes over events.
-        let kept = Kept::new(Arc::new(loaded), &scanned, &|| !self.stop.load(Ordering::Relaxed));
+        let kept = Kept::new(loaded, &scanned, &|| !self.stop.load(Ordering::Relaxed));
         let given_up = || Answer::Failed(catalogue::GIVEN_UP.to_owned());
         Ok(kept.map_or_else(given_up, |kept| Answer::Retained(Arc::new(kept))))
     }
