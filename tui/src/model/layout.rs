@@ -40,9 +40,10 @@ pub(crate) fn tab_at(column: u16, width: u16) -> Option<Page> {
     })
 }
 
-/// A tab's text in a screen of this width.
+/// A tab's text in a screen of this width: the long one, where all of those fit.
 pub(crate) fn tab_title((_, key, short, long): &(Page, char, &str, &str), width: u16) -> String {
-    if width >= WIDE { format!(" {key} {long} ") } else { format!("{key}{short}") }
+    let long_ones: usize = Page::TABS.iter().map(|(_, _, _, long)| " K  ".len() + long.len() + 1).sum();
+    if usize::from(width) + 1 >= long_ones { format!(" {key} {long} ") } else { format!("{key}{short}") }
 }
 
 /// The three lists of functions.
@@ -110,4 +111,21 @@ pub(crate) fn plot(body: Rect) -> Rect {
 /// A flame graph, and the lines about what is selected.
 pub(crate) fn flame(body: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Min(0), Constraint::Length(2)]).areas(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that no tab is cut on a screen of the usual width or any wider one, and that each can be clicked where it ends.
+    #[test]
+    fn tabs_fit_from_80_columns_on() {
+        for width in 80..=250 {
+            let lengths = Page::TABS.iter().map(|tab| tab_title(tab, width).len());
+            let end = lengths.sum::<usize>() + Page::TABS.len() - 1;
+            assert!(end <= width.into(), "{end} of {width}");
+            assert_eq!(tab_at(end as u16 - 1, width), Page::TABS.last().map(|tab| tab.0));
+            assert_eq!(tab_at(end as u16, width), None);
+        }
+    }
 }
