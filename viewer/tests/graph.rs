@@ -195,3 +195,34 @@ fn scans_are_numbered() {
             .contains("app.memprof has no scan of a process' memory: sysprof-memprof scan")
     );
 }
+
+/// Check that the graphs of several scans, of one process too, are those of each alone.
+#[test]
+fn scans_are_looked_at_together() {
+    let (mut made, process) = made(Process::default());
+    made.scan(process, &[], &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.memprof");
+    made.write(&path);
+    let mut moments = Moments::open(&path).unwrap();
+    assert_eq!(moments.tables().scans.len(), 3);
+    let mut found = Vec::new();
+    moments
+        .each_scan(&[2, 0, 1, 9], &Naming::Stored, |scanned| {
+            found.push((
+                scanned.number,
+                scanned.graph.figures(),
+                scanned.graph.retained(),
+                scanned.freed_later(),
+            ));
+            Ok(())
+        })
+        .unwrap();
+    found.sort_by_key(|(number, ..)| *number);
+    assert_eq!(found.len(), 3);
+    for (number, figures, retained, freed) in found {
+        let alone = graph(&made, WhichScan::Number(number)).unwrap();
+        assert_eq!((figures, retained), (alone.graph.figures(), alone.graph.retained()), "{number}");
+        assert_eq!(freed, alone.freed_later(), "{number}");
+    }
+}

@@ -91,6 +91,34 @@ impl KeptTree {
         }
         tree
     }
+
+    /// The same with so many rows at most, those that retain most: the others are hidden.
+    #[must_use]
+    pub fn largest(mut self, most: usize) -> Self {
+        let all = std::mem::take(&mut self.rows);
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        // No row retains more than the one above it, which comes before it.
+        order.sort_by_key(|&place| (most_first(all[place].retained), place));
+        let mut is_kept = vec![false; all.len()];
+        order.into_iter().take(most).for_each(|place| is_kept[place] = true);
+        // The places of the rows above, as far as they are kept.
+        let mut above: Vec<usize> = Vec::new();
+        for (row, is_kept) in all.into_iter().zip(is_kept) {
+            above.truncate(row.level);
+            if is_kept {
+                above.push(self.rows.len());
+                self.rows.push(row);
+            } else if above.len() == row.level {
+                let (hidden, retained) = match above.last().and_then(|&place| self.rows.get_mut(place)) {
+                    Some(above) => (&mut above.hidden, &mut above.hidden_retained),
+                    None => (&mut self.hidden, &mut self.hidden_retained),
+                };
+                *hidden += 1;
+                *retained += row.retained;
+            }
+        }
+        self
+    }
 }
 
 impl Group {
@@ -189,6 +217,10 @@ mod tests {
         let high = ["root 1 ×0 0/32 +1:32", "root 2 ×0 0/16 +1:16", "several ×0 0/1 +1:1"];
         assert_eq!(lines(&graph.tree(0, 1)), high);
         assert_eq!((graph.tree(0, 0).rows, graph.tree(0, 0).hidden), (vec![], 3));
+        let largest = ["root 1 ×0 0/32", "  2 ×1 20/32 +2:12", "root 2 ×0 0/16 +1:16"];
+        let tree = graph.tree(0, 9).largest(3);
+        assert_eq!(lines(&tree), largest);
+        assert_eq!((tree.hidden, tree.hidden_retained.bytes), (1, 1));
     }
 
     /// Check that a list of many blocks is one row, and that one of two stacks by turns is cut.
@@ -208,10 +240,13 @@ mod tests {
     proptest! {
         /// Check that rows add up, to all that is reachable, at any depth and cut.
         #[test]
-        fn rows_add_up(parts in parts(), least in 0..100_i64, levels in 0..6_usize) {
+        fn rows_add_up(parts in parts(), least in 0..100_i64, levels in 0..6_usize, most in 0..9_usize) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);
-            for (least, levels) in [(0, usize::MAX), (least, levels)] {
-                let tree = graph.tree(least, levels);
+            for (least, levels, most) in
+                [(0, usize::MAX, usize::MAX), (least, levels, usize::MAX), (least, levels, most), (0, usize::MAX, most)]
+            {
+                let tree = graph.tree(least, levels).largest(most);
+                prop_assert!(tree.rows.len() <= most);
                 let mut below = vec![Amount::ZERO; 20];
                 for row in tree.rows.iter().rev() {
                     let under = std::mem::take(&mut below[row.level + 1]);

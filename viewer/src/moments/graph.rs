@@ -38,6 +38,34 @@ impl Moments {
         Ok((self.show(profile, naming), scanned))
     }
 
+    /// The graphs of scans, by their places among the capture's: each is given away when it is made, since all of them may not fit into
+    /// memory. Scans of different processes take one pass together, those of one process a pass each.
+    ///
+    /// # Errors
+    /// Those of whoever takes them, [`Error::Aggregated`], and those of the file.
+    pub fn each_scan(
+        &mut self,
+        places: &[usize],
+        naming: &Naming,
+        mut each: impl FnMut(&Scanned) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut left: Vec<usize> =
+            places.iter().copied().filter(|place| *place < self.tables().scans.len()).collect();
+        while !left.is_empty() {
+            let mut processes = HashSet::new();
+            let scans = &self.tables().scans;
+            let (now, later): (Vec<usize>, _) =
+                left.into_iter().partition(|place| processes.insert(scans[*place].process));
+            left = later;
+            let (_, frozen) = self.frozen(&now)?;
+            for (place, frozen) in frozen {
+                self.note_damage(self.go_on())?;
+                each(&self.scanned(place, frozen, naming)?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What of it nobody could reach when its process was scanned last, in the place of what was leaked: stacks as they are seen through
     /// a lens, without those that rules leave out. What was freed later is not in it, whatever it looked like.
     ///

@@ -155,6 +155,11 @@ impl Moments {
         &self.source
     }
 
+    /// What it says of itself beside its events, as far as it was written when it was opened.
+    pub fn tables(&self) -> &Tables {
+        self.reader.tables()
+    }
+
     /// Names what was counted, for views.
     pub fn show(self, profile: Profile, naming: Naming) -> Loaded {
         self.show_beside(profile, &[], naming)
