@@ -209,6 +209,35 @@ fn drawing_keeps_nobody_waiting() {
     server.stop();
 }
 
+/// Check that what scans found is served when it is asked for, the same each time, with the numbers of `retained` in a browser, and that
+/// nobody gets the scan of another recording.
+#[test]
+fn scans_are_served() {
+    let capture = web::scanned();
+    let server = Server::of(&capture);
+    let times: Vec<u64> = capture.info()["scans"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|scan| scan["time_ns"].as_u64())
+        .collect();
+    let [first, second] = times[..] else { panic!("two processes were scanned: {times:?}") };
+    let ask = |scan: &str, time: u64| server.get(&server.path(&format!("retained?scan={scan}&time={time}")));
+    for (scan, time) in [("2", second), ("1", first)] {
+        let answer = ask(scan, time);
+        assert!(answer.status == "200" && answer.head.contains("default-src 'none'"), "{}", answer.head);
+        assert_eq!(head_of(&answer.body)["scan"]["number"].to_string(), scan);
+        assert!(ask(scan, time).body == answer.body);
+    }
+    for (scan, time, status) in
+        [("1", second, "409"), ("3", first, "409"), ("0", first, "409"), ("x", first, "400")]
+    {
+        assert_eq!(ask(scan, time).status, status, "{scan} at {time}");
+    }
+    web::browse_retained(&capture, Path::new(&server.address));
+    server.stop();
+}
+
 /// Check that of two captures the server's page shows what has changed, with the numbers of `diff`.
 #[test]
 fn changes_since_another_capture_are_served() {

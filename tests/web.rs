@@ -2,10 +2,11 @@
 //!
 //! What needs node or a browser says so and is skipped where they are not installed.
 
-use crate::harness::{Capture, World, c, installed, record, skip, wait};
+use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
 use capture::{
-    Action, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Metadata, NodeId, Process,
-    ProcessEnd, ProcessId, SourceFrame, StringId, Summary, Symbolized, Thread, ThreadId, Writer,
+    Action, Area, AreaKind, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Metadata, NodeId,
+    Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary, Symbolized, Thread,
+    ThreadId, Writer,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -197,6 +198,52 @@ fn difference(older: &Capture, newer: &Capture) -> PathBuf {
     newer.world().write("difference.json", document.to_string())
 }
 
+/// What `retained` says of each scan of a capture.
+fn retained(capture: &Capture) -> PathBuf {
+    let scans = capture.info()["scans"].as_array().map_or(0, Vec::len);
+    let said = |number: usize, form: &str| {
+        let ran = capture.show(&["retained", form, "--scan", &number.to_string()]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.text().to_owned()
+    };
+    let of = |number| {
+        let document: serde_json::Value = serde_json::from_str(&said(number, "--json")).expect("it is JSON");
+        json!({ "json": document, "tree": said(number, "--tree") })
+    };
+    let all: Vec<_> = (1..=scans).map(of).collect();
+    capture.world().write("retained.json", json!(all).to_string())
+}
+
+/// Has a browser look at what scans found, in a page or at an address.
+pub(crate) fn browse_retained(capture: &Capture, page: &Path) {
+    let Some(browser) = browser() else { return skip("scans in a browser", "no Chromium is installed") };
+    let pictures = capture.world().path("pictures");
+    std::fs::create_dir_all(&pictures).expect("the folder is ours");
+    run(capture.world(), "kept.mjs", &[&browser, page, &retained(capture), &pictures]);
+}
+
+/// A recording of two processes that were scanned: a child, of which not all blocks are known, and its parent.
+pub(crate) fn scanned() -> Capture {
+    let world = World::new();
+    let page = Page::new(&world);
+    page.go();
+    let recording = record(c("ends_with_blocks").flags(["-O1"]).build()).world(world);
+    let options = recording.options(["--scan-at-exit"]).arg(&page.path).arg("child");
+    options.with_names().run().1
+}
+
+/// Check that what scans found has the numbers of `retained`, stack by stack, root by root and row by row of the tree, and that a
+/// browser shows it: of a program with an unreachable cycle, and of two processes, of which one has blocks that are not known.
+#[test]
+fn page_shows_what_keeps_memory() {
+    let shared = record(cpp("shares_in_cycles").flags(["-O1"]).build()).options(["--scan-at-exit"]);
+    for capture in [shared.with_names().succeed().1, scanned()] {
+        let page = page_of(&capture);
+        run(capture.world(), "retained.mjs", &[&page, &retained(&capture)]);
+        browse_retained(&capture, &page);
+    }
+}
+
 /// Check that regions of programs have what was allocated in any of their instances, as `report --during` says, and that a
 /// browser shows it when a mark is chosen.
 #[test]
@@ -293,7 +340,9 @@ fn hostile_names_are_only_text() {
     assert!(HOSTILE.iter().all(|name| !text.contains(name)));
     let expected = expectation(&capture);
     run(capture.world(), "numbers.mjs", &[&page, &expected]);
+    run(capture.world(), "retained.mjs", &[&page, &retained(&capture)]);
     browse(capture.world(), &page, &expected);
+    browse_retained(&capture, &page);
     if installed("dot").is_some() {
         browse_drawing(&capture, page.to_str().expect("temporary folders have plain names"), true, true);
     }
@@ -396,7 +445,7 @@ fn write_counters(file: &Path) {
     writer.finish(&Summary { duration_ns: 10_000_000, ..Summary::default() }).expect("the disk has room");
 }
 
-/// One process whose command, threads, files and functions all have hostile names.
+/// One process whose command, threads, files, functions and variables all have hostile names.
 fn write_hostile(file: &Path) {
     let metadata = Metadata { command: HOSTILE.map(str::to_owned).to_vec(), ..Metadata::default() };
     let mut writer = Writer::create(file, Create::New, &metadata).expect("the folder is ours");
@@ -426,6 +475,12 @@ fn write_hostile(file: &Path) {
                 Action::Alloc { address, size: 100, alignment: 0, stack: node },
             ))?;
         }
+        // Its variables, in a file with such a name, refer to one of the blocks.
+        let kind = AreaKind::Variables;
+        let area = Area { start: 0x9000, end: 0xa000, kind, tid: 0, name: StringId(1), base: 0 };
+        let scan = Scan { process, time: 2_500_000, areas: vec![area], ..Scan::default() };
+        let scan = writer.scan(&scan)?;
+        writer.pointers(scan, &[Pointer { from: 0x9008, to: 16 }])?;
         writer.event(event(3_000_000, 1, Action::Free { address: 16, stack: NodeId::ROOT }))?;
         writer.event(event(9_000_000, 0, Action::ProcessEnd { process }))?;
         writer.flush()

@@ -11,7 +11,7 @@ const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "function"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** Source lines that were compared with their files. */
@@ -54,6 +54,8 @@ async function lookAtEveryView() {
     }
     await browser.screenshot(join(pictures, `${view}.png`));
     assert.notEqual(await text("main"), "", view);
+    const hasScans = expected.info.scans.length > 0;
+    if (view === "retained") assert.equal((await text("main")).includes("sysprof-memprof scan PID"), !hasScans, "without a scan it says how to get one");
   }
 }
 

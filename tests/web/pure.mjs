@@ -8,18 +8,20 @@ import { constants, deflateRawSync } from "node:zlib";
 
 const assets = process.argv[2];
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
-const { readData } = await load("data");
+const { FOLDED, FUNCTION, MARKER, ROOT, UNREACHABLE, readData } = await load("data");
 const { boxColour, processColour } = await load("colour");
 const { Curves, PIECE } = await load("curves");
 const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
 const { inflate } = await load("inflate");
+const { Kept } = await load("kept");
 const { Loader } = await load("loader");
 const { isComparable, measureRows, byNode, lastMoment, boundaryNear } = await load("metric");
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
 const { opened, ordered, visible } = await load("rows");
+const { HELD, LOST, REACHABLE, SEVERAL, SMALLER, readScan } = await load("scan");
 const { LEAST, MOST, carried } = await load("state");
 const { heatOf, numberOf, sizeOf } = await load("drawing");
 const { squares } = await load("squares");
@@ -67,11 +69,15 @@ function isBelow(tree, node) {
 
 /** Data with these columns, as a page has it. */
 function written(columns, info, rising = false) {
+  return readData(bytesOf(columns, { info, texts: [] }, rising));
+}
+
+function bytesOf(columns, said, rising = false) {
   const table = Object.entries(columns).map(([name, numbers]) => ({ name, count: numbers.length, size: encoded(numbers).length, rising }));
-  const head = Buffer.from(JSON.stringify({ version: 1, info, texts: [], columns: table }));
+  const head = Buffer.from(JSON.stringify({ version: 1, ...said, columns: table }));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(head.length);
-  return readData(Buffer.concat([length, head, ...Object.values(columns).map(encoded)]));
+  return Buffer.concat([length, head, ...Object.values(columns).map(encoded)]);
 }
 
 /** Numbers as `columns.rs` writes them. */
@@ -293,9 +299,9 @@ test("squares fill their rectangle in proportion and do not overlap", () => {
 });
 
 test("what means something else in other data is not carried there", () => {
-  const all = "#view=tree&metric=growth&a=3&b=9&mark=1&function=7&focus=12&from=5&to=9&query=f&theme=dark";
-  assert.equal(carried(all, false), "#view=tree&metric=growth&mark=1&from=5&to=9&query=f&theme=dark");
-  assert.equal(carried(all, true), "#view=tree&metric=growth&query=f&theme=dark");
+  const all = "#view=tree&metric=growth&a=3&b=9&mark=1&function=7&focus=12&scan=2&part=roots&kept=5&from=5&to=9&query=f&theme=dark";
+  assert.equal(carried(all, false), "#view=tree&metric=growth&mark=1&scan=2&part=roots&from=5&to=9&query=f&theme=dark");
+  assert.equal(carried(all, true), "#view=tree&metric=growth&part=roots&query=f&theme=dark");
   assert.equal(carried("#view=function&function=7", false), "#");
 });
 
@@ -390,11 +396,11 @@ test("what changed since another capture has both sides, and comes together wher
 });
 
 test("a fragment says what is looked at, and a wrong one does no harm", () => {
-  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, least: "0.5", most: "80", inverted: false, against: true, query: "", theme: "" };
-  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, least: "5", most: "320", inverted: true, against: false, query: "a&b=<c>", theme: "dark" };
+  const first = { view: "overview", metric: "peak", unit: "bytes", a: 0, b: 9, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", inverted: false, against: true, query: "", theme: "" };
+  const state = { ...first, view: "flame", metric: "growth", unit: "blocks", a: 2, b: 7, focus: 12, scan: 3, part: "unreachable", kept: 9, least: "5", most: "320", inverted: true, against: false, query: "a&b=<c>", theme: "dark" };
   assert.deepEqual(fromFragment(toFragment(state, first), first, 9), state);
   assert.equal(toFragment(first, first), "");
-  for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__&least=7&most=-1", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {
+  for (const fragment of ["#view=nothing&metric=constructor&a=-1&b=1e9&focus=NaN&theme=<img>&unit=__proto__&scan=-1&part=constructor&kept=x&least=7&most=-1", "#%%%&&&===", "#a=99999999999999999999", "#query"]) {
     const read = fromFragment(fragment, first, 9);
     assert.deepEqual({ ...read, a: 0, query: "" }, first);
     assert.ok(read.a <= 9);
@@ -522,4 +528,96 @@ test("a process has one colour, in pictures and in lists", () => {
     }
   }
   assert.ok(colours.size > 4, "programs differ");
+});
+
+/** A scan of 200 bytes in 12 blocks: a variable keeps 100 of `f` and 20 below that, several roots 10, and 30 of `g` are unreachable. */
+function scanned() {
+  const amounts = (name, bytes, blocks = bytes.map(() => 1)) => ({ [`${name}.bytes`]: bytes, [`${name}.blocks`]: blocks });
+  const columns = {
+    // The process, main, f, g, and an operator that g has called.
+    "node.above": [0, 1, 1, 1, 2, 1],
+    "node.place": [1, 2, 3, 4, 5, 6],
+    "place.label": [0, 1, 2, 3, 4, 5],
+    "place.file": [-1, -1, 6, 6, 6, 6],
+    "place.line": [0, 0, 1, 2, 3, 4],
+    "place.inlined": [0, 0, 0, 0, 0, 0],
+    "label.name": [0, 1, 2, 3, 4, 5],
+    "label.short": [0, 1, 2, 3, 4, 5],
+    "label.module": [-1, -1, -1, -1, -1, -1],
+    "label.kind": [0, 1, 2, 2, 2, 2],
+    "label.noise": [0, 0, 0, 0, 0, 1],
+    "stack.node": [3, 5],
+    "stack.plumbing": [0, 1],
+    "stack.called": [0, 1],
+    "root.name": [7],
+    ...amounts("retained.own", [100]),
+    ...amounts("retained.all", [120], [3]),
+    "retained.direct.blocks": [1],
+    "retained.holders": [2],
+    "retained.others": [1],
+    "holder.number": [1, 0],
+    ...amounts("holder", [100, 15]),
+    "kept_by_root.number": [0],
+    ...amounts("kept_by_root.direct", [100]),
+    ...amounts("kept_by_root.all", [120], [3]),
+    "unreachable.stack": [1],
+    ...amounts("unreachable.own", [5]),
+    ...amounts("unreachable.all", [25], [2]),
+    "unreachable.cycles": [1],
+    "kept.level": [0, 1, 0],
+    "kept.holder": [1, -1, 0],
+    ...amounts("kept.own", [0, 100, 10], [0, 1, 1]),
+    "kept.hidden": [0, 2, 0],
+    ...amounts("kept.hidden", [0, 20, 0], [0, 2, 0]),
+  };
+  const none = { rows: 0, blocks: 0, bytes: 0 };
+  const texts = ["[Everything]", "app", "main", "f", "g", "operator new", "/src/a.c", "cache"];
+  const left_out = { tree: { rows: 3, blocks: 4, bytes: 40 }, stacks: none, roots: none, unreachable: { rows: 1, blocks: 2, bytes: 5 } };
+  const said = { scan: { number: 2, process: "app", pid: 7 }, held: { bytes: 200, blocks: 12 }, unreachable: { bytes: 30, blocks: 4 }, several_bytes: 10, several_blocks: 1, left_out, texts };
+  return readScan(bytesOf(columns, said));
+}
+
+test("what a scan found is a tree whose sums are right, whatever is folded, and unreachable stacks are told apart", () => {
+  const scan = scanned();
+  const { tree, added, own, hidden } = scan.kept;
+  const page = { data: scan, state: { unit: "bytes", query: "", kept: 0 }, shortPath: () => "a.c", changed: () => {} };
+  page.data = scanned();
+  const kept = new Kept(page, scan);
+  const rows = (unit) => {
+    const sums = totals(tree, added[unit]);
+    return Array.from(tree.label, (label, node) => [tree.depth(node), kept.name(label).short, sums[node], own[unit][node], hidden[node]]);
+  };
+  const folded = TEXT.folded;
+  assert.deepEqual(rows("bytes"), [
+    [0, "[Held]", 200, 0, 0],
+    [1, "[Reachable]", 170, 0, 0],
+    [2, "cache", 120, 0, 0],
+    [3, "f (a.c:2) ← main", 120, 100, 0],
+    [4, folded, 20, 0, 2],
+    [2, "several roots", 10, 10, 0],
+    [2, folded, 40, 0, 3],
+    [1, "[Unreachable]", 30, 0, 0],
+    [2, "g (a.c:3) ← main", 25, 5, 0],
+    [2, folded, 5, 0, 1],
+  ]);
+  assert.deepEqual(rows("blocks").map(([, , sum]) => sum), [12, 8, 3, 3, 2, 1, 4, 4, 2, 2]);
+  assert.deepEqual([HELD, REACHABLE, LOST, SEVERAL, SMALLER].map((label) => scan.what(label).kind), [0, 0, UNREACHABLE, MARKER, FOLDED]);
+  const [f, g] = [scan.byStack[0].label, scan.unreachable[0].label];
+  assert.deepEqual([f, g].map((label) => kept.describe(label).kind), [FUNCTION, UNREACHABLE]);
+  assert.equal(kept.describe(scan.byRoot[0].label).kind, ROOT);
+  assert.notEqual(boxColour(kept.describe(f), false), boxColour(kept.describe(g), false));
+  assert.equal(kept.name(g).by, "operator new ← ", "what was called tells stacks apart");
+  assert.deepEqual(scan.byStack[0].holders.map(({ label, bytes }) => [kept.name(label).name, bytes]), [["cache", 100], ["several roots", 15]]);
+  // The search finds roots by their names, stacks by any of their functions.
+  const found = (query) => ((page.state.query = query), Array.from(kept.matches ?? [], (match, label) => match && kept.name(label).short).filter(Boolean));
+  assert.deepEqual(found("CACHE"), ["cache"]);
+  assert.deepEqual(found("f"), ["f (a.c:2) ← main", "f (a.c:2) ← main"], "reachable and not");
+  assert.deepEqual(found(""), []);
+  assert.equal(kept.matches, null);
+  page.state.query = "g";
+  assert.equal(kept.matched(), " “g”: 12.5 %");
+  // The page's own node of a stack is found by its functions and lines, none where there is no such one.
+  assert.deepEqual([kept.inPage(0), kept.inPage(1)], [3, 5]);
+  page.data.columns["place.line"][3] = 9;
+  assert.equal(kept.inPage(0), -1);
 });

@@ -2,7 +2,7 @@
 
 use super::newer::{Newer, beside};
 use super::view::{self, Capture};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::graphviz::{self, Undrawn};
 use crate::log::debug;
 use crate::{message, output};
@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use viewer::Loaded;
 use viewer::analysis::History;
-use viewer::web::{self, Drawing, GraphQuery, Lack, PageOptions};
+use viewer::graph::Scanned;
+use viewer::web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
 
 /// How long a page waits for the drawing of its call graph.
 const MOST_OF_DRAWING: Duration = Duration::from_secs(20);
@@ -93,11 +94,25 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let loaded = capture.told(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
     let options = PageOptions { with_source: arguments.with_source, drawing, ..arguments.links.options() };
-    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, beside, &options);
+    let scans = scans(capture, file, &loaded)?;
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, beside, &scans, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }
     output::write(&path, |out| write(out).with_context(|| format!("cannot write {}", path.display())))
+}
+
+/// What scans of the capture found, for the page.
+fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, Failure> {
+    if loaded.tables.scans.is_empty() {
+        return Ok(HeldScans::default());
+    }
+    let mut moments = view::moments(file, capture.no_cache())?;
+    let mut scans = HeldScans::choose(&moments.tables().scans);
+    let places = scans.places().to_vec();
+    let add = |scanned: &Scanned| Ok(scans.add(loaded, scanned)?);
+    moments.each_scan(&places, &capture.naming(), add).map_err(view::failure)?;
+    Ok(scans)
 }
 
 /// The call graph of the capture, drawn where that can be done.

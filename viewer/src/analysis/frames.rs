@@ -40,7 +40,7 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 }
 
 /// How many functions stand before the first meaningful one, 0 where none is.
-fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
+pub(crate) fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
     let plumbing = functions_of(tables, names, stack).take(MOST_PLUMBING).take_while(noise).count();
     let beyond = functions_of(tables, names, stack).nth(plumbing);

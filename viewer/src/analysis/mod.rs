@@ -84,6 +84,7 @@ pub use appearance::rows_as_read;
 pub use cost::{Amount, Cost};
 pub use counters::{Counters, Point};
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
+pub(crate) use frames::plumbing;
 pub use frames::{call_kind, call_of, called_of, functions_of, is_plumbing, meaningful};
 pub use functions::{FunctionCost, functions};
 pub use history::{

@@ -32,6 +32,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
+pub(crate) use lives::ScannedFields;
 pub use lives::{history, lifetimes, lines, pages, reallocs, retained, sizes, temporary, threads};
 pub use report::report;
 pub use resident::resident;

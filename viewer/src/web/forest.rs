@@ -13,7 +13,7 @@ use crate::analysis::{
 };
 use crate::lives::{Age, SizeClass, StackShape};
 use crate::loaded::Loaded;
-use capture::{NodeId, StringId, Tables};
+use capture::{NodeId, ProcessId, StringId, Tables};
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
@@ -144,6 +144,20 @@ impl Forest {
                 .iter_mut()
                 .for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
         }
+        builder.forest
+    }
+
+    /// Of some stacks of a process alone: the row of each is that of its site.
+    pub(super) fn of_stacks(loaded: &Loaded, process: ProcessId, stacks: &[NodeId]) -> Self {
+        let mut builder = Builder::new(&loaded.tables, &loaded.names);
+        builder.forest.of_sites = vec![0; stacks.len()];
+        let process = loaded.names.process(process);
+        let mut items: Vec<Item<'_>> = (0..)
+            .zip(stacks)
+            .map(|(number, &node)| Item { process, node, adds: Adds::Site(number) })
+            .collect();
+        items.sort_by_key(|item| item.node);
+        builder.process(&items, &mut StackMap::new(&loaded.tables));
         builder.forest
     }
 

@@ -31,12 +31,14 @@ mod graph;
 mod overview;
 mod page;
 mod pieces;
+mod scan;
 mod script;
 mod texts;
 
 pub use beside::Beside;
 pub use graph::{GraphQuery, graph};
 pub use page::{MOST_BYTES, MOST_CELLS, Packer};
+pub use scan::{HeldScans, scan};
 
 use crate::analysis::History;
 use crate::lives::MapTable;
@@ -89,7 +91,7 @@ pub fn served_page() -> (Vec<u8>, String) {
     page::served()
 }
 
-/// Writes the page; with an older capture beside, if there is one.
+/// Writes the page; with an older capture beside, if there is one, and with what scans found.
 ///
 /// # Errors
 /// Those of the writer.
@@ -99,7 +101,8 @@ pub fn page(
     history: &History,
     map: Option<MapTable>,
     beside: Option<Beside>,
+    scans: &HeldScans,
     options: &PageOptions,
 ) -> io::Result<()> {
-    page::write(out, loaded, history, map, beside, options)
+    page::write(out, loaded, history, map, beside, scans, options)
 }

@@ -7,6 +7,7 @@ use super::fold::{Folded, Limits};
 use super::forest::{Forest, Row};
 use super::overview::{Overview, overview};
 use super::pieces::Pieces;
+use super::scan::HeldScans;
 use super::script::script;
 use crate::analysis::History;
 use crate::lives::MapTable;
@@ -41,15 +42,16 @@ pub(super) fn write(
     history: &History,
     map: Option<MapTable>,
     beside: Option<Beside>,
+    scans: &HeldScans,
     options: &PageOptions,
 ) -> io::Result<()> {
-    let script = script();
-    let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - 1000;
+    let (script, scans) = (script(), scans.markup());
+    let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - scans.len() - 1000;
     // Three bytes become four letters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
     let mut packer = Packer::new(loaded, history, map, beside, options)?;
     let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
-    assemble(out, &script, &policy(&script, "'none'"), &encoded)
+    assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
 }
 
 /// A page without data, and its policy: what it asks for comes from where it came from.
@@ -58,7 +60,7 @@ pub(super) fn served() -> (Vec<u8>, String) {
     let policy = policy(&script, "'self'");
     let mut page = Vec::new();
     // Nothing can fail in memory.
-    let _ = assemble(&mut page, &script, &policy, "");
+    let _ = assemble(&mut page, &script, &policy, ["", ""]);
     (page, policy)
 }
 
@@ -70,8 +72,8 @@ fn policy(script: &str, connect: &str) -> String {
     )
 }
 
-fn assemble(out: &mut dyn Write, script: &str, policy: &str, data: &str) -> io::Result<()> {
-    let parts = [("POLICY", policy), ("STYLE", STYLE), ("DATA", data), ("SCRIPT", script)];
+fn assemble(out: &mut dyn Write, script: &str, policy: &str, [data, scans]: [&str; 2]) -> io::Result<()> {
+    let parts = [("POLICY", policy), ("STYLE", STYLE), ("DATA", data), ("SCANS", scans), ("SCRIPT", script)];
     let mut rest = PAGE;
     for (name, text) in parts {
         let (before, after) = rest.split_once(&format!("{{{{{name}}}}}")).expect("the page has this place");
@@ -180,7 +182,7 @@ impl Packer {
     }
 }
 
-fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
+pub(super) fn deflate(data: &[u8], compression: Compression) -> io::Result<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), compression);
     encoder.write_all(data)?;
     encoder.finish()

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 38] = [
+const MODULES: [(&str, &str); 45] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("inflate", include_str!("assets/inflate.js")),
@@ -18,6 +18,7 @@ const MODULES: [(&str, &str); 38] = [
     ("data", include_str!("assets/data.js")),
     ("metric", include_str!("assets/metric.js")),
     ("tree", include_str!("assets/tree.js")),
+    ("scan", include_str!("assets/scan.js")),
     ("rows", include_str!("assets/rows.js")),
     ("outline", include_str!("assets/outline.js")),
     ("copy", include_str!("assets/copy.js")),
@@ -28,6 +29,7 @@ const MODULES: [(&str, &str); 38] = [
     ("places", include_str!("assets/places.js")),
     ("curves", include_str!("assets/curves.js")),
     ("selection", include_str!("assets/selection.js")),
+    ("named", include_str!("assets/named.js")),
     ("page", include_str!("assets/page.js")),
     ("dom", include_str!("assets/dom.js")),
     ("colour", include_str!("assets/colour.js")),
@@ -46,6 +48,11 @@ const MODULES: [(&str, &str); 38] = [
     ("marks_view", include_str!("assets/marks_view.js")),
     ("details", include_str!("assets/details.js")),
     ("map_view", include_str!("assets/map_view.js")),
+    ("kept", include_str!("assets/kept.js")),
+    ("kept_tree_view", include_str!("assets/kept_tree_view.js")),
+    ("kept_lists", include_str!("assets/kept_lists.js")),
+    ("kept_details", include_str!("assets/kept_details.js")),
+    ("retained_view", include_str!("assets/retained_view.js")),
     ("function_view", include_str!("assets/function_view.js")),
     ("main", include_str!("assets/main.js")),
 ];

@@ -23,6 +23,15 @@ pub(super) struct GraphQuestion {
     pub(super) query: GraphQuery,
 }
 
+/// For what a scan found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ScanQuestion {
+    /// Which of the capture's, from 1.
+    pub(super) number: usize,
+    /// When it was, by which it is known in another recording that has taken the place of the page's.
+    pub(super) time: u64,
+}
+
 impl DataQuestion {
     /// None when the words say something else.
     pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
@@ -62,6 +71,21 @@ impl GraphQuestion {
     }
 }
 
+impl ScanQuestion {
+    /// None when the words say something else.
+    pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let (mut number, mut time) = (None, None);
+        for (name, value) in words {
+            match name {
+                "scan" => number = value.parse().ok(),
+                "time" => time = value.parse().ok(),
+                _ => {}
+            }
+        }
+        Some(Self { number: number?, time: time? })
+    }
+}
+
 fn range(from: u64, to: u64) -> Option<Range> {
     (to > from).then_some(Range { from, to })
 }
@@ -82,6 +106,16 @@ mod tests {
         assert_eq!(of(""), Some(None));
         assert_eq!(of("from=20&to=1"), Some(None));
         assert_eq!(of("from=x"), None);
+    }
+
+    /// Check that a scan is asked for by its number and its time.
+    #[test]
+    fn scans_are_asked_for() {
+        let of = |text| ScanQuestion::of(words(text));
+        assert_eq!(of("scan=2&time=77"), Some(ScanQuestion { number: 2, time: 77 }));
+        for wrong in ["scan=2", "time=1", "scan=x&time=1", "scan=-1&time=1", ""] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 
     /// Check what is taken for a question about a drawing, and that nobody asks for one without end.

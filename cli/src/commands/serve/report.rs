@@ -1,15 +1,18 @@
 //! The data of the page: of all of the time, and of any range in detail.
 
+use super::question::ScanQuestion;
 use crate::commands::newer::{Older, beside};
 use crate::commands::view;
 use crate::exit::Failure;
 use anyhow::anyhow;
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use viewer::analysis::History;
+use viewer::graph::Scanned;
 use viewer::web::{self, GraphQuery, Packer, PageOptions};
 use viewer::{Loaded, Moments, Naming};
 
@@ -51,7 +54,12 @@ struct Known {
     history: History,
     packer: Packer,
     moments: Moments,
+    /// What scans found, by their places, once they were asked for.
+    scans: HashMap<usize, Arc<Vec<u8>>>,
 }
+
+/// Scans of which the answer is kept, of at most 4 MB each.
+const MOST_SCANS: usize = 32;
 
 impl Report {
     /// Of a file that nobody has looked at, compared with an older one where there is one.
@@ -96,7 +104,8 @@ impl Report {
                 let whole = moments.show(profile, self.naming.clone());
                 let (whole, beside) = beside(self.older.as_ref(), whole, self.naming.clone())?;
                 let packer = Packer::new(&whole, &history, map, beside, &self.options)?;
-                unknown.insert(Known { whole, history, packer, moments: open()? })
+                let scans = HashMap::new();
+                unknown.insert(Known { whole, history, packer, moments: open()?, scans })
             }
         };
         let fine = match range {
@@ -141,6 +150,41 @@ impl Report {
         let is_there = slices.is_none_or(|slices| slices == shown.slices.len())
             && web::graph(&mut graph, &known.whole, [&known.history, shown], query)?;
         Ok(is_there.then_some(graph))
+    }
+
+    /// What a scan found; none where the recording that is known has no such one.
+    pub(super) fn scan(
+        &mut self,
+        ScanQuestion { number, time }: ScanQuestion,
+        gone: &Arc<AtomicBool>,
+    ) -> Result<Option<Arc<Vec<u8>>>, Failure> {
+        // What the page has is what was found last, even if the file has grown.
+        if self.known.is_none() {
+            self.data(None, gone)?;
+        }
+        let Some(Known { whole, moments, scans, .. }) = &mut self.known else { return Ok(None) };
+        let (tables, named) = (moments.tables(), &whole.tables);
+        let is_meant = |place: &usize| tables.scans.get(*place).is_some_and(|scan| scan.time == time);
+        let Some(place) = number.checked_sub(1).filter(is_meant) else { return Ok(None) };
+        // It was opened a moment later: what it alone has has no names.
+        if tables.nodes.len() > named.nodes.len() || tables.processes.len() > named.processes.len() {
+            return Ok(None);
+        }
+        if let Some(data) = scans.get(&place) {
+            return Ok(Some(data.clone()));
+        }
+        moments.give_up_when(gone.clone());
+        let mut found = None;
+        let take = |scanned: &Scanned| {
+            found = Some(Arc::new(web::scan(whole, scanned)?));
+            Ok(())
+        };
+        moments.each_scan(&[place], &self.naming, take).map_err(view::failure)?;
+        if scans.len() >= MOST_SCANS {
+            scans.clear();
+        }
+        scans.extend(found.iter().map(|data| (place, data.clone())));
+        Ok(found)
     }
 
     /// Makes the index that ranges are answered from, once all of the time was looked at. The one of a capture that is still

@@ -1,6 +1,6 @@
 //! What there is to be read, and for whom.
 
-use super::question::{DataQuestion, GraphQuestion};
+use super::question::{DataQuestion, GraphQuestion, ScanQuestion};
 use super::report::Report;
 use super::request::{Refusal, Request};
 use crate::graphviz::{self, Undrawn};
@@ -54,6 +54,11 @@ impl Answer {
         Self { status, kind: "text/plain; charset=utf-8", policy: NOTHING_RUNS.to_owned(), body }
     }
 
+    /// To what is asked of other data than there is.
+    fn outdated() -> Self {
+        Self::error("409 Conflict", "the recording has gone on since, or has no such thing")
+    }
+
     fn to_nobody() -> Self {
         Self::error("503 Service Unavailable", "nobody waits for it any more")
     }
@@ -95,6 +100,7 @@ impl Site {
                 Answer::found("text/html; charset=utf-8", policy, Arc::new(page.clone()))
             }
             "data" => self.data_of(words, gone),
+            "retained" => self.scan_of(words, gone),
             "graph.svg" => self.drawing_of(words, gone),
             _ => nothing(),
         }
@@ -118,6 +124,18 @@ impl Site {
         }
     }
 
+    fn scan_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
+        let Some(question) = ScanQuestion::of(words) else {
+            return Answer::error("400 Bad Request", "a scan has a number and a time");
+        };
+        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
+        match report.scan(question, gone) {
+            Ok(Some(body)) => Answer::found("application/octet-stream", NOTHING_RUNS, body),
+            Ok(None) => Answer::outdated(),
+            Err(error) => Answer::error("500 Internal Server Error", &error.to_text()),
+        }
+    }
+
     fn drawing_of<'a>(
         &self,
         words: impl Iterator<Item = (&'a str, &'a str)>,
@@ -129,12 +147,7 @@ impl Site {
         let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
         let graph = match report.graph(range, slices, &query, gone) {
             Ok(Some(graph)) => graph,
-            Ok(None) => {
-                return Answer::error(
-                    "409 Conflict",
-                    "the recording has gone on since, or has no such thing",
-                );
-            }
+            Ok(None) => return Answer::outdated(),
             Err(error) => return Answer::error("500 Internal Server Error", &error.to_text()),
         };
         // Data is for others while this one is drawn.
@@ -202,6 +215,7 @@ mod tests {
             ("/s3cret", "127.0.0.1:80", "404 Not Found"),
             ("/s3cret/../etc/passwd", "127.0.0.1:80", "404 Not Found"),
             ("/s3cret/data?from=x", "127.0.0.1:80", "400 Bad Request"),
+            ("/s3cret/retained?scan=1", "127.0.0.1:80", "400 Bad Request"),
             ("/s3cret/data", "127.0.0.1:80", "500 Internal Server Error"),
         ] {
             assert_eq!(ask(target, host).status, status, "{target} of {host}");

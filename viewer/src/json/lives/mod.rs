@@ -16,6 +16,7 @@ pub use lifetimes::lifetimes;
 pub use lines::lines;
 pub use pages::pages;
 pub use reallocs::reallocs;
+pub(crate) use retained::ScannedFields;
 pub use retained::retained;
 pub use sizes::sizes;
 pub use temporary::temporary;

@@ -15,6 +15,17 @@ use std::io::{self, Write};
 struct RetainedDocument<'a> {
     #[serde(flatten)]
     start: Start<'a>,
+    #[serde(flatten)]
+    scanned: ScannedFields<'a>,
+    stacks: Vec<StackFields<'a>>,
+    roots: Vec<RootFields<'a>>,
+    several_roots: AmountFields,
+    unreachable_stacks: Vec<HeadFields<'a>>,
+}
+
+/// What a scan has found as a whole.
+#[derive(Serialize)]
+pub(crate) struct ScannedFields<'a> {
     scan: GraphFields<'a>,
     held: AmountFields,
     reachable: AmountFields,
@@ -22,10 +33,6 @@ struct RetainedDocument<'a> {
     overlapping: AmountFields,
     links: usize,
     pointers: PointerFields,
-    stacks: Vec<StackFields<'a>>,
-    roots: Vec<RootFields<'a>>,
-    several_roots: AmountFields,
-    unreachable_stacks: Vec<HeadFields<'a>>,
 }
 
 #[derive(Serialize)]
@@ -79,12 +86,37 @@ struct HeadFields<'a> {
     cycles: i64,
 }
 
+impl<'a> ScannedFields<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, scanned: &Scanned) -> Self {
+        let figures = scanned.graph.figures();
+        Self {
+            scan: GraphFields {
+                scan: ScanFields::new(loaded, scanned.number, &scanned.scan),
+                scans: scanned.count,
+                is_partial: scanned.is_partial,
+                freed_later: scanned.freed_later().into(),
+            },
+            held: figures.blocks.into(),
+            reachable: figures.reachable.into(),
+            unreachable: (figures.blocks - figures.reachable).into(),
+            overlapping: figures.overlapping.into(),
+            links: figures.links,
+            pointers: PointerFields {
+                all: figures.pointers,
+                astray: figures.astray,
+                ignored: figures.ignored,
+                left_out: figures.left_out,
+            },
+        }
+    }
+}
+
 /// Writes `retained --json`.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
-    let Scanned { scan, graph, roots: names, .. } = scanned;
+    let Scanned { graph, roots: names, .. } = scanned;
     let holder = |&(holder, amount): &(Holder, Amount)| {
         let (kind, root, of) = match holder {
             Holder::Root(root) => ("root", Some(root_name(names, root)), None),
@@ -112,26 +144,10 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         claimed: row.claimed.into(),
         cycles: row.cycles,
     };
-    let (figures, found) = (graph.figures(), graph.retained());
+    let found = graph.retained();
     let document = RetainedDocument {
         start: Start::new(loaded, "retained"),
-        scan: GraphFields {
-            scan: ScanFields::new(loaded, scanned.number, scan),
-            scans: scanned.count,
-            is_partial: scanned.is_partial,
-            freed_later: scanned.freed_later().into(),
-        },
-        held: figures.blocks.into(),
-        reachable: figures.reachable.into(),
-        unreachable: (figures.blocks - figures.reachable).into(),
-        overlapping: figures.overlapping.into(),
-        links: figures.links,
-        pointers: PointerFields {
-            all: figures.pointers,
-            astray: figures.astray,
-            ignored: figures.ignored,
-            left_out: figures.left_out,
-        },
+        scanned: ScannedFields::new(loaded, scanned),
         stacks: found.stacks.iter().map(by_stack).collect(),
         roots: found.roots.iter().map(by_root).collect(),
         several_roots: found.several.into(),

@@ -1,6 +1,6 @@
 // Colours. They never say anything alone: names, signs and numbers stand beside them.
 
-import { FOLDED, FUNCTION, PROCESS } from "./data.js";
+import { FOLDED, FUNCTION, PROCESS, ROOT, UNREACHABLE } from "./data.js";
 
 /** Hues of modules, far enough apart for most kinds of colour blindness in lightness steps. */
 const HUES = [208, 32, 160, 268, 52, 338, 188, 96];
@@ -37,6 +37,8 @@ export function boxColour(described, dark) {
     const step = (hash(name) % 3) * (dark ? 2.5 : -2.5);
     return `hsl(${hue} ${dark ? 34 : 52}% ${light + step}%)`;
   }
+  if (kind === UNREACHABLE) return dark ? "hsl(12 55% 32%)" : "hsl(14 85% 80%)";
+  if (kind === ROOT) return dark ? "hsl(215 22% 31%)" : "hsl(215 32% 85%)";
   if (kind === PROCESS) return processColour(name, dark);
   return dark ? "hsl(215 8% 25%)" : "hsl(215 10% 88%)";
 }

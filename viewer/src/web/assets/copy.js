@@ -23,7 +23,8 @@ export function outlineOf(page, rows) {
   const others = page.otherTotals(other);
   const write = (number, kind) => (isSigned ? signed(number, page.written(kind)) : amount(number, page.written(kind)));
   const head = (kind) => TEXT.units[page.written(kind)].toLowerCase();
-  const columns = [head(unit), !isSigned && TEXT.columns.share, others && head(other), TEXT.columns.self, TEXT.columns.function];
+  const { self, function: name } = page.heads ?? TEXT.columns;
+  const columns = [head(unit), !isSigned && TEXT.columns.share, others && head(other), self, name];
   const cells = (node) => [write(value[node], unit), !isSigned && percent(value[node], value[0]), others && write(others[node], other), own[node] === 0 ? "" : write(own[node], unit)];
   const isThere = (cell) => cell !== false && cell !== null;
   return {
@@ -40,9 +41,9 @@ function nameOf(page, label) {
 
 /** When that was, where the measure depends on the cursors. */
 function timesOf({ data, state }) {
-  const [a, b] = [data.time(state.a), data.time(state.b)].map(duration);
-  if (state.metric === "live") return TEXT.copy.at(b);
-  return ["growth", "allocated", "temporary"].includes(state.metric) ? TEXT.copy.between(a, b) : "";
+  const at = (cursor) => duration(data.time(state[cursor]));
+  if (state.metric === "live") return TEXT.copy.at(at("b"));
+  return ["growth", "allocated", "temporary"].includes(state.metric) ? TEXT.copy.between(at("a"), at("b")) : "";
 }
 
 /** The rows of a node and of what is below it, the largest as far as there is room. */

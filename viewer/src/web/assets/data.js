@@ -1,6 +1,6 @@
 // Reads the data of a page: see `data.rs` for its layout, `columns.rs` for that of the columns.
 
-/** Version of the data that this script reads. */
+/** Version of the data of a page that this script reads. */
 const VERSION = 1;
 
 /** Columns of numbers that may be larger than 32 bits have. */
@@ -23,8 +23,8 @@ function column(bytes, start, length, array, rising) {
   return array;
 }
 
-/** The data: `head` as it was written, and every column by its name. */
-export function readData(bytes) {
+/** What was written: `head` as it was, and every column by its name. */
+export function readColumns(bytes) {
   const headLength = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)));
   if (head.version !== VERSION) throw new Error(`it has version ${head.version}, not ${VERSION}`);
@@ -38,6 +38,12 @@ export function readData(bytes) {
     Object.defineProperty(columns, name, { enumerable: true, get: () => (known ??= read()) });
     start += size;
   }
+  return { head, columns };
+}
+
+/** The data of a page. */
+export function readData(bytes) {
+  const { head, columns } = readColumns(bytes);
   return new Data(head, columns);
 }
 
@@ -48,30 +54,17 @@ function starts(lengths) {
   return first;
 }
 
-/** Everything that a page knows. Numbers of nodes, rows, places and labels are positions in columns. */
-export class Data {
+/** Stacks, as nodes with places and labels. Numbers of these are positions in columns. */
+export class Stacks {
   constructor(head, columns) {
     this.head = head;
-    this.info = head.info;
-    /** What the older of two captures says of itself; null where there is one capture. */
-    this.before = head.before ?? null;
     this.columns = columns;
     this.nodes = columns["node.above"].length;
-    this.rows = columns["row.node"].length;
-    this.slices = columns["slice.end"].length;
     this.parent = columns["node.above"].map((above, node) => node - above);
     // A place of its own for what was folded, before the others.
     const labels = columns["place.label"];
     this.foldedLabel = columns["label.name"].length;
     this.label = columns["node.place"].map((place) => (place ? labels[place - 1] : this.foldedLabel));
-    this.firstChange = starts(columns["row.changes"]);
-    const [sizes, ages] = ["row.sizes", "row.ages"].map((name) => starts(columns[name] ?? new Int32Array(this.rows)));
-    /** Where the entries of each row begin, by kind of class. */
-    this.firstOf = { sized: sizes, aged: ages };
-    this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
-    // When all programs have ended, what the recording still did is of no interest.
-    this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
-    this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
   }
 
   text(number) {
@@ -91,12 +84,6 @@ export class Data {
     };
   }
 
-  /** The label of a number that drawings have for it; −1 where the page does not have it. */
-  labelOf(id) {
-    this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));
-    return this.labelsById.get(id) ?? -1;
-  }
-
   /** Source file, line, its text where the page has it, and whether it was inlined, of a node. */
   place(node) {
     const place = this.columns["node.place"][node] - 1;
@@ -108,6 +95,32 @@ export class Data {
       text: this.text(columns["place.text"]?.[place] ?? -1),
       inlined: columns["place.inlined"][place] === 1,
     };
+  }
+}
+
+/** Everything that a page knows. Rows are numbered by positions in columns, too. */
+export class Data extends Stacks {
+  constructor(head, columns) {
+    super(head, columns);
+    this.info = head.info;
+    /** What the older of two captures says of itself; null where there is one capture. */
+    this.before = head.before ?? null;
+    this.rows = columns["row.node"].length;
+    this.slices = columns["slice.end"].length;
+    this.firstChange = starts(columns["row.changes"]);
+    const [sizes, ages] = ["row.sizes", "row.ages"].map((name) => starts(columns[name] ?? new Int32Array(this.rows)));
+    /** Where the entries of each row begin, by kind of class. */
+    this.firstOf = { sized: sizes, aged: ages };
+    this.firstDuring = starts(columns["row.during"] ?? new Int32Array(this.rows));
+    // When all programs have ended, what the recording still did is of no interest.
+    this.isRunning = (head.info.processes ?? []).some((process) => process.recorded && process.ended === "running");
+    this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
+  }
+
+  /** The label of a number that drawings have for it; −1 where the page does not have it. */
+  labelOf(id) {
+    this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));
+    return this.labelsById.get(id) ?? -1;
   }
 
   /** Time of a boundary; 0 is the beginning, the others end a slice each. */
@@ -134,3 +147,6 @@ export const IN_MODULE = 3;
 export const UNKNOWN = 4;
 export const MARKER = 5;
 export const FOLDED = 6;
+/** Those that only what a scan found has. */
+export const ROOT = 7;
+export const UNREACHABLE = 8;

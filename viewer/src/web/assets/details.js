@@ -52,7 +52,8 @@ export class Details {
   update() {
     const { page } = this;
     const { selection } = page;
-    this.element.hidden = !selection || selection.node === 0;
+    // What is chosen of a scan has its own.
+    this.element.hidden = !selection || selection.node === 0 || page.state.view === "retained";
     if (this.element.hidden) return;
     // The page tells again when it knows: what was chosen is to be seen at once.
     const isKnown = page.isPrepared;

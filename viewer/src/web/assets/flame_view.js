@@ -12,8 +12,10 @@ const HEIGHT = 20;
 const HIGHEST = 16_000;
 
 export class FlameView {
-  constructor(page) {
+  /** `said` tells those who do not see it what it is of. */
+  constructor(page, said = TEXT.flame) {
     this.page = page;
+    this.describe = said;
     this.canvas = el("canvas", { class: "flame", tabindex: 0, role: "img" });
     this.crumbs = el("nav", { class: "crumbs", "aria-label": TEXT.callers });
     this.tip = el("div", { class: "tip", hidden: true });
@@ -52,7 +54,7 @@ export class FlameView {
     this.draw();
     this.drawCrumbs();
     const { short } = page.name(tree.label[this.focus]);
-    this.canvas.setAttribute("aria-label", TEXT.flame(page.title(), short, this.sum(this.focus)));
+    this.canvas.setAttribute("aria-label", this.describe(page.title(), short, this.sum(this.focus)));
   }
 
   /** What is above the canvas, in pixels. */

@@ -15,7 +15,8 @@ import { MarksView } from "./marks_view.js";
 import { Overview } from "./overview.js";
 import { Page } from "./page.js";
 import { Loader } from "./loader.js";
-import { isServed, source } from "./source.js";
+import { RetainedView } from "./retained_view.js";
+import { isServed, keepScans, source } from "./source.js";
 import { SpectrumView } from "./spectrum_view.js";
 import { carried, rangeOf } from "./state.js";
 import { StacksView } from "./stacks_view.js";
@@ -36,6 +37,7 @@ const VIEW_CLASSES = {
   threads: ThreadsView,
   marks: MarksView,
   map: MapView,
+  retained: RetainedView,
   function: FunctionView,
 };
 
@@ -219,7 +221,7 @@ class Frame {
       t: () => this.nextTheme(),
       y: () => this.copy("text"),
       Y: () => this.copy("markdown"),
-      Escape: () => (page.selection ? page.select(null) : page.update({ focus: 0 })),
+      Escape: () => this.views[state.view].escape?.() || (page.selection ? page.select(null) : page.update({ focus: 0 })),
     };
     const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
     const isTab = event.target.getAttribute?.("role") === "tab" && (event.key === "ArrowLeft" || event.key === "ArrowRight");
@@ -276,6 +278,7 @@ function whenIdle(work, signal) {
 class Report {
   constructor() {
     this.canAsk = isServed();
+    keepScans();
     this.loader = new Loader(
       async (range, signal) => readData(await source(range, signal)),
       (data, range) => this.show(data, range),

@@ -132,6 +132,12 @@ export function boundaryAfter(data, time) {
   return low;
 }
 
+/** The last boundary at or before a time. */
+export function boundaryBefore(data, time) {
+  const after = boundaryAfter(data, time);
+  return after > 0 && data.time(after) > time ? after - 1 : after;
+}
+
 /** The boundary nearest to a time. */
 export function boundaryNear(data, time) {
   const after = boundaryAfter(data, time);

@@ -1,23 +1,20 @@
 // What the reader looks at, and everything that is derived from it once, for all views.
 
 import { Curves } from "./curves.js";
-import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
-import { amount, natural, percent, signed } from "./format.js";
+import { amount, percent, signed } from "./format.js";
 import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
-import { fileName, shortestEnds } from "./places.js";
+import { Named } from "./named.js";
+import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
 import { TEXT } from "./text.js";
-import { inverted, joined, rowsByNode, topDown, totals } from "./tree.js";
+import { inverted, joined, rowsByNode, totals } from "./tree.js";
 
 /** Share of everything below which nodes of an inverted tree are not taken apart. */
 const LEAST = 0.001;
 
 /** Results that are kept, so that going back and forth costs nothing. */
 const KEPT = 40;
-
-/** Labels of what a program runs; the others stand for whole programs, or for what a stack lacks. */
-const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
 
 /** Keeps what was computed last. */
 class Kept {
@@ -35,20 +32,18 @@ class Kept {
   }
 }
 
-export class Page {
+export class Page extends Named {
   constructor(data) {
-    this.data = data;
-    this.tree = topDown(data);
+    super(data);
     const { from, to } = rangeOf(location.hash);
     // In detail the cursors are around it.
     const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
     this.metrics = metricsOf(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, least: "0.5", most: "80", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
     this.selection = null;
-    this.names = new Map();
     this.kept = new Kept();
     this.curvesBy = new Map();
     /** Whether a look at any selection keeps nobody waiting. */
@@ -56,7 +51,7 @@ export class Page {
     this.listeners = [];
     /** Aborted when another page takes the place of this one. */
     this.left = new AbortController();
-    this.applyQuery();
+    this.seek(this.state.query);
   }
 
   /** Tells a view whenever something has changed. */
@@ -78,7 +73,7 @@ export class Page {
     const isOther = state.inverted !== before.inverted || (state.inverted && this.measureKey(before) !== this.measureKey());
     if (isOther && changes.focus === undefined) state.focus = 0;
     if (isOther && this.selection?.tree !== this.tree) this.selection = null;
-    if (state.query !== before.query) this.applyQuery();
+    if (state.query !== before.query) this.seek(this.state.query);
     this.changed();
   }
 
@@ -283,86 +278,12 @@ export class Page {
     if (this.selection) this.changed();
   }
 
-  // Names.
-
-  /** How a label is written. */
-  name(label) {
-    if (!this.names.has(label)) this.names.set(label, this.makeName(label));
-    return this.names.get(label);
-  }
-
-  makeName(label) {
-    const { name, short, kind, noise } = this.data.describe(label);
-    if (kind === FOLDED) return { name: TEXT.folded, short: TEXT.folded, className: "made", isFunction: false, isFolded: true };
-    const isFunction = kind === FUNCTION;
-    // Names that nobody gave are written otherwise than those of functions.
-    return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
-  }
-
-  /** The nearest caller that is not the standard library's plumbing, though its name may be unknown; the node itself where there is none. */
-  meaningful(node) {
-    for (let at = node; at !== 0; at = this.tree.parent[at]) {
-      const { noise, kind } = this.data.describe(this.tree.label[at]);
-      if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
-    }
-    return node;
-  }
-
-  /** The allocating function and its callers, in a line. */
-  chain(node, most) {
-    const { tree } = this;
-    const names = [];
-    let at = this.meaningful(node);
-    while (at !== 0 && tree.parent[at] !== 0 && names.length < most) {
-      const label = tree.label[at];
-      let times = 0;
-      // A function that calls itself stands once.
-      for (; at !== 0 && tree.label[at] === label; at = tree.parent[at]) times += 1;
-      names.push(times > 1 ? `${this.name(label).short} ×${times}` : this.name(label).short);
-    }
-    return names.join(" ← ") || this.name(tree.label[node]).short;
-  }
-
-  /** The path of a source file, as short as it can be without being another one's. */
-  shortPath(file) {
-    const files = () => new Set(Array.from(new Set(this.data.columns["place.file"]), (text) => this.data.text(text)));
-    this.shortPaths ??= shortestEnds(files());
-    return this.shortPaths.get(file) ?? fileName(file);
-  }
-
-  /** Sorts labels by their names. */
-  compareNames(a, b) {
-    return natural(this.name(a).short, this.name(b).short);
-  }
-
   /** Says in passing that something is done. */
   say(text) {
     this.onSaid?.(text);
   }
 
   // The search.
-
-  applyQuery() {
-    const query = this.state.query.trim().toLowerCase();
-    this.matches = null;
-    if (!query) return;
-    this.matches = new Uint8Array(this.data.foldedLabel + 1);
-    for (let label = 0; label < this.data.foldedLabel; label++) {
-      this.matches[label] = Number(this.data.describe(label).name.toLowerCase().includes(query));
-    }
-    this.matchingStacks = null;
-  }
-
-  /** True when a function on a stack of the tree from the root matches. */
-  stackMatches(node) {
-    if (!this.matchingStacks) {
-      this.matchingStacks = new Uint8Array(this.tree.length);
-      for (let at = 1; at < this.tree.length; at++) {
-        this.matchingStacks[at] = this.matches[this.tree.label[at]] | this.matchingStacks[this.tree.parent[at]];
-      }
-    }
-    return this.matchingStacks[node] === 1;
-  }
 
   /** How much matches in the tree that is to be seen. */
   matched() {

@@ -32,6 +32,24 @@ export async function drawing(question, signal) {
   return text;
 }
 
+/** What scans found lies in elements of its own, as long as nobody has looked at it. */
+const scans = new Map();
+
+/** Takes hold of these elements: what the page shows takes their place in the document. */
+export function keepScans() {
+  for (const element of document.querySelectorAll("script[id^=scan-]")) scans.set(Number(element.id.slice(5)), element);
+}
+
+/** What a scan found, in the page or from the server if there is one, up to a signal; null where it is in neither. */
+export async function scanSource({ number, time_ns: time }, canAsk, signal) {
+  const element = scans.get(number);
+  if (element) return inflated(fromBase64(element.textContent));
+  if (!canAsk) return null;
+  const answer = await fetch(`retained?scan=${number}&time=${time}`, { signal });
+  if (!answer.ok) throw Object.assign(new Error(await answer.text()), { status: answer.status });
+  return inflated(new Uint8Array(await answer.arrayBuffer()));
+}
+
 /** True when the page came from a server, which can be asked for more. */
 export function isServed() {
   return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";

@@ -1,11 +1,14 @@
 // What the reader looks at, as the fragment of the page's address: it can be kept and sent.
 
-const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "function"];
+const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 /** What can be left out of a drawing: functions and calls below a share in percent, and all but so many functions. */
 export const LEAST = ["0.1", "0.5", "1", "2", "5", "10"];
 export const MOST = ["20", "40", "80", "160", "320"];
 
-const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"], least: LEAST, most: MOST };
+/** What there is to be seen of a scan. */
+export const PARTS = ["tree", "flame", "stacks", "roots", "unreachable"];
+
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
 export function fromFragment(fragment, first, slices) {
@@ -15,7 +18,7 @@ export function fromFragment(fragment, first, slices) {
   for (const [field, values] of Object.entries(FIELDS)) {
     if (values.includes(said.get(field))) state[field] = said.get(field);
   }
-  for (const field of ["a", "b", "mark", "function", "focus"]) {
+  for (const field of ["a", "b", "mark", "function", "focus", "scan", "kept"]) {
     if (/^\d{1,9}$/.test(said.get(field) ?? "")) state[field] = Number(said.get(field));
   }
   state.a = Math.min(state.a, slices);
@@ -39,8 +42,8 @@ export function rangeOf(fragment) {
 /** What of a fragment means the same in data with other slices and nodes: in that of another recording, not even its times. */
 export function carried(fragment, isOtherRecording) {
   const said = new URLSearchParams(fragment.replace(/^#/, ""));
-  for (const field of ["a", "b", "focus", "function"]) said.delete(field);
-  if (isOtherRecording) for (const field of ["mark", "from", "to"]) said.delete(field);
+  for (const field of ["a", "b", "focus", "function", "kept"]) said.delete(field);
+  if (isOtherRecording) for (const field of ["mark", "from", "to", "scan"]) said.delete(field);
   if (said.get("view") === "function") said.delete("view");
   return `#${said}`;
 }
@@ -48,7 +51,7 @@ export function carried(fragment, isOtherRecording) {
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "least", "most", "query", "theme", "from", "to"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

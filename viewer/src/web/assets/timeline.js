@@ -31,6 +31,7 @@ export class Timeline {
     );
     this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, TEXT.sameNumbers));
     this.element = el("section", { class: "timeline-box", "aria-label": TEXT.timeline.name }, this.canvas, this.tip, this.sliders, this.numbers);
+    this.scans = page.data.info.scans ?? [];
     this.tracks = tracksOf(page.data);
     this.canvas.dataset.tracks = this.tracks.map(({ name }) => name).join(", ");
     const { placed, height } = laidOut(this.tracks);
@@ -105,6 +106,7 @@ export class Timeline {
     const lines = [duration(data.time(boundary)), TEXT.timeline.live(amount(data.live(boundary, state.unit), state.unit))];
     const near = data.head.marks.filter(({ time_ns: time }) => Math.abs(this.x(time) - x) <= 4).slice(0, 4);
     near.forEach(({ name, kind }) => lines.push(`${data.text(name)} (${kind})`));
+    for (const { number, process, time_ns: time } of this.scans) if (Math.abs(this.x(time) - x) <= 4) lines.push(TEXT.retained.timeline(number, process ?? ""));
     if (this.selected) lines.push(TEXT.timeline.selected(amount(this.selected[boundary], state.unit)));
     fill(this.tip, lines.map((line) => el("div", {}, line)));
     this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
@@ -126,6 +128,7 @@ export class Timeline {
     this.drawRegions(context);
     for (const { track, top } of this.placed) this.kinds[track.kind].call(this, context, track, top);
     this.drawMarks(context);
+    this.drawScans(context);
     this.drawPeak(context);
     this.drawCursor(context, "a");
     this.drawCursor(context, "b");
@@ -260,6 +263,31 @@ export class Timeline {
       context.fillText(text, x + 4, 20);
       free = x + 10 + context.measureText(text).width;
     }
+  }
+
+  /** When processes were scanned; the scan that is looked at stands out. */
+  drawScans(context) {
+    const { view, scan: chosen } = this.page.state;
+    const last = this.scans.at(-1)?.number;
+    this.scans.forEach(({ number, time_ns: time }, place) => {
+      const x = Math.round(this.x(time)) + 0.5;
+      const isChosen = view === "retained" && number === (chosen || last);
+      context.fillStyle = context.strokeStyle = themed(isChosen ? "accent" : "quiet");
+      context.lineWidth = isChosen ? 2 : 1;
+      line(context, x, this.ruler.top - 14, x, this.ruler.top);
+      context.beginPath();
+      for (const [right, down] of [[0, -19], [4, -15], [0, -11], [-4, -15]]) context.lineTo(x + right, this.ruler.top + down);
+      context.fill();
+      // Names stand where no other scan is in their way.
+      const text = TEXT.retained.short(number);
+      const room = context.measureText(text).width + 16;
+      const [before, after] = [place - 1, place + 1].map((other) => this.scans[other] && this.x(this.scans[other].time_ns));
+      const isLeft = x + room > this.width;
+      if (isLeft ? x - (before ?? -Infinity) < room : (after ?? Infinity) - x < room) return;
+      context.textAlign = isLeft ? "right" : "left";
+      context.fillText(text, x + (isLeft ? -8 : 8), this.ruler.top - 15);
+    });
+    context.lineWidth = 1;
   }
 
   drawCursor(context, name) {

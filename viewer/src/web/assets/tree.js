@@ -3,7 +3,7 @@
 // Every walk is a loop: a stack may be 10,000 functions deep.
 
 /** A tree: by node its parent, its label, and how many of the page's nodes it has. Parents come first. */
-class Tree {
+export class Tree {
   constructor(parent, label, of) {
     this.parent = parent;
     this.label = label;

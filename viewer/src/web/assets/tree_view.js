@@ -15,21 +15,26 @@ const ROOM = 40;
 /** Matches of a search that are opened, the largest ones. */
 const MATCHES = 60;
 
+const CALL_TREE = {
+  name: "tree",
+  label: TEXT.views.tree,
+  columns: [
+    { key: "total", title: TEXT.columns.total, className: "number", sortable: true },
+    { key: "share", title: TEXT.columns.share, className: "number quiet" },
+    { key: "bar", title: "", className: "bar-cell" },
+    { key: "self", title: TEXT.columns.self, className: "number", help: TEXT.columns.selfHelp },
+    { key: "name", title: TEXT.columns.function, className: "name", sortable: true },
+  ],
+};
+
 export class TreeView {
-  constructor(page) {
+  /** `kind` has the name, the label and the columns of the table. */
+  constructor(page, kind = CALL_TREE) {
     this.page = page;
     this.sort = { key: "total", falling: true };
     this.open = new Map();
     this.table = new VirtualTable({
-      name: "tree",
-      label: TEXT.views.tree,
-      columns: [
-        { key: "total", title: TEXT.columns.total, className: "number", sortable: true },
-        { key: "share", title: TEXT.columns.share, className: "number quiet" },
-        { key: "bar", title: "", className: "bar-cell" },
-        { key: "self", title: TEXT.columns.self, className: "number", help: TEXT.columns.selfHelp },
-        { key: "name", title: TEXT.columns.function, className: "name", sortable: true },
-      ],
+      ...kind,
       cell: (row, key) => this.cell(row, key),
       rowAttributes: (row) => this.attributes(row),
       onSort: (key) => this.sortBy(key),

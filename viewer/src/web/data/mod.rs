@@ -8,14 +8,15 @@
 
 mod lists;
 mod over_time;
+mod stacks;
 
 use super::columns::{Column, Columns};
 use super::fold::Folded;
-use super::forest::{Forest, Place, Row};
+use super::forest::{Forest, Row};
 use super::overview::Overview;
 use super::texts::Texts;
 use super::{Drawing, PageOptions};
-use crate::analysis::{Amount, Flow, History, Kind, LabelId, Metric};
+use crate::analysis::{Amount, Flow, History, Metric};
 use crate::lives::{Age, MapTable, SizeClass};
 use crate::loaded::Loaded;
 use crate::sources::Sources;
@@ -24,15 +25,12 @@ use lists::{MarkFields, RegionFields, ThreadFields};
 pub(super) use over_time::over_time;
 use serde::Serialize;
 use serde_json::Value;
+pub(super) use stacks::Stacks;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io;
 
 /// Version of the data: the scripts are in the same file, so nobody else needs to read it.
 const VERSION: u32 = 1;
-
-/// Bytes of a source line that a page shows.
-const MOST_OF_A_LINE: usize = 200;
 
 /// What is compared of two captures, by its name in the columns.
 const COMPARED: [(&str, Metric); 6] = [
@@ -111,7 +109,9 @@ pub(super) struct Fixed {
 impl Fixed {
     pub(super) fn new(parts: &Parts<'_>, folded: &Folded) -> Self {
         let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
-        writer.nodes(folded);
+        let sources = parts.options.with_source.then_some(parts.sources);
+        let stacks = Stacks { loaded: parts.loaded, forest: parts.forest, sources };
+        stacks.write(&mut writer.columns, &mut writer.texts, folded);
         writer.rows(&folded.rows);
         if parts.older.is_some() {
             writer.compared(&folded.rows);
@@ -153,11 +153,16 @@ impl Fixed {
             ages: parts.forest.ages.iter().map(Age::to_string).collect(),
             columns: self.columns.table.iter().chain(&over_time.table).collect(),
         };
-        let head = serde_json::to_vec(&head)?;
-        let length =
-            u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
-        Ok([&length.to_le_bytes()[..], &head].concat())
+        headed(&head)
     }
+}
+
+/// A head with its length before it.
+pub(super) fn headed(head: &impl Serialize) -> io::Result<Vec<u8>> {
+    let head = serde_json::to_vec(head)?;
+    let length =
+        u32::try_from(head.len()).map_err(|_| io::Error::other("the names do not fit into a page"))?;
+    Ok([&length.to_le_bytes()[..], &head].concat())
 }
 
 /// The function of the allocator, by the number in a row.
@@ -175,79 +180,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Nodes, the places that they name, and the labels that those name; each only as far as it is used.
-    fn nodes(&mut self, folded: &Folded) {
-        let mut places: Vec<Place> = Vec::new();
-        let mut known: HashMap<u32, i64> = HashMap::new();
-        let mut numbers = Vec::with_capacity(folded.nodes.len());
-        for node in &folded.nodes {
-            let number = node.place.map(|place| {
-                *known.entry(place).or_insert_with(|| {
-                    places.push(self.parts.forest.places[place as usize]);
-                    places.len() as i64
-                })
-            });
-            // 0 is what was folded.
-            numbers.push(number.unwrap_or(0));
-        }
-        let above = (0..).zip(&folded.nodes).map(|(id, node)| id - i64::from(node.parent));
-        self.columns.numbers("node.above", above);
-        self.columns.numbers("node.place", numbers);
-        let mut labels: Vec<LabelId> = Vec::new();
-        let mut known: HashMap<LabelId, i64> = HashMap::new();
-        let label = places.iter().map(|place| {
-            *known.entry(place.label).or_insert_with(|| {
-                labels.push(place.label);
-                labels.len() as i64 - 1
-            })
-        });
-        self.columns.numbers("place.label", label);
-        let (tables, texts) = (&self.parts.loaded.tables, &mut self.texts);
-        let file = places.iter().map(|place| {
-            let file = place.file.map(|file| tables.string(file)).filter(|file| !file.is_empty());
-            file.map_or(-1, |file| i64::from(texts.number(file)))
-        });
-        self.columns.numbers("place.file", file);
-        self.columns.numbers("place.line", places.iter().map(|place| i64::from(place.line.unwrap_or(0))));
-        let sources = self.parts.sources;
-        let text = places.iter().map(|place| {
-            let line = place.file.zip(place.line).filter(|_| self.parts.options.with_source);
-            let mut sources = sources.borrow_mut();
-            let text = line.and_then(|(file, line)| sources.line(tables.string(file), line));
-            text.map_or(-1, |text| {
-                i64::from(texts.number(text.trim().get(..MOST_OF_A_LINE).unwrap_or(text.trim())))
-            })
-        });
-        self.columns.numbers("place.text", text.collect::<Vec<_>>());
-        self.columns.numbers("place.inlined", places.iter().map(|place| i64::from(place.inlined)));
-        self.labels(&labels);
-    }
-
-    fn labels(&mut self, labels: &[LabelId]) {
-        let names = &self.parts.loaded.names;
-        let texts = &mut self.texts;
-        let name = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).name)));
-        self.columns.numbers("label.name", name);
-        // By which drawings know them.
-        self.columns.numbers("label.id", labels.iter().map(|id| i64::from(id.0)));
-        let short = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).short())));
-        self.columns.numbers("label.short", short);
-        let modules = &self.parts.loaded.tables.modules;
-        let module = labels.iter().map(|&id| {
-            let module = match names.label(id).kind {
-                Kind::Function(_, module) => module,
-                Kind::InModule(module) => Some(module),
-                _ => None,
-            };
-            let path =
-                module.and_then(|module| modules.get(module.index())).map(|module| module.path.as_str());
-            path.map_or(-1, |path| i64::from(texts.number(path)))
-        });
-        self.columns.numbers("label.module", module);
-        self.columns.numbers("label.kind", labels.iter().map(|&id| kind(&names.label(id).kind)));
-        self.columns.numbers("label.noise", labels.iter().map(|&id| i64::from(names.label(id).noise)));
-    }
-
     fn rows(&mut self, rows: &[Row]) {
         let columns = &mut self.columns;
         columns.rising("row.node", rows.iter().map(|row| i64::from(row.node)));
@@ -293,17 +225,5 @@ impl Writer<'_> {
             columns.numbers(format!("moved.{name}.bytes"), moved().map(|amount| amount.bytes));
             columns.numbers(format!("moved.{name}.blocks"), moved().map(|amount| amount.blocks));
         }
-    }
-}
-
-/// Kinds of labels, as the scripts number them.
-fn kind(kind: &Kind) -> i64 {
-    match kind {
-        Kind::Everything => 0,
-        Kind::Process => 1,
-        Kind::Function(..) | Kind::Group => 2,
-        Kind::InModule(_) => 3,
-        Kind::Unknown(_) => 4,
-        Kind::Marker(_) => 5,
     }
 }

@@ -49,7 +49,7 @@ fn alloc(time: u64, size: u64, stack: NodeId) -> Event {
 
 fn text_of(loaded: &Loaded, history: &History) -> String {
     let mut out = Vec::new();
-    write(&mut out, loaded, history, None, None, &PageOptions::default()).unwrap();
+    write(&mut out, loaded, history, None, None, &HeldScans::default(), &PageOptions::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

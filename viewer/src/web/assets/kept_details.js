@@ -1,0 +1,126 @@
+// What there is to know of a stack or root that a scan found: its numbers, what keeps it, and the way to it.
+
+import { placeOf } from "./details.js";
+import { el, fill } from "./dom.js";
+import { bytes, count, counted } from "./format.js";
+import { boundaryBefore, lastMoment } from "./metric.js";
+import { SMALLER } from "./scan.js";
+import { TEXT } from "./text.js";
+
+/** Functions of a stack that are shown; it may be 10,000 deep. */
+const MOST_FRAMES = 300;
+
+export class KeptDetails {
+  constructor(kept) {
+    this.kept = kept;
+    this.body = el("div", { class: "details-body" });
+    this.element = el("aside", { class: "details", "aria-label": TEXT.retained.details.name, hidden: true }, this.body);
+  }
+
+  update() {
+    const { kept } = this;
+    const label = kept.selection?.label;
+    this.element.hidden = label === undefined;
+    if (this.element.hidden) return;
+    const { short, first, by, className } = kept.name(label);
+    const { stack } = kept.scan.what(label);
+    fill(
+      this.body,
+      el("div", { class: "details-head" }, el("h2", { class: className }, el("span", { class: "quiet by" }, by), first ?? short), el("button", { class: "plain close", "aria-label": TEXT.close, onclick: () => kept.select(null) }, "×")),
+      label === SMALLER && el("p", { class: "quiet" }, TEXT.retained.details.smaller),
+      this.numbers(label),
+      this.actions(label, stack),
+      this.holders(label),
+      stack !== undefined && this.stack(stack),
+    );
+  }
+
+  /** Its row in one of the tables. */
+  rowOf(label, rows) {
+    return rows.find((row) => row.label === label);
+  }
+
+  numbers(label) {
+    const { scan } = this.kept;
+    const { details } = TEXT.retained;
+    const { stack } = scan.what(label);
+    const [of, lostOf] = stack === undefined ? [label, undefined] : [scan.firstStack + stack, scan.firstLost + stack];
+    const root = this.rowOf(of, scan.byRoot);
+    const kept = this.rowOf(of, scan.byStack);
+    // Of one stack some blocks may be reachable, and others not.
+    const lost = this.rowOf(lostOf, scan.unreachable);
+    const line = (name, { bytes: size, blocks }) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "number" }, size === undefined ? "" : bytes(size)), el("td", { class: "number" }, counted(blocks, TEXT.nouns.block)));
+    const lines = [
+      root && [line(details.all, root.all), line(details.refers, root.own)],
+      kept && [line(details.all, kept.all), line(details.own, kept.own), kept.direct > 0 && line(details.direct, { blocks: kept.direct })],
+      lost && [line(details.heads, lost.own), line(details.claimed, lost.all), lost.cycles > 0 && line(details.cycles, { blocks: lost.cycles })],
+    ].filter(Boolean);
+    return lines.length ? el("table", { class: "numbers", "aria-label": TEXT.details.numbers }, el("tbody", {}, lines)) : this.numbersOfNode();
+  }
+
+  /** Of what is in no table, as all that is reachable. */
+  numbersOfNode() {
+    const { kept } = this;
+    const { node } = kept.selection;
+    if (!node) return null;
+    return el("p", {}, kept.sum(kept.shown(), node));
+  }
+
+  actions(label, stack) {
+    const { kept } = this;
+    const { page } = kept;
+    const { details } = TEXT.retained;
+    const node = kept.largest(label);
+    const isHere = page.state.part === "tree" && kept.selection.node === node;
+    const here = stack === undefined ? -1 : kept.inPage(stack);
+    const allocating = here > 0 && page.data.label[kept.scan.passPlumbing(stack, here, page.data)];
+    return [
+      el(
+        "div",
+        { class: "tools" },
+        node > 0 && !isHere && el("button", { id: "kept-in-tree", onclick: () => (kept.select(kept.tree, node), page.update({ part: "tree" })) }, details.tree),
+        here > 0 && el("button", { id: "kept-in-call-tree", title: details.callHelp, onclick: () => this.leave(here) }, details.call),
+        here > 0 && page.name(allocating).isFunction && el("button", { id: "kept-function", onclick: () => page.update({ view: "function", function: allocating }) }, details.function),
+      ),
+      stack !== undefined && here < 0 && el("p", { class: "quiet" }, details.folded),
+    ];
+  }
+
+  /** Goes to a stack in the call tree, with what it held when the process was scanned. */
+  leave(fine) {
+    const { page, scan } = this.kept;
+    page.select(page.tree, page.tree.of[fine], fine);
+    // What the process left behind is gone when it has ended.
+    const b = Math.min(boundaryBefore(page.data, scan.head.scan.time_ns), lastMoment(page.data));
+    page.update({ view: "tree", metric: "live", against: false, inverted: false, b });
+  }
+
+  /** What keeps the blocks of a stack, the most first. */
+  holders(label) {
+    const { kept } = this;
+    const row = this.rowOf(label, kept.scan.byStack);
+    if (!row) return null;
+    const { details } = TEXT.retained;
+    const item = ({ label: holder, bytes: size }) => {
+      const { short, by, name, className } = kept.name(holder);
+      return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(holder) }, el("span", { class: "quiet by" }, by), short)));
+    };
+    const named = row.holders.reduce((sum, { bytes: size }) => sum + size, 0);
+    const more = row.others > 0 && el("p", { class: "quiet" }, details.others(bytes(row.all.bytes - named), counted(row.others, TEXT.nouns.moreHolder)));
+    return [el("h3", {}, details.keptBy), el("table", { class: "lines holders" }, el("tbody", {}, row.holders.map(item))), more];
+  }
+
+  stack(stack) {
+    const { scan, stacks, page } = this.kept;
+    const frames = [];
+    // The process stands above all of them.
+    for (let at = scan.nodeOf(stack); at !== 0 && scan.parent[at] !== 0; at = scan.parent[at]) frames.push(at);
+    const items = frames.slice(0, MOST_FRAMES).map((node) => {
+      const { short, name, className } = stacks.name(scan.label[node]);
+      const { file, line, inlined } = scan.place(node);
+      return el("li", {}, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
+    });
+    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, `${count(frames.length - MOST_FRAMES)} ${TEXT.nouns.moreCaller}`);
+    return [el("h3", {}, TEXT.retained.details.stack), el("ol", { class: "stack" }, items), more];
+  }
+}

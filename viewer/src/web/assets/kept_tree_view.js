@@ -1,0 +1,47 @@
+// What keeps what, as a table of which any number of rows can be open.
+
+import { el } from "./dom.js";
+import { amount, counted } from "./format.js";
+import { TEXT } from "./text.js";
+import { TreeView } from "./tree_view.js";
+
+export class KeptTreeView extends TreeView {
+  constructor(kept) {
+    const { columns } = TEXT.retained;
+    super(kept, {
+      name: "kept",
+      label: TEXT.views.retained,
+      columns: [
+        { key: "total", title: columns.all, className: "number", sortable: true, help: columns.allHelp },
+        { key: "share", title: columns.share, className: "number quiet share", help: columns.shareHelp },
+        { key: "bar", title: "", className: "bar-cell" },
+        { key: "self", title: columns.own, className: "number", help: columns.ownHelp },
+        { key: "other", title: "", className: "number other", help: columns.ownHelp },
+        { key: "name", title: columns.kept, className: "name", sortable: true },
+      ],
+    });
+  }
+
+  update() {
+    this.table.columns[4].title = TEXT.units[this.otherUnit].toLowerCase();
+    super.update();
+  }
+
+  get otherUnit() {
+    return this.page.state.unit === "bytes" ? "blocks" : "bytes";
+  }
+
+  cell(row, key) {
+    if (key !== "other") return super.cell(row, key);
+    const own = this.page.scan.kept.own[this.otherUnit][row.node];
+    return own === 0 ? "" : amount(own, this.otherUnit);
+  }
+
+  nameCell(node, level, tree) {
+    const cells = super.nameCell(node, level, tree);
+    const hidden = this.page.scan.kept.hidden[node];
+    if (hidden) return [...cells, el("span", { class: "quiet" }, TEXT.retained.folded(counted(hidden, TEXT.nouns.row)))];
+    // What the library was asked for tells stacks apart that differ in that alone.
+    return cells.toSpliced(-1, 0, el("span", { class: "quiet by" }, this.page.name(tree.label[node]).by));
+  }
+}

@@ -1,0 +1,106 @@
+// Names of stacks: how functions are written, and stacks in a line.
+
+import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
+import { natural } from "./format.js";
+import { fileName, shortestEnds } from "./places.js";
+import { TEXT } from "./text.js";
+import { topDown } from "./tree.js";
+
+/** Labels of what a program runs; the others stand for whole programs, or for what a stack lacks. */
+const CODE = new Set([FUNCTION, IN_MODULE, UNKNOWN, FOLDED]);
+
+/** Between a function and its caller. */
+export const ARROW = " ← ";
+
+/** Stacks with their names. */
+export class Named {
+  constructor(data) {
+    this.data = data;
+    this.tree = topDown(data);
+    this.names = new Map();
+    this.matches = null;
+  }
+
+  /** How a label is written. */
+  name(label) {
+    if (!this.names.has(label)) this.names.set(label, this.makeName(label));
+    return this.names.get(label);
+  }
+
+  makeName(label) {
+    const { name, short, kind, noise } = this.data.describe(label);
+    if (kind === FOLDED) return { name: TEXT.folded, short: TEXT.folded, className: "made", isFunction: false, isFolded: true };
+    const isFunction = kind === FUNCTION;
+    // Names that nobody gave are written otherwise than those of functions.
+    return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
+  }
+
+  /** The nearest caller that is not the standard library's plumbing, though its name may be unknown; the node itself where there is none. */
+  meaningful(node) {
+    for (let at = node; at !== 0; at = this.tree.parent[at]) {
+      const { noise, kind } = this.data.describe(this.tree.label[at]);
+      if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
+    }
+    return node;
+  }
+
+  /** The allocating function and its callers, in a line. */
+  chain(node, most) {
+    return this.functionsOf(node, most).join(ARROW);
+  }
+
+  /** The same, each by its name. */
+  functionsOf(node, most) {
+    return this.functionsFrom(this.meaningful(node), most);
+  }
+
+  /** A function and its callers. */
+  functionsFrom(node, most) {
+    const { tree } = this;
+    const names = [];
+    let at = node;
+    while (at !== 0 && tree.parent[at] !== 0 && names.length < most) {
+      const label = tree.label[at];
+      let times = 0;
+      // A function that calls itself stands once.
+      for (; at !== 0 && tree.label[at] === label; at = tree.parent[at]) times += 1;
+      names.push(times > 1 ? `${this.name(label).short} ×${times}` : this.name(label).short);
+    }
+    return names.length ? names : [this.name(tree.label[node]).short];
+  }
+
+  /** The path of a source file, as short as it can be without being another one's. */
+  shortPath(file) {
+    const files = () => new Set(Array.from(new Set(this.data.columns["place.file"]), (text) => this.data.text(text)));
+    this.shortPaths ??= shortestEnds(files());
+    return this.shortPaths.get(file) ?? fileName(file);
+  }
+
+  /** Sorts labels by their names. */
+  compareNames(a, b) {
+    return natural(this.name(a).short, this.name(b).short);
+  }
+
+  /** Finds the labels whose names have a text in them; without one there are no matches. */
+  seek(text) {
+    const query = text.trim().toLowerCase();
+    this.matches = null;
+    if (!query) return;
+    this.matches = new Uint8Array(this.data.foldedLabel + 1);
+    for (let label = 0; label < this.data.foldedLabel; label++) {
+      this.matches[label] = Number(this.data.describe(label).name.toLowerCase().includes(query));
+    }
+    this.matchingStacks = null;
+  }
+
+  /** True when a function on a stack of the tree from the root matches. */
+  stackMatches(node) {
+    if (!this.matchingStacks) {
+      this.matchingStacks = new Uint8Array(this.tree.length);
+      for (let at = 1; at < this.tree.length; at++) {
+        this.matchingStacks[at] = this.matches[this.tree.label[at]] | this.matchingStacks[this.tree.parent[at]];
+      }
+    }
+    return this.matchingStacks[node] === 1;
+  }
+}

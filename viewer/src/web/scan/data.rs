@@ -1,0 +1,148 @@
+//! The data of a scan: tables of stacks and roots, the tree of what keeps what, and what nobody could reach.
+//!
+//! `assets/scan.js` reads it.
+
+use super::found::{Found, LeftOut};
+use super::numbering::Numbering;
+use crate::analysis::{Amount, called_of, plumbing};
+use crate::graph::{Scanned, root_name};
+use crate::json::ScannedFields;
+use crate::loaded::Loaded;
+use crate::web::columns::{Column, Columns};
+use crate::web::data::{Stacks, headed};
+use crate::web::fold::Folded;
+use crate::web::forest::Forest;
+use crate::web::texts::Texts;
+use serde::Serialize;
+use std::io;
+
+/// Version of the data: the scripts come with it, so nobody else needs to read it.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Head<'a> {
+    version: u32,
+    #[serde(flatten)]
+    scanned: ScannedFields<'a>,
+    several_bytes: i64,
+    several_blocks: i64,
+    left_out: LeftOutFields,
+    texts: &'a [String],
+    columns: &'a [Column],
+}
+
+/// What is not in the data, of each of its parts.
+#[derive(Serialize)]
+struct LeftOutFields {
+    /// On top of the tree; what is left out further down stands in its rows.
+    tree: LeftOut,
+    /// With their own blocks.
+    stacks: LeftOut,
+    /// With what they retain.
+    roots: LeftOut,
+    /// With what they claim.
+    unreachable: LeftOut,
+}
+
+/// Everything but the head, as far as it is written.
+#[derive(Default)]
+struct Parts {
+    columns: Columns,
+    texts: Texts,
+    numbers: Numbering,
+}
+
+/// The data with at most so many rows of the tree and of each table, the first ones.
+pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usize) -> io::Result<Vec<u8>> {
+    let Found { retained, unreachable, tree } = found;
+    let tree = tree.clone().largest(most);
+    let mut parts = Parts::default();
+    parts.stacks(found, most);
+    parts.roots(found, most);
+    parts.unreachable(found, most);
+    parts.tree(&tree);
+    let Parts { mut columns, mut texts, numbers } = parts;
+    let names = numbers.roots.iter().map(|root| i64::from(texts.number(&root_name(&scanned.roots, *root))));
+    columns.numbers("root.name", names);
+    let forest = Forest::of_stacks(loaded, scanned.scan.process, &numbers.stacks);
+    let folded = Folded::whole(&forest);
+    Stacks { loaded, forest: &forest, sources: None }.write(&mut columns, &mut texts, &folded);
+    let (tables, all) = (&loaded.tables, &loaded.names);
+    let plumbing = numbers.stacks.iter().map(|&node| plumbing(tables, all, node) as i64);
+    columns.numbers("stack.plumbing", plumbing);
+    let called = numbers.stacks.iter().map(|&node| i64::from(called_of(tables, all, node).is_some()));
+    columns.numbers("stack.called", called);
+    let rows = forest.of_sites.iter().map(|&row| &folded.rows[folded.row_of[row] as usize]);
+    columns.numbers("stack.node", rows.map(|row| i64::from(row.node)));
+    let head = Head {
+        version: VERSION,
+        scanned: ScannedFields::new(loaded, scanned),
+        several_bytes: retained.several.bytes,
+        several_blocks: retained.several.blocks,
+        left_out: LeftOutFields {
+            tree: LeftOut::sum(tree.hidden, tree.hidden_retained),
+            stacks: LeftOut::of(&retained.stacks, most, |row| row.own),
+            roots: LeftOut::of(&retained.roots, most, |row| row.retained),
+            unreachable: LeftOut::of(&unreachable.stacks, most, |row| row.claimed),
+        },
+        texts: &texts.texts,
+        columns: &columns.table,
+    };
+    Ok([&headed(&head)?, &columns.bytes[..]].concat())
+}
+
+impl Parts {
+    /// Columns of bytes and of blocks.
+    fn amounts(&mut self, name: &'static str, amounts: impl Iterator<Item = Amount> + Clone) {
+        self.columns.numbers(format!("{name}.bytes"), amounts.clone().map(|amount| amount.bytes));
+        self.columns.numbers(format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
+    }
+
+    /// The stacks that retain most, which are the first ones that have numbers, each with what keeps it.
+    fn stacks(&mut self, found: &Found, most: usize) {
+        let rows = || found.retained.stacks.iter().take(most);
+        rows().for_each(|row| {
+            self.numbers.stack(row.node);
+        });
+        self.amounts("retained.own", rows().map(|row| row.own));
+        self.amounts("retained.all", rows().map(|row| row.retained));
+        self.columns.numbers("retained.direct.blocks", rows().map(|row| row.direct));
+        self.columns.numbers("retained.holders", rows().map(|row| row.holders.len() as i64));
+        self.columns.numbers("retained.others", rows().map(|row| row.more_holders as i64));
+        let holders = || rows().flat_map(|row| &row.holders);
+        let numbers = &mut self.numbers;
+        self.columns.numbers("holder.number", holders().map(|(holder, _)| numbers.holder(*holder)));
+        self.amounts("holder", holders().map(|(_, amount)| *amount));
+    }
+
+    /// The roots that retain most, in their order.
+    fn roots(&mut self, found: &Found, most: usize) {
+        let rows = || found.retained.roots.iter().take(most);
+        let numbers = &mut self.numbers;
+        let number = rows().map(|row| numbers.holder(crate::graph::Holder::Root(row.root)) - 1);
+        self.columns.numbers("kept_by_root.number", number);
+        self.amounts("kept_by_root.direct", rows().map(|row| row.direct));
+        self.amounts("kept_by_root.all", rows().map(|row| row.retained));
+    }
+
+    /// Stacks of blocks that are unreachable by themselves.
+    fn unreachable(&mut self, found: &Found, most: usize) {
+        let rows = || found.unreachable.stacks.iter().take(most);
+        let numbers = &mut self.numbers;
+        self.columns.numbers("unreachable.stack", rows().map(|row| numbers.stack(row.node)));
+        self.amounts("unreachable.own", rows().map(|row| row.heads));
+        self.amounts("unreachable.all", rows().map(|row| row.claimed));
+        self.columns.numbers("unreachable.cycles", rows().map(|row| row.cycles));
+    }
+
+    /// Rows of the tree, each before those below it. What one retains is the sum of what is below it, hidden, and its own.
+    fn tree(&mut self, tree: &crate::graph::KeptTree) {
+        let rows = || tree.rows.iter();
+        self.columns.rising("kept.level", rows().map(|row| row.level as i64));
+        let numbers = &mut self.numbers;
+        self.columns.numbers("kept.holder", rows().map(|row| numbers.holder(row.holder)));
+        self.amounts("kept.own", rows().map(|row| row.own));
+        self.columns.numbers("kept.hidden", rows().map(|row| row.hidden as i64));
+        self.amounts("kept.hidden", rows().map(|row| row.hidden_retained));
+    }
+}

@@ -1,0 +1,71 @@
+//! The scans that lie in a page.
+
+use super::packed;
+use crate::graph::Scanned;
+use crate::loaded::Loaded;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use capture::Scan;
+use flate2::Compression;
+use std::collections::HashMap;
+use std::io;
+
+/// Scans in a page. A page has at most 10 MB, and each of them is a graph.
+const MOST: usize = 64;
+
+/// Scans of one process, of which each takes a pass over all events.
+const MOST_OF_A_PROCESS: usize = 4;
+
+/// The most letters that all of them take.
+const MOST_BYTES: usize = 4_000_000;
+
+/// Scans of a capture, chosen for a page.
+#[derive(Debug, Default)]
+pub struct HeldScans {
+    places: Vec<usize>,
+    /// By number, rising, in base64.
+    elements: Vec<(usize, String)>,
+}
+
+impl HeldScans {
+    /// The last one, and those in which most memory was searched: of many processes the largest are looked at.
+    pub fn choose(scans: &[Scan]) -> Self {
+        let mut order: Vec<usize> = (0..scans.len()).rev().collect();
+        order.get_mut(1..).unwrap_or_default().sort_by_key(|&place| std::cmp::Reverse(scans[place].searched));
+        let mut of_process: HashMap<_, usize> = HashMap::new();
+        order.retain(|&place| {
+            let number = of_process.entry(scans[place].process).or_default();
+            *number += 1;
+            *number <= MOST_OF_A_PROCESS
+        });
+        order.truncate(MOST);
+        order.sort_unstable();
+        Self { places: order, elements: Vec::new() }
+    }
+
+    /// Their places among the capture's, rising.
+    pub fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Takes in what one of them has found, with the names that the page has.
+    ///
+    /// # Errors
+    /// None that a capture could cause.
+    pub fn add(&mut self, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
+        // Three bytes become four letters.
+        let room = MOST_BYTES / self.places.len().max(1) / 4 * 3;
+        let packed = packed(loaded, scanned, room, Compression::default())?;
+        self.elements.push((scanned.number, STANDARD.encode(packed)));
+        self.elements.sort_unstable_by_key(|(number, _)| *number);
+        Ok(())
+    }
+
+    /// Their elements in the page: none without scans.
+    pub(in crate::web) fn markup(&self) -> String {
+        let element = |(number, data): &(usize, String)| {
+            format!("\n<script id=\"scan-{number}\" type=\"application/octet-stream\">{data}</script>")
+        };
+        self.elements.iter().map(element).collect()
+    }
+}

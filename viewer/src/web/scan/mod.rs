@@ -1,0 +1,56 @@
+//! What a scan found, for the page: a piece of data of its own, since most readers never look at it.
+//!
+//! ```text
+//!  Scanned ──► Found ──► Columns ──► deflate ──┬──► base64, in an element of its own: report.html
+//!              tree, tables, each cut          └──► a server's answer, when the page asks for it
+//! ```
+//!
+//! Its layout is that of the page's [`data`](super::data), with nodes and names for its own stacks: so it can be read without the
+//! page's, and whatever is folded there.
+
+mod data;
+mod found;
+mod held;
+mod numbering;
+
+pub use held::HeldScans;
+
+use crate::graph::Scanned;
+use crate::loaded::Loaded;
+use crate::web::page::deflate;
+use flate2::Compression;
+use found::Found;
+use std::io;
+
+/// Rows that are kept of each table, and of the tree. Below the 30,000th nobody sees a row in any picture of it.
+const MOST_ROWS: usize = 30_000;
+
+/// The most bytes of one for a server, which is near.
+const MOST_SERVED: usize = 4_000_000;
+
+/// The data of a scan, for a server: quickly made.
+///
+/// # Errors
+/// None that a capture could cause.
+pub fn scan(loaded: &Loaded, scanned: &Scanned) -> io::Result<Vec<u8>> {
+    packed(loaded, scanned, MOST_SERVED, Compression::fast())
+}
+
+/// The data of a scan, deflated, with as many rows as fit into a number of bytes.
+fn packed(loaded: &Loaded, scanned: &Scanned, room: usize, compression: Compression) -> io::Result<Vec<u8>> {
+    let found = Found::new(scanned);
+    let mut most = MOST_ROWS;
+    loop {
+        let packed = deflate(&data::data(loaded, scanned, &found, most)?, compression)?;
+        if packed.len() <= room {
+            return Ok(packed);
+        }
+        if most == 0 {
+            return Err(io::Error::other("what a scan says of itself does not fit"));
+        }
+        most = most.min(found.most_rows()) / 2;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Numbers for the stacks and roots of a scan, in the order in which they are first named.
+
+use crate::graph::{Holder, RootId};
+use capture::NodeId;
+use std::collections::HashMap;
+
+/// What was named so far.
+#[derive(Default)]
+pub(super) struct Numbering {
+    pub(super) stacks: Vec<NodeId>,
+    pub(super) roots: Vec<RootId>,
+    known: HashMap<Holder, i64>,
+}
+
+impl Numbering {
+    /// Stacks are negative from −1 on, roots positive from 1 on; 0 is [`Holder::Several`].
+    pub(super) fn holder(&mut self, holder: Holder) -> i64 {
+        let Self { stacks, roots, known } = self;
+        *known.entry(holder).or_insert_with(|| match holder {
+            Holder::Several => 0,
+            Holder::Stack(node) => {
+                stacks.push(node);
+                -(stacks.len() as i64)
+            }
+            Holder::Root(root) => {
+                roots.push(root);
+                roots.len() as i64
+            }
+        })
+    }
+
+    /// The number of a stack, from 0 on.
+    pub(super) fn stack(&mut self, node: NodeId) -> i64 {
+        -1 - self.holder(Holder::Stack(node))
+    }
+}
