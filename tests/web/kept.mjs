@@ -123,6 +123,17 @@ async function lookAtTheFlameGraph() {
   assert.doesNotMatch(await fragment(), /kept=/);
 }
 
+/** Scans of processes at their ends stand at the end of the timeline, or before it. */
+async function lookAtTheTimeline() {
+  const { x, y, width, height } = await browser.evaluate("(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('canvas.timeline').getBoundingClientRect())");
+  const tips = new Set();
+  for (let right = width - 12; right > 76; right -= 4) {
+    await browser.send("Input.dispatchMouseEvent", { type: "mouseMoved", x: x + right, y: y + height / 2 });
+    tips.add(await text(".timeline-box .tip"));
+  }
+  for (const { scan } of expected) assert.ok([...tips].some((tip) => tip.includes(`scan ${scan.number} of ${scan.process}`)), `scan ${scan.number}: ${[...tips]}`);
+}
+
 /** From a stack to what keeps it, to its place in the tree, and to the other views. */
 async function goOn() {
   const json = most;
@@ -185,6 +196,7 @@ await browser.withoutFaults(async () => {
   const last = await text(".retained-head");
   assert.ok(last.includes(`Scan ${expected.length} of ${expected.length}`), `the last one comes first: ${last}`);
   await lookAtEach();
+  await lookAtTheTimeline();
   await goOn();
   await search();
   await copy();

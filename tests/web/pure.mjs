@@ -606,7 +606,7 @@ test("what a scan found is a tree whose sums are right, whatever is folded, and 
   assert.deepEqual([f, g].map((label) => kept.describe(label).kind), [FUNCTION, UNREACHABLE]);
   assert.equal(kept.describe(scan.byRoot[0].label).kind, ROOT);
   assert.notEqual(boxColour(kept.describe(f), false), boxColour(kept.describe(g), false));
-  assert.equal(kept.name(g).by, "operator new ← ", "what was called tells stacks apart");
+  assert.equal(kept.name(g).by, "operator new", "what was called tells stacks apart");
   assert.deepEqual(scan.byStack[0].holders.map(({ label, bytes }) => [kept.name(label).name, bytes]), [["cache", 100], ["several roots", 15]]);
   // The search finds roots by their names, stacks by any of their functions.
   const found = (query) => ((page.state.query = query), Array.from(kept.matches ?? [], (match, label) => match && kept.name(label).short).filter(Boolean));

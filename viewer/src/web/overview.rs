@@ -23,9 +23,17 @@ pub(super) struct Overview {
 pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     let mut text = Vec::new();
     json::info(&mut text, loaded)?;
-    let mut document = serde_json::from_slice(&text)?;
-    let left_out = cut(&mut document);
+    let mut document: Value = serde_json::from_slice(&text)?;
+    let left_out = without_the_first(&mut document["scans"]) + cut(&mut document);
     Ok(Overview { document, left_out })
+}
+
+/// Cuts the beginning of a list: of scans the last ones are looked at.
+fn without_the_first(list: &mut Value) -> usize {
+    let Value::Array(rows) = list else { return 0 };
+    let gone = rows.len().saturating_sub(MOST_ROWS);
+    rows.drain(..gone);
+    gone
 }
 
 /// Cuts lists and texts that are longer than anybody reads, and counts the rows that are gone. The document is as deep
@@ -59,5 +67,14 @@ mod tests {
         assert_eq!(document["a"].as_array().map(Vec::len), Some(MOST_ROWS));
         assert_eq!(document["b"][0]["c"].as_array().map(Vec::len), Some(MOST_ROWS));
         assert_eq!(document["d"], 3);
+    }
+
+    /// Check that of many scans the last ones stay.
+    #[test]
+    fn the_last_scans_stay() {
+        let mut scans = Value::from((0..MOST_ROWS as u64 + 3).collect::<Vec<_>>());
+        assert_eq!((without_the_first(&mut scans), &scans[0]), (3, &json!(3)));
+        assert_eq!(scans.as_array().map(Vec::len), Some(MOST_ROWS));
+        assert_eq!(without_the_first(&mut Value::Null), 0);
     }
 }

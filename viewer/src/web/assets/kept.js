@@ -121,8 +121,8 @@ export class Kept {
     if (root !== undefined) return made(this.scan.nameOfRoot(root), "root");
     if (stack === undefined) return made(MADE[label], label === LOST ? "lost" : "made");
     const { node, called } = this.scan.meaningful(stack);
-    const by = called > 0 ? this.stacks.name(this.scan.label[called]).short + ARROW : "";
-    return { name: by + this.line(node, MANY), short: this.line(node, FEW), first: this.line(node, 1), by, className: isLost ? "lost" : "", isFunction: true, isFolded: false };
+    const by = called > 0 ? this.stacks.name(this.scan.label[called]).short : "";
+    return { name: (by && by + ARROW) + this.line(node, MANY), short: this.line(node, FEW), first: this.line(node, 1), by, className: isLost ? "lost" : "", isFunction: true, isFolded: false };
   }
 
   /** A function with its place, and its callers, in a line. */

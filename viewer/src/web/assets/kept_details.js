@@ -3,6 +3,7 @@
 import { placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
 import { bytes, count, counted } from "./format.js";
+import { called } from "./kept_lists.js";
 import { boundaryBefore, lastMoment } from "./metric.js";
 import { SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
@@ -26,7 +27,7 @@ export class KeptDetails {
     const { stack } = kept.scan.what(label);
     fill(
       this.body,
-      el("div", { class: "details-head" }, el("h2", { class: className }, el("span", { class: "quiet by" }, by), first ?? short), el("button", { class: "plain close", "aria-label": TEXT.close, onclick: () => kept.select(null) }, "×")),
+      el("div", { class: "details-head" }, el("h2", { class: className }, called(by), first ?? short), el("button", { class: "plain close", "aria-label": TEXT.close, onclick: () => kept.select(null) }, "×")),
       label === SMALLER && el("p", { class: "quiet" }, TEXT.retained.details.smaller),
       this.numbers(label),
       this.actions(label, stack),
@@ -63,7 +64,8 @@ export class KeptDetails {
     const { kept } = this;
     const { node } = kept.selection;
     if (!node) return null;
-    return el("p", {}, kept.sum(kept.shown(), node));
+    const [size, blocks] = ["bytes", "blocks"].map((unit) => kept.otherTotals(unit)[node]);
+    return el("p", {}, `${bytes(size)}, ${counted(blocks, TEXT.nouns.block)}`);
   }
 
   actions(label, stack) {
@@ -103,7 +105,7 @@ export class KeptDetails {
     const { details } = TEXT.retained;
     const item = ({ label: holder, bytes: size }) => {
       const { short, by, name, className } = kept.name(holder);
-      return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(holder) }, el("span", { class: "quiet by" }, by), short)));
+      return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(holder) }, called(by), short)));
     };
     const named = row.holders.reduce((sum, { bytes: size }) => sum + size, 0);
     const more = row.others > 0 && el("p", { class: "quiet" }, details.others(bytes(row.all.bytes - named), counted(row.others, TEXT.nouns.moreHolder)));

@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { amount, count, natural, percent } from "./format.js";
+import { ARROW } from "./named.js";
 import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
 import { TEXT } from "./text.js";
@@ -73,7 +74,7 @@ export class KeptList {
 
   nameCell(label) {
     const { short, name, by, className } = this.kept.name(label);
-    return [el("span", { class: "quiet by" }, by), el("span", { class: className, title: name }, short)];
+    return [called(by), el("span", { class: className, title: name }, short)];
   }
 
   /** What keeps most of it, and how many others there are. */
@@ -82,6 +83,11 @@ export class KeptList {
     const more = holders.length - 1 + others;
     return [this.nameCell(first.label), more > 0 && el("span", { class: "quiet" }, ` +${count(more)}`)];
   }
+}
+
+/** The library's function that a stack's first one has called, before that: such names may be longer than any row. */
+export function called(by) {
+  return by && [el("span", { class: "quiet by", title: by }, by), el("span", { class: "quiet by" }, ARROW)];
 }
 
 function columnsOf(part) {

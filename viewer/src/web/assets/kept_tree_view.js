@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { amount, counted } from "./format.js";
+import { called } from "./kept_lists.js";
 import { TEXT } from "./text.js";
 import { TreeView } from "./tree_view.js";
 
@@ -42,6 +43,6 @@ export class KeptTreeView extends TreeView {
     const hidden = this.page.scan.kept.hidden[node];
     if (hidden) return [...cells, el("span", { class: "quiet" }, TEXT.retained.folded(counted(hidden, TEXT.nouns.row)))];
     // What the library was asked for tells stacks apart that differ in that alone.
-    return cells.toSpliced(-1, 0, el("span", { class: "quiet by" }, this.page.name(tree.label[node]).by));
+    return cells.toSpliced(-1, 0, called(this.page.name(tree.label[node]).by));
   }
 }

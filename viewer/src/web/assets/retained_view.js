@@ -9,7 +9,7 @@ import { KeptList } from "./kept_lists.js";
 import { KeptTreeView } from "./kept_tree_view.js";
 import { Loader } from "./loader.js";
 import { readScan } from "./scan.js";
-import { scanSource } from "./source.js";
+import { hasScan, scanSource } from "./source.js";
 import { PARTS } from "./state.js";
 import { TEXT } from "./text.js";
 
@@ -22,7 +22,7 @@ export class RetainedView {
     this.scans = page.data.info.scans ?? [];
     /** By number, what was loaded, with its views. */
     this.loaded = new Map();
-    const option = (scan) => el("option", { value: scan.number }, TEXT.retained.chosen(scan.number, scan.process ?? "", scan.pid ?? 0, duration(scan.time_ns)));
+    const option = (scan) => el("option", { value: scan.number }, TEXT.retained.chosen(scan.number, scan.process ?? "", scan.pid ?? 0, duration(scan.time_ns)), !hasScan(scan.number, page.canAsk) && TEXT.retained.notHere);
     this.chooser = el("select", { id: "scan", "aria-label": TEXT.retained.scan, onchange: (event) => page.update({ scan: Number(event.target.value), kept: 0 }) }, [...this.scans].reverse().map(option));
     this.parts = PARTS.map((part) => el("button", { "data-part": part, onclick: () => page.update({ part }) }, TEXT.retained.parts[part]));
     this.tools = el("div", { class: "tools" }, this.chooser, el("span", { class: "joined", role: "group", "aria-label": TEXT.retained.partsName }, this.parts));

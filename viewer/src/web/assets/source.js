@@ -40,6 +40,11 @@ export function keepScans() {
   for (const element of document.querySelectorAll("script[id^=scan-]")) scans.set(Number(element.id.slice(5)), element);
 }
 
+/** Whether what a scan found is in the page, or with the server if there is one. */
+export function hasScan(number, canAsk) {
+  return canAsk || scans.has(number);
+}
+
 /** What a scan found, in the page or from the server if there is one, up to a signal; null where it is in neither. */
 export async function scanSource({ number, time_ns: time }, canAsk, signal) {
   const element = scans.get(number);

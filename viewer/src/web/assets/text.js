@@ -273,6 +273,7 @@ export const TEXT = {
     parts: { tree: "Tree", flame: "Flame graph", stacks: "By stack", roots: "By root", unreachable: "Unreachable" },
     partsName: "What is shown of it",
     chosen: (number, process, pid, time) => `${number}: ${process} (${pid}), after ${time}`,
+    notHere: " – not in this page",
     held: "[Held]",
     reachable: "[Reachable]",
     unreachable: "[Unreachable]",
