@@ -238,6 +238,26 @@ fn scans_are_served() {
     server.stop();
 }
 
+/// Check that of many scans of one process a page has few, and says which are not in it and who shows them, and that a server has all.
+#[test]
+fn scans_that_a_page_has_no_room_for_are_served() {
+    let scans = 6;
+    let service = Service::new(1);
+    let collector = service.attach("it.memprof");
+    for _ in 0..scans {
+        assert_eq!(service.run("scan", &[]).code, 0);
+        service.work();
+    }
+    assert_eq!(wait(&service.world, service.tool("detach", &[])).code, 0);
+    assert_eq!(collector.wait().code, 0);
+    let world = service.stop();
+    let file = world.path("it.memprof");
+    let capture = Capture::new(world, file);
+    let server = Server::of(&capture);
+    web::browse_many_scans(&capture, scans, &server.address);
+    server.stop();
+}
+
 /// Check that of two captures the server's page shows what has changed, with the numbers of `diff`.
 #[test]
 fn changes_since_another_capture_are_served() {

@@ -222,6 +222,13 @@ pub(crate) fn browse_retained(capture: &Capture, page: &Path) {
     run(capture.world(), "kept.mjs", &[&browser, page, &retained(capture), &pictures]);
 }
 
+/// Has a browser look at so many scans of one process, in a page and at a server's address.
+pub(crate) fn browse_many_scans(capture: &Capture, scans: usize, address: &str) {
+    let Some(browser) = browser() else { return skip("many scans", "no Chromium is installed") };
+    let (page, scans) = (page_of(capture), scans.to_string());
+    run(capture.world(), "many_scans.mjs", &[&browser, &page, Path::new(&scans), Path::new(address)]);
+}
+
 /// A recording of two processes that were scanned: a child, of which not all blocks are known, and its parent.
 pub(crate) fn scanned() -> Capture {
     let world = World::new();

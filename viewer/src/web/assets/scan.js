@@ -131,6 +131,11 @@ export class Scan extends Stacks {
 
   /** Roots, those that retain most first, and what several of them keep together. */
   get byRoot() {
+    this.rootRows ??= this.makeRootRows();
+    return this.rootRows;
+  }
+
+  makeRootRows() {
     const { columns, head } = this;
     const rows = Array.from(columns["kept_by_root.number"], (root, row) => ({
       label: FIRST_ROOT + root,
@@ -143,6 +148,11 @@ export class Scan extends Stacks {
 
   /** Stacks of blocks that are unreachable by themselves, with all that is unreachable with them. */
   get unreachable() {
+    this.lostRows ??= this.makeLostRows();
+    return this.lostRows;
+  }
+
+  makeLostRows() {
     const { columns } = this;
     return Array.from(columns["unreachable.stack"], (stack, row) => ({
       label: this.firstLost + stack,
