@@ -369,7 +369,7 @@ fn empty_capture_has_a_page() {
 }
 
 /// Check that a page is the same to the byte each time it is written: of many threads and processes, of stacks that hold as
-/// much as others, of regions, of two captures.
+/// much as others, of regions, of scans, of two captures.
 #[test]
 fn page_is_the_same_each_time() {
     let programs = [
@@ -381,6 +381,7 @@ fn page_is_the_same_each_time() {
         let (_, capture) = record(program.build()).args([argument, "300"]).with_names().run();
         assert_written_alike(&capture, &[]);
     }
+    assert_written_alike(&scanned(), &[]);
     let (older, newer) = two_versions();
     assert_written_alike(&newer, &[older.file().to_str().expect("temporary folders have plain names")]);
 }

@@ -28,6 +28,9 @@ of the capture in it; it can be read by its owner only, until you change that.
 Of two captures it is the page of the newer one, in which flame graph, trees and lists show what has changed since the
 older one, as `diff` does, or the newer one alone.
 
+Where processes were scanned, the page shows what keeps their memory alive: in the last scan and in the largest, as far as there is
+room. `serve` has all of them.
+
 Where Graphviz is installed, its program `dot` draws the call graph of the peak for the page.
 
 Examples:

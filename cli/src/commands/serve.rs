@@ -28,7 +28,7 @@ use viewer::web::PageOptions;
 /// only whoever has the address, which it prints, can ask. It ends with Ctrl-C. Of a capture that is still written the page
 /// shows what is there, and has a button for what has come since. In place of a capture the id of a process that is being
 /// recorded can be given. Of two captures it is the page of the newer one, with what has changed since the older one. Where
-/// Graphviz is installed, it draws the call graph of what is looked at.
+/// Graphviz is installed, it draws the call graph of what is looked at. What keeps memory alive in a scan is found when it is asked for.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

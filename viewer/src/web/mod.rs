@@ -19,6 +19,9 @@
 //! Of **two captures** it is the page of the newer one. Beside what each of its stacks has stands what the same stack had in the
 //! older one ([`Beside`]), matched as `diff` does it, so that the scripts subtract and need no matching of their own.
 //!
+//! What **scans** found is data of its own for each ([`scan`](fn@scan)), in an element of the page or asked for when the reader first
+//! looks at it: numbers are those of `retained`, whatever time and measure are chosen.
+//!
 //! The page takes its data from a *source* (`assets/source.js`): what lies in the page, or, where nothing does, a server that
 //! the page came from. Then it asks for the data anew, with the finest slices in a range of time, when the reader goes into it.
 

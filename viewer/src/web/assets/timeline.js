@@ -106,7 +106,7 @@ export class Timeline {
     const lines = [duration(data.time(boundary)), TEXT.timeline.live(amount(data.live(boundary, state.unit), state.unit))];
     const near = data.head.marks.filter(({ time_ns: time }) => Math.abs(this.x(time) - x) <= 4).slice(0, 4);
     near.forEach(({ name, kind }) => lines.push(`${data.text(name)} (${kind})`));
-    for (const { number, process, time_ns: time } of this.scans) if (Math.abs(this.x(time) - x) <= 4) lines.push(TEXT.retained.timeline(number, process ?? ""));
+    for (const { number, process, time_ns: time } of this.scansInSight()) if (Math.abs(this.x(time) - x) <= 4) lines.push(TEXT.retained.timeline(number, process ?? ""));
     if (this.selected) lines.push(TEXT.timeline.selected(amount(this.selected[boundary], state.unit)));
     fill(this.tip, lines.map((line) => el("div", {}, line)));
     this.tip.style.left = `${Math.min(x + 12, this.width - 170)}px`;
@@ -265,11 +265,18 @@ export class Timeline {
     }
   }
 
+  /** Scans in the time that is seen. One at the end of a process may be later than all events, and belongs to the end of all of the time. */
+  scansInSight() {
+    const { from, to } = this.page.state;
+    return to > from ? this.scans.filter(({ time_ns: time }) => from <= time && time <= to) : this.scans;
+  }
+
   /** When processes were scanned; the scan that is looked at stands out. */
   drawScans(context) {
     const { view, scan: chosen } = this.page.state;
     const last = this.scans.at(-1)?.number;
-    this.scans.forEach(({ number, time_ns: time }, place) => {
+    const seen = this.scansInSight();
+    seen.forEach(({ number, time_ns: time }, place) => {
       const x = Math.round(this.x(time)) + 0.5;
       const isChosen = view === "retained" && number === (chosen || last);
       context.fillStyle = context.strokeStyle = themed(isChosen ? "accent" : "quiet");
@@ -281,7 +288,7 @@ export class Timeline {
       // Names stand where no other scan is in their way.
       const text = TEXT.retained.short(number);
       const room = context.measureText(text).width + 16;
-      const [before, after] = [place - 1, place + 1].map((other) => this.scans[other] && this.x(this.scans[other].time_ns));
+      const [before, after] = [place - 1, place + 1].map((other) => seen[other] && this.x(seen[other].time_ns));
       const isLeft = x + room > this.width;
       if (isLeft ? x - (before ?? -Infinity) < room : (after ?? Infinity) - x < room) return;
       context.textAlign = isLeft ? "right" : "left";

@@ -5,7 +5,7 @@
 use super::found::{Found, LeftOut};
 use super::numbering::Numbering;
 use crate::analysis::{Amount, called_of, plumbing};
-use crate::graph::{Scanned, root_name};
+use crate::graph::{Holder, KeptTree, Scanned, root_name};
 use crate::json::ScannedFields;
 use crate::loaded::Loaded;
 use crate::web::columns::{Column, Columns};
@@ -119,7 +119,7 @@ impl Parts {
     fn roots(&mut self, found: &Found, most: usize) {
         let rows = || found.retained.roots.iter().take(most);
         let numbers = &mut self.numbers;
-        let number = rows().map(|row| numbers.holder(crate::graph::Holder::Root(row.root)) - 1);
+        let number = rows().map(|row| numbers.holder(Holder::Root(row.root)) - 1);
         self.columns.numbers("kept_by_root.number", number);
         self.amounts("kept_by_root.direct", rows().map(|row| row.direct));
         self.amounts("kept_by_root.all", rows().map(|row| row.retained));
@@ -136,7 +136,7 @@ impl Parts {
     }
 
     /// Rows of the tree, each before those below it. What one retains is the sum of what is below it, hidden, and its own.
-    fn tree(&mut self, tree: &crate::graph::KeptTree) {
+    fn tree(&mut self, tree: &KeptTree) {
         let rows = || tree.rows.iter();
         self.columns.rising("kept.level", rows().map(|row| row.level as i64));
         let numbers = &mut self.numbers;
