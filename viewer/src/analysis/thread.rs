@@ -14,6 +14,8 @@ pub(super) struct Pending<K = ()> {
     pub(super) address: u64,
     /// The old block, already gone by address; none when it was not known.
     pub(super) block: Option<Block<K>>,
+    /// If it was the last allocation of the thread that made it: [`ThreadState::allocations`] of that one.
+    pub(super) was_last: Option<u32>,
     /// [`ThreadState::gaps`] when it began, and the pauses of its process.
     pub(super) gaps: u32,
 }
@@ -21,8 +23,10 @@ pub(super) struct Pending<K = ()> {
 /// State of one thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ThreadState<K = ()> {
-    /// Address of the thread's last allocation, until somebody frees that block.
+    /// Address of the thread's last allocation, until somebody frees that block or begins to resize it.
     pub(super) last: Option<u64>,
+    /// Its allocations so far, modulo 2³².
+    pub(super) allocations: u32,
     /// Pauses of its process when it was made.
     pub(super) pauses: u32,
     pub(super) pending: Vec<Pending<K>>,
@@ -36,7 +40,15 @@ pub(super) struct ThreadState<K = ()> {
 
 impl<K> Default for ThreadState<K> {
     fn default() -> Self {
-        Self { last: None, pauses: 0, pending: Vec::new(), listed: false, in_gap: false, gaps: 0 }
+        Self {
+            last: None,
+            allocations: 0,
+            pauses: 0,
+            pending: Vec::new(),
+            listed: false,
+            in_gap: false,
+            gaps: 0,
+        }
     }
 }
 
@@ -73,7 +85,7 @@ mod tests {
         let abandoned =
             std::iter::from_fn(|| thread.take_abandoned(serial, pauses)).map(|p| p.serial).collect();
         let gaps = thread.interruptions(pauses);
-        thread.pending.push(Pending { serial, address: 0, block: None, gaps });
+        thread.pending.push(Pending { serial, address: 0, block: None, was_last: None, gaps });
         abandoned
     }
 

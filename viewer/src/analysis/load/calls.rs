@@ -60,6 +60,7 @@ impl<W: Watch> Load<'_, W> {
         }
         let thread = &mut self.threads[thread.index()];
         (thread.last, thread.pauses) = (Some(address), pauses);
+        thread.allocations = thread.allocations.wrapping_add(1);
         self.count_part(site, Part::Allocated, size);
         self.hold(process, site, size);
     }

@@ -27,8 +27,12 @@ impl<W: Watch> Load<'_, W> {
         }
         let process = &mut self.processes[process.index()];
         let block = process.remove(address);
+        let was_last = block.as_ref().and_then(|block| {
+            let owner = self.threads.get_mut(block.thread.index())?;
+            owner.last.take_if(|last| *last == address).map(|_| owner.allocations)
+        });
         let state = &mut self.threads[thread.index()];
-        state.pending.push(Pending { serial, address, block, gaps: state.interruptions(pauses) });
+        state.pending.push(Pending { serial, address, block, was_last, gaps: state.interruptions(pauses) });
         if !state.listed {
             state.listed = true;
             process.reallocating.push(thread);
@@ -45,8 +49,8 @@ impl<W: Watch> Load<'_, W> {
         let pending = self.threads[thread.index()].take(serial);
         match outcome {
             ReallocOutcome::Failed => {
-                if let Some(block) = pending.and_then(|pending| pending.block) {
-                    self.restore(process, block);
+                if let Some(Pending { block: Some(block), was_last, .. }) = pending {
+                    self.restore(process, block, was_last);
                 }
             }
             ReallocOutcome::Freed => {
@@ -82,13 +86,20 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    /// Puts the block of a failed `realloc` back. Its bytes never left the sums.
-    pub(super) fn restore(&mut self, process: ProcessId, mut block: Block<W::Kept>) {
+    /// Puts the block of a failed `realloc` back. Its bytes never left the sums. If its thread has allocated nothing since, it is again
+    /// that one's last allocation.
+    fn restore(&mut self, process: ProcessId, mut block: Block<W::Kept>, was_last: Option<u32>) {
         let state = &mut self.processes[process.index()];
         if state.heap.get(block.address).is_some() {
             return self.end_uncounted(process, block);
         }
         block.forks = state.lineage.forks;
+        let (owner, address) = (block.thread, block.address);
         state.insert(block);
+        if let Some(owner) = self.threads.get_mut(owner.index())
+            && was_last == Some(owner.allocations)
+        {
+            owner.last = Some(address);
+        }
     }
 }
