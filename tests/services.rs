@@ -6,9 +6,13 @@ use crate::harness::{
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::path::Path;
+
+/// `O_NONBLOCK`: a pipe is opened for writing only where somebody reads it.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// Check that a running process is recorded from the attach on, exactly, and goes on unrecorded after the detach, with
 /// nothing of ours left in it.
@@ -556,4 +560,59 @@ fn limits_of_memory_are_the_programs_own() {
         }
         server.stop();
     }
+}
+
+/// Check that a snapshot which waits for its disk keeps nobody from what they want of the daemon, of the same recording and others, and is
+/// whole when it is done, though the recording has ended meanwhile.
+#[test]
+fn slow_snapshots_keep_nobody_waiting() {
+    let server = Service::new(1);
+    let captures = server.world.path("captures");
+    fs::create_dir(&captures).unwrap();
+    let mut daemon =
+        server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+    daemon.arg("--folder").arg(&captures);
+    let daemon = start_collector(&server.world, daemon);
+    let asked = |command: &str, more: &[&str]| {
+        let ran = server.run(command, more);
+        assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
+    };
+    asked("start", &[]);
+    server.work();
+    let capture = fs::read_dir(&captures).unwrap().next().expect("it is written").unwrap().path();
+    let aside = server.world.path("aside");
+    fs::rename(&capture, &aside).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &capture, 0o600.into()).unwrap();
+    let snapshot = start(&server.world, server.tool("snapshot", &["slow"]));
+    let mut read = None;
+    wait_for("the snapshot to read the capture", || {
+        // Nobody else can be there than who reads it.
+        read = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&capture).ok();
+        read.is_some()
+    });
+    let mut read = read.expect("it was opened");
+    asked("mark", &["meanwhile"]);
+    asked("scan", &[]);
+    let ran = wait(&server.world, server.world.tool(["start", "1073741824"]));
+    assert!(ran.code == 1 && !ran.stderr.is_empty(), "{}", ran.stderr);
+    asked("stop", &[]);
+    server.wait_until_it_has_left();
+    assert!(snapshot.stderr().is_empty(), "{}", snapshot.stderr());
+    rustix::io::ioctl_fionbio(&read, false).unwrap();
+    // It wants less than there is now, and is gone when it has that.
+    let _ = read.write_all(&fs::read(&aside).unwrap());
+    drop(read);
+    let ran = snapshot.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code, 0);
+    let world = server.stop();
+    let (whole, slow) = (info(&world, "aside"), info(&world, "slow.memprof"));
+    assert!(number(&slow, "/events") > 0 && number(&slow, "/events") < number(&whole, "/events"));
+    for info in [&whole, &slow] {
+        assert_eq!(info["cut"], Value::Null);
+        assert_exact(info, 1);
+    }
+    let named = |info: &Value| info["marks"].to_string().contains("meanwhile");
+    assert!(named(&whole) && !named(&slow), "{} {}", whole["marks"], slow["marks"]);
 }

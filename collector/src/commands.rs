@@ -23,6 +23,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+/// So many clients are answered at once; one more is answered by the ear itself, and others wait for that.
+const AT_ONCE: usize = 32;
 /// Longest packet.
 const LONGEST: usize = 64 << 10;
 /// A client says what it wants within this time.
@@ -31,8 +33,8 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// What a collector answers: what it did, or why not.
 pub type Answer = Result<String, String>;
 
-/// What obeys.
-pub(crate) type Obey = Box<dyn Fn(&[OsString]) -> Answer + Send>;
+/// What obeys, several at a time.
+pub(crate) type Obey = Arc<dyn Fn(&[OsString]) -> Answer + Send + Sync>;
 
 /// Why a collector could not be asked, or what it said.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,8 @@ pub enum NotDone {
     Refused(String),
 }
 
-/// A collector's ear. Commands are answered one after the other, in a thread that ends with this.
+/// A collector's ear. Each command is obeyed in a thread of its own, since one may take long, as a snapshot of a large capture does, and
+/// others are asked for meanwhile. All threads end with this.
 #[derive(Debug)]
 pub struct Ear {
     over: Arc<Alarm>,
@@ -89,10 +92,16 @@ impl Ear {
         let ended = over.clone();
         let thread = std::thread::Builder::new().name("commands".into()).spawn(move || {
             let mut door = Door::new(socket);
+            let mut answering = Vec::new();
             while !is_over(&door, &ended) {
+                answering.retain(|thread: &JoinHandle<()>| !thread.is_finished());
                 // Whoever is not there any more needs no answer.
-                let _ = serve(&mut door, &obey);
+                if let Ok(Some(client)) = door.let_in() {
+                    answering.extend(serve(Arc::new(client), &obey, answering.len() < AT_ONCE));
+                }
             }
+            // What was begun is done; a thread that failed has said so.
+            answering.into_iter().for_each(|thread| drop(thread.join()));
         })?;
         Ok(Ear { over, thread: Some(thread) })
     }
@@ -115,10 +124,25 @@ fn is_over(door: &Door, over: &Alarm) -> bool {
     !both[0].revents().is_empty()
 }
 
-fn serve(door: &mut Door, obey: &Obey) -> io::Result<()> {
-    let Some(client) = door.let_in()? else { return Ok(()) };
-    let answer = if Peer::of(&client)?.is_trusted() {
-        obey(&words(&receive(&client)?))
+/// Answers a client, in a thread of its own if there may be one.
+fn serve(client: Arc<OwnedFd>, obey: &Obey, aside: bool) -> Option<JoinHandle<()>> {
+    let (same, obeys) = (client.clone(), obey.clone());
+    let thread = aside.then(|| {
+        let answer_it = move || drop(answer(&same, &obeys));
+        std::thread::Builder::new().name("command".into()).spawn(answer_it)
+    });
+    match thread {
+        Some(Ok(thread)) => Some(thread),
+        Some(Err(_)) | None => {
+            let _ = answer(&client, obey);
+            None
+        }
+    }
+}
+
+fn answer(client: &OwnedFd, obey: &Obey) -> io::Result<()> {
+    let answer = if Peer::of(client)?.is_trusted() {
+        obey(&words(&receive(client)?))
     } else {
         Err("this collector belongs to another user".to_string())
     };
@@ -126,7 +150,7 @@ fn serve(door: &mut Door, obey: &Obey) -> io::Result<()> {
         Ok(text) => format!("+{text}"),
         Err(text) => format!("-{text}"),
     };
-    rustix::net::send(&client, packet.as_bytes(), SendFlags::NOSIGNAL)?;
+    rustix::net::send(client, packet.as_bytes(), SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
@@ -218,12 +242,63 @@ fn converse<W: AsRef<OsStr>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+    use std::time::Duration;
+
+    /// One ear at a time in this process.
+    fn alone() -> MutexGuard<'static, ()> {
+        static EAR: Mutex<()> = Mutex::new(());
+        EAR.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Check that clients are answered while another one's wish takes its time, and that it is done when the ear is closed.
+    #[test]
+    fn slow_commands_delay_nobody() {
+        let _alone = alone();
+        let (begun, is_begun) = mpsc::channel();
+        let (release, is_released) = mpsc::channel();
+        let is_released = Mutex::new(is_released);
+        let ear = Ear::open(Arc::new(move |words: &[OsString]| {
+            if words != ["slow"] {
+                return Ok("quick".to_string());
+            }
+            begun.send(()).unwrap();
+            // Longer than any machine takes for the others, but no test waits for ever.
+            let released = is_released.lock().unwrap().recv_timeout(Duration::from_secs(60));
+            released.map(|()| "slow".to_string()).map_err(|_| "nobody came".to_string())
+        }));
+        let ear = ear.unwrap();
+        let ask_it = |word: &'static str| ask(std::process::id(), [word]).map_err(|error| error.to_string());
+        let slow = std::thread::spawn(move || ask_it("slow"));
+        is_begun.recv().unwrap();
+        for _ in 0..3 {
+            assert_eq!(ask_it("quick"), Ok("quick".to_string()));
+        }
+        release.send(()).unwrap();
+        drop(ear);
+        assert_eq!(slow.join().unwrap(), Ok("slow".to_string()));
+    }
+
+    /// Check that as many wishes as may be at once, and more, are all answered.
+    #[test]
+    fn floods_of_commands_are_answered() {
+        let _alone = alone();
+        let ear = Ear::open(Arc::new(|words: &[OsString]| Ok(format!("{words:?}")))).unwrap();
+        let clients: Vec<_> = (0..3 * AT_ONCE)
+            .map(|number| std::thread::spawn(move || ask(std::process::id(), [number.to_string()]).unwrap()))
+            .collect();
+        for (number, client) in clients.into_iter().enumerate() {
+            assert_eq!(client.join().unwrap(), format!("[\"{number}\"]"));
+        }
+        drop(ear);
+    }
 
     /// Check that words arrive as they were sent, empty ones and those that are no text too, and that both kinds of
     /// answers come back.
     #[test]
     fn commands_are_answered() {
-        let ear = Ear::open(Box::new(|words: &[OsString]| {
+        let _alone = alone();
+        let ear = Ear::open(Arc::new(|words: &[OsString]| {
             let texts: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             if words.len() == 3 { Ok(texts.join(" ")) } else { Err(texts.join(" ")) }
         }));

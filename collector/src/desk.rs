@@ -13,7 +13,7 @@ use crate::snapshot;
 use crate::{Error, Options};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 /// Why there is nothing to copy or to follow.
 const NOTHING_KEPT: &str = "nothing of this recording is kept here: it is only looked at, by top, or sent elsewhere. With --output FILE a capture is kept";
@@ -86,9 +86,10 @@ impl Unwritten {
     }
 }
 
-/// What is wanted is passed on to the writer's thread, or to whoever answers agents.
+/// What is wanted is passed on to the writer's thread, or to whoever answers agents. It may take its time, and the session is not needed
+/// meanwhile: that may be full, or be ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Desk {
+pub struct Desk {
     /// The capture.
     pub(crate) path: PathBuf,
     pub(crate) keeps: Keeps,
@@ -98,19 +99,34 @@ pub(crate) struct Desk {
     pub(crate) orders: orders::Sender,
     pub(crate) host: Arc<Host>,
     pub(crate) shared: Arc<Shared>,
+    /// Scans that were asked for come one after the other: two would want the same threads.
+    pub(crate) scanning: Arc<Mutex<()>>,
 }
 
 impl Desk {
-    /// Marks this moment: see [`crate::Session::mark`].
-    pub(crate) fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
+    /// The capture that is written.
+    pub fn output(&self) -> &Path {
+        &self.path
+    }
+
+    /// Marks this moment with a name, for one process or the whole recording; false if there was no thread yet that could
+    /// have the mark.
+    ///
+    /// # Errors
+    /// When nothing is written any more.
+    pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
         let (done, answer) = mpsc::channel();
         let mark = Mark { pid, name: name.to_owned(), time: self.clock.now() };
         self.give(Order::Mark(mark, done))?;
-        answer.recv().map_err(|_| Error::Crashed)
+        answer.recv().map_err(|_| Error::Over)
     }
 
-    /// Writes a capture of all up to now: see [`crate::Session::snapshot`].
-    pub(crate) fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<Taken, Error> {
+    /// Writes a whole capture of all up to now to `output`, while the recording goes on, and marks the moment with that
+    /// name, for one process or all of them. Where totals are kept, the mark is all: they have a snapshot there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn snapshot(&self, pid: Option<u32>, output: &Path) -> Result<Taken, Error> {
         let failed = |source| Error::Capture { path: output.to_owned(), source };
         if self.keeps.is_nothing_here() {
             let source = std::io::Error::other(NOTHING_KEPT);
@@ -124,18 +140,23 @@ impl Desk {
         }
         let (asked, answer) = mpsc::channel();
         self.give(Order::SoFar(self.shared.clone(), asked))?;
-        let so_far = answer.recv().map_err(|_| Error::Crashed)?.map_err(failed)?;
+        let so_far = answer.recv().map_err(|_| Error::Over)?.map_err(failed)?;
         snapshot::write(&self.path, &so_far, output).map_err(failed)?;
         Ok(Taken::Capture)
     }
 
     fn give(&self, order: Order) -> Result<(), Error> {
-        if self.orders.send(order) { Ok(()) } else { Err(Error::Crashed) }
+        if self.orders.send(order) { Ok(()) } else { Err(Error::Over) }
     }
 
-    /// Searches the memory of a process for pointers: see [`crate::Session::scanner`].
-    pub(crate) fn scan(&self, pid: u32) -> Answer {
+    /// Searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into
+    /// the capture; tells what it found in words.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn scan(&self, pid: u32) -> Answer {
         self.may_scan()?;
+        let _alone = self.scanning.lock().unwrap_or_else(PoisonError::into_inner);
         let scanned = scan(pid, self.clock, || ()).map_err(|refusal| cannot(pid, &refusal))?;
         self.write(scanned, None)?.wait()
     }
@@ -164,7 +185,7 @@ impl Desk {
         }
     }
 
-    /// Obeys a command, in the thread that has heard it.
+    /// Obeys a command, in a thread that nobody else waits for.
     pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {

@@ -30,6 +30,9 @@ pub enum Error {
     /// A thread of the collector ended by a panic: a defect of the collector.
     #[error("the collector has failed; what it wrote until then can be opened. Please report this.")]
     Crashed,
+    /// Something was wanted of a recording that has ended, or cannot be written any more.
+    #[error("the recording ended before it was done")]
+    Over,
     /// What is kept of the recording in place of its events could not be written.
     #[error("the recording has ended early: {source}")]
     Distil {

@@ -98,6 +98,7 @@ mod unseen;
 #[doc(hidden)]
 pub mod stages;
 
+pub use desk::Desk;
 pub use distil::{Begin, Distil};
 pub use error::Error;
 pub use log::{Sink, log_to};

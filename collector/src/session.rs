@@ -4,7 +4,7 @@ use crate::aside::aside;
 use crate::attach::{self, Refusal};
 use crate::bulk;
 use crate::clock::Clock;
-use crate::commands::{Answer, Ear, Obey};
+use crate::commands::{Ear, Obey};
 use crate::counters::{Counters, Subjects};
 use crate::desk::{Desk, Keeps};
 use crate::distil::{self, Distiller};
@@ -29,6 +29,7 @@ use capture::{Create, Effort, Metadata, Summary, Writer};
 use rustix::fd::{AsFd, BorrowedFd};
 use shared_ring::Geometry;
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -218,6 +219,7 @@ impl Session {
             orders,
             host: listener.host(),
             shared: shared.clone(),
+            scanning: Arc::default(),
         };
         let at_ends = desk.clone();
         let serve = move || Partings::serve(&parting, &at_ends);
@@ -300,29 +302,9 @@ impl Session {
         self.listener.host().is_recording()
     }
 
-    /// Writes a whole capture of all up to now to `output`, while the recording goes on, and marks the moment with that
-    /// name. Where totals are kept, the mark is all: they have a snapshot there.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn snapshot(&self, output: &Path) -> Result<Taken, Error> {
-        self.desk.snapshot(None, output)
-    }
-
-    /// Marks this moment with a name, for one process or the whole recording; false if there was no thread yet that could
-    /// have the mark.
-    ///
-    /// # Errors
-    /// When nothing is written any more.
-    pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
-        self.desk.mark(pid, name)
-    }
-
-    /// What searches the memory of a process for words that are addresses, for which it stands still some milliseconds, and puts them into
-    /// the capture; it tells what it found, or why not, in words. That takes its time, and the session is not needed meanwhile.
-    pub fn scanner(&self, pid: u32) -> impl FnOnce() -> Answer + use<> {
-        let desk = self.desk.clone();
-        move || desk.scan(pid)
+    /// Where to turn for what takes its time.
+    pub fn desk(&self) -> Desk {
+        self.desk.clone()
     }
 
     /// True when this process is recorded here: one that was attached to or has connected, or one that it has forked.
@@ -332,7 +314,7 @@ impl Session {
 
     /// The capture that is written.
     pub fn output(&self) -> &Path {
-        &self.desk.path
+        self.desk.output()
     }
 
     /// How it goes.
@@ -492,7 +474,7 @@ fn spawn<T: Send + 'static>(
 
 /// Has commands obeyed at a desk.
 fn obey(desk: Desk) -> Obey {
-    Box::new(move |words| desk.obey(words))
+    Arc::new(move |words: &[OsString]| desk.obey(words))
 }
 
 fn create(options: &Options, clock: &Clock) -> Result<Writer, Error> {

@@ -1,10 +1,13 @@
 //! `daemon`: records processes when somebody asks, one capture each; `start` and `stop` ask.
 //!
 //! ```text
-//!   start 4711 ──► commands thread ──► a session of its own, attached ──► FOLDER/service.4711.memprof
-//!   stop 4711 ───► commands thread ──► the session is taken out ──► a thread finishes its capture
+//!   start 4711 ──► its thread ──► a session of its own, attached ──► FOLDER/service.4711.memprof
+//!   stop 4711 ───► its thread ──► the session is taken out ──► a thread finishes its capture
 //!   main ──────── signals; once a second, sessions whose process is gone are finished in the same way
 //! ```
+//!
+//! Each command has a thread of its own, and what may take long, a call of a process, a snapshot, a scan, is done while all recordings
+//! are free: only who wants something of a process that is being called waits for that.
 //!
 //! While nobody is recorded there are no sessions: no thread but two that wait, no descriptor of a recording.
 
@@ -22,12 +25,12 @@ use collector::attach::make_doorbell;
 use collector::commands::{Answer, Ear, ask_daemon};
 use collector::launch::{Received, Signal, Signals, lift_descriptor_limit};
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -91,10 +94,10 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         ));
     }
     let Arguments { limits, recording, .. } = arguments;
-    let desk = Arc::new(Desk { folder, limits, recording, held: Mutex::default() });
+    let desk = Arc::new(Desk { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
     let ears = [Ear::open_as_daemon, Ear::open].map(|open| {
         let desk = desk.clone();
-        open(Box::new(move |words: &[OsString]| desk.obey(words)))
+        open(Arc::new(move |words: &[OsString]| desk.obey(words)))
     });
     let [named, numbered] = ears;
     let named = named
@@ -135,18 +138,23 @@ fn tell(command: &str, pids: &[u32]) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the daemon has at hand, for the thread of commands and the main thread.
+/// What the daemon has at hand, for the threads of commands and the main thread.
 struct Desk {
     folder: PathBuf,
     limits: Limits,
     recording: Recording,
+    /// Locked for moments only.
     held: Mutex<Held>,
+    /// Something was changed about a process.
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Held {
     /// By the process that they record.
     sessions: BTreeMap<u32, (Session, Series)>,
+    /// Processes whose recordings begin just now, or go on in another capture.
+    changing: BTreeSet<u32>,
     /// Captures that are being finished.
     finishing: Vec<JoinHandle<()>>,
 }
@@ -154,6 +162,21 @@ struct Held {
 impl Desk {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same when nothing is changed about a process: of two who ask for the same one, the second is told of the first.
+    fn held_about(&self, pid: u32) -> MutexGuard<'_, Held> {
+        let is_changing = |held: &mut Held| held.changing.contains(&pid);
+        self.changed.wait_while(self.held(), is_changing).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The process is recorded now, or is not.
+    fn change(&self, pid: u32, recording: Option<(Session, Series)>) {
+        let mut held = self.held();
+        held.changing.remove(&pid);
+        held.sessions.extend(recording.map(|recording| (pid, recording)));
+        drop(held);
+        self.changed.notify_all();
     }
 
     fn obey(&self, words: &[OsString]) -> Answer {
@@ -174,18 +197,23 @@ impl Desk {
     }
 
     fn start(&self, pid: u32) -> Answer {
-        // Held while the process is called: of two who ask for the same one, the second is told of the first.
-        let mut held = self.held();
+        let mut held = self.held_about(pid);
         if held.sessions.contains_key(&pid) {
             return Err(format!("process {pid} is recorded already"));
         }
+        held.changing.insert(pid);
+        drop(held);
         let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let name = executable.file_name().unwrap_or(OsStr::new("process")).to_string_lossy();
         let plain = self.folder.join(format!("{}.{pid}.memprof", name.trim_end_matches(" (deleted)")));
         let capture = output::unused(by_time(&plain, Timestamp::now()));
-        let session = self.begin(&capture, &[pid])?;
-        held.sessions.insert(pid, (session, Series::new(self.limits, &capture)));
-        Ok(format!("recording process {pid} to {}", capture.display()))
+        let (session, why) = match self.begin(&capture, &[pid]) {
+            Ok(session) => (Some(session), String::new()),
+            Err(why) => (None, why),
+        };
+        let is_recorded = session.is_some();
+        self.change(pid, session.map(|session| (session, Series::new(self.limits, &capture))));
+        if is_recorded { Ok(format!("recording process {pid} to {}", capture.display())) } else { Err(why) }
     }
 
     /// A recording of those processes that can be recorded; the reason of the last one when that is none.
@@ -214,7 +242,7 @@ impl Desk {
     }
 
     fn stop(&self, pid: u32) -> Answer {
-        let mut held = self.held();
+        let mut held = self.held_about(pid);
         let (session, series) = held.sessions.remove(&pid).ok_or_else(|| not_recorded(pid))?;
         let capture = session.output().display().to_string();
         held.finish(session, series);
@@ -222,61 +250,61 @@ impl Desk {
     }
 
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {
-        let held = self.held();
-        let session = held.session_of(pid)?;
-        let taken = session.snapshot(file).map_err(|error| error.to_string())?;
+        let taken = self.of(pid)?.snapshot(None, file).map_err(|error| error.to_string())?;
         Ok(taken.told(&file.display().to_string()))
     }
 
     fn mark(&self, pid: u32, name: &str) -> Answer {
-        let held = self.held();
-        let session = held.session_of(pid)?;
-        match session.mark(Some(pid), name).map_err(|error| error.to_string())? {
+        match self.of(pid)?.mark(Some(pid), name).map_err(|error| error.to_string())? {
             true => Ok(format!("marked {name}")),
             false => Err(format!("process {pid} has done nothing yet that could be marked")),
         }
     }
 
     fn scan(&self, pid: u32) -> Answer {
-        // All recordings are free meanwhile: they may be full, or to be ended.
-        let scan = self.held().session_of(pid)?.scanner(pid);
-        scan()
+        self.of(pid)?.scan(pid)
+    }
+
+    /// Where to turn for what takes its time, of a process' recording.
+    fn of(&self, pid: u32) -> Result<collector::Desk, String> {
+        self.held_about(pid).session_of(pid).map(Session::desk)
     }
 
     /// Where the recording of a process goes, for those who look at it meanwhile.
     fn capture(&self, pid: u32) -> Answer {
-        let held = self.held();
+        let held = self.held_about(pid);
         let (session, _) = held.sessions.get(&pid).ok_or_else(|| not_recorded(pid))?;
         let path = std::path::absolute(session.output()).map_err(|error| error.to_string())?;
         Ok(path.display().to_string())
     }
 
     fn snapshot_all(&self) {
-        self.held().sessions.values().for_each(|(session, _)| super::snapshot::take(session));
+        let desks: Vec<_> = self.held().sessions.values().map(|(session, _)| session.desk()).collect();
+        desks.iter().for_each(super::snapshot::take);
     }
 
     /// Finishes captures whose processes are gone, and goes on in others where one is full.
     fn look_after_all(&self) {
         let mut held = self.held();
-        let due = |_: &u32, (session, series): &mut (Session, Series)| {
-            !session.is_recording() || series.is_full(session)
-        };
-        let due: Vec<(u32, (Session, Series))> = held.sessions.extract_if(.., due).collect();
-        for (pid, (session, mut series)) in due {
-            if !session.is_recording() {
-                held.finish(session, series);
-                continue;
-            }
+        let gone = |_: &u32, (session, _): &mut (Session, Series)| !session.is_recording();
+        let gone: Vec<_> = held.sessions.extract_if(.., gone).collect();
+        gone.into_iter().for_each(|(_, (session, series))| held.finish(session, series));
+        held.finishing.retain(|thread| !thread.is_finished());
+        let full = |_: &u32, (session, series): &mut (Session, Series)| series.is_full(session);
+        let full: Vec<_> = held.sessions.extract_if(.., full).collect();
+        held.changing.extend(full.iter().map(|(pid, _)| pid));
+        drop(held);
+        for (pid, (session, mut series)) in full {
             let (processes, next) = series.turn(session);
             match self.begin(&next, &processes) {
-                Ok(session) => drop(held.sessions.insert(pid, (session, series))),
+                Ok(session) => self.change(pid, Some((session, series))),
                 Err(why) => {
                     message::warning(&format!("process {pid} is not recorded any more: {why}"));
-                    held.finishing.extend(series.into_threads());
+                    self.held().finishing.extend(series.into_threads());
+                    self.change(pid, None);
                 }
             }
         }
-        held.finishing.retain(|thread| !thread.is_finished());
     }
 
     fn finish_all(&self) {

@@ -70,7 +70,7 @@ pub(crate) fn until_end(
                     }
                 }
             }
-            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(session),
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.desk()),
             // Once only descendants are left, whoever wants to end something wants to end the waiting.
             Some(_) if status.is_some() => break,
             Some(Received { signal: Signal::Interrupt | Signal::Quit, origin: Origin::Terminal }) => {}
@@ -135,7 +135,7 @@ pub(crate) fn until_interrupted(
             Some(Received { signal: Signal::Child, .. }) => {
                 reap();
             }
-            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(session),
+            Some(Received { signal: Signal::Snapshot, .. }) => snapshot::take(&session.desk()),
             Some(received) => {
                 debug!("ending: {received:?}");
                 progress.clear();
