@@ -1,6 +1,9 @@
 //! Ends that wait for a scan: how soon processes go on, in which way they end, and that each is scanned.
 
-use crate::harness::{Capture, Page, Ran, Recording, Running, World, c, product, record, wait, wait_for};
+use crate::harness::{
+    Capture, Page, Ran, Recording, Running, World, agent, c, product, record, start, start_collector, wait,
+    wait_for,
+};
 use capture::{Reader, Scan};
 use rustix::process::{Pid, Signal};
 use std::path::Path;
@@ -122,6 +125,50 @@ fn children_are_scanned_by_their_pids() {
     let processes = Reader::open(capture.file()).expect("it is a capture").into_tables().processes;
     let scanned = &processes[scans[0].process.index()];
     assert!(scanned.forked && scanned.pid == child.cast_unsigned(), "{scanned:?}");
+}
+
+/// Check that the daemon scans a child that a recorded process has forked, by its own pid.
+#[test]
+fn daemon_scans_children() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let mut daemon = world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+    daemon.arg("--folder").arg(world.folder());
+    let daemon = start_collector(&world, daemon);
+    let mut command = world.command(c("serves_by_children").flags(["-O1"]).build());
+    command.arg(&page.path).env("LD_PRELOAD", agent(&world));
+    let program = start(&world, command);
+    page.wait_for_calls(1, 1000);
+    let parent = page.pid().to_string();
+    let asked = |words: &[&str]| {
+        let ran = wait(&world, world.tool(words));
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
+        ran
+    };
+    asked(&["start", &parent]);
+    page.go();
+    page.wait_for_calls(3, 1000);
+    // The pid of a child, as it tells it.
+    let child = page.calls(1).frees_begun;
+    let told = asked(&["scan", &child.to_string()]).stderr;
+    assert!(told.contains("scanned "), "{told}");
+    let capture = capture_in(&world);
+    page.stop();
+    assert_eq!(program.wait().code, 5);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code, 0);
+    let tables = Reader::open(&capture).expect("it is a capture").into_tables();
+    let [scan] = &tables.scans[..] else { panic!("it was scanned once: {:?}", tables.scans) };
+    let scanned = &tables.processes[scan.process.index()];
+    assert!(scanned.forked && u64::from(scanned.pid) == child, "{scanned:?}");
+}
+
+/// The only capture in the folder of a world.
+fn capture_in(world: &World) -> std::path::PathBuf {
+    let entries = std::fs::read_dir(world.folder()).expect("it is ours").flatten();
+    let captures = entries.map(|entry| entry.path());
+    let mut captures = captures.filter(|path| path.extension().is_some_and(|ending| ending == "memprof"));
+    captures.next().expect("one is written")
 }
 
 /// Check that a capture that is sent has scans, and that recordings which could keep none have no process wait.

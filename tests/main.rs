@@ -37,6 +37,7 @@ mod overload;
 mod own_memory;
 mod services;
 mod signals;
+mod stalled;
 mod streams;
 mod top;
 mod torn;

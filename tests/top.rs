@@ -1,6 +1,7 @@
 //! `top`: a process is looked at while it runs, and left as it was found.
 
 use crate::harness::{Page, Service, World, c, number, start, wait, wait_for};
+use capture::Reader;
 use serde_json::Value;
 
 /// The documents of lines of JSON.
@@ -163,6 +164,28 @@ fn top_shows_a_recording_that_runs() {
     assert_eq!(wait(&server.world, server.tool("detach", &[])).code, 0);
     assert_eq!(collector.wait().code, 0);
     server.stop();
+}
+
+/// Check that `top` scans the process at its end where the capture is kept, and says what to do where nobody could look at that.
+#[test]
+fn top_scans_at_exit_what_is_kept() {
+    let server = Service::that_grows();
+    let ran = wait(&server.world, server.tool("top", &["-n", "1", "--scan-at-exit"]));
+    assert_eq!((ran.code, ran.text()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("name one with --output"), "{}", ran.stderr);
+    assert_eq!(server.row()["state"], "dormant");
+    let more = ["--json", "-d", "0.1", "-o", "kept.memprof", "--scan-at-exit", "--no-symbolize"];
+    let top = start(&server.world, server.tool("top", &more));
+    wait_for("the recording", || server.row()["state"] == "recorded");
+    // Whoever records it decides.
+    let ran = wait(&server.world, server.tool("top", &["-n", "1", "--scan-at-exit"]));
+    assert!(ran.code == 2 && ran.stderr.contains("already recorded"), "{} {}", ran.code, ran.stderr);
+    server.work();
+    let world = server.stop();
+    let ran = top.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let scans = Reader::open(world.path("kept.memprof")).expect("it is a capture").into_tables().scans;
+    assert_eq!(scans.len(), 1);
 }
 
 /// Check that `top` of a process without the agent says what to do, and that nothing is printed.

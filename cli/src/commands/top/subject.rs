@@ -126,6 +126,12 @@ impl Subject {
                  or end that recording with sysprof-memprof detach {pid}"
             )));
         }
+        if arguments.recording.scans_at_exit() {
+            return Err(Failure::usage(anyhow!(
+                "process {pid} is already recorded by process {collector}, which decides what becomes of its end: leave --scan-at-exit \
+                 out, or have it scanned now with sysprof-memprof scan {pid}"
+            )));
+        }
         let path = capture_of(collector, pid)?;
         let file = path.display();
         let reader = Reader::open(&path).with_context(|| file.to_string()).map_err(Failure::usage)?;

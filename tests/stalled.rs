@@ -1,0 +1,87 @@
+//! Recordings whose receiver stands still: what waits for it, and what is said of what it never got.
+
+use crate::harness::{Running, Service, World, product, start, start_collector, wait_for};
+use rustix::fs::{CWD, mkfifoat};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// `O_NONBLOCK`: a pipe is opened for reading though nobody writes yet.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+/// Bytes that the pipe takes: the beginning of a capture is more.
+const ROOM: usize = 4096;
+
+/// The number of `write`, where programs are recorded.
+const WRITE: &str = "1";
+
+/// A receiver that reads nothing until the test wants it to.
+struct Receiver {
+    path: PathBuf,
+    _read: File,
+}
+
+impl Receiver {
+    fn new(world: &World) -> Receiver {
+        let path = world.path("receiver");
+        mkfifoat(CWD, &path, 0o600.into()).expect("the folder is ours");
+        let read = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path).expect("it is there");
+        rustix::pipe::fcntl_setpipe_size(&read, ROOM).expect("pipes may be small");
+        Receiver { path, _read: read }
+    }
+
+    /// The product with its capture sent there.
+    fn tool(&self, world: &World, words: &[&str]) -> std::process::Command {
+        let mut command = world.command("sh");
+        command.args(["-c", r#"pipe=$1; shift; exec "$0" "$@" >"$pipe""#]).arg(product()).arg(&self.path);
+        command.args(words);
+        command
+    }
+}
+
+/// Names of a process' threads, with the system call that each waits in.
+fn threads(pid: u32) -> Vec<(String, String)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    tasks
+        .map(|task| {
+            let call = read(task.path().join("syscall"));
+            let number = call.split(' ').next().unwrap_or_default().to_owned();
+            (read(task.path().join("comm")).trim().to_owned(), number)
+        })
+        .collect()
+}
+
+/// Waits until the thread that writes the capture waits for the receiver, which it does for good.
+fn wait_until_it_stands_still(collector: &Running) {
+    let pid = collector.pid().as_raw_nonzero().get().cast_unsigned();
+    let waits = ("writer".to_owned(), WRITE.to_owned());
+    wait_for("the writer to stand still", || threads(pid).contains(&waits));
+}
+
+/// Check that a scan which was not written when its recording ended says so, and that the process goes on.
+#[test]
+fn scans_that_were_not_written_say_so() {
+    let server = Service::new(1);
+    let receiver = Receiver::new(&server.world);
+    let pid = server.pid();
+    let words = ["attach", &pid, "--no-symbolize", "--on-full", "drop", "--output", "-"];
+    let collector = start_collector(&server.world, receiver.tool(&server.world, &words));
+    wait_until_it_stands_still(&collector);
+    let scan = start(&server.world, server.tool("scan", &[]));
+    let its_threads = || threads(collector.pid().as_raw_nonzero().get().cast_unsigned());
+    // From then on it is answered, whatever comes.
+    wait_for("the scan to be obeyed", || its_threads().iter().any(|(name, _)| name == "command"));
+    drop(receiver);
+    let ran = scan.wait();
+    assert!(
+        ran.code == 1 && ran.stderr.contains("the recording ended before the scan was written"),
+        "{} {}",
+        ran.code,
+        ran.stderr
+    );
+    // As of any program whose reader has seen enough, this is no failure.
+    assert_eq!(collector.wait().code, 0);
+    server.work();
+    server.wait_until_it_has_left();
+    server.stop();
+}
