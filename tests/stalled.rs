@@ -1,10 +1,13 @@
 //! Recordings whose receiver stands still: what waits for it, and what is said of what it never got.
 
-use crate::harness::{Running, Service, World, product, start, start_collector, wait_for};
+use crate::harness::{Running, Service, World, c, info, number, product, start, start_collector, wait_for};
+use capture::Reader;
 use rustix::fs::{CWD, mkfifoat};
 use std::fs::{self, File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// `O_NONBLOCK`: a pipe is opened for reading though nobody writes yet.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -17,7 +20,7 @@ const WRITE: &str = "1";
 /// A receiver that reads nothing until the test wants it to.
 struct Receiver {
     path: PathBuf,
-    _read: File,
+    read: File,
 }
 
 impl Receiver {
@@ -26,7 +29,7 @@ impl Receiver {
         mkfifoat(CWD, &path, 0o600.into()).expect("the folder is ours");
         let read = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path).expect("it is there");
         rustix::pipe::fcntl_setpipe_size(&read, ROOM).expect("pipes may be small");
-        Receiver { path, _read: read }
+        Receiver { path, read }
     }
 
     /// The product with its capture sent there.
@@ -35,6 +38,14 @@ impl Receiver {
         command.args(["-c", r#"pipe=$1; shift; exec "$0" "$@" >"$pipe""#]).arg(product()).arg(&self.path);
         command.args(words);
         command
+    }
+
+    /// Reads all that comes.
+    fn receive(mut self) -> Vec<u8> {
+        rustix::io::ioctl_fionbio(&self.read, false).expect("it is open");
+        let mut bytes = Vec::new();
+        self.read.read_to_end(&mut bytes).expect("it can be read");
+        bytes
     }
 }
 
@@ -84,4 +95,39 @@ fn scans_that_were_not_written_say_so() {
     server.work();
     server.wait_until_it_has_left();
     server.stop();
+}
+
+/// Check that processes which end one after the other go on although nothing is written, and that each is scanned or the summary counts it.
+#[test]
+fn ends_do_not_wait_for_a_receiver() {
+    /// Processes that end.
+    const ENDS: u64 = 20;
+    let world = World::new();
+    let receiver = Receiver::new(&world);
+    let program = c("keeps_one_in_eight").build();
+    let script = format!(
+        r#"until [ -e go ]; do sleep 0.01; done; for i in $(seq {ENDS}); do {}; done; touch over"#,
+        program.display()
+    );
+    let words = ["run", "--quiet", "--no-cpu", "--no-symbolize", "--scan-at-exit", "--only"];
+    let words = [&words[..], &["keeps_one_in_eight", "--output", "-", "sh", "-c", &script]].concat();
+    let running = start(&world, receiver.tool(&world, &words));
+    wait_until_it_stands_still(&running);
+    let started = Instant::now();
+    world.write("go", "");
+    wait_for("all processes to end", || world.path("over").exists());
+    let took = started.elapsed();
+    // What waits in vain waits for a minute.
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    let capture = world.write("sent.memprof", receiver.receive());
+    let ran = running.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let reader = Reader::open(&capture).expect("it is a capture");
+    let scanned = reader.tables().scans.len() as u64;
+    let info = info(&world, "sent.memprof");
+    assert_eq!(number(&info, "/lost/events"), 0, "{info:#}");
+    let remarks = info["remarks"].to_string();
+    let lost = format!("{} processes were not scanned at the end: ", ENDS - scanned);
+    assert!(scanned >= 1 && scanned < ENDS && remarks.contains(&lost), "{scanned} {remarks}");
+    assert!(remarks.contains("nothing could be written"), "{remarks}");
 }

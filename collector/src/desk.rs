@@ -14,6 +14,7 @@ use crate::{Error, Options};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// Why there is nothing to copy or to follow.
 const NOTHING_KEPT: &str = "nothing of this recording is kept here: it is only looked at, by top, or sent elsewhere. With --output FILE a capture is kept";
@@ -74,14 +75,32 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
+    /// One whose writer tells whether it knows the process, or is gone.
+    pub(crate) fn new(pid: u32, pointers: u64, told: String, answer: mpsc::Receiver<bool>) -> Unwritten {
+        Unwritten { pid, pointers, told, answer }
+    }
+
     /// Waits until it is there.
     pub(crate) fn wait(self) -> Answer {
-        match self.answer.recv() {
-            Ok(true) => Ok(self.told),
-            Ok(false) => {
+        self.answer_of(self.answer.recv().ok())
+    }
+
+    /// The same, but no longer than this; None where it waits on.
+    pub(crate) fn done_within(&self, patience: Duration) -> Option<Answer> {
+        match self.answer.recv_timeout(patience) {
+            Ok(is_known) => Some(self.answer_of(Some(is_known))),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Some(self.answer_of(None)),
+            Err(mpsc::RecvTimeoutError::Timeout) => None,
+        }
+    }
+
+    fn answer_of(&self, is_known: Option<bool>) -> Answer {
+        match is_known {
+            Some(true) => Ok(self.told.clone()),
+            Some(false) => {
                 Err(format!("process {} has done nothing yet whose memory could be searched", self.pid))
             }
-            Err(_) => Err(OVER.to_string()),
+            None => Err(OVER.to_string()),
         }
     }
 }
@@ -180,7 +199,7 @@ impl Desk {
         let (done, answer) = mpsc::channel();
         let (pid, pointers, told) = (scanned.pid, scanned.found.count(), scanned.told());
         match self.orders.send(Order::Scan(Box::new(scanned), at_end, done)) {
-            true => Ok(Unwritten { pid, pointers, told, answer }),
+            true => Ok(Unwritten::new(pid, pointers, told, answer)),
             false => Err(OVER.to_string()),
         }
     }

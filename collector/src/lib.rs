@@ -46,6 +46,7 @@ mod snapshot;
 
 mod alarm;
 mod aside;
+mod backlog;
 mod door;
 mod glob;
 mod image;

@@ -7,21 +7,17 @@
 //!  writer                                                                                          writes, whenever it comes to it
 //! ```
 //!
-//! A process waits for nothing but the search itself; where that cannot be it goes on at once. Its other threads run on until they are
+//! A process waits for the search itself, and for room for what it finds ([`crate::backlog`]); where that cannot be it goes on at once. Its other threads run on until they are
 //! stopped, so that begins as soon as anybody sees that it waits: what is still in rings is written later, and has its time.
 
+use crate::backlog::{Backlog, STANDS_STILL};
 use crate::commands::Answer;
-use crate::desk::{Desk, Unwritten};
+use crate::desk::Desk;
 use crate::image::{Image, ImageId};
 use crate::log::debug;
+use crate::writing::Written;
 use rustix::thread::futex;
-use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
-
-/// So many scans may wait to be written, …
-const UNWRITTEN: usize = 8;
-/// … and so many pointers in all of them: each holds what it has found, some bytes for each.
-const POINTERS: u64 = 16 << 20;
 
 /// Where a process is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,25 +89,23 @@ pub(crate) struct Partings {
 
 impl Partings {
     /// Scans each process that comes, until none can come any more.
-    pub(crate) fn serve(partings: &mpsc::Receiver<Parting>, desk: &Desk) -> Partings {
+    pub(crate) fn serve(partings: &mpsc::Receiver<Parting>, desk: &Desk, written: Arc<Written>) -> Partings {
         let mut done = Partings::default();
-        let mut unwritten = VecDeque::new();
+        let mut backlog = Backlog::new(written);
         for parting in partings {
-            if !parting.is_recorded() {
-                done.note(Err("the recording ended first".into()));
-                continue;
-            }
-            match desk.scan_at_end(parting) {
-                Ok(scan) => unwritten.push_back(scan),
+            let scan = if !parting.is_recorded() {
+                Err("the recording ended first".into())
+            } else if backlog.has_room(|answer| done.note(answer)) {
+                desk.scan_at_end(parting)
+            } else {
+                Err(STANDS_STILL.into())
+            };
+            match scan {
+                Ok(scan) => backlog.push(scan),
                 Err(reason) => done.note(Err(reason)),
             }
-            while is_much(&unwritten)
-                && let Some(oldest) = unwritten.pop_front()
-            {
-                done.note(oldest.wait());
-            }
         }
-        unwritten.into_iter().for_each(|scan| done.note(scan.wait()));
+        backlog.finish(|answer| done.note(answer));
         done
     }
 
@@ -137,9 +131,4 @@ impl Partings {
         };
         Some(format!("{count} not scanned at the end: {}.", self.reason))
     }
-}
-
-fn is_much(unwritten: &VecDeque<Unwritten>) -> bool {
-    let pointers: u64 = unwritten.iter().map(|scan| scan.pointers).sum();
-    unwritten.len() > UNWRITTEN || pointers > POINTERS
 }

@@ -221,8 +221,8 @@ impl Session {
             shared: shared.clone(),
             scanning: Arc::default(),
         };
-        let at_ends = desk.clone();
-        let serve = move || Partings::serve(&parting, &at_ends);
+        let (at_ends, writes) = (desk.clone(), written.clone());
+        let serve = move || Partings::serve(&parting, &at_ends, writes);
         // It does not give way: until a process stands still its threads run on beside one that has ended all they use.
         let begin = || std::thread::Builder::new().name("partings".into()).spawn(serve);
         let partings = scan_at_exit.then(begin).transpose().map_err(system("start a thread"))?;

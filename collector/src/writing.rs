@@ -21,6 +21,8 @@ pub(crate) struct Written {
     pub(crate) lost: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) processes: AtomicU32,
+    /// Turns that the writer has begun.
+    turns: AtomicU64,
     /// How far a distiller has read, [`NOBODY`] where there is none, [`FAILED`] where there was one.
     read: AtomicU64,
     /// Bytes of what it keeps.
@@ -33,6 +35,18 @@ const NOBODY: u64 = 0;
 const FAILED: u64 = u64::MAX;
 
 impl Written {
+    /// The writer goes on.
+    pub(crate) fn begin_turn(&self) {
+        // Relaxed: whoever looks compares it with what it was, and reads nothing because of it.
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it has: no more while it waits for what it writes to.
+    pub(crate) fn turns(&self) -> u64 {
+        // Relaxed: as above.
+        self.turns.load(Ordering::Relaxed)
+    }
+
     /// From now on somebody distils what is written.
     pub(crate) fn begin_distilling(&self) {
         self.distilled(1, 0);
@@ -105,6 +119,7 @@ pub(crate) fn write(
     let mut flushed = Instant::now();
     let mut orders = Orders::default();
     loop {
+        written.begin_turn();
         let received = inputs.queue.receive(orders.patience().min(inputs.flush_every));
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
