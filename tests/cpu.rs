@@ -1,6 +1,7 @@
 //! Samples of the processors beside the allocations.
 
-use crate::harness::{Capture, World, c, can_sample, product, record, skip, wait};
+use crate::harness::{Capture, World, c, can_sample, product, record, skip, wait, wait_for};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// All rows of `report --cpu`: functions from the innermost outwards, and samples.
@@ -85,6 +86,60 @@ fn threads_that_only_compute_are_told_apart() {
         let rest = format!("not shown: {} samples, ", all - of_it);
         assert!(ran.text().contains(&rest), "{rest:?}: {}", ran.text());
     }
+}
+
+/// Check that samples of a process whose exec was missed, as there was no room for the record, are those of what it executed, not of the
+/// shell that forked it.
+#[test]
+fn missed_programs_are_not_their_parents() {
+    if !can_sample() {
+        return;
+    }
+    let world = World::new();
+    let program = c("known_work").flags(["-O1", "-static"]).build();
+    // Where there is no room for a sample there is still some for records of processes: forks take that.
+    let script = format!(
+        "(until [ -e go ]; do :; done; for i in $(seq 400); do (:); done; exec {} 800) &
+         echo $! >child.new; mv child.new child; wait",
+        program.display()
+    );
+    let recording = record("/bin/sh").world(world).args(["-c", &script]).with_names();
+    let running = recording.start();
+    let world = &recording.world;
+    let child = world.path("child");
+    wait_for("the fork", || child.exists());
+    let child = std::fs::read_to_string(child).expect("it was just written").trim().to_owned();
+    // The record of the fork is read with the first samples, of which there are some each millisecond.
+    wait_for("the child to work", || milliseconds_of(&child) > 300);
+    running.stop();
+    let before = milliseconds_of(&child);
+    wait_for("rings to be full of samples", || milliseconds_of(&child) > before + 2000);
+    world.write("go", "");
+    let program = program.canonicalize().expect("it was built");
+    wait_for("the exec", || {
+        std::fs::read_link(format!("/proc/{child}/exe")).is_ok_and(|executed| executed == program)
+    });
+    running.signal(Signal::CONT);
+    let ran = running.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let capture = recording.capture();
+    let rows = rows_with(&capture, &["--group-by", "process"]);
+    let of = |name: &str| -> i64 {
+        let of_it = rows.iter().filter(|(stack, _)| stack[0].starts_with(&format!("{name} ({child}")));
+        of_it.map(|(_, samples)| samples).sum()
+    };
+    let shell = std::fs::canonicalize("/bin/sh").expect("there is a shell");
+    let shell = shell.file_name().and_then(|name| name.to_str()).expect("its name is a text");
+    // Of 2,400 milliseconds most passed when there was room again. What the shell did until there was no room is its own.
+    assert!(of("known_work") > 1000 && of(shell) > 100, "{rows:#?}");
+}
+
+/// What a process has worked so far.
+fn milliseconds_of(pid: &str) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let times = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').skip(11).take(2);
+    // In hundredths of a second.
+    times.filter_map(|time| time.parse::<u64>().ok()).sum::<u64>() * 10
 }
 
 /// Check that the kernel's code in each process has the names that only it has, with who called it.

@@ -130,6 +130,7 @@ impl Pipeline {
         (sampled.faults.faults, sampled.faults.without_stack) = self.samples.faults();
         sampled.trace.hits = self.samples.hits();
         sampled.without_agent = self.samples.without_agent();
+        sampled.nameless = self.samples.nameless();
         if !summary.event.is_empty() || sampled.faults.is_recorded || sampled.trace.hits > 0 {
             // Ticks of the sampler, what conversion at another moment adds, and the rounding of events.
             let ticks = self.clock.duration(summary.clock_error_ns + (1 << TIME_SHIFT));

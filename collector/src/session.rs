@@ -17,7 +17,7 @@ use crate::memory::Policy;
 use crate::occasions::Lookout;
 use crate::orders;
 use crate::partings::Partings;
-use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_strangers};
+use crate::perf::{Sampled, Sampler, Samples, Traces, remark_on_nameless, remark_on_strangers};
 use crate::pipeline::Pipeline;
 use crate::queue::{self, queue};
 use crate::sleeper::Bell;
@@ -405,7 +405,7 @@ impl Session {
             let Pipeline { processes, writer, .. } = &mut pipeline;
             processes.note_exit(pid, time, status, writer).map_err(failed)?;
         }
-        let Sampled { cpu, faults, trace, without_agent } =
+        let Sampled { cpu, faults, trace, without_agent, nameless } =
             pipeline.finish_samples(sampled).map_err(failed)?;
         let mut summary = Summary {
             duration_ns: pipeline.clock().nanoseconds(ended).max(pipeline.last),
@@ -427,6 +427,7 @@ impl Session {
         summary.remarks.extend(failures.remark());
         summary.remarks.extend(partings.remark());
         summary.remarks.extend(unseen.remark());
+        summary.remarks.extend(remark_on_nameless(nameless));
         if follows {
             summary.remarks.extend(remark_on_strangers(&without_agent));
         }

@@ -68,6 +68,8 @@ pub(super) struct Image {
     pub(super) parent: Option<u32>,
     /// It began by an exec; else by a fork, or before the recording.
     pub(super) is_exec: bool,
+    /// It is another one than before, since when and by what was missed: at its start records began to be missing.
+    pub(super) is_unannounced: bool,
     /// Name of its main thread.
     pub(super) name: String,
     /// Path of its program, empty where that is not known.
@@ -83,6 +85,17 @@ pub(super) struct Image {
 }
 
 impl Image {
+    /// What was taken for its program is another one's.
+    pub(super) fn forget(&mut self) {
+        self.name.clear();
+        self.executable.clear();
+    }
+
+    /// True where nobody knows what it runs.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.name.is_empty() && self.executable.is_empty()
+    }
+
     /// Name of its program, without folders.
     pub(super) fn program(&self) -> String {
         let program = self.executable.rsplit('/').next().unwrap_or("");

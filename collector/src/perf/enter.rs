@@ -40,6 +40,7 @@ pub(crate) struct Entered {
     faults_without_stack: u64,
     hits: u64,
     without_agent: Vec<String>,
+    nameless: u64,
 }
 
 /// Where names come from, of what was entered.
@@ -189,6 +190,11 @@ impl Entered {
         std::mem::take(&mut self.without_agent)
     }
 
+    /// Processes with samples of which nobody knows what they ran, once it was said whose images are whose.
+    pub(crate) fn nameless(&self) -> u64 {
+        self.nameless
+    }
+
     /// Says which process each task belongs to. Images that only the kernel told of become processes of the capture.
     pub(crate) fn finish(
         &mut self,
@@ -218,6 +224,7 @@ impl Entered {
                 // A fork that no agent told of has executed nothing: it is still its parent's program.
                 Some(parent) if !image.is_exec => Some(parent),
                 parent if image.is_sampled || (image.is_exec && image.started > 0) => {
+                    self.nameless += u64::from(image.is_sampled && image.is_unknown());
                     Some(writer.process(process_of(image, parent, clock))?)
                 }
                 _ => None,
@@ -236,7 +243,7 @@ impl Entered {
     fn image_of(&self, process: &Process, started: u64, clock: &Clock) -> Option<usize> {
         let of_pid = self.images.iter().enumerate().filter(|(_, image)| {
             image.pid == process.pid
-                && (image.started == 0 || image.is_exec != process.forked)
+                && (image.started == 0 || image.is_unannounced || image.is_exec != process.forked)
                 && clock.nanoseconds_of(image.started) <= started
         });
         let candidates: Vec<(usize, &Image)> = of_pid.collect();

@@ -64,6 +64,8 @@ pub(super) enum RecordClock {
 pub(super) struct Channel {
     pub(super) ring: Ring,
     pub(super) layout: Layout,
+    /// Its records tell of processes, and what they map.
+    pub(super) tells: bool,
 }
 
 /// What is counted between samples of the processors.
@@ -197,7 +199,8 @@ impl Events {
             match open_one(scope, attributes, self.clock, processor) {
                 Ok(event) => {
                     let ring = Ring::map(event, pages).inspect_err(|_| self.is_short = true)?;
-                    channels.push(Channel { ring, layout });
+                    let tells = attributes.task() != 0 || attributes.mmap_data() != 0;
+                    channels.push(Channel { ring, layout, tells });
                 }
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}

@@ -52,14 +52,15 @@ struct Entry {
 }
 
 impl Order {
-    /// Takes what `fill` appends: the records of one ring, whose samples have this layout.
-    pub(super) fn add(&mut self, times: &Times, layout: Layout, fill: impl FnOnce(&mut Vec<u8>)) {
+    /// Takes what `fill` appends: the records of one ring, whose samples have this layout. Gives the time of the last of them.
+    pub(super) fn add(&mut self, times: &Times, layout: Layout, fill: impl FnOnce(&mut Vec<u8>)) -> u64 {
         fill(&mut self.bytes);
+        let mut last = self.last;
         while let Some(rest) = self.bytes.get(self.known..).filter(|rest| !rest.is_empty()) {
             let Ok((bytes, _)) = record::split(rest) else {
                 self.malformed += rest.len() as u64;
                 self.known = self.bytes.len();
-                return;
+                return last;
             };
             let (start, end) = (self.known, self.known + bytes.len());
             self.known = end;
@@ -68,10 +69,17 @@ impl Order {
                     let ticks = times.ticks(record.time);
                     self.late += u64::from(ticks < self.last);
                     self.entries.push(Entry { ticks, rank: rank(record.what), layout, start, end });
+                    last = ticks;
                 }
                 Err(record::Malformed) => self.malformed += bytes.len() as u64,
             }
         }
+        last
+    }
+
+    /// Behind this time, which is that of a ring's last record, records that tell of processes may be missing.
+    pub(super) fn add_gap(&mut self, ticks: u64, layout: Layout) {
+        self.entries.push(Entry { ticks, rank: rank(What::Gap), layout, start: 0, end: 0 });
     }
 
     /// Whether so much waits that more is better left in the rings.
@@ -88,7 +96,9 @@ impl Order {
         let due: Vec<Entry> = self.entries.drain(..due).collect();
         for entry in due {
             self.last = self.last.max(entry.ticks);
-            if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
+            if entry.start == entry.end {
+                reader.take(entry.ticks, entry.layout, What::Gap);
+            } else if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
                 reader.take(entry.ticks, entry.layout, record.what);
             }
             reader.meanwhile(self);
@@ -123,6 +133,7 @@ fn rank(what: What<'_>) -> u8 {
         What::Sample(_) | What::Fault(_) | What::Hit(_) => 3,
         What::Lost { .. } | What::Throttle | What::Other => 4,
         What::Exit { .. } => 5,
+        What::Gap => 6,
     }
 }
 
@@ -177,6 +188,22 @@ mod tests {
         assert_eq!(given(&mut order, 100).len(), 1);
         order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 99)));
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
+    }
+
+    /// Check that a gap comes behind its ring's last record, and before what others have written later.
+    #[test]
+    fn gaps_come_behind_the_last_record() {
+        let mut order = Order::default();
+        let last = order.add(&times(), Layout::Work, |bytes| {
+            bytes.extend([made::fork(7, 3), made::sample(7, 5)].concat());
+        });
+        order.add_gap(last, Layout::Work);
+        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(8, 6)));
+        let seen = given(&mut order, 9);
+        let begin: Vec<&str> = seen.iter().map(|text| text.split([' ', '(']).nth(1).unwrap()).collect();
+        assert_eq!(begin, ["Fork", "Sample", "Gap", "Sample"]);
+        // Of a ring that gave nothing it is now.
+        assert_eq!(order.add(&times(), Layout::Work, |_| ()), 6);
     }
 
     /// Check that what is added while records are given is kept for the next time, with nothing lost or given twice.

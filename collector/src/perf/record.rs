@@ -59,6 +59,8 @@ pub(super) enum What<'a> {
     Exit { pid: u32, tid: u32 },
     /// There was no room for so many records.
     Lost { records: u64 },
+    /// From here on records that tell of processes may be missing. No ring has this: it is said where one had no room.
+    Gap,
     /// The kernel stopped sampling for a moment.
     Throttle,
     /// Code of the kernel came or went.

@@ -32,6 +32,18 @@ pub(super) struct Conversion {
     pub(super) shift: u16,
 }
 
+/// Bytes of the largest record that tells of a process: nearly all of it is a path.
+const TELLS_IN: u64 = 8 << 10;
+
+/// What was read of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Bytes.
+    pub(super) bytes: usize,
+    /// Up to then there was always room for a record that tells of a process: none of them is missing, whatever else was lost.
+    pub(super) had_room: bool,
+}
+
 /// An event and its mapped ring. Dropping it ends the event.
 pub(super) struct Ring {
     event: File,
@@ -58,7 +70,7 @@ impl Ring {
 
     /// Appends all unread records to `bytes` and gives their room back. `None` when the head is one that cannot be:
     /// everything up to there is skipped then.
-    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Option<usize> {
+    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Option<Taken> {
         // Acquire pairs with the kernel's store of the head after it has written the records before it.
         let head = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire);
         // Relaxed: only we write it.
@@ -73,7 +85,12 @@ impl Ring {
         }
         // Release pairs with the kernel's load of the tail before it writes over what we have copied.
         self.word(offset_of!(Page, data_tail)).store(head, Ordering::Release);
-        taken
+        // The kernel takes no room from what it has not seen given back. SeqCst keeps the load behind the store: whatever it refused
+        // before it sees the store, it refused with a head that is seen here, or was about to be.
+        fence(Ordering::SeqCst);
+        let used = self.word(offset_of!(Page, data_head)).load(Ordering::Acquire).wrapping_sub(tail);
+        let had_room = used.saturating_add(TELLS_IN) <= self.length as u64;
+        taken.map(|bytes| Taken { bytes, had_room })
     }
 
     /// How times relate to the time stamp counter, when the kernel says so.
@@ -173,7 +190,7 @@ mod tests {
             ring.write(at, &bytes);
             at += bytes.len() as u64;
             expected.extend(&bytes);
-            assert_eq!(ring.take(&mut found), Some(bytes.len()));
+            assert_eq!(ring.take(&mut found), Some(Taken { bytes: bytes.len(), had_room: true }));
             assert_eq!(ring.word(offset_of!(Page, data_tail)).load(Ordering::Relaxed), at);
         }
         assert_eq!(found, expected);
@@ -187,9 +204,22 @@ mod tests {
         for head in [ring.length as u64 + 1, u64::MAX, 5] {
             ring.word(offset_of!(Page, data_head)).store(head, Ordering::Relaxed);
             let expected = if head == 5 { Some(6) } else { None };
-            assert_eq!(ring.take(&mut bytes), expected, "{head:#x}");
+            assert_eq!(ring.take(&mut bytes).map(|taken| taken.bytes), expected, "{head:#x}");
         }
-        assert_eq!(ring.take(&mut bytes), Some(0));
+        assert_eq!(ring.take(&mut bytes), Some(Taken { bytes: 0, had_room: true }));
+    }
+
+    /// Check that a ring which had no room for a record of a process says so, and one that had just enough does not.
+    #[test]
+    fn full_rings_say_so() {
+        let mut ring = ring();
+        let (mut at, mut bytes) = (0, Vec::new());
+        let most = ring.length - TELLS_IN as usize;
+        for (length, had_room) in [(most, true), (most + 1, false), (ring.length, false), (8, true)] {
+            ring.write(at, &vec![7; length]);
+            at += length as u64;
+            assert_eq!(ring.take(&mut bytes), Some(Taken { bytes: length, had_room }));
+        }
     }
 
     /// Check that the conversion of times is read when it is offered, and not while it is being changed.

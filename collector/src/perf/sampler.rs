@@ -48,6 +48,8 @@ pub(crate) struct Sampled {
     pub(crate) trace: TraceSummary,
     /// Names of programs that recorded ones have started and that have no agent.
     pub(crate) without_agent: Vec<String>,
+    /// Processes with samples of which nobody knows what they ran.
+    pub(crate) nameless: u64,
 }
 
 /// The sampler, from the outside.
@@ -91,7 +93,7 @@ impl Sampler {
         let lengths: Vec<usize> = events.channels.iter().map(|channel| channel.ring.length()).collect();
         debug!("{}, rings of {lengths:?} bytes, {:?}", sampled.cpu.event, events.clock);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
-            let (tasks, max_depth) = (Tasks::new(only, skip), max_depth as usize);
+            let (tasks, max_depth) = (Tasks::new(only, skip, clock), max_depth as usize);
             let state =
                 State::new(sampled, options, tasks, max_depth, recorded, traces.located).with_cache(cache);
             Round::new(events, state, clock, batches).run(&heard, &stopped)
@@ -248,13 +250,19 @@ impl Round {
             return;
         }
         self.times.measure(&self.clock);
-        for Channel { ring, layout } in &mut self.channels {
-            order.add(&self.times, *layout, |bytes| {
+        for Channel { ring, layout, tells } in &mut self.channels {
+            let mut had_room = true;
+            let last = order.add(&self.times, *layout, |bytes| {
+                let taken = ring.take(bytes);
                 // What the kernel cannot have written is as good as lost.
-                if ring.take(bytes).is_none() {
+                if taken.is_none() {
                     self.state.lost(*layout, 1);
                 }
+                had_room = taken.is_some_and(|taken| taken.had_room);
             });
+            if *tells && !had_room {
+                order.add_gap(last, *layout);
+            }
         }
         // What was written while we read lies before this pair.
         self.times.measure(&self.clock);
@@ -355,7 +363,7 @@ mod tests {
             faults: false,
             scope,
         };
-        let tasks = Tasks::new(Vec::new(), Vec::new());
+        let tasks = Tasks::new(Vec::new(), Vec::new(), Clock::start());
         let state = State::new(Sampled::default(), options, tasks, 64, Subjects::default(), Vec::new());
         let (batches, receiver) = mpsc::sync_channel(QUEUE);
         let mut round = Round::new(events, state, Clock::start(), batches);

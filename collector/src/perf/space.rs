@@ -57,11 +57,6 @@ impl Space {
         let (start, mapping) = self.0.range(..=address).next_back()?;
         (address < mapping.end).then_some((*start, *mapping))
     }
-
-    /// True when nothing is mapped.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// A process' code with the files behind it, for the unwinder.

@@ -93,6 +93,7 @@ impl State {
             What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, ticks, batch),
             What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
             What::Lost { records } => self.lost(layout, records),
+            What::Gap => tasks.doubt(ticks),
             What::Throttle => self.sampled.cpu.throttled += 1,
             What::KernelCode => self.kernel.changed(),
             What::Other => {}

@@ -38,7 +38,7 @@ pub(super) fn without_agent(
             _ => Descent::Foreign,
         });
         let is_stranger = recorded.is_none() && parent == Descent::Recorded;
-        if is_stranger && image.is_exec && image.is_chosen && lived(image) {
+        if is_stranger && image.is_exec && image.is_chosen && !image.is_unknown() && lived(image) {
             names.push(image.program());
         }
     }

@@ -9,21 +9,37 @@
 //! | exit of a main thread | the end of the image |
 //!
 //! What is met without having been announced ran before: it is looked up in `/proc`, once.
+//!
+//! Where a ring had no room, any of these records may be missing, and a process may run something else than is known:
+//!
+//! ```text
+//!              gap      sample   now
+//!   ───────────┬──────────┬───────┬──
+//!   fork of sh ┆  exec?   │       │  /proc says sh   it is the same image; what it has mapped is read again
+//!              ┆          │       │  /proc says cc   another image, of cc, from the gap on
+//!              ┆          │ exec  │  … but then comes an exec from before now: what ran until then is not known
+//!              ┆          │       │  it is gone      another image, of which nothing is known
+//! ```
+//!
+//! So no sample is counted for a program that may have been another one. What was mapped can be wrong only where something was mapped
+//! in the place of something else within that time.
+
+mod found;
 
 use super::batch::{Batch, Image, Task};
-use super::files::{FileId, Files};
+use super::files::Files;
 use super::record::Map;
 use super::regions::{Regions, region_of};
 use super::space::{Mapping, Space};
+use crate::clock::Clock;
 use crate::glob;
 use capture::Region;
+use found::Found;
 use rustc_hash::FxHashMap;
-
-/// Among the flags of `/proc/PID/stat`: `PF_KTHREAD`.
-const THREAD_OF_KERNEL: u32 = 0x0020_0000;
 
 /// Processes and threads.
 pub(super) struct Tasks {
+    clock: Clock,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<u32, Thread>,
     images: u32,
@@ -44,6 +60,12 @@ struct Process {
     threads: i64,
     /// Its main thread has ended.
     is_over: bool,
+    /// It has just executed a program, which is what it maps first.
+    is_executing: bool,
+    /// Since when records of it may be missing.
+    doubted: Option<u64>,
+    /// When it was looked up, which may be later than what it was looked up for.
+    looked_up: Option<u64>,
 }
 
 /// A thread that has a name, or was sampled.
@@ -56,8 +78,9 @@ struct Thread {
 }
 
 impl Tasks {
-    pub(super) fn new(only: Vec<String>, skip: Vec<String>) -> Tasks {
+    pub(super) fn new(only: Vec<String>, skip: Vec<String>, clock: Clock) -> Tasks {
         Tasks {
+            clock,
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
             images: 0,
@@ -83,13 +106,19 @@ impl Tasks {
             pid,
             parent: Some(parent.id),
             is_exec: false,
+            is_unannounced: false,
             started: ticks,
             ended: None,
             is_sampled: false,
             ..parent.image.clone()
         };
-        let (space, regions) = (parent.space.clone(), parent.regions.clone());
-        self.add(image, space, regions, batch);
+        let process = Process {
+            space: parent.space.clone(),
+            regions: parent.regions.clone(),
+            doubted: parent.doubted,
+            ..Process::new(image)
+        };
+        self.add(process, batch);
     }
 
     /// A thread has another name, perhaps because its process executes another program.
@@ -101,11 +130,23 @@ impl Tasks {
             let before = self.processes.get_mut(&pid);
             let parent = before.map(|process| {
                 process.image.ended = Some(ticks);
+                if process.looked_up.is_some_and(|then| ticks <= then) {
+                    // What was found there is what it executes now.
+                    process.image.forget();
+                }
                 batch.images.push((process.id, process.image.clone()));
                 process.id
             });
-            let image = Image { pid, parent, is_exec: true, name, started: ticks, ..Image::default() };
-            self.add(Image { is_chosen: true, ..image }, Space::default(), Regions::default(), batch);
+            let image = Image {
+                pid,
+                parent,
+                is_exec: true,
+                name,
+                started: ticks,
+                is_chosen: true,
+                ..Image::default()
+            };
+            self.add(Process { is_executing: true, ..Process::new(image) }, batch);
         } else if let (true, Some(process)) = (pid == tid, self.processes.get_mut(&pid)) {
             process.image.name = name;
             batch.images.push((process.id, process.image.clone()));
@@ -123,7 +164,7 @@ impl Tasks {
         let file = files.id(map.path, map.build_id, map.inode);
         let mapping = Mapping { end, offset: map.offset, file };
         // The kernel maps the program itself first, and then its loader.
-        if process.space.is_empty() && process.image.executable.is_empty() {
+        if std::mem::take(&mut process.is_executing) {
             process.image.executable = String::from_utf8_lossy(map.path).into_owned();
             process.image.is_chosen = is_chosen(&process.image, &self.only, &self.skip);
             batch.images.push((process.id, process.image.clone()));
@@ -155,8 +196,10 @@ impl Tasks {
         files: &mut Files,
         batch: &mut Batch,
     ) -> Option<(u32, &Space)> {
-        if !self.processes.contains_key(&pid) {
-            self.look_up(pid, files, batch);
+        match self.processes.get_mut(&pid).map(|process| process.doubted.take()) {
+            None => self.look_up(pid, files, batch),
+            Some(Some(since)) => self.look_again(pid, since, files, batch),
+            Some(None) => {}
         }
         let process = self.processes.get_mut(&pid)?;
         if !process.image.is_chosen {
@@ -191,42 +234,83 @@ impl Tasks {
         self.processes.get(&pid).map_or(Region::Unknown, |process| process.regions.of(address, sp))
     }
 
-    /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
-    pub(super) fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
-        let (mut space, mut regions) = (Space::default(), Regions::default());
-        let name = crate::process::thread_name(pid, pid, pid);
-        let mut image = Image { pid, name, ..Image::default() };
-        if let Ok(process) = procfs::process::Process::new(pid.cast_signed()) {
-            image.executable =
-                process.exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-            for map in process.maps().into_iter().flatten() {
-                regions.map(map.address.0, map.address.1, region_of_map(&map));
-                if !map.perms.contains(procfs::process::MMPermissions::EXECUTE) {
-                    continue;
-                }
-                let file = file_of(&map, files);
-                let (start, end) = map.address;
-                space.map(start, Mapping { end, offset: map.offset, file });
-            }
-            // Of others' processes we may not know more than of these.
-            let is_of_kernel = process.stat().is_ok_and(|stat| stat.flags & THREAD_OF_KERNEL != 0);
-            if is_of_kernel && !image.name.is_empty() {
-                image.name = format!("[{}]", image.name);
-                self.threads.insert(pid, Thread { pid, name: image.name.clone(), task: None });
-            }
+    /// Records of any process may be missing that were written after this.
+    pub(super) fn doubt(&mut self, ticks: u64) {
+        for process in self.processes.values_mut() {
+            process.doubted.get_or_insert(ticks);
+            process.is_executing = false;
         }
-        image.is_chosen = is_chosen(&image, &self.only, &self.skip);
-        self.add(image, space, regions, batch);
     }
 
-    fn add(&mut self, image: Image, space: Space, regions: Regions, batch: &mut Batch) {
+    /// Reads of a process that was not announced what `/proc` has. One that is gone has a number only.
+    pub(super) fn look_up(&mut self, pid: u32, files: &mut Files, batch: &mut Batch) {
+        let found = Found::of(pid);
+        if found.is_of_kernel && !found.name.is_empty() {
+            self.threads.insert(pid, Thread { pid, name: found.name.clone(), task: None });
+        }
+        self.add_found(&found, Image { pid, ..Image::default() }, files, batch);
+    }
+
+    /// Looks whether a process still runs what is known of it, of which records may be missing.
+    fn look_again(&mut self, pid: u32, since: u64, files: &mut Files, batch: &mut Batch) {
+        let found = Found::of(pid);
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        let image = &mut process.image;
+        if found.runs(image) {
+            found.map(&mut process.space, &mut process.regions, files);
+            if image.executable.is_empty() && !found.executable.is_empty() {
+                image.executable = found.executable;
+                image.is_chosen = is_chosen(image, &self.only, &self.skip);
+                batch.images.push((process.id, image.clone()));
+            }
+            return;
+        }
+        image.ended = Some(since);
+        batch.images.push((process.id, image.clone()));
+        let parent = Some(process.id);
+        // Their names may be those of before, too.
+        for thread in self.threads.values_mut().filter(|thread| thread.pid == pid) {
+            *thread = Thread { pid, ..Thread::default() };
+        }
+        let image =
+            Image { pid, parent, is_exec: true, is_unannounced: true, started: since, ..Image::default() };
+        self.add_found(&found, image, files, batch);
+    }
+
+    /// Adds what was found as an image like this.
+    fn add_found(&mut self, found: &Found, image: Image, files: &mut Files, batch: &mut Batch) {
+        let (mut space, mut regions) = (Space::default(), Regions::default());
+        found.map(&mut space, &mut regions, files);
+        let mut image = Image { name: found.name.clone(), executable: found.executable.clone(), ..image };
+        image.is_chosen = is_chosen(&image, &self.only, &self.skip);
+        let looked_up = Some(self.clock.ticks());
+        self.add(Process { space, regions, looked_up, ..Process::new(image) }, batch);
+    }
+
+    fn add(&mut self, process: Process, batch: &mut Batch) {
         let id = self.images;
         self.images += 1;
-        batch.images.push((id, image.clone()));
-        let threads = self.processes.get(&image.pid).map_or(0, |process| process.threads);
+        batch.images.push((id, process.image.clone()));
+        let threads = self.processes.get(&process.image.pid).map_or(0, |process| process.threads);
         // Other threads end when one executes a program, and each says so.
-        let process = Process { id, space, regions, threads, is_over: false, image };
-        self.processes.insert(process.image.pid, process);
+        self.processes.insert(process.image.pid, Process { id, threads, ..process });
+    }
+}
+
+impl Process {
+    /// One that has mapped nothing, and gets its number where it is added.
+    fn new(image: Image) -> Process {
+        Process {
+            id: 0,
+            image,
+            space: Space::default(),
+            regions: Regions::default(),
+            threads: 0,
+            is_over: false,
+            is_executing: false,
+            doubted: None,
+            looked_up: None,
+        }
     }
 }
 
@@ -234,30 +318,6 @@ impl Tasks {
 fn is_chosen(image: &Image, only: &[String], skip: &[String]) -> bool {
     let name = image.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&image.name);
     glob::is_chosen(name, only, skip)
-}
-
-/// The file of a mapping that `/proc` tells of.
-fn file_of(map: &procfs::process::MemoryMap, files: &mut Files) -> Option<FileId> {
-    use procfs::process::MMapPath;
-    match &map.pathname {
-        MMapPath::Path(path) => files.id(path.as_os_str().as_encoded_bytes(), &[], map.inode),
-        MMapPath::Vdso => files.id(crate::modules::VDSO.as_bytes(), &[], 0),
-        _ => None,
-    }
-}
-
-/// The kind of memory of a mapping that `/proc` tells of.
-fn region_of_map(map: &procfs::process::MemoryMap) -> Region {
-    use procfs::process::MMapPath;
-    match &map.pathname {
-        MMapPath::Path(path) => region_of(path.as_os_str().as_encoded_bytes()),
-        MMapPath::Heap => Region::Heap,
-        MMapPath::Stack | MMapPath::TStack(_) => Region::Stack,
-        MMapPath::Anonymous => Region::Anonymous,
-        MMapPath::Other(name) if name.starts_with("anon:") => Region::Anonymous,
-        MMapPath::Vsys(_) => Region::File,
-        _ => Region::Unknown,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ struct Heard {
 
 impl Heard {
     fn new(only: &[&str]) -> Heard {
-        let tasks = Tasks::new(only.iter().map(|name| (*name).to_owned()).collect(), Vec::new());
+        let tasks =
+            Tasks::new(only.iter().map(|name| (*name).to_owned()).collect(), Vec::new(), Clock::start());
         Heard { tasks, files: Files::default(), batch: Batch::default() }
     }
 
@@ -27,6 +28,12 @@ impl Heard {
             other => panic!("{other:?}"),
         }
         self
+    }
+
+    /// The image of a task, as it was told last.
+    fn image_of_task(&self, task: usize) -> Image {
+        let id = self.batch.tasks[task].1.image;
+        self.batch.images.iter().rev().find(|(image, _)| *image == id).unwrap().1.clone()
     }
 
     /// The path that a sample of this process would find at an address.
@@ -106,4 +113,115 @@ fn unwanted_programs_are_left_out() {
         heard.hear(&made::comm(PID, 1)).hear(&made::map_of(PID, 2, 0x1000, path.as_bytes()));
         assert_eq!(heard.path(PID, 0x1000).is_some(), expected, "{path}");
     }
+}
+
+/// A program that waits, and has begun.
+struct Waits(std::process::Child);
+
+impl Waits {
+    fn new() -> Waits {
+        use std::io::Read;
+        use std::process::{Command, Stdio};
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo here; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+        Waits(child)
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// A fork of a process with a mapping of `/bin/parent`, of which records may be missing since a time.
+fn doubted(pid: u32, since: u64) -> Heard {
+    let mut heard = Heard::new(&[]);
+    heard.hear(&made::comm(1, 1)).hear(&made::map_of(1, 2, 0x1000, b"/bin/parent")).hear(&made::fork(pid, 3));
+    assert_eq!(heard.path(pid, 0x1001).as_deref(), Some("/bin/parent"));
+    heard.tasks.doubt(since);
+    heard
+}
+
+/// Check that a process whose exec was missed has the program that it is found to run, from the gap on, and keeps it when it executes
+/// another one later.
+#[test]
+fn missed_exec_is_found() {
+    let waits = Waits::new();
+    let pid = waits.0.id();
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap().to_string_lossy().into_owned();
+    let mut heard = doubted(pid, 10);
+    assert_eq!(heard.path(pid, 0x1001), None);
+    let (of_parent, found) = (heard.image_of_task(0), heard.image_of_task(1));
+    assert_eq!((of_parent.executable.as_str(), of_parent.ended), ("/bin/parent", Some(10)));
+    assert_eq!(
+        (found.executable.as_str(), found.started, found.is_unannounced),
+        (program.as_str(), 10, true)
+    );
+    heard.hear(&made::comm(pid, u64::MAX / 2));
+    assert_eq!(heard.image_of_task(1).executable, program);
+    // Nothing is missing any more: nobody is looked for again.
+    let images = heard.batch.images.len();
+    heard.path(pid, 0x1001);
+    assert_eq!(heard.batch.images.len(), images + 1, "only that the new image is sampled");
+}
+
+/// Check that what a process ran between a gap and an exec that comes before it was looked up is not known: it was not what was found.
+#[test]
+fn what_was_found_later_is_not_taken_back() {
+    let waits = Waits::new();
+    let pid = waits.0.id();
+    let mut heard = doubted(pid, 10);
+    heard.path(pid, 0x1001);
+    heard.hear(&made::comm(pid, 20));
+    let between = heard.image_of_task(1);
+    assert_eq!(between.program(), format!("[pid = {pid}]"));
+    assert_eq!((between.started, between.ended), (10, Some(20)));
+}
+
+/// Check that a process of which records may be missing, and which is gone, is not taken for its parent's program; nor are its own
+/// children, nor a program of which the loader was the first thing that was heard.
+#[test]
+fn who_is_gone_is_unknown() {
+    let mut heard = doubted(PID, 10);
+    heard.hear(
+        &record::made::Made::new(perf_event_open_sys::bindings::PERF_RECORD_FORK)
+            .u32(PID + 1)
+            .u32(PID)
+            .u32(PID + 1)
+            .u32(PID)
+            .u64(11)
+            .end(11),
+    );
+    for pid in [PID, PID + 1] {
+        assert_eq!(heard.path(pid, 0x1001), None);
+        let last = heard.batch.tasks.len() - 1;
+        let image = heard.image_of_task(last);
+        assert!(image.is_unknown() && image.program() == format!("[pid = {pid}]"), "{image:?}");
+    }
+    heard.hear(&made::comm(PID + 2, 12));
+    heard.tasks.doubt(13);
+    heard.hear(&made::map_of(PID + 2, 14, 0x1000, b"/lib/loader.so"));
+    heard.path(PID + 2, 0x1001);
+    let named = |name: &str| heard.batch.images.iter().any(|(_, image)| image.executable == name);
+    assert!(!named("/lib/loader.so"));
+}
+
+/// Check that a process which is found as it was stays the same image, with what it has mapped meanwhile.
+#[test]
+fn unchanged_process_stays_what_it_is() {
+    let mut heard = Heard::new(&[]);
+    let pid = std::process::id();
+    let here = unchanged_process_stays_what_it_is as *const () as u64;
+    let own = heard.path(pid, here);
+    assert!(own.is_some());
+    // Its code is forgotten, as if the record of it had been missed.
+    heard.tasks.processes.get_mut(&pid).unwrap().space = Space::default();
+    assert_eq!(heard.path(pid, here), None);
+    heard.tasks.doubt(10);
+    assert_eq!(heard.path(pid, here), own);
+    assert_eq!((heard.batch.tasks.len(), heard.tasks.images), (1, 1));
 }
