@@ -106,6 +106,28 @@ fn whatever_holds_a_block_is_found() {
     recording.capture().assert_sound();
 }
 
+/// Check that a terabyte of which next to nothing was touched is searched where it was, and nowhere else.
+#[test]
+fn sparse_memory_is_searched_where_it_is() {
+    let world = World::new();
+    let page = Page::new(&world);
+    let recording = record(c("holds_sparsely").flags(["-O1"]).build()).world(world).arg(&page.path);
+    let running = recording.start();
+    wait_for("the program to hold its block", || page.is_done());
+    let ran = wait(&recording.world, recording.world.tool(["scan", &page.pid().to_string()]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    page.stop();
+    let ran = running.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let place = places(&ran);
+    let [(scan, pointers)] = &scans(&recording.file())[..] else { panic!("it was scanned once") };
+    assert_sound(scan, pointers, &recording.file());
+    let of_block = pointers.iter().filter(|pointer| pointer.to == place["block"]);
+    assert!(of_block.clone().any(|pointer| pointer.from == place["place"]), "{pointers:x?}");
+    // With huge pages, 2 MiB for each that was touched.
+    assert!(scan.searched < 256 << 20, "{}", scan.searched);
+}
+
 /// The agent's memory: what it shares, its library, and what has the flags of its private memory.
 fn of_the_agent(smaps: &str) -> Vec<Range<u64>> {
     let mut own = Vec::new();

@@ -18,6 +18,8 @@ mod mappings;
 mod pages;
 #[expect(unsafe_code, reason = "copies the memory of another process")]
 mod reading;
+#[expect(unsafe_code, reason = "asks the kernel which pages of another process there are")]
+mod touched;
 mod words;
 
 pub(crate) use areas::Place;

@@ -1,6 +1,9 @@
 //! Which pages of a process' memory there are. Others are zeros that nobody has touched: to read them would take time, and memory
 //! for the tables of pages.
+//!
+//! The kernel is asked for them, or, where it cannot be, its list of all pages is read. Both give the same answer.
 
+use super::touched::Touched;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -17,20 +20,58 @@ const SWAPPED: u64 = 1 << 62;
 /// It is there to be no memory: a stack's end.
 const GUARD: u64 = 1 << 58;
 
-/// The list of a process' pages.
+/// A process' pages.
 #[derive(Debug)]
 pub(super) struct Pages {
     file: File,
     bytes: Vec<u8>,
+    touched: Option<Touched>,
 }
 
 impl Pages {
     pub(super) fn of(pid: u32) -> io::Result<Pages> {
-        Ok(Pages { file: File::open(format!("/proc/{pid}/pagemap"))?, bytes: vec![0; (MOST * 8) as usize] })
+        let pages = Pages::that_lists(pid)?;
+        Ok(Pages { touched: Touched::new(&pages.file), ..pages })
+    }
+
+    /// Those that only the list tells of.
+    pub(super) fn that_lists(pid: u32) -> io::Result<Pages> {
+        let file = File::open(format!("/proc/{pid}/pagemap"))?;
+        Ok(Pages { file, bytes: vec![0; (MOST * 8) as usize], touched: None })
+    }
+
+    /// Those of a kernel that does not tell what is there to be no memory.
+    #[cfg(test)]
+    pub(super) fn that_know_no_guards(pid: u32) -> io::Result<Pages> {
+        let mut pages = Pages::of(pid)?;
+        pages.touched.iter_mut().for_each(|touched| touched.knows_guards = false);
+        Ok(pages)
     }
 
     /// The parts of a range, which is not empty, that are there, by address; and where the answer ends, if that is before the range does.
     pub(super) fn present(&mut self, range: Range<u64>) -> io::Result<(Vec<Range<u64>>, u64)> {
+        let asked = self.touched.as_mut().map(|touched| touched.within(&self.file, range.clone()));
+        let Some(Ok((runs, end))) = asked else { return self.listed(range) };
+        let end = end.min(range.end);
+        let within = |run: Range<u64>| run.start.max(range.start)..run.end.min(end);
+        let runs = runs.into_iter().map(within);
+        if self.touched.as_ref().is_some_and(|touched| touched.knows_guards) {
+            return Ok((runs.collect(), end));
+        }
+        // What is there to be no memory is among them, and the list knows it.
+        let mut listed = Vec::new();
+        for mut run in runs {
+            while !run.is_empty() {
+                let (some, end) = self.listed(run.clone())?;
+                listed.extend(some);
+                run.start = end;
+            }
+        }
+        Ok((listed, end))
+    }
+
+    /// The same as the list has it.
+    fn listed(&mut self, range: Range<u64>) -> io::Result<(Vec<Range<u64>>, u64)> {
         let first = range.start / PAGE;
         let count = (range.end.div_ceil(PAGE) - first).min(MOST);
         let bytes = &mut self.bytes[..(count * 8) as usize];
