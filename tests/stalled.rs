@@ -128,6 +128,6 @@ fn ends_do_not_wait_for_a_receiver() {
     assert_eq!(number(&info, "/lost/events"), 0, "{info:#}");
     let remarks = info["remarks"].to_string();
     let lost = format!("{} processes were not scanned at the end: ", ENDS - scanned);
-    assert!(scanned >= 1 && scanned < ENDS && remarks.contains(&lost), "{scanned} {remarks}");
+    assert!((1..ENDS).contains(&scanned) && remarks.contains(&lost), "{scanned} {remarks}");
     assert!(remarks.contains("nothing could be written"), "{remarks}");
 }

@@ -35,6 +35,8 @@ mod error;
 mod failure;
 mod log;
 mod name_search;
+#[expect(unsafe_code, reason = "asks the kernel for the number of a process")]
+mod namespace;
 mod numbers;
 mod occasions;
 mod options;

@@ -1,27 +1,23 @@
 //! Which process it is that has a number. Agents know the pids that their processes have in their own pid namespace; to us these have
 //! others, and what has that number here may be anybody.
 
+use crate::namespace::Namespace;
 use crate::process::{Info, maps_segment, maps_segment_still, start_ticks};
 use procfs::process::Process;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 /// The numbers that the processes of one image are told by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// Start of the process that connected, in clock ticks since boot: its children began later.
     start_ticks: u64,
     /// Its pid namespace, when that is not ours.
-    namespace: Option<u64>,
+    namespace: Option<Namespace>,
 }
 
 impl Numbers {
     /// Those of the children of this process.
     pub(crate) fn of(info: &Info) -> Numbers {
-        let ours = namespace("self");
-        let namespace =
-            namespace(&info.pid.to_string()).filter(|theirs| ours.is_some_and(|ours| ours != *theirs));
-        Numbers { start_ticks: info.start_ticks, namespace }
+        Numbers { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
     /// The pid that a process has here which is told by this number; `None` when it is gone.
@@ -30,6 +26,11 @@ impl Numbers {
             // It may be gone by now: so it was called.
             return Some(told);
         }
+        let asked = self.namespace.as_ref().and_then(|theirs| theirs.number_here(told));
+        if let Some(pid) = asked.filter(|pid| self.is(told, *pid)) {
+            return Some(pid);
+        }
+        // The kernel is older, the process is gone, or it has made itself a namespace within theirs.
         let all = procfs::process::all_processes().ok()?;
         all.filter_map(Result::ok)
             .find(|process| self.is_told_by(process, told))
@@ -53,9 +54,9 @@ impl Numbers {
         if start_ticks(pid).is_none_or(|start| start < self.start_ticks) {
             return false;
         }
-        match self.namespace {
+        match &self.namespace {
             // One that may not be looked at gets the benefit of the doubt.
-            Some(theirs) => namespace(&pid.to_string()).is_none_or(|its| its == theirs || maps_segment(pid)),
+            Some(theirs) => theirs.has(pid).is_none_or(|is_there| is_there || maps_segment(pid)),
             // It has a namespace that it has made itself, as others have: of those that exit nothing tells which is which.
             None => own.len() > 1 && maps_segment_still(pid),
         }
@@ -66,11 +67,6 @@ impl Numbers {
 pub(crate) fn own(pid: u32) -> Option<u32> {
     let status = Process::new(pid.cast_signed()).and_then(|process| process.status()).ok()?;
     status.nspid?.last().map(|own| own.unsigned_abs())
-}
-
-/// The pid namespace of a process.
-fn namespace(process: &str) -> Option<u64> {
-    fs::metadata(format!("/proc/{process}/ns/pid")).ok().map(|namespace| namespace.ino())
 }
 
 #[cfg(test)]
@@ -91,6 +87,13 @@ mod tests {
         assert_eq!(numbers.find(child.id()), Some(child.id()));
         assert_eq!(numbers.find(1), None);
         assert!(own(own_pid).is_some());
+    }
+
+    /// The kernel's version.
+    fn kernel() -> (u32, u32) {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
     fn signal(pid: u32, name: &str) {
@@ -125,10 +128,17 @@ mod tests {
                 .find(|process| process.stat().is_ok_and(|stat| stat.ppid.unsigned_abs() == unshare.id()))
         });
         if let (Some(Ok(1)), Some(child)) = (began, child) {
-            let pid = child.pid.unsigned_abs();
+            let (pid, own_pid) = (child.pid.unsigned_abs(), std::process::id());
             assert_eq!(own(pid), Some(1));
             let numbers = Numbers::of(&Info::read(pid));
-            assert!(numbers.namespace.is_some());
+            let namespace = numbers.namespace.as_ref().expect("it is another one");
+            assert_eq!((namespace.has(pid), namespace.has(own_pid)), (Some(true), Some(false)));
+            // Kernels before 6.12 do not say.
+            let said = (namespace.number_here(1), namespace.number_here(2));
+            assert!([(Some(pid), None), (None, None)].contains(&said), "{said:?}");
+            if kernel() >= (6, 12) {
+                assert_eq!(said.0, Some(pid));
+            }
             assert_eq!((numbers.find(1), numbers.find(2)), (Some(pid), None));
             assert!(numbers.is(1, pid) && !numbers.is(2, pid) && !numbers.is(1, 1));
             // To us it is a stranger, when it has ended and nobody has asked for its end yet, too.
