@@ -21,6 +21,9 @@ use symbols::ModuleFile;
 /// Nanoseconds within which an agent has told of a program that was executed.
 const LONG_ENOUGH: u64 = 1_000_000_000;
 
+/// The pid of samples that the kernel takes of a task which it is done with.
+const NOBODY: u32 = u32::MAX;
+
 /// What has been entered.
 #[derive(Debug, Default)]
 pub(crate) struct Entered {
@@ -224,7 +227,7 @@ impl Entered {
                 // A fork that no agent told of has executed nothing: it is still its parent's program.
                 Some(parent) if !image.is_exec => Some(parent),
                 parent if image.is_sampled || (image.is_exec && image.started > 0) => {
-                    self.nameless += u64::from(image.is_sampled && image.is_unknown());
+                    self.nameless += u64::from(image.is_sampled && image.is_unknown() && image.pid != NOBODY);
                     Some(writer.process(process_of(image, parent, clock))?)
                 }
                 _ => None,

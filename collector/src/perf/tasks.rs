@@ -36,10 +36,16 @@ use crate::glob;
 use capture::Region;
 use found::Found;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Ticks for which a process is known after its end: the kernel tells of that before it is done with it, and has work for it still.
+const LINGERS: u64 = 1 << 30;
 
 /// Processes and threads.
 pub(super) struct Tasks {
     clock: Clock,
+    /// Those that have ended: when, by which number, and which one that was.
+    over: VecDeque<(u64, u32, u32)>,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<u32, Thread>,
     images: u32,
@@ -81,6 +87,7 @@ impl Tasks {
     pub(super) fn new(only: Vec<String>, skip: Vec<String>, clock: Clock) -> Tasks {
         Tasks {
             clock,
+            over: VecDeque::new(),
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
             images: 0,
@@ -174,7 +181,9 @@ impl Tasks {
 
     /// A thread ended.
     pub(super) fn exit(&mut self, pid: u32, tid: u32, ticks: u64, batch: &mut Batch) {
-        self.threads.remove(&tid);
+        if pid != tid {
+            self.threads.remove(&tid);
+        }
         let Some(process) = self.processes.get_mut(&pid) else { return };
         if pid == tid {
             process.is_over = true;
@@ -184,7 +193,16 @@ impl Tasks {
             process.threads -= 1;
         }
         if process.is_over && process.threads <= 0 {
-            self.processes.remove(&pid);
+            self.over.push_back((ticks, pid, process.id));
+        }
+        while let Some((_, pid, id)) =
+            self.over.pop_front_if(|(ended, ..)| ticks.saturating_sub(*ended) > LINGERS)
+        {
+            // Another process may have the number by now.
+            if self.processes.get(&pid).is_some_and(|process| process.id == id) {
+                self.processes.remove(&pid);
+                self.threads.remove(&pid);
+            }
         }
     }
 

@@ -81,7 +81,23 @@ fn pid_used_again_is_another_process() {
         heard.hear(&made::exit(PID, 10 * round + 6));
     }
     assert_ne!(ids[0], ids[1]);
-    assert!(!heard.tasks.processes.contains_key(&PID));
+}
+
+/// Check that samples which come right after the end of a process are its own, and that it is forgotten later, unless another one has
+/// its number by then.
+#[test]
+fn ended_processes_are_known_for_a_moment() {
+    let mut heard = Heard::new(&[]);
+    heard.hear(&made::comm(PID, 1)).hear(&made::map_of(PID, 2, 0x1000, b"/bin/short"));
+    heard.hear(&made::comm(PID + 1, 1)).hear(&made::exit(PID + 1, 2)).hear(&made::comm(PID + 1, 3));
+    assert!(heard.path(PID, 0x1001).is_some());
+    heard.hear(&made::exit(PID, 3));
+    assert_eq!(heard.path(PID, 0x1001).as_deref(), Some("/bin/short"));
+    assert_eq!(heard.batch.tasks.len(), 1);
+    heard.hear(&made::comm(PID + 2, 4)).hear(&made::exit(PID + 2, 5 + LINGERS));
+    let known = [PID, PID + 1, PID + 2].map(|pid| heard.tasks.processes.contains_key(&pid));
+    assert_eq!(known, [false, true, true]);
+    assert!(!heard.tasks.threads.contains_key(&PID));
 }
 
 /// Check that a process that nobody announced and that is gone has its number, and is looked for once.
