@@ -7,8 +7,9 @@
 //!  writer                                                                                          writes, whenever it comes to it
 //! ```
 //!
-//! A process waits for the search itself, and for room for what it finds ([`crate::backlog`]); where that cannot be it goes on at once. Its other threads run on until they are
-//! stopped, so that begins as soon as anybody sees that it waits: what is still in rings is written later, and has its time.
+//! A process waits for the search itself, and for room for what it finds ([`crate::backlog`]); where that cannot be it goes on at once.
+//! Its other threads run on until they are stopped, so that begins as soon as anybody sees that it waits: what is still in rings is written
+//! later, and has its time.
 
 use crate::backlog::{Backlog, STANDS_STILL};
 use crate::commands::Answer;

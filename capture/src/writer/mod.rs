@@ -29,7 +29,7 @@ use pending::{Pending, Rows};
 
 /// Writes one capture.
 ///
-/// Definitions go into the file before what uses them, in whole chunks, each with one call of [`Write::write_all`]:
+/// Definitions go into the file before what uses them, in whole chunks, each with one call of [`std::io::Write::write_all`]:
 /// whatever ends the recording, the file is valid up to its last whole chunk. [`Writer::flush`] writes what there is;
 /// call it at least once a second, so that readers which follow the file see it grow.
 ///
