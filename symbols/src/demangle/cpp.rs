@@ -6,6 +6,7 @@
 //! spaces, in `std::string` for its long form, in `&&` left out of expanded packs, or in `&f(int)` for `&f`.
 
 use super::bounded::Bounded;
+use super::scopes;
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 use std::borrow::Cow;
 
@@ -18,13 +19,20 @@ const MOST_TRIES: usize = 64;
 pub(super) fn demangle(name: &str) -> Option<String> {
     // Clones are marked here rather than by the parser, which knows fewer kinds.
     let (mangled, clones) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let mut readable = match spelled(mangled) {
+        Some(readable) => readable,
+        None => scopes::with_types(&spelled(&scopes::with_values(mangled)?)?),
+    };
+    super::mark_clones(clones, &mut readable);
+    Some(readable)
+}
+
+fn spelled(mangled: &str) -> Option<String> {
     let mangled = with_return_type(mangled);
     let options = DemangleOptions::default().recursion_limit(DEEPEST);
     let mut out = Bounded::default();
     parse(&mangled)?.structured_demangle(&mut out, &options).ok()?;
-    let mut readable = respell(&out.into_string());
-    super::mark_clones(clones, &mut readable);
-    Some(readable)
+    Some(respell(&out.into_string()))
 }
 
 fn parse(mangled: &str) -> Option<BorrowedSymbol<'_>> {
@@ -90,6 +98,10 @@ fn respell(name: &str) -> String {
         if name.contains(theirs) {
             name = name.replace(theirs, ours);
         }
+    }
+    // Nor is there a parameter of one.
+    if let Some(function) = name.strip_suffix("(&&)") {
+        name = format!("{function}()");
     }
     for (cast, suffix) in CASTS {
         if name.contains(cast) {

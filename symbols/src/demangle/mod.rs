@@ -11,6 +11,7 @@
 mod bounded;
 mod cpp;
 mod dlang;
+mod scopes;
 
 use bounded::Bounded;
 use std::fmt::Write;
@@ -130,6 +131,29 @@ mod tests {
             ("_Z1gILi3EEvv", "void g<3>()"),
             ("_ZN1TIbJEE1fEv", "T<bool>::f()"),
             ("_ZN1AC1IPKcvEET_S3_i", "A::A<char const*, void>(char const*, char const*, int)"),
+        ]);
+    }
+
+    /// Check names with members of types, which nearly all functions of the standard library have that are there for some types only.
+    #[test]
+    fn members_of_types_are_named() {
+        check(&[
+            (
+                "_ZSt11make_sharedI4NodeJiEESt10shared_ptrINSt9enable_ifIXntsrSt8is_arrayIT_E5valueES4_E4typeEEDpOT0_",
+                "std::shared_ptr<std::enable_if<!(std::is_array<Node>::value), Node>::type> std::make_shared<Node, int>(int&&)",
+            ),
+            (
+                "_ZSt11make_sharedI4NodeJEESt10shared_ptrINSt9enable_ifIXntsrSt8is_arrayIT_E5valueES4_E4typeEEDpOT0_",
+                "std::shared_ptr<std::enable_if<!(std::is_array<Node>::value), Node>::type> std::make_shared<Node>()",
+            ),
+            (
+                "_ZSt4swapIP4NodeENSt9enable_ifIXsrSt6__and_IJSt6__not_ISt15__is_tuple_likeIT_EESt21is_move_constructibleIS6_ESt18is_move_assignableIS6_EEE5valueEvE4typeERS6_SG_",
+                "std::enable_if<std::__and_<std::__not_<std::__is_tuple_like<Node*> >, std::is_move_constructible<Node*>, std::is_move_assignable<Node*> >::value, void>::type std::swap<Node*>(Node*&, Node*&)",
+            ),
+            (
+                "_ZSt14__relocate_a_1IccENSt9enable_ifIXsrSt24__is_bitwise_relocatableIT_vE5valueEPS2_E4typeES4_S4_S4_RSaIT0_E",
+                "std::enable_if<std::__is_bitwise_relocatable<char, void>::value, char*>::type std::__relocate_a_1<char, char>(char*, char*, char*, std::allocator<char>&)",
+            ),
         ]);
     }
 
