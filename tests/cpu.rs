@@ -107,7 +107,9 @@ fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
          echo $! >child.new; mv child.new child; wait",
         program.display()
     );
-    let recording = record("/bin/sh").world(world).args(["-c", &script]).with_names();
+    // Nor does the shell wait for a collector that stands still.
+    let recording =
+        record("/bin/sh").world(world).options(["--on-full", "drop"]).args(["-c", &script]).with_names();
     let running = recording.start();
     let world = &recording.world;
     let child = world.path("child");
@@ -117,7 +119,7 @@ fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
     wait_for("the child to work", || milliseconds_of(&child) > 300);
     running.stop();
     let before = milliseconds_of(&child);
-    wait_for("rings to be full of samples", || milliseconds_of(&child) > before + 2000);
+    wait_for("rings to be full of samples", || milliseconds_of(&child) > before + 800);
     world.write("go", "");
     let program = program.canonicalize().expect("it was built");
     wait_for("the exec", || {
