@@ -6,7 +6,7 @@ mod support;
 use capture::{NodeId, ThreadId};
 use std::time::Duration;
 use support::{Random, cpu_time, peak_mib};
-use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, Rank, RootId, Source};
 
 const BLOCKS: u64 = 5_000_000;
 const STACKS: u64 = 10_000;
@@ -40,7 +40,11 @@ fn measure(name: &str, shape: Shape) {
     let mut builder = GraphBuilder::new((0..BLOCKS).map(block).collect());
     for root in 0..ROOTS {
         let to = address(random.below(BLOCKS));
-        builder.pointer(root * 8, to, |from| Source::Root { root: RootId((from / 8) as u32), exact: false });
+        builder.pointer(root * 8, to, |from| Source::Root {
+            root: RootId((from / 8) as u32),
+            rank: Rank::Lasting,
+            exact: false,
+        });
     }
     for place in 0..BLOCKS {
         for (word, to) in shape(place, &mut random).into_iter().enumerate() {

@@ -6,7 +6,7 @@ mod support;
 
 use capture::{Scan, ThreadId};
 use support::Made;
-use viewer::graph::{GraphBuilder, HeldBlock, RootId, Scanned, Source};
+use viewer::graph::{GraphBuilder, HeldBlock, Rank, RootId, Scanned, Source};
 use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
@@ -28,7 +28,11 @@ fn made() -> (Loaded, Scanned) {
     held.push(HeldBlock { address: address(0) + 8, size: 3, node: stacks[0], thread: ThreadId(0) });
     let mut builder = GraphBuilder::new(held);
     for (root, to) in [(0, 0), (1, 3), (2, 3)] {
-        builder.pointer(root, address(to), |from| Source::Root { root: RootId(from as u32), exact: false });
+        builder.pointer(root, address(to), |from| Source::Root {
+            root: RootId(from as u32),
+            rank: Rank::Lasting,
+            exact: false,
+        });
     }
     for (from, to) in [(0, 1), (1, 2), (2, 3), (3, 4), (5, 6), (7, 8), (8, 7)] {
         builder.pointer(address(from), address(to), |_| Source::Ignored);

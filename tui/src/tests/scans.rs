@@ -200,13 +200,13 @@ fn rows_lead_on() {
     assert_eq!(row.own, Amount { blocks: 5, bytes: 62 }, "those that are unreachable, too");
     user.press("<Back>");
     assert_eq!((user.model.page, user.model.question.part.clone()), (Page::Retained, Part::Whole));
-    user.press("ii/variables<Enter><Enter>");
+    user.press("ii/of app<Enter><Enter>");
     let name = |user: &User| {
         let (kept, _) = user.model.kept_tree.shown().unwrap();
         kept.name(user.model.kept_tree.label().unwrap()).to_owned()
     };
     assert_eq!((user.model.page, name(&user).as_str()), (Page::Retained, "variables of app"));
-    user.press("ii/5001<Enter><Enter>");
+    user.press("ii/libq<Enter><Enter>");
     assert!(user.model.notice.is_some() && user.model.page == Page::RetainedRoots, "it keeps nothing alone");
     user.press("K<Home>i/push<Enter><Right>");
     let (kept, tree) = user.model.kept_tree.shown().unwrap();

@@ -2,7 +2,7 @@
 
 use super::block::{BlockId, HeldBlock};
 use super::heap_graph::{Figures, HeapGraph};
-use super::holder::{RootId, Source};
+use super::holder::{Rank, RootId, Source};
 use super::links::LinksBuilder;
 use super::places::Places;
 
@@ -12,11 +12,11 @@ use super::places::Places;
 ///
 /// ```
 /// use capture::{NodeId, ThreadId};
-/// use viewer::graph::{GraphBuilder, HeldBlock, RootId, Source};
+/// use viewer::graph::{GraphBuilder, HeldBlock, Rank, RootId, Source};
 ///
 /// let block = |address, node| HeldBlock { address, size: 32, node: NodeId(node), thread: ThreadId(0) };
 /// let mut builder = GraphBuilder::new(vec![block(0x1000, 1), block(0x1040, 2)]);
-/// builder.pointer(0x10, 0x1000, |_| Source::Root { root: RootId(0), exact: false });
+/// builder.pointer(0x10, 0x1000, |_| Source::Root { root: RootId(0), rank: Rank::Lasting, exact: false });
 /// builder.pointer(0x1008, 0x1050, |_| unreachable!("it lies in a block"));
 /// let graph = builder.finish();
 /// assert_eq!(graph.retained().roots[0].retained.bytes, 64);
@@ -25,7 +25,7 @@ use super::places::Places;
 pub struct GraphBuilder {
     places: Places,
     links: LinksBuilder,
-    references: Vec<(RootId, BlockId)>,
+    references: Vec<((Rank, RootId), BlockId)>,
     /// The block that the last pointer lay in.
     near: BlockId,
     figures: Figures,
@@ -79,7 +79,7 @@ impl GraphBuilder {
                 self.figures.ignored += 1;
             }
             Source::Root { .. } if self.references.len() >= LinksBuilder::MOST => self.figures.left_out += 1,
-            Source::Root { root, .. } => self.references.push((root, target)),
+            Source::Root { root, rank, .. } => self.references.push(((rank, root), target)),
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn sources_say_what_counts() {
         let mut builder = GraphBuilder::new(vec![held(0x1000, 16), held(0x2000, 16), held(0x3000, 8)]);
-        let root = |exact| move |_| Source::Root { root: RootId(7), exact };
+        let root = |exact| move |_| Source::Root { root: RootId(7), rank: Rank::Lasting, exact };
         builder.pointer(0x10, 0x1008, root(true));
         builder.pointer(0x18, 0x2000, root(true));
         builder.pointer(0x20, 0x1000, |_| Source::Ignored);
@@ -155,7 +155,11 @@ mod tests {
                 for (from, to, kind) in pointers {
                     builder.pointer(from, to, |_| match kind {
                         0 => Source::Ignored,
-                        kind => Source::Root { root: RootId(kind.wrapping_mul(u32::MAX / 2)), exact: kind == 2 },
+                        kind => Source::Root {
+                            root: RootId(kind.wrapping_mul(u32::MAX / 2)),
+                            rank: if kind == 3 { Rank::Passing } else { Rank::Lasting },
+                            exact: kind == 2,
+                        },
                     });
                 }
                 builder.finish()

@@ -35,12 +35,16 @@ pub(super) struct Dominators {
 }
 
 impl Dominators {
-    /// The tree below `start`.
-    pub(super) fn new(links: &Links, start: u32) -> Self {
+    /// The tree below `start`, whose links from the vertex `passing` on count only for what none before it leads to.
+    pub(super) fn new(links: &Links, start: u32, passing: u32) -> Self {
         let Search { order, numbers, parents } = Search::new(links, start);
+        // The search has come to what others lead to first.
+        let others = numbers.get(passing as usize).map_or(NONE, |&number| number);
+        let counts = |target: u32, number: u32| number < others || numbers[target as usize] >= others;
         // By vertex, so that no number has to be looked up for each of the links.
         let row = |(number, &vertex)| links.of(vertex).iter().map(move |&target| (target, number));
-        let before = Links::gather(links.len(), || (0..).zip(&order).flat_map(row));
+        let rows = || (0..).zip(&order).flat_map(row);
+        let before = Links::gather(links.len(), || rows().filter(|&(target, number)| counts(target, number)));
         let above = dominators(&order, &before, parents);
         Self { order, numbers, above }
     }
@@ -245,7 +249,7 @@ pub(super) mod tests {
     }
 
     fn found(links: &Links, start: u32) -> Vec<Option<u32>> {
-        let dominators = Dominators::new(links, start);
+        let dominators = Dominators::new(links, start, NONE);
         let above = |vertex| {
             let number = dominators.number(vertex).filter(|&number| number > 0)?;
             Some(dominators.vertex(dominators.above(number)))
@@ -272,13 +276,13 @@ pub(super) mod tests {
     fn long_lists_are_walked() {
         let count = 1_000_000;
         let mut pairs: Vec<(u32, u32)> = (0..count - 1).map(|vertex| (vertex, vertex + 1)).collect();
-        let dominators = Dominators::new(&links(count as usize, &pairs), 0);
+        let dominators = Dominators::new(&links(count as usize, &pairs), 0, NONE);
         assert!((1..count).all(|number| dominators.above(number) == number - 1));
         pairs.push((0, count / 2));
-        let dominators = Dominators::new(&links(count as usize, &pairs), 0);
+        let dominators = Dominators::new(&links(count as usize, &pairs), 0, NONE);
         assert_eq!(dominators.above(dominators.number(count / 2).unwrap()), 0);
         let pairs: Vec<(u32, u32)> = (1..count).map(|vertex| (vertex, vertex - 1)).collect();
-        assert_eq!(Dominators::new(&links(count as usize, &pairs), count - 1).len(), count as usize);
+        assert_eq!(Dominators::new(&links(count as usize, &pairs), count - 1, NONE).len(), count as usize);
     }
 
     proptest! {
@@ -290,7 +294,7 @@ pub(super) mod tests {
         ) {
             let links = links(16, &pairs);
             prop_assert_eq!(found(&links, start), by_removal(&links, start));
-            let dominators = Dominators::new(&links, start);
+            let dominators = Dominators::new(&links, start, NONE);
             let below = dominators.below();
             for number in 1..dominators.len() as u32 {
                 prop_assert!(dominators.above(number) < number);

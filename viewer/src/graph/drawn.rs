@@ -1,6 +1,6 @@
-//! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B.
+//! Small graphs for tests: `0A AB` is root 0 that refers to block A, which refers to block B. Roots from 5 on pass.
 
-use super::{BlockId, GraphBuilder, HeapGraph, HeldBlock, RootId, Source};
+use super::{BlockId, GraphBuilder, HeapGraph, HeldBlock, Rank, RootId, Source};
 use capture::{NodeId, ThreadId};
 use proptest::prelude::*;
 
@@ -38,6 +38,7 @@ pub(super) fn numbered(blocks: &[(u64, u32)], direct: &[(u32, u32)], links: &[(u
     for &(root, to) in direct {
         builder.pointer(ROOTS + u64::from(root), address(to), |from| Source::Root {
             root: RootId((from - ROOTS) as u32),
+            rank: rank(root),
             exact: false,
         });
     }
@@ -47,26 +48,47 @@ pub(super) fn numbered(blocks: &[(u64, u32)], direct: &[(u32, u32)], links: &[(u
     builder.finish()
 }
 
+/// The roots of any small graph.
+pub(super) const ROOTS_OF_PARTS: [u32; 4] = [0, 1, 5, 6];
+
+fn rank(root: u32) -> Rank {
+    if root < 5 { Rank::Lasting } else { Rank::Passing }
+}
+
 /// Any small graph: blocks, roots with what they refer to, links.
 pub(super) type Parts = (Vec<(u64, u32)>, Vec<(u32, u32)>, Vec<(u32, u32)>);
 
 pub(super) fn parts() -> impl Strategy<Value = Parts> {
     (
         prop::collection::vec((1..100_u64, 0..4_u32), 0..12),
-        prop::collection::vec((0..3_u32, 0..14_u32), 0..6),
+        prop::collection::vec((prop::sample::select(&ROOTS_OF_PARTS[..]), 0..14_u32), 0..6),
         prop::collection::vec((0..14_u32, 0..14_u32), 0..30),
     )
 }
 
-/// Which blocks are reached without some of the blocks and roots.
-pub(super) fn reached(
+/// Which blocks are reached without some of the blocks and roots: what lasting roots lead to by these alone, the rest by those that pass.
+pub(super) fn reached(parts: &Parts, without: impl Fn(u32) -> bool, without_root: Option<u32>) -> Vec<bool> {
+    let lasting = followed(parts, |root| rank(root) == Rank::Lasting, |_| false);
+    let is_lasting = |block: u32| lasting.get(block as usize) == Some(&true);
+    let is_there = |root: u32| Some(root) != without_root;
+    let by_lasting = followed(parts, |root| is_there(root) && rank(root) == Rank::Lasting, &without);
+    let by_passing = followed(
+        parts,
+        |root| is_there(root) && rank(root) == Rank::Passing,
+        |block| without(block) || is_lasting(block),
+    );
+    by_lasting.iter().zip(by_passing).map(|(lasting, passing)| lasting | passing).collect()
+}
+
+/// Which blocks some of the roots lead to, without some of the blocks.
+fn followed(
     (blocks, direct, links): &Parts,
+    is_taken: impl Fn(u32) -> bool,
     without: impl Fn(u32) -> bool,
-    without_root: Option<u32>,
 ) -> Vec<bool> {
     let mut reached = vec![false; blocks.len()];
     let mut open: Vec<u32> =
-        direct.iter().filter(|(root, _)| Some(*root) != without_root).map(|&(_, block)| block).collect();
+        direct.iter().filter(|(root, _)| is_taken(*root)).map(|&(_, block)| block).collect();
     while let Some(block) = open.pop() {
         let Some(is_reached) = reached.get_mut(block as usize).filter(|_| !without(block)) else { continue };
         if !std::mem::replace(is_reached, true) {

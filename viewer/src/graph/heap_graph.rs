@@ -7,11 +7,12 @@
 //!  A, B, C, D                 cache, stack of main     everything
 //! ```
 //!
-//! That roots are vertices tells a block that two variables hold from one that a single variable holds in two ways.
+//! That roots are vertices tells a block that two variables hold from one that a single variable holds in two ways. Those that last come
+//! first, so the search for what is reached comes to all that they lead to before it comes to any that pass.
 
 use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
-use super::holder::{Holder, Keeper, RootId};
+use super::holder::{Holder, Keeper, Rank, RootId};
 use super::links::{Links, LinksBuilder};
 use super::places::Places;
 use super::retained::Retained;
@@ -28,7 +29,7 @@ pub struct HeapGraph {
     stacks: Vec<NodeId>,
     /// The place of each block's stack among these.
     rows: Vec<u32>,
-    /// The different roots, in order.
+    /// The different roots: those that last, then those that pass, each in order.
     roots: Vec<RootId>,
     pub(super) links: Links,
     pub(super) dominators: Dominators,
@@ -64,7 +65,7 @@ impl HeapGraph {
     pub(super) fn new(
         places: Places,
         mut links: LinksBuilder,
-        mut references: Vec<(RootId, BlockId)>,
+        mut references: Vec<((Rank, RootId), BlockId)>,
         mut figures: Figures,
     ) -> Self {
         let blocks = places.blocks();
@@ -75,7 +76,7 @@ impl HeapGraph {
         let rows = blocks.iter().map(row).collect();
 
         references.sort_unstable();
-        let mut roots: Vec<RootId> = references.iter().map(|&(root, _)| root).collect();
+        let mut roots: Vec<(Rank, RootId)> = references.iter().map(|&(root, _)| root).collect();
         roots.dedup();
         let (first, everything) = (blocks.len() as u32, (blocks.len() + roots.len()) as u32);
         for group in references.chunk_by(|before, reference| before.0 == reference.0) {
@@ -86,7 +87,9 @@ impl HeapGraph {
         (first..everything).for_each(|root| links.add(everything, root));
         let links = links.finish(everything as usize + 1);
 
-        let dominators = Dominators::new(&links, everything);
+        let passing = first + roots.partition_point(|(rank, _)| *rank == Rank::Lasting) as u32;
+        let roots: Vec<RootId> = roots.into_iter().map(|(_, root)| root).collect();
+        let dominators = Dominators::new(&links, everything, passing);
         let amount = |vertex: u32| blocks.get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount);
         let mut held: Vec<Amount> =
             (0..dominators.len() as u32).map(|number| amount(dominators.vertex(number))).collect();
@@ -212,7 +215,7 @@ pub(super) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{block, graph, numbered, parts, reached};
+    use super::super::drawn::{ROOTS_OF_PARTS, block, graph, numbered, parts, reached};
     use super::*;
     use proptest::prelude::*;
 
@@ -231,6 +234,25 @@ mod tests {
         assert_eq!(retained.collect::<Vec<_>>(), [1, 2, 12, 8, 16, 0]);
         assert_eq!(graph.pointees(block('F')).collect::<Vec<_>>(), [block('A'), block('E')]);
         assert_eq!(graph.figures().reachable, Amount { blocks: 5, bytes: 31 });
+    }
+
+    /// Check that a word that has stayed on a stack takes nothing from what keeps a block, and leads to no less.
+    #[test]
+    fn stacks_keep_what_nothing_else_leads_to() {
+        let graph = graph(&[(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)], "0A AB 5B 5C CA CD 6E 5E");
+        let keeper = |letter| graph.keeper(block(letter));
+        assert_eq!(
+            keeper('A'),
+            Some(Keeper::Root(RootId(0))),
+            "whatever a block says that only a stack leads to"
+        );
+        assert_eq!(keeper('B'), Some(Keeper::Block(block('A'))), "whatever a stack says");
+        assert_eq!(keeper('C'), Some(Keeper::Root(RootId(5))));
+        assert_eq!(keeper('D'), Some(Keeper::Block(block('C'))));
+        assert_eq!(keeper('E'), Some(Keeper::Several), "of two stacks");
+        assert_eq!(graph.retained_by(block('A')).bytes, 3);
+        assert_eq!(graph.retained_by(block('C')).bytes, 12);
+        assert_eq!(graph.figures().reachable.bytes, 31);
     }
 
     proptest! {
@@ -255,7 +277,7 @@ mod tests {
                         prop_assert!(!reached(&parts, |_| false, Some(root.0))[one as usize]);
                     }
                     Some(Keeper::Several) => {
-                        for root in 0..3 {
+                        for root in ROOTS_OF_PARTS {
                             prop_assert!(reached(&parts, |_| false, Some(root))[one as usize]);
                         }
                     }

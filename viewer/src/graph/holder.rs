@@ -14,12 +14,24 @@ pub enum Source {
     Root {
         /// As part of this.
         root: RootId,
+        /// Whether what others lead to is kept by it, too.
+        rank: Rank,
         /// Only pointers to the very start of a block count. Of the data of an allocator: glibc's bins point at headers of free
         /// chunks, which lie in the last usable bytes of the block before them.
         exact: bool,
     },
     /// Pointers in it hold nothing: memory that is free, where old ones lie.
     Ignored,
+}
+
+/// How much it says that a root refers to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rank {
+    /// Whoever stored it there wants to find it again: a variable, memory of the program's own.
+    Lasting,
+    /// It may be there because nothing else has come to its place: the stack and the registers of a thread, where words stay when they
+    /// are of no use any more. So what a root that lasts leads to is kept by such roots alone.
+    Passing,
 }
 
 /// What keeps the blocks of a stack.

@@ -42,7 +42,7 @@ mod which;
 pub use block::{BlockId, HeldBlock};
 pub use builder::GraphBuilder;
 pub use heap_graph::{Figures, HeapGraph};
-pub use holder::{Holder, Keeper, RootId, Source};
+pub use holder::{Holder, Keeper, Rank, RootId, Source};
 pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
 pub(crate) use roots::{Memory, Roots};

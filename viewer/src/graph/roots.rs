@@ -1,7 +1,7 @@
 //! What memory is that holds blocks and is none, and what it is called.
 
 use super::arenas::Arenas;
-use super::holder::{RootId, Source};
+use super::holder::{Rank, RootId, Source};
 use crate::analysis::{Pages, file_name};
 use crate::symbolize::{Naming, module_file};
 use capture::{Area, AreaKind, Module, Scan, Tables};
@@ -86,7 +86,8 @@ impl<'t> Roots<'t> {
             let (range, name) = self.name(&area, from);
             self.last = (range, self.id(name));
         }
-        Source::Root { root: self.last.1, exact }
+        let rank = if area.kind == AreaKind::Stack { Rank::Passing } else { Rank::Lasting };
+        Source::Root { root: self.last.1, rank, exact }
     }
 
     /// True of a place on the stack of a thread that runs there, whatever else it is.

@@ -162,7 +162,7 @@ fn cut(groups: &mut Vec<Group>, graph: &HeapGraph, least: i64, all: bool) -> (us
 #[cfg(test)]
 mod tests {
     use super::super::RootId;
-    use super::super::drawn::{graph, numbered, parts};
+    use super::super::drawn::{ROOTS_OF_PARTS, graph, numbered, parts};
     use super::*;
     use capture::NodeId;
     use proptest::prelude::*;
@@ -260,7 +260,7 @@ mod tests {
             let nodes = tree.rows.iter().filter(|row| matches!(row.holder, Holder::Stack(NodeId(_))));
             prop_assert!(nodes.clone().count() <= parts.0.len() && nodes.count() as i64 <= tree.reachable.blocks);
             let roots = tree.rows.iter().filter(|row| matches!(row.holder, Holder::Root(RootId(_))));
-            prop_assert!(roots.count() <= 3);
+            prop_assert!(roots.count() <= ROOTS_OF_PARTS.len());
         }
     }
 }

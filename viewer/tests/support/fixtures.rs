@@ -112,7 +112,7 @@ pub(crate) fn told() -> Made {
     made
 }
 
-/// Three scans: of a cache that holds a list of three blocks, the last of which two stacks refer to as well, and which holds a
+/// Three scans: of a cache that holds a list of three blocks, the last of which a library and a stack refer to as well, and which holds a
 /// name; of another process, with one block that a variable holds; and of the first again, which has lost a block with a name by
 /// then, freed later, and two that hold each other.
 pub(crate) fn scanned() -> Made {
@@ -120,19 +120,19 @@ pub(crate) fn scanned() -> Made {
     let mut made = Made::new();
     let (app, one) = made.process("app");
     let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
-    let [program, nothing] = ["/bin/app", ""].map(|name| made.string(name));
+    let [program, library, nothing] = ["/bin/app", "/lib/libq.so", ""].map(|name| made.string(name));
     let area = |start, kind, tid, name| Area { start, end: start + 0x1000, kind, tid, name, base: 0 };
     let areas = [
         area(heap, AreaKind::Heap, 0, nothing),
         area(data, AreaKind::Variables, 0, program),
+        area(data + 0x2000, AreaKind::Variables, 0, library),
         area(top, AreaKind::Stack, 5000, nothing),
-        area(top + 0x2000, AreaKind::Stack, 5001, nothing),
     ];
     let block = |number: u64| heap + number * 0x100;
     for (number, (size, stack)) in (0..).zip([(100, 0), (10, 1), (10, 1), (10, 1), (5, 2)]) {
         made.alloc(one, block(number), size, stacks[stack]);
     }
-    let mut pointers = vec![(data + 8, block(0)), (top + 8, block(3)), (top + 0x2008, block(3))];
+    let mut pointers = vec![(data + 8, block(0)), (data + 0x2008, block(3)), (top + 8, block(3))];
     pointers.extend([(0, 1), (1, 2), (2, 3), (3, 4)].map(|(from, to)| (block(from), block(to))));
     made.scan(app, &areas, &pointers);
     let (worker, two) = made.process("worker");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::{Amount, Load};
-use crate::graph::{GraphBuilder, HeldBlock, RootId, Source};
+use crate::graph::{GraphBuilder, HeldBlock, Rank, RootId, Source};
 use crate::loaded::Source as File;
 use capture::{
     Frame, FrameId, Node, NodeId, Process, Scan, SourceFrame, StringId, Symbolized, Tables, ThreadId,
@@ -38,7 +38,11 @@ fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
     for group in 0..stacks {
         let [top, below, one, other] = [0, 1, 2, 3].map(|place| address(4 * group + place));
         let root = RootId(group);
-        builder.pointer(8 * u64::from(group), top, |_| Source::Root { root, exact: false });
+        builder.pointer(8 * u64::from(group), top, |_| Source::Root {
+            root,
+            rank: Rank::Lasting,
+            exact: false,
+        });
         for (from, to) in [(top, below), (one, other), (other, one)] {
             builder.pointer(from, to, |_| Source::Ignored);
         }
