@@ -1,15 +1,16 @@
 //! Services: preloaded and dormant until somebody attaches, and again after.
 
 use crate::harness::{
-    Capture, Page, Service, World, agent, assert_exact, assert_exact_so_far, attach, c, copy_program, cpp,
-    info, installed, library, number, product, skip, start, start_collector, wait, wait_for,
+    Capture, Page, Running, Service, World, agent, assert_exact, assert_exact_so_far, attach, c,
+    copy_program, cpp, info, installed, library, number, product, skip, start, start_collector, wait,
+    wait_for,
 };
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `O_NONBLOCK`: a pipe is opened for writing only where somebody reads it.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -405,17 +406,21 @@ fn snapshots_are_captures() {
     server.stop();
 }
 
+/// A daemon, and the folder that its captures are in.
+fn start_daemon(world: &World) -> (Running, PathBuf) {
+    let captures = world.path("captures");
+    fs::create_dir(&captures).unwrap();
+    let mut daemon = world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
+    daemon.arg("--folder").arg(&captures);
+    (start_collector(world, daemon), captures)
+}
+
 /// Check that the daemon records when it is asked, one capture for each recording, tells what it cannot do, holds nothing
 /// while nobody is recorded, and finishes its captures when it is told to end.
 #[test]
 fn daemon_records_when_asked() {
     let server = Service::new(1);
-    let captures = server.world.path("captures");
-    fs::create_dir(&captures).unwrap();
-    let mut daemon =
-        server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
-    daemon.arg("--folder").arg(&captures);
-    let daemon = start_collector(&server.world, daemon);
+    let (daemon, captures) = start_daemon(&server.world);
     let descriptors = || fs::read_dir(format!("/proc/{}/fd", daemon.pid().as_raw_nonzero())).unwrap().count();
     let idle = descriptors();
     let asked = |command: &str, code: i32, why: &str| {
@@ -567,12 +572,7 @@ fn limits_of_memory_are_the_programs_own() {
 #[test]
 fn slow_snapshots_keep_nobody_waiting() {
     let server = Service::new(1);
-    let captures = server.world.path("captures");
-    fs::create_dir(&captures).unwrap();
-    let mut daemon =
-        server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
-    daemon.arg("--folder").arg(&captures);
-    let daemon = start_collector(&server.world, daemon);
+    let (daemon, captures) = start_daemon(&server.world);
     let asked = |command: &str, more: &[&str]| {
         let ran = server.run(command, more);
         assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
