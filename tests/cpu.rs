@@ -209,8 +209,10 @@ fn kernel_and_user_are_one_stack() {
         return skip("names of the kernel's functions", "they are restricted");
     }
     for (stack, _) in of_kernel {
-        let place = |name: &str| stack.iter().position(|function| function.contains(name));
-        assert!(place("vfs_readv") < place("asks_the_kernel"), "{stack:?}");
+        let kernel = stack.iter().position(|function| function.contains("vfs_readv"));
+        // Not a part of a name: the kernel balances domains, too.
+        let place = |name: &str| stack.iter().position(|function| function == name);
+        assert!(kernel < place("asks_the_kernel"), "{stack:?}");
         assert!(place("asks_the_kernel") < place("main"), "{stack:?}");
     }
 }

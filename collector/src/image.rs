@@ -86,11 +86,16 @@ impl Image {
         pids.get(&slot).and_then(|(met, pid)| (*met == told).then_some(*pid))
     }
 
-    /// True when a process with this pid here has a slot, the one that connected or one that was forked.
+    /// True when a process with this pid here has a slot, the one that connected or one that was forked, be it that nobody has met it yet.
     pub(crate) fn has(&self, pid: u32) -> bool {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire);
         let mut slots = (0..used).zip(self.memory.segment().slots());
-        slots.any(|(index, slot)| slot.owner().is_some_and(|(told, _)| self.pid_of(index, told) == Some(pid)))
+        slots.any(|(index, slot)| {
+            slot.owner().is_some_and(|(told, _)| match self.pid_of(index, told) {
+                Some(met) => met == pid,
+                None => self.numbers.is(told, pid) && self.is_mapped_by(pid),
+            })
+        })
     }
 
     /// Tells that the process in a slot is gone which is told by this pid.

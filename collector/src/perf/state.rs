@@ -90,7 +90,7 @@ impl State {
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
-            What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, ticks, batch),
+            What::Fork { pid, parent, tid } => tasks.fork((pid, parent, tid), ticks, files, batch),
             What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
             What::Lost { records } => self.lost(layout, records),
             What::Gap => tasks.doubt(ticks),

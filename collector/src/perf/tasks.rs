@@ -98,7 +98,13 @@ impl Tasks {
     }
 
     /// A process or thread began.
-    pub(super) fn fork(&mut self, pid: u32, parent: u32, tid: u32, ticks: u64, batch: &mut Batch) {
+    pub(super) fn fork(
+        &mut self,
+        (pid, parent, tid): (u32, u32, u32),
+        ticks: u64,
+        files: &mut Files,
+        batch: &mut Batch,
+    ) {
         let name = self.threads.get(&parent).map_or_else(String::new, |thread| thread.name.clone());
         self.threads.insert(tid, Thread { pid, name, task: None });
         if pid == parent || pid != tid {
@@ -107,7 +113,11 @@ impl Tasks {
             }
             return;
         }
-        // A parent that is not known began before us, and so its child is found in /proc when it is needed.
+        // What our own child does until it executes the program is ours: when it is looked for it is mostly done.
+        if parent == std::process::id() && !self.processes.contains_key(&parent) {
+            self.look_up(parent, files, batch);
+        }
+        // Another parent that is not known began before us, and so its child is found in /proc when it is needed.
         let Some(parent) = self.processes.get(&parent) else { return };
         let image = Image {
             pid,

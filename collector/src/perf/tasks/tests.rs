@@ -19,7 +19,7 @@ impl Heard {
         let record = record::parse(bytes, record::Layout::Work).unwrap();
         let Heard { tasks, files, batch } = self;
         match record.what {
-            What::Fork { pid, parent, tid } => tasks.fork(pid, parent, tid, record.time, batch),
+            What::Fork { pid, parent, tid } => tasks.fork((pid, parent, tid), record.time, files, batch),
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(record.time), batch);
             }
@@ -240,4 +240,19 @@ fn unchanged_process_stays_what_it_is() {
     heard.tasks.doubt(10);
     assert_eq!(heard.path(pid, here), own);
     assert_eq!((heard.batch.tasks.len(), heard.tasks.images), (1, 1));
+}
+
+/// Check that what a child of the collector does before it executes its program is the collector's, however late it is looked for.
+#[test]
+fn children_of_ours_are_ours_until_they_execute() {
+    let mut heard = Heard::new(&[]);
+    let Heard { tasks, files, batch } = &mut heard;
+    tasks.fork((PID, std::process::id(), PID), 3, files, batch);
+    assert!(tasks.sampled(PID, PID, files, batch).is_some());
+    tasks.comm(PID, PID, b"program", Some(5), batch);
+    assert!(tasks.sampled(PID, PID, files, batch).is_some());
+    let (before, after) = (heard.image_of_task(0), heard.image_of_task(1));
+    let own = std::env::current_exe().unwrap();
+    assert_eq!((before.executable, before.started, before.ended), (own.display().to_string(), 3, Some(5)));
+    assert_eq!((after.name.as_str(), after.is_exec), ("program", true));
 }
