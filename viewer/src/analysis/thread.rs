@@ -25,7 +25,7 @@ pub(super) struct Pending<K = ()> {
 pub(super) struct ThreadState<K = ()> {
     /// Address of the thread's last allocation, until somebody frees that block or begins to resize it.
     pub(super) last: Option<u64>,
-    /// Its allocations so far, modulo 2³².
+    /// Times that something became its last allocation, modulo 2³²: see [`ThreadState::allocates`].
     pub(super) allocations: u32,
     /// Pauses of its process when it was made.
     pub(super) pauses: u32,
@@ -53,6 +53,12 @@ impl<K> Default for ThreadState<K> {
 }
 
 impl<K> ThreadState<K> {
+    /// The thread allocates a block at this address, or one that is not known, or may do so: whatever was its last one is it no more.
+    pub(super) fn allocates(&mut self, address: Option<u64>) {
+        self.last = address;
+        self.allocations = self.allocations.wrapping_add(1);
+    }
+
     /// Takes the `realloc` with this serial out, the latest if there are several.
     pub(super) fn take(&mut self, serial: u16) -> Option<Pending<K>> {
         let place = self.pending.iter().rposition(|pending| pending.serial == serial)?;

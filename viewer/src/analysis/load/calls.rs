@@ -59,8 +59,8 @@ impl<W: Watch> Load<'_, W> {
             self.end_uncounted(process, block);
         }
         let thread = &mut self.threads[thread.index()];
-        (thread.last, thread.pauses) = (Some(address), pauses);
-        thread.allocations = thread.allocations.wrapping_add(1);
+        thread.pauses = pauses;
+        thread.allocates(Some(address));
         self.count_part(site, Part::Allocated, size);
         self.hold(process, site, size);
     }
@@ -79,24 +79,21 @@ impl<W: Watch> Load<'_, W> {
             return self.free_unknown(process, address);
         };
         let pauses = self.processes[process.index()].pause_number;
-        let state = &mut self.threads[thread.index()];
-        let is_temporary = state.last == Some(address) && state.pauses == pauses && block.thread == thread;
+        let was_last = self.forget_last(block.thread, address).is_some();
+        let is_temporary =
+            was_last && block.thread == thread && self.threads[thread.index()].pauses == pauses;
         if is_temporary {
-            state.last = None;
             self.count_part(block.site, Part::Temporary, block.size);
-        } else if block.thread != thread {
-            self.forget_last(block.thread, address);
         }
         self.free_known(process, block, End::Freed { thread, stack, is_temporary });
     }
 
-    /// What another thread freed is no thread's last allocation any more: what has its address later is another block, even one
-    /// that a failed realloc has brought back.
+    /// What was freed, or is being resized, is no thread's last allocation any more: what has its address later is another block, even one
+    /// that a failed realloc has brought back. If it was that of its thread, gives the number of that one's allocations.
     #[inline]
-    fn forget_last(&mut self, owner: ThreadId, address: u64) {
-        if let Some(owner) = self.threads.get_mut(owner.index()).filter(|owner| owner.last == Some(address)) {
-            owner.last = None;
-        }
+    pub(super) fn forget_last(&mut self, owner: ThreadId, address: u64) -> Option<u32> {
+        let owner = self.threads.get_mut(owner.index())?;
+        owner.last.take_if(|last| *last == address).map(|_| owner.allocations)
     }
 
     pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {

@@ -7,7 +7,7 @@ use capture::{ProcessId, ThreadId};
 impl<W: Watch> Load<'_, W> {
     pub(super) fn gap_begin(&mut self, process: ProcessId, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
-        state.last = None;
+        state.allocates(None);
         if !std::mem::replace(&mut state.in_gap, true) {
             state.gaps = state.gaps.wrapping_add(1);
             self.processes[process.index()].open_gap();

@@ -216,7 +216,7 @@ impl<'a, W: Watch> Load<'a, W> {
                 self.realloc_end(process, thread, serial, outcome);
             }
             Action::Fork { fork } => self.processes[process.index()].lineage.note_fork(fork),
-            Action::Unsampled => self.threads[thread.index()].last = None,
+            Action::Unsampled => self.threads[thread.index()].allocates(None),
             Action::GapBegin => self.gap_begin(process, thread),
             Action::GapEnd { allocations, frees } => {
                 self.gap_end(process, thread);
@@ -231,7 +231,7 @@ impl<'a, W: Watch> Load<'a, W> {
                 self.note_pool(process, event);
             }
             // Another one may have had this id before.
-            Action::ThreadStart => self.threads[thread.index()].last = None,
+            Action::ThreadStart => self.threads[thread.index()].allocates(None),
             Action::ThreadEnd | Action::Mark { .. } => {}
             mapping => {
                 self.processes[process.index()].mappings.note(&mapping);

@@ -25,17 +25,13 @@ impl<W: Watch> Load<'_, W> {
                 self.end_uncounted(process, block);
             }
         }
-        let process = &mut self.processes[process.index()];
-        let block = process.remove(address);
-        let was_last = block.as_ref().and_then(|block| {
-            let owner = self.threads.get_mut(block.thread.index())?;
-            owner.last.take_if(|last| *last == address).map(|_| owner.allocations)
-        });
+        let block = self.processes[process.index()].remove(address);
+        let was_last = block.as_ref().and_then(|block| self.forget_last(block.thread, address));
         let state = &mut self.threads[thread.index()];
         state.pending.push(Pending { serial, address, block, was_last, gaps: state.interruptions(pauses) });
         if !state.listed {
             state.listed = true;
-            process.reallocating.push(thread);
+            self.processes[process.index()].reallocating.push(thread);
         }
     }
 
