@@ -160,6 +160,12 @@ mod tests {
         found
     }
 
+    /// Bytes that nothing compresses.
+    fn noise() -> impl Iterator<Item = u8> {
+        let next = |state: &u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
+        std::iter::successors(Some(1u64), next).skip(1).map(|state| (state >> 56) as u8)
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -190,21 +196,16 @@ mod tests {
         let zeros = vec![0; 4 << 20];
         assert_eq!(unpacked(&mut packer, &[&zeros]), zeros);
         assert!(packer.bytes.capacity() < 4 * ROOM, "{}", packer.bytes.capacity());
-        let noise: Vec<u8> =
-            (0..300_000u64).map(|number| (crate::events::spread(number) >> 32) as u8).collect();
+        let noise: Vec<u8> = noise().take(300_000).collect();
         assert_eq!(unpacked(&mut packer, &[&noise, &noise[..1]]), [noise.as_slice(), &noise[..1]].concat());
     }
 
     /// Check that numbers of two kinds take less apart from each other: here sixteen values and noise.
     #[test]
     fn parts_compress_apart() {
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            (state >> 56) as u8
-        };
-        let few: Vec<u8> = (0..20_000).map(|_| random() & 15).collect();
-        let noise: Vec<u8> = (0..20_000).map(|_| random()).collect();
+        let mut noise = noise();
+        let few: Vec<u8> = noise.by_ref().take(20_000).map(|byte| byte & 15).collect();
+        let noise: Vec<u8> = noise.take(20_000).collect();
         let mut packer = Packer::new().unwrap();
         let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
         let mut length = |parts: &[&[u8]]| packer.pack(label, parts).unwrap().1.len();

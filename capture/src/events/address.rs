@@ -37,7 +37,7 @@ const LANES: usize = 64;
 type Units = u64;
 
 /// An address with its four low bits, zero for nearly all blocks, moved to the top.
-pub(crate) type Key = u64;
+pub(super) type Key = u64;
 
 #[inline(always)]
 pub(super) fn key(address: u64) -> Key {
@@ -187,7 +187,7 @@ fn tag(key: Key) -> u8 {
 
 /// A hash of a key: multiplying by 2⁶⁴ divided by the golden ratio spreads neighbours evenly. The higher bits are the better ones.
 #[inline(always)]
-pub(crate) fn spread(key: Key) -> u64 {
+pub(super) fn spread(key: Key) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

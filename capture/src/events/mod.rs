@@ -13,8 +13,6 @@ mod rare;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use address::spread;
 pub(crate) use bounds::Bounds;
 pub(crate) use decode::{Coding, Decoder};
 pub(crate) use encode::Encoder;

@@ -14,22 +14,20 @@ const MOST: usize = 64;
 pub(super) fn with_values(mangled: &str) -> Option<String> {
     let starts = mangled.match_indices("sr").map(|(at, _)| at);
     let scopes = starts.filter_map(|at| Some((at, end_of_type(mangled.as_bytes(), at + 2)?)));
-    let mut scopes: Vec<(usize, usize)> = scopes.take(MOST).collect();
-    if scopes.is_empty() {
+    // What is put where, in the place of how many bytes.
+    let changes = scopes.take(MOST).flat_map(|(start, end)| [(start, "dttl", 2), (end, "E", 0)]);
+    let mut changes: Vec<(usize, &str, usize)> = changes.collect();
+    if changes.is_empty() {
         return None;
     }
-    // One may lie within another: by where something is to be put, from the end on.
-    let mut changes: Vec<(usize, &str)> = Vec::new();
-    for (start, end) in scopes.drain(..) {
-        changes.extend([(start, "dttl"), (end, "E")]);
-    }
-    changes.sort_unstable_by_key(|(at, _)| *at);
+    // One may lie within another.
+    changes.sort_unstable_by_key(|(at, ..)| *at);
     let mut out = String::with_capacity(mangled.len() + 3 * changes.len());
     let mut from = 0;
-    for (at, text) in changes {
+    for (at, text, replaced) in changes {
         out.push_str(mangled.get(from..at)?);
         out.push_str(text);
-        from = if text == "E" { at } else { at + 2 };
+        from = at + replaced;
     }
     out.push_str(mangled.get(from..)?);
     Some(out)

@@ -39,7 +39,7 @@ impl Dominators {
     pub(super) fn new(links: &Links, start: u32, passing: u32) -> Self {
         let Search { order, numbers, parents } = Search::new(links, start);
         // The search has come to what others lead to first.
-        let others = numbers.get(passing as usize).map_or(NONE, |&number| number);
+        let others = numbers.get(passing as usize).copied().unwrap_or(NONE);
         let counts = |target: u32, number: u32| number < others || numbers[target as usize] >= others;
         // By vertex, so that no number has to be looked up for each of the links.
         let row = |(number, &vertex)| links.of(vertex).iter().map(move |&target| (target, number));
