@@ -36,8 +36,8 @@ fn collector_of_an_idle_program_sleeps() {
         seen.push((each_second, share));
         assert!(seen.len() < 8, "woke so often, and took so much of a processor: {seen:?}");
         // Six or seven for rings with little in them, two for samples, and for capture and counters a few: the program looks
-        // now and then whether it is to begin.
-        each_second < 20.0 && share < 0.01
+        // now and then whether it is to begin. A millisecond for each, unoptimized and on a slow machine.
+        each_second < 20.0 && share < 0.05
     });
     burst.happen().assert_sound();
 }
