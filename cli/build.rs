@@ -10,6 +10,8 @@
 //!                 └── libsysprof_memprof_preload.so ── include_bytes! ──► cli/src/agent.rs
 //! ```
 //!
+//! Tests of the agent with other features name these in a variable, see [`FEATURES`].
+//!
 //! What the outer build sets for its own crates is kept from the agent: flags such as those of coverage or
 //! sanitizers would put calls into its hooks that allocate, and wrappers such as clippy's do not build at all.
 
@@ -21,6 +23,9 @@ use std::process::Command;
 const SOURCES: [&str; 3] = ["preload", "shared-ring", "unwind"];
 /// Files beside them that decide how it is built.
 const SETTINGS: [&str; 4] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo/config.toml"];
+
+/// Features of the agent beside those that it is installed with, separated by commas.
+const FEATURES: &str = "SYSPROF_MEMPROF_AGENT_FEATURES";
 
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -37,6 +42,7 @@ fn main() {
 /// Asks cargo to come again when the agent would turn out different.
 fn watch(workspace: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={FEATURES}");
     // Cargo looks into folders; a file that does not exist would make it come every time.
     for path in SOURCES.iter().chain(&SETTINGS).map(|name| workspace.join(name)).filter(|path| path.exists())
     {
@@ -54,7 +60,8 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
     let profile = profile(out);
     let target_dir = out.join("agent");
     let mut cargo = Command::new(variable("CARGO"));
-    cargo.args(["build", "--package", "preload", "--lib", "--features", "standalone"]);
+    cargo.args(["build", "--package", "preload", "--lib", "--features"]);
+    cargo.arg(format!("standalone,{}", env::var(FEATURES).unwrap_or_default()));
     cargo.args(["--profile", &profile, "--target", &target]);
     cargo.arg("--manifest-path").arg(workspace.join("Cargo.toml")).arg("--target-dir").arg(&target_dir);
     if workspace.join("Cargo.lock").exists() {

@@ -1,7 +1,7 @@
 //! The tables of a loaded module: what its dynamic section leads to.
 
 use crate::elf::{DT_GNU_HASH, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB};
-use crate::modules::LinkMap;
+use crate::loader::LinkMap;
 use core::ffi::{CStr, c_char, c_void};
 
 /// Entry of a dynamic section.

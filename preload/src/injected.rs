@@ -3,7 +3,7 @@
 //! The library then stands before no other, so the program's calls do not come by on their own: the collector changes the words
 //! through which modules call, and puts them back at the end. It calls these functions in a thread that holds no lock.
 
-use crate::modules::LinkMap;
+use crate::loader::LinkMap;
 use crate::words::{self, Change};
 use crate::{doorbell, lifecycle, modules, process, real};
 use core::ffi::{CStr, c_char, c_int, c_void};

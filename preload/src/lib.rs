@@ -83,7 +83,9 @@ mod lifecycle;
 mod linkage;
 #[expect(unsafe_code, reason = "changes the program's own code")]
 mod linked;
-#[expect(unsafe_code, reason = "asks the dynamic loader for modules")]
+#[expect(unsafe_code, reason = "asks the dynamic loader for modules, and reads its list")]
+mod loader;
+#[expect(unsafe_code, reason = "lends out mapped modules, and owns the memory of the tables")]
 mod modules;
 mod pause;
 #[expect(unsafe_code, reason = "makes parts of the segment accessible")]
@@ -101,6 +103,7 @@ mod real;
 mod reservation;
 mod sampler;
 mod sandbox;
+mod seqlock;
 mod signal_stacks;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]
 mod stack;

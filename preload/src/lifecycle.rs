@@ -72,15 +72,10 @@ pub(crate) fn prepare() -> bool {
     if IS_PREPARED.load(Ordering::Relaxed) {
         return true;
     }
-    let find_object = own_call(|| {
-        // SAFETY: a look-up by name in the global scope.
-        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }
-    });
-    // Without it (glibc before 2.35) there is no way to find unwind tables without the loader's lock.
-    if find_object.is_null() {
+    // Without it there is no way to find unwind tables without the loader's lock.
+    if !crate::modules::prepare() {
         return false;
     }
-    crate::modules::prepare(find_object);
     crate::sys::register_fences();
     let mut key = 0;
     // SAFETY: the destructor is a function of ours, which is never unloaded.

@@ -9,7 +9,8 @@ use crate::elf::{
     DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
 };
 use crate::interpose;
-use crate::modules::{self, LinkMap};
+use crate::loader::LinkMap;
+use crate::modules;
 use crate::real;
 use crate::words;
 use core::ffi::{CStr, c_int, c_void};

@@ -1,6 +1,5 @@
 //! The modules of the process: their unwind tables for the walk, their descriptions for the collector.
 //!
-//! Which module an address belongs to is asked of `_dl_find_object`, which takes no lock and may be called anywhere.
 //! A module is described once, at the first frame in it, and entered into the table. `dlclose` makes entries void and
 //! counts a generation, by which threads notice that their caches are stale; the addresses of another module that is
 //! loaded there later get new ids, since they belong to another description.
@@ -11,10 +10,12 @@ use crate::arch;
 use crate::foreign;
 use crate::functions;
 use crate::hash;
+use crate::loader::{self, LinkMap, Object};
 use crate::process;
+use crate::seqlock::Slots;
 use crate::sys;
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use shared_ring::module_log::{Described, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Slot, Table};
@@ -23,30 +24,6 @@ use unwind::{Modules, Sections, SharedRules, SharedSlot};
 
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
-
-/// What glibc tells about an address.
-#[repr(C)]
-struct DlFindObject {
-    flags: u64,
-    map_start: *mut c_void,
-    map_end: *mut c_void,
-    link_map: *mut LinkMap,
-    eh_frame: *mut c_void,
-    reserved: [u64; 7],
-}
-
-/// The public beginning of the loader's description of a module, which is its handle, too.
-#[repr(C)]
-pub(crate) struct LinkMap {
-    pub(crate) address: u64,
-    pub(crate) name: *const c_char,
-    pub(crate) dynamic: *const c_void,
-    pub(crate) next: *mut LinkMap,
-}
-
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
-
-static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
 /// Slots that were used so far.
@@ -103,14 +80,17 @@ pub(crate) fn is_own(address: u64) -> bool {
     (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
 }
 
-/// Remembers what finds modules. Called once, in the constructor.
-pub(crate) fn prepare(find_object: *mut c_void) {
-    FIND_OBJECT.store(find_object, Ordering::Relaxed);
-    EXECUTABLE.learn();
-    if let Some(found) = find_object_at(prepare as *const () as u64) {
-        OWN[0].store(found.map_start.addr() as u64, Ordering::Relaxed);
-        OWN[1].store(found.map_end.addr() as u64, Ordering::Relaxed);
+/// Learns what finds modules, and which one is the agent. Called once, in the constructor; false where nothing does.
+pub(crate) fn prepare() -> bool {
+    if !loader::prepare() {
+        return false;
     }
+    EXECUTABLE.learn();
+    if let Some(found) = loader::find(prepare as *const () as u64) {
+        OWN[0].store(found.start, Ordering::Relaxed);
+        OWN[1].store(found.end, Ordering::Relaxed);
+    }
+    true
 }
 
 /// Makes the tables, or empties them for another session, to which no module was described yet; false when there is no
@@ -144,27 +124,13 @@ fn table() -> Table<'static> {
     let count = if memory.is_null() { 0 } else { MAX_MODULES };
     let memory = if memory.is_null() { core::ptr::dangling() } else { memory.cast_const() };
     // SAFETY: mapped zeroed in `start` with so many slots, which are atomics, and never unmapped; none where it is null.
-    Table { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED }
-}
-
-fn find_object_at(address: u64) -> Option<DlFindObject> {
-    let function = FIND_OBJECT.load(Ordering::Relaxed);
-    if function.is_null() {
-        return None;
-    }
-    // SAFETY: the address is that of `_dl_find_object`, found under this name.
-    let function: FindObject = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
-    // SAFETY: all bits of the struct may be zero.
-    let mut found: DlFindObject = unsafe { core::mem::zeroed() };
-    // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
-    let result = unsafe { function(address as *mut c_void, &raw mut found) };
-    (result == 0).then_some(found)
+    Table(Slots { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED })
 }
 
 /// The loader's description of the module around an address; `None` outside of modules.
 #[cold]
 pub(crate) fn around(address: *const c_void) -> Option<*mut LinkMap> {
-    find_object_at(address.addr() as u64).map(|found| found.link_map)
+    loader::find(address.addr() as u64).map(|found| found.link_map)
 }
 
 /// The entry of the module around `address`, described if need be.
@@ -186,25 +152,19 @@ fn entry(address: u64) -> Option<Entry> {
 
 /// True while the loader has the same module where the code begins.
 fn is_there(entry: &Entry) -> bool {
-    find_object_at(entry.start).is_some_and(|found| found.mapping() == entry.mapping)
+    loader::find(entry.start).is_some_and(|found| mapping(&found) == entry.mapping)
 }
 
-impl DlFindObject {
-    fn mapping(&self) -> Mapping {
-        let Self { link_map, map_start, map_end, .. } = self;
-        Mapping {
-            link_map: link_map.addr() as u64,
-            start: map_start.addr() as u64,
-            end: map_end.addr() as u64,
-        }
-    }
+fn mapping(object: &Object) -> Mapping {
+    let Object { link_map, start, end } = *object;
+    Mapping { link_map: link_map.addr() as u64, start, end }
 }
 
 /// Reads the mapped image around `address` and makes an entry for it.
 #[cold]
 #[inline(never)]
 fn describe(address: u64) -> Option<Entry> {
-    let found = find_object_at(address)?;
+    let found = loader::find(address)?;
     let (load_address, image) = read_image(&found, address)?;
     let code = image.code.as_slice();
     let start = code.iter().map(|range| range.start).min()?;
@@ -212,14 +172,14 @@ fn describe(address: u64) -> Option<Entry> {
     let session = process::session()?;
     let module = Module {
         start: load_address,
-        end: end.max(found.map_end.addr() as u64),
+        end: end.max(found.end),
         bias: image.bias,
         slot: process::slot_index(),
         build_id: image.build_id.as_ref().map_or(&[], |id| id.as_bytes()),
         path: path_of(&found),
     };
     // What is around the start is compared later; of a module that is mapped with holes it is another part than around the address.
-    let mapping = find_object_at(start).unwrap_or(found).mapping();
+    let mapping = mapping(&loader::find(start).unwrap_or(found));
     let (hdr, segment) = image
         .tables
         .as_ref()
@@ -242,38 +202,21 @@ fn identity(module: &Module<'_>) -> u64 {
 ///
 /// What the loader calls the start of a mapping is that of one segment where a module is mapped with holes. Then the
 /// image begins at the load bias, or, for a program at fixed addresses, at the page of its program headers.
-fn read_image(found: &DlFindObject, address: u64) -> Option<(u64, Image)> {
+fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
     let bias = unsafe { found.link_map.as_ref() }.map_or(0, |map| map.address);
     // SAFETY: reads a word that the kernel gave at the start.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
-    [found.map_start.addr() as u64, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(
-        |start| {
-            let image = Image::parse(start, read_mapped).ok()?;
-            image.code.contains(address).then_some((start, image))
-        },
-    )
+    [found.start, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(|start| {
+        let image = Image::parse(start, loader::read_mapped).ok()?;
+        image.code.contains(address).then_some((start, image))
+    })
 }
 
 /// Serial of the module that an address belongs to, 0 for none.
 #[cold]
 pub(crate) fn serial(address: u64) -> u32 {
     entry(address).map_or(0, |entry| entry.serial)
-}
-
-/// Copies memory of a module, checked page by page.
-fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
-    let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
-    let mut page = from & !4095;
-    while page < end {
-        if !arch::is_readable(page) {
-            return false;
-        }
-        page += 4096;
-    }
-    // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
-    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, buffer.as_mut_ptr(), buffer.len()) };
-    true
 }
 
 /// The path of the program that runs, asked for once: later it may forbid itself to ask.
@@ -315,7 +258,7 @@ impl Executable {
 }
 
 /// The path of a module, without allocation.
-fn path_of(found: &DlFindObject) -> &'static [u8] {
+fn path_of(found: &Object) -> &'static [u8] {
     // SAFETY: the loader's description of a loaded module, which a frame of ours is in.
     let Some(map) = (unsafe { found.link_map.as_ref() }) else { return &[] };
     let name = if map.name.is_null() {
@@ -367,7 +310,7 @@ pub(crate) fn describe_loaded() {
         clippy::disallowed_methods,
         reason = "not in a hook: the constructor may take the loader's lock"
     )]
-    // SAFETY: the callback keeps nothing and calls nothing of the loader but `_dl_find_object`.
+    // SAFETY: the callback keeps nothing and asks nothing of the loader that takes its lock.
     unsafe {
         libc::dl_iterate_phdr(Some(each), core::ptr::null_mut())
     };

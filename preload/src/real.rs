@@ -11,6 +11,10 @@ use crate::{lifecycle, linkage};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+// Where `dlsym` is before glibc 2.34. Since then it is in libc, and nobody needs this one.
+#[link(name = "dl")]
+unsafe extern "C" {}
+
 /// One function of the next library.
 #[repr(C)]
 #[derive(Debug)]

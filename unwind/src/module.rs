@@ -21,6 +21,8 @@ const MAX_CODE_RANGES: usize = 8;
 pub struct Image {
     /// What to add to an address of the file to get one of this process.
     pub bias: u64,
+    /// From its first segment to the end of its last.
+    pub mapped: Range<u64>,
     /// The mapped code.
     pub code: CodeRanges,
     /// The unwind tables, if the module has them and they lie in a readable segment.
@@ -77,11 +79,17 @@ impl Image {
     ) -> Result<Self, ImageError> {
         let headers = Headers::open(load_address, &mut read)?;
         let bias = headers.bias(&mut read)?;
-        let mut image = Self { bias, code: CodeRanges::default(), tables: None, build_id: None };
+        let mut image =
+            Self { bias, mapped: 0..0, code: CodeRanges::default(), tables: None, build_id: None };
         let mut eh_frame_hdr = None;
+        // There is a segment, the one by which the bias is known.
+        let (mut first, mut end) = (u64::MAX, 0);
         for index in 0..headers.count {
             let header = headers.get(index, &mut read)?;
             let range = header.range(bias);
+            if header.kind == PT_LOAD {
+                (first, end) = (first.min(range.start), end.max(range.end));
+            }
             match header.kind {
                 PT_LOAD if header.flags & PF_X != 0 => image.code.push(range),
                 PT_GNU_EH_FRAME => eh_frame_hdr = Some(range.start),
@@ -91,6 +99,7 @@ impl Image {
                 _ => {}
             }
         }
+        image.mapped = first..end;
         if let Some(hdr) = eh_frame_hdr {
             image.tables =
                 headers.readable_segment(hdr, bias, &mut read)?.map(|segment| Tables { hdr, segment });

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 /// Names of files.
 pub(super) const LIBC: &str = "libc.so.6";
 pub(super) const LOADER: &str = "ld-linux";
+/// Its file's before glibc 2.34, where `dlopen` was in a library of its own that a program may not have loaded.
+const OLD_LIBC: &str = "libc-2.";
 /// Functions of the agent that we call, see `preload/src/injected.rs`.
 const BEGIN: &[u8] = b"sysprof_memprof_injected";
 const NEXT: &[u8] = b"sysprof_memprof_next";
@@ -138,11 +140,7 @@ impl Host {
     fn check(&self) -> Result<(), Refusal> {
         let executable = self.modules.first().and_then(|first| Linkage::read(&self.memory, first));
         let executable = executable.ok_or(Refusal::Static)?;
-        if self.module(LOADER).is_none() || self.module(LIBC).is_none() {
-            return Err(Refusal::NotGlibc);
-        }
-        // The agent would lie there and record nothing.
-        self.in_libc("_dl_find_object")?;
+        check_library(&self.modules)?;
         // Calls inside an executable go no way that could be changed.
         if executable.defines(b"malloc") {
             return Err(Refusal::OwnAllocator);
@@ -297,9 +295,32 @@ fn exported(agent: &Path) -> Result<Vec<(Vec<u8>, u64)>, Refusal> {
     Ok(functions.filter_map(|symbol| Some((symbol.name_bytes().ok()?.to_vec(), symbol.address()))).collect())
 }
 
+/// Fails where the C library is none that could load the agent for us.
+fn check_library(modules: &[Module]) -> Result<(), Refusal> {
+    let has = |name| modules.iter().any(|module| module.is_named(name));
+    match () {
+        () if has(OLD_LIBC) => Err(Refusal::OldGlibc),
+        () if has(LOADER) && has(LIBC) => Ok(()),
+        () => Err(Refusal::NotGlibc),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that each C library is called what it is.
+    #[test]
+    fn libraries_are_told_apart() {
+        let check = |names: [&str; 2]| {
+            let modules =
+                names.map(|name| Module { path: Path::new("/lib").join(name), inode: 1, range: 0..1 });
+            check_library(&modules)
+        };
+        assert!(check(["libc.so.6", "ld-linux-x86-64.so.2"]).is_ok());
+        assert!(matches!(check(["libc-2.31.so", "ld-2.31.so"]), Err(Refusal::OldGlibc)));
+        assert!(matches!(check(["ld-musl-x86_64.so.1", "libz.so.1"]), Err(Refusal::NotGlibc)));
+    }
 
     /// Check that a process has the agent where it was found as long as that very file lies there, whatever its name.
     #[test]

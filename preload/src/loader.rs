@@ -1,0 +1,94 @@
+//! Which module an address lies in, as the loader knows it.
+//!
+//! glibc tells since 2.35, by `_dl_find_object`, which takes no lock and may be called anywhere. Before that the list is read that
+//! the loader keeps for debuggers ([`list`]).
+
+mod list;
+
+use crate::arch;
+use crate::real::own_call;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// The public beginning of the loader's description of a module, which is its handle, too.
+#[repr(C)]
+pub(crate) struct LinkMap {
+    pub(crate) address: u64,
+    pub(crate) name: *const c_char,
+    pub(crate) dynamic: *const c_void,
+    pub(crate) next: *mut LinkMap,
+}
+
+/// A module that is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    /// The loader's description.
+    pub(crate) link_map: *mut LinkMap,
+    /// Its first mapped address. Where a module is mapped with holes that may be its part around the address that was asked for.
+    pub(crate) start: u64,
+    /// The end of that.
+    pub(crate) end: u64,
+}
+
+/// What glibc tells about an address: `struct dl_find_object` of `dlfcn.h`.
+#[repr(C)]
+struct DlFindObject {
+    flags: u64,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *mut LinkMap,
+    eh_frame: *mut c_void,
+    reserved: [u64; 7],
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
+
+/// Null before glibc 2.35.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Learns how to ask. Called once, in the constructor; false where there is no way.
+#[cold]
+pub(crate) fn prepare() -> bool {
+    let find_object =
+        if cfg!(feature = "listed") { core::ptr::null_mut() } else { look_up(c"_dl_find_object") };
+    FIND_OBJECT.store(find_object, Ordering::Relaxed);
+    !find_object.is_null() || list::prepare(look_up(c"_r_debug").cast())
+}
+
+/// A symbol of libc's or the loader's, null if there is none.
+fn look_up(name: &CStr) -> *mut c_void {
+    // SAFETY: a look-up by name in the global scope.
+    own_call(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// The module around an address. Takes no lock, and may be called anywhere.
+#[cold]
+pub(crate) fn find(address: u64) -> Option<Object> {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    if function.is_null() {
+        return list::find(address);
+    }
+    // SAFETY: the address is that of `_dl_find_object`, found under this name.
+    let function: FindObject = unsafe { core::mem::transmute::<*mut c_void, FindObject>(function) };
+    // SAFETY: all bits of the struct may be zero.
+    let mut found: DlFindObject = unsafe { core::mem::zeroed() };
+    // SAFETY: documented to be callable with any address, from anywhere, without lock or allocation.
+    let result = unsafe { function(core::ptr::without_provenance_mut(address as usize), &raw mut found) };
+    let DlFindObject { map_start, map_end, link_map, .. } = found;
+    (result == 0).then(|| Object { link_map, start: map_start.addr() as u64, end: map_end.addr() as u64 })
+}
+
+/// Copies memory of a module, checked page by page.
+pub(crate) fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
+    let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
+    let mut page = from & !4095;
+    while page < end {
+        if !arch::is_readable(page) {
+            return false;
+        }
+        page += 4096;
+    }
+    // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, buffer.as_mut_ptr(), buffer.len()) };
+    true
+}

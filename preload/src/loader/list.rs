@@ -1,0 +1,327 @@
+//! The loader's list of modules, read as a debugger reads it.
+//!
+//! ```text
+//! _r_debug ─► program ⇄ libm ⇄ libc ⇄ ld.so ⇄ plug-in      modules that come later are put at its end
+//! ```
+//!
+//! The list changes under a lock of the loader's, which no hook may wait for. So it is copied by the kernel, which fails where a
+//! description has gone instead of faulting, and a description counts only while its neighbour in the list leads to it: one that was
+//! freed may still lie in memory as it was, but nobody leads there.
+//!
+//! Modules that were found are kept with the addresses of their segments. To ask about one takes two copies, half a microsecond; to
+//! learn that an address belongs to none takes a look whether the list has grown at its end.
+//!
+//! Modules of other namespaces (`dlmopen`) are in no list that glibc before 2.35 tells debuggers of: their code is unknown.
+
+use super::{LinkMap, Object, read_mapped};
+use crate::arch;
+use crate::sandbox::{self, Need};
+use crate::seqlock::{Slot, Slots};
+use crate::sys;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use unwind::module::Image;
+
+/// Most modules at a time; those beyond are unknown.
+const MODULES: usize = 8192;
+
+/// Words of a [`Known`].
+const WORDS: usize = 5;
+
+/// The beginning of `struct r_debug` of `link.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Debug {
+    version: c_int,
+    first: AtomicPtr<LinkMap>,
+}
+
+/// The loader's, which stays where it is.
+static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(core::ptr::null_mut());
+static SLOTS: AtomicPtr<Slot<WORDS>> = AtomicPtr::new(core::ptr::null_mut());
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// Address of the last description that was seen in the list, 0 at first.
+// Relaxed: what it says is compared with the list.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Takes the loader's list, and memory for what will be found in it; false when there is no list or no memory.
+#[cold]
+pub(super) fn prepare(debug: *mut Debug) -> bool {
+    if debug.is_null() {
+        return false;
+    }
+    DEBUG.store(debug, Ordering::Relaxed);
+    // Release pairs with the Acquire load in `known`.
+    SLOTS.store(sys::map_private(MODULES * size_of::<Slot<WORDS>>()).cast(), Ordering::Release);
+    !SLOTS.load(Ordering::Relaxed).is_null()
+}
+
+/// The module around an address.
+#[cold]
+pub(super) fn find(address: u64) -> Option<Object> {
+    find_known(address).or_else(|| {
+        learn();
+        find_known(address)
+    })
+}
+
+fn known() -> Slots<'static, WORDS> {
+    // Acquire pairs with the Release store in `prepare`.
+    let memory = SLOTS.load(Ordering::Acquire);
+    let count = if memory.is_null() { 0 } else { MODULES };
+    let memory = if memory.is_null() { core::ptr::dangling() } else { memory.cast_const() };
+    // SAFETY: mapped zeroed in `prepare` with so many slots, which are atomics, and never unmapped; none where it is null.
+    Slots { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED }
+}
+
+/// A module of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    /// Its first mapped address, never 0.
+    start: u64,
+    /// The end of its last segment.
+    end: u64,
+    /// Address of its description.
+    map: u64,
+    /// What is added to addresses of its file.
+    bias: u64,
+    /// Address of its dynamic section.
+    dynamic: u64,
+}
+
+impl Known {
+    fn to_words(self) -> [u64; WORDS] {
+        let Self { start, end, map, bias, dynamic } = self;
+        [start, end, map, bias, dynamic]
+    }
+
+    fn from_words([start, end, map, bias, dynamic]: [u64; WORDS]) -> Self {
+        Self { start, end, map, bias, dynamic }
+    }
+
+    /// What its description says that is at `map`. `None` where that has no image which can be read.
+    fn read(map: u64, node: &Node) -> Option<Self> {
+        // SAFETY: reads a word that the kernel gave at the start.
+        let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
+        // A library begins at its bias. A program at fixed addresses, whose bias is 0, has its program headers in its first page.
+        let image = [node.bias, headers & !4095]
+            .into_iter()
+            .filter(|start| *start != 0)
+            .filter_map(|start| Image::parse(start, read_mapped).ok())
+            .find(|image| image.bias == node.bias)?;
+        let (start, end) = (image.mapped.start & !4095, image.mapped.end.checked_next_multiple_of(4096)?);
+        (start != 0).then_some(Self { start, end, map, bias: node.bias, dynamic: node.dynamic })
+    }
+
+    /// True while it is in the list, and where that cannot be asked.
+    fn is_listed(&self) -> bool {
+        !can_be_read()
+            || Node::at(self.map).is_some_and(|node| {
+                node.bias == self.bias && node.dynamic == self.dynamic && node.is_listed(self.map)
+            })
+    }
+}
+
+/// The public words of a description: `struct link_map` of `link.h`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Node {
+    bias: u64,
+    name: u64,
+    dynamic: u64,
+    next: u64,
+    previous: u64,
+}
+
+impl Node {
+    /// A copy of what is at an address; `None` where nothing is.
+    fn at(address: u64) -> Option<Self> {
+        if address == 0 {
+            return None;
+        }
+        let mut node = Self::default();
+        let bytes = size_of::<Self>();
+        let to = libc::iovec { iov_base: (&raw mut node).cast(), iov_len: bytes };
+        let from =
+            libc::iovec { iov_base: core::ptr::without_provenance_mut(address as usize), iov_len: bytes };
+        (arch::copy_from_process(sys::thread_id(), &to, &from) == bytes as i64).then_some(node)
+    }
+
+    /// True if the list leads to this description, which is at `map`.
+    fn is_listed(&self, map: u64) -> bool {
+        match self.previous {
+            0 => first() == map,
+            previous => Self::at(previous).is_some_and(|previous| previous.next == map),
+        }
+    }
+}
+
+/// True where the kernel copies for us, and says which thread this is.
+fn can_be_read() -> bool {
+    sandbox::allows(Need::Leave) && sandbox::allows(Need::Map)
+}
+
+/// Address of the first description.
+fn first() -> u64 {
+    // SAFETY: null, or the loader's own, which is never unmapped.
+    let debug = unsafe { DEBUG.load(Ordering::Relaxed).as_ref() };
+    // Acquire: what the loader wrote before it put a description there.
+    debug.map_or(0, |debug| debug.first.load(Ordering::Acquire).addr() as u64)
+}
+
+fn find_known(address: u64) -> Option<Object> {
+    let is_around = |words: &[u64; WORDS]| {
+        let [start, end, ..] = *words;
+        start != 0 && start <= address && address < end
+    };
+    let found = known().used().filter_map(Slot::read).find(|seen| is_around(&seen.words))?;
+    let found = Known::from_words(found.words);
+    if found.is_listed() {
+        let link_map = core::ptr::with_exposed_provenance_mut(found.map as usize);
+        return Some(Object { link_map, start: found.start, end: found.end });
+    }
+    known().forget(|words| Known::from_words(*words) == found);
+    None
+}
+
+/// Gets to know what was added since the last time.
+fn learn() {
+    if !can_be_read() {
+        return;
+    }
+    let last = LAST.load(Ordering::Relaxed);
+    let (mut previous, mut next) = match Node::at(last) {
+        Some(node) if node.is_listed(last) => (last, node.next),
+        _ => (0, first()),
+    };
+    for _ in 0..MODULES {
+        // Where neighbours disagree somebody else has changed the list: who asks next begins anew.
+        let Some(node) = Node::at(next).filter(|node| node.previous == previous) else { return };
+        enter(next, &node);
+        (previous, next) = (next, node.next);
+        LAST.store(previous, Ordering::Relaxed);
+    }
+}
+
+/// Keeps a module, unless it is known.
+fn enter(map: u64, node: &Node) {
+    let is_known = known().used().filter_map(Slot::read).any(|seen| {
+        let known = Known::from_words(seen.words);
+        known.start != 0 && (known.map, known.bias, known.dynamic) == (map, node.bias, node.dynamic)
+    });
+    if !is_known
+        && let Some(module) = Known::read(map, node)
+        && let Some(claim) = known().claim_void(|_| true).or_else(|| known().claim_unused())
+    {
+        claim.write(module.to_words());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::look_up;
+    use std::ffi::c_void;
+    use std::sync::Mutex;
+
+    /// The list is one for the process, and so is what is known of it.
+    static LIST: Mutex<()> = Mutex::new(());
+
+    fn prepared() -> std::sync::MutexGuard<'static, ()> {
+        let guard = LIST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if SLOTS.load(Ordering::Relaxed).is_null() {
+            assert!(prepare(look_up(c"_r_debug").cast()), "libc has a list");
+        }
+        guard
+    }
+
+    /// Descriptions and code of all modules that the loader has.
+    fn loaded() -> Vec<(u64, u64)> {
+        extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, all: *mut c_void) -> c_int {
+            // SAFETY: `dl_iterate_phdr` passes a description, and what it was given.
+            let (info, all) = unsafe { (&*info, &mut *all.cast::<Vec<(u64, u64)>>()) };
+            for index in 0..usize::from(info.dlpi_phnum) {
+                // SAFETY: the loader gives so many program headers.
+                let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
+                if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
+                    all.push((info.dlpi_addr, info.dlpi_addr + header.p_vaddr));
+                }
+            }
+            0
+        }
+        let mut all = Vec::new();
+        #[expect(clippy::disallowed_methods, reason = "no hook is here")]
+        // SAFETY: the callback keeps nothing.
+        unsafe {
+            libc::dl_iterate_phdr(Some(each), (&raw mut all).cast())
+        };
+        all
+    }
+
+    /// Check that all modules are found by their code, each under its own description, and nothing else is.
+    #[test]
+    fn modules_are_found_by_their_code() {
+        let _guard = prepared();
+        let modules = loaded();
+        assert!(modules.len() > 3, "the program, libc, the loader and the kernel's");
+        for (bias, code) in modules {
+            let found = find(code).unwrap_or_else(|| panic!("{code:#x} is code"));
+            assert!(found.start <= code && code < found.end);
+            // SAFETY: of a module that stays.
+            assert_eq!(unsafe { &*found.link_map }.address, bias);
+        }
+        let on_heap = Box::new(0_u64);
+        for address in
+            [0, 1, (&raw const *on_heap).addr() as u64, (&raw const on_heap).addr() as u64, u64::MAX]
+        {
+            assert!(find(address).is_none(), "{address:#x} is no code");
+        }
+    }
+
+    /// Check that a library is found when it was loaded, not any more when it was unloaded, and again when it comes again, while
+    /// others do so, too.
+    #[test]
+    fn libraries_come_and_go() {
+        let _guard = prepared();
+        let folder = tempfile::tempdir().unwrap();
+        let libraries = [1, 2].map(|number| {
+            let path = folder.path().join(format!("lib{number}.so"));
+            let built = std::process::Command::new("cc")
+                .args(["-shared", "-nostdlib", "-fPIC", "-xc", "-o"])
+                .arg(&path)
+                .arg("/dev/null")
+                .status()
+                .expect("there is a compiler");
+            assert!(built.success());
+            std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap()
+        });
+        let open = |name: &std::ffi::CStr| {
+            // SAFETY: it has no code that would run.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+            assert!(!handle.is_null(), "{name:?}");
+            // SAFETY: a handle is a description.
+            (handle, unsafe { &*handle.cast::<LinkMap>() }.dynamic.addr() as u64)
+        };
+        let close = |handle| {
+            // SAFETY: of `open`, once.
+            assert_eq!(unsafe { libc::dlclose(handle) }, 0);
+        };
+        for _ in 0..100 {
+            let (first, inside_first) = open(&libraries[0]);
+            assert_eq!(find(inside_first).map(|found| found.link_map.cast()), Some(first));
+            let (second, inside_second) = open(&libraries[1]);
+            close(first);
+            assert!(find(inside_first).is_none());
+            // What is gone stands in nobody's way.
+            assert!(loaded().into_iter().all(|(_, code)| find(code).is_some()));
+            assert_eq!(find(inside_second).map(|found| found.link_map.cast()), Some(second));
+            let (first, inside_first) = open(&libraries[0]);
+            assert_eq!(find(inside_first).map(|found| found.link_map.cast()), Some(first));
+            close(second);
+            assert!(find(inside_second).is_none());
+            close(first);
+            assert!(find(inside_first).is_none());
+        }
+        assert!(USED.load(Ordering::Relaxed) < 64, "places are used again");
+    }
+}

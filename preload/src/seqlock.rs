@@ -1,0 +1,167 @@
+//! Slots of several words that any thread and any signal handler reads and writes without a lock.
+//!
+//! Each is a seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012): its version is odd while it is
+//! written, and whoever meets an odd one, or one that has changed, has not read it. Who wants to write one that somebody else is
+//! writing does not wait, but does without.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// `N` words. Zeroed memory is a slot that was never used.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Slot<const N: usize> {
+    /// Odd while somebody writes.
+    version: AtomicU32,
+    words: [AtomicU64; N],
+}
+
+/// What a slot has had at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<const N: usize> {
+    version: u32,
+    /// Its words.
+    pub(crate) words: [u64; N],
+}
+
+/// A slot that nobody else writes.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Claim<'a, const N: usize> {
+    slot: &'a Slot<N>,
+    /// What it had.
+    pub(crate) seen: Seen<N>,
+}
+
+impl<const N: usize> Slot<N> {
+    /// What it has; `None` while somebody writes.
+    pub(crate) fn read(&self) -> Option<Seen<N>> {
+        // Acquire pairs with the Release store in `write`: what was written before is seen.
+        let version = self.version.load(Ordering::Acquire);
+        let words = self.words.each_ref().map(|word| word.load(Ordering::Relaxed));
+        // Pairs with the fence in `claim`: who has seen a word that was written after it sees the odd version.
+        fence(Ordering::Acquire);
+        let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
+        is_whole.then_some(Seen { version, words })
+    }
+
+    /// Words that it has, not of one moment: whether it is worth to be read.
+    pub(crate) fn hint(&self) -> [&AtomicU64; N] {
+        self.words.each_ref()
+    }
+
+    /// Takes it for writing, if it still is as it was seen.
+    pub(crate) fn claim(&self, seen: Seen<N>) -> Option<Claim<'_, N>> {
+        let Seen { version, .. } = seen;
+        // Relaxed: what was seen was read under this version, and nothing else is.
+        self.version
+            .compare_exchange(version, version.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed)
+            .ok()?;
+        // Pairs with the fence in `read`.
+        fence(Ordering::Release);
+        Some(Claim { slot: self, seen })
+    }
+}
+
+impl<const N: usize> Claim<'_, N> {
+    /// Gives it these words.
+    pub(crate) fn write(self, words: [u64; N]) {
+        for (word, value) in self.slot.words.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        // Release pairs with the Acquire load in `read`.
+        self.slot.version.store(self.seen.version.wrapping_add(2), Ordering::Release);
+    }
+}
+
+/// Slots, of which a growing number is in use. One whose first word is 0 is *void*, and may be used again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots<'a, const N: usize> {
+    /// Zeroed at first.
+    pub(crate) slots: &'a [Slot<N>],
+    /// How many of them were used so far.
+    pub(crate) used: &'a AtomicUsize,
+}
+
+impl<'a, const N: usize> Slots<'a, N> {
+    // Relaxed: a slot says itself whether it is filled in.
+    pub(crate) fn used(self) -> impl Iterator<Item = &'a Slot<N>> {
+        self.slots.iter().take(self.used.load(Ordering::Relaxed))
+    }
+
+    /// Takes a void one whose words are so.
+    pub(crate) fn claim_void(self, is_meant: impl Fn(&[u64; N]) -> bool) -> Option<Claim<'a, N>> {
+        self.used().find_map(|slot| {
+            let seen = slot.read().filter(|seen| is_void(&seen.words) && is_meant(&seen.words))?;
+            slot.claim(seen)
+        })
+    }
+
+    /// Takes one that was never used; `None` when there is none.
+    pub(crate) fn claim_unused(self) -> Option<Claim<'a, N>> {
+        let most = self.slots.len();
+        let next = |used: usize| (used < most).then(|| used.wrapping_add(1));
+        loop {
+            let index = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+            let slot = self.slots.get(index)?;
+            // It may be another thread's already, which has taken it for a void one.
+            if let Some(claim) = slot.read().and_then(|seen| slot.claim(seen)) {
+                return Some(claim);
+            }
+        }
+    }
+
+    /// Makes those void that `is_gone` is true of. They keep their other words.
+    pub(crate) fn forget(self, is_gone: impl Fn(&[u64; N]) -> bool) {
+        for slot in self.used() {
+            let Some(seen) = slot.read() else { continue };
+            // Who fails to claim it has come too late: somebody else has seen the same.
+            if !is_void(&seen.words)
+                && is_gone(&seen.words)
+                && let Some(claim) = slot.claim(seen)
+            {
+                let mut words = seen.words;
+                if let Some(first) = words.first_mut() {
+                    *first = 0;
+                }
+                claim.write(words);
+            }
+        }
+    }
+
+    /// Empties all. Nobody else is there.
+    // Relaxed: who comes next finds what was published after this.
+    pub(crate) fn clear(self) {
+        for slot in self.used() {
+            slot.words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            slot.version.store(0, Ordering::Relaxed);
+        }
+        self.used.store(0, Ordering::Relaxed);
+    }
+}
+
+fn is_void(words: &[u64]) -> bool {
+    words.first().is_none_or(|first| *first == 0)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Slot, Slots};
+    use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+
+    /// Memory of slots.
+    pub(crate) struct Memory<const N: usize> {
+        slots: Vec<Slot<N>>,
+        used: AtomicUsize,
+    }
+
+    impl<const N: usize> Memory<N> {
+        pub(crate) fn new(slots: usize) -> Self {
+            let slot = || Slot { version: AtomicU32::new(0), words: [(); N].map(|()| AtomicU64::new(0)) };
+            Self { slots: (0..slots).map(|_| slot()).collect(), used: AtomicUsize::new(0) }
+        }
+
+        pub(crate) fn slots(&self) -> Slots<'_, N> {
+            Slots { slots: &self.slots, used: &self.used }
+        }
+    }
+}
