@@ -238,8 +238,10 @@ mod tests {
     /// Descriptions and code of all modules that the loader has.
     fn loaded() -> Vec<(u64, u64)> {
         extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, all: *mut c_void) -> c_int {
-            // SAFETY: `dl_iterate_phdr` passes a description, and what it was given.
-            let (info, all) = unsafe { (&*info, &mut *all.cast::<Vec<(u64, u64)>>()) };
+            // SAFETY: `dl_iterate_phdr` passes a description.
+            let info = unsafe { &*info };
+            // SAFETY: what it was given, which nobody else uses.
+            let all = unsafe { &mut *all.cast::<Vec<(u64, u64)>>() };
             for index in 0..usize::from(info.dlpi_phnum) {
                 // SAFETY: the loader gives so many program headers.
                 let header = unsafe { &*info.dlpi_phdr.wrapping_add(index) };
