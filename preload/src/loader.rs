@@ -5,7 +5,6 @@
 
 mod list;
 
-use crate::arch;
 use crate::real::own_call;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -76,19 +75,4 @@ pub(crate) fn find(address: u64) -> Option<Object> {
     let result = unsafe { function(core::ptr::without_provenance_mut(address as usize), &raw mut found) };
     let DlFindObject { map_start, map_end, link_map, .. } = found;
     (result == 0).then(|| Object { link_map, start: map_start.addr() as u64, end: map_end.addr() as u64 })
-}
-
-/// Copies memory of a module, checked page by page.
-pub(crate) fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
-    let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
-    let mut page = from & !4095;
-    while page < end {
-        if !arch::is_readable(page) {
-            return false;
-        }
-        page += 4096;
-    }
-    // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
-    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, buffer.as_mut_ptr(), buffer.len()) };
-    true
 }

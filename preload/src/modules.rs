@@ -208,7 +208,7 @@ fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
     // SAFETY: reads a word that the kernel gave at the start.
     let headers = unsafe { libc::getauxval(libc::AT_PHDR) };
     [found.start, bias, headers & !4095].into_iter().filter(|start| *start != 0).find_map(|start| {
-        let image = Image::parse(start, loader::read_mapped).ok()?;
+        let image = Image::parse(start, read_mapped).ok()?;
         image.code.contains(address).then_some((start, image))
     })
 }
@@ -217,6 +217,21 @@ fn read_image(found: &Object, address: u64) -> Option<(u64, Image)> {
 #[cold]
 pub(crate) fn serial(address: u64) -> u32 {
     entry(address).map_or(0, |entry| entry.serial)
+}
+
+/// Copies memory of a module, checked page by page.
+fn read_mapped(from: u64, buffer: &mut [u8]) -> bool {
+    let Some(end) = from.checked_add(buffer.len() as u64) else { return false };
+    let mut page = from & !4095;
+    while page < end {
+        if !arch::is_readable(page) {
+            return false;
+        }
+        page += 4096;
+    }
+    // SAFETY: all pages of the range were just found readable, and the buffer is a separate object.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, buffer.as_mut_ptr(), buffer.len()) };
+    true
 }
 
 /// The path of the program that runs, asked for once: later it may forbid itself to ask.

@@ -5,15 +5,15 @@
 //! ```
 //!
 //! The list changes under a lock of the loader's, which no hook may wait for. So it is copied by the kernel, which fails where a
-//! description has gone instead of faulting, and a description counts only while its neighbour in the list leads to it: one that was
-//! freed may still lie in memory as it was, but nobody leads there.
+//! description, or a module, has gone instead of faulting, and a description counts only while its neighbour in the list leads to it:
+//! one that was freed may still lie in memory as it was, but nobody leads there.
 //!
 //! Modules that were found are kept with the addresses of their segments. To ask about one takes two copies, half a microsecond; to
 //! learn that an address belongs to none takes a look whether the list has grown at its end.
 //!
 //! Modules of other namespaces (`dlmopen`) are in no list that glibc before 2.35 tells debuggers of: their code is unknown.
 
-use super::{LinkMap, Object, read_mapped};
+use super::{LinkMap, Object};
 use crate::arch;
 use crate::sandbox::{self, Need};
 use crate::seqlock::{Slot, Slots};
@@ -107,7 +107,7 @@ impl Known {
         let image = [node.bias, headers & !4095]
             .into_iter()
             .filter(|start| *start != 0)
-            .filter_map(|start| Image::parse(start, read_mapped).ok())
+            .filter_map(|start| Image::parse(start, copy).ok())
             .find(|image| image.bias == node.bias)?;
         let (start, end) = (image.mapped.start & !4095, image.mapped.end.checked_next_multiple_of(4096)?);
         (start != 0).then_some(Self { start, end, map, bias: node.bias, dynamic: node.dynamic })
@@ -123,11 +123,9 @@ impl Known {
 }
 
 /// The public words of a description: `struct link_map` of `link.h`.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     bias: u64,
-    name: u64,
     dynamic: u64,
     next: u64,
     previous: u64,
@@ -136,15 +134,14 @@ struct Node {
 impl Node {
     /// A copy of what is at an address; `None` where nothing is.
     fn at(address: u64) -> Option<Self> {
-        if address == 0 {
+        let mut bytes = [0; 40];
+        if address == 0 || !copy(address, &mut bytes) {
             return None;
         }
-        let mut node = Self::default();
-        let bytes = size_of::<Self>();
-        let to = libc::iovec { iov_base: (&raw mut node).cast(), iov_len: bytes };
-        let from =
-            libc::iovec { iov_base: core::ptr::without_provenance_mut(address as usize), iov_len: bytes };
-        (arch::copy_from_process(sys::thread_id(), &to, &from) == bytes as i64).then_some(node)
+        let (words, _) = bytes.as_chunks();
+        let [bias, _name, dynamic, next, previous] = *words.first_chunk()?;
+        let [bias, dynamic, next, previous] = [bias, dynamic, next, previous].map(u64::from_ne_bytes);
+        Some(Self { bias, dynamic, next, previous })
     }
 
     /// True if the list leads to this description, which is at `map`.
@@ -154,6 +151,14 @@ impl Node {
             previous => Self::at(previous).is_some_and(|previous| previous.next == map),
         }
     }
+}
+
+/// Copies what is at an address, false where not all of it is mapped. It may be unmapped meanwhile: the kernel can tell.
+fn copy(from: u64, to: &mut [u8]) -> bool {
+    let bytes = to.len();
+    let to = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: bytes };
+    let from = libc::iovec { iov_base: core::ptr::without_provenance_mut(from as usize), iov_len: bytes };
+    arch::copy_from_process(sys::thread_id(), &to, &from) == bytes as i64
 }
 
 /// True where the kernel copies for us, and says which thread this is.
