@@ -103,6 +103,7 @@ mod real;
 mod reservation;
 mod sampler;
 mod sandbox;
+#[expect(unsafe_code, reason = "owns the memory of slots")]
 mod seqlock;
 mod signal_stacks;
 #[expect(unsafe_code, reason = "uses per-thread memory of its own")]

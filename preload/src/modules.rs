@@ -12,22 +12,19 @@ use crate::functions;
 use crate::hash;
 use crate::loader::{self, LinkMap, Object};
 use crate::process;
-use crate::seqlock::Slots;
 use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use shared_ring::module_log::{Described, Module};
-use table::{Entry, MAX_MODULES, Mapping, NONE, Slot, Table};
+use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
 use unwind::module::Image;
 use unwind::{Modules, Sections, SharedRules, SharedSlot};
 
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
 
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
-/// Slots that were used so far.
-static USED: AtomicUsize = AtomicUsize::new(0);
+static SLOTS: table::Memory = table::Memory::new(MAX_MODULES);
 static RULES: AtomicPtr<SharedSlot> = AtomicPtr::new(core::ptr::null_mut());
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// Unmappings in steps of two; the lowest bit is set while there is a stack provider.
@@ -97,9 +94,7 @@ pub(crate) fn prepare() -> bool {
 /// memory. Nobody walks meanwhile.
 #[cold]
 pub(crate) fn start() -> bool {
-    if SLOTS.load(Ordering::Relaxed).is_null() {
-        // Release pairs with the Acquire load in `table`.
-        SLOTS.store(sys::map_private(MAX_MODULES * size_of::<Slot>()).cast(), Ordering::Release);
+    if RULES.load(Ordering::Relaxed).is_null() {
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
         // From now on nothing would tell when these modules are unloaded.
@@ -107,7 +102,7 @@ pub(crate) fn start() -> bool {
         table().clear();
     }
     functions::begin();
-    !SLOTS.load(Ordering::Relaxed).is_null() && !RULES.load(Ordering::Relaxed).is_null()
+    SLOTS.map() && !RULES.load(Ordering::Relaxed).is_null()
 }
 
 /// The process-wide rule cache.
@@ -119,12 +114,7 @@ pub(crate) fn shared_rules() -> SharedRules<'static> {
 }
 
 fn table() -> Table<'static> {
-    // Acquire pairs with the Release store in `start`.
-    let memory = SLOTS.load(Ordering::Acquire);
-    let count = if memory.is_null() { 0 } else { MAX_MODULES };
-    let memory = if memory.is_null() { core::ptr::dangling() } else { memory.cast_const() };
-    // SAFETY: mapped zeroed in `start` with so many slots, which are atomics, and never unmapped; none where it is null.
-    Table(Slots { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED })
+    Table(SLOTS.slots())
 }
 
 /// The loader's description of the module around an address; `None` outside of modules.

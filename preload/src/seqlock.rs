@@ -4,7 +4,8 @@
 //! written, and whoever meets an odd one, or one that has changed, has not read it. Who wants to write one that somebody else is
 //! writing does not wait, but does without.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sys;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// `N` words. Zeroed memory is a slot that was never used.
 #[repr(C)]
@@ -136,6 +137,45 @@ impl<'a, const N: usize> Slots<'a, N> {
             slot.version.store(0, Ordering::Relaxed);
         }
         self.used.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Slots in memory of their own, which is never given back.
+#[derive(Debug)]
+pub(crate) struct Mapped<const N: usize> {
+    memory: AtomicPtr<Slot<N>>,
+    used: AtomicUsize,
+    most: usize,
+}
+
+impl<const N: usize> Mapped<N> {
+    /// Room for so many, once there is memory.
+    pub(crate) const fn new(most: usize) -> Self {
+        Self { memory: AtomicPtr::new(core::ptr::null_mut()), used: AtomicUsize::new(0), most }
+    }
+
+    /// Takes the memory; false when there is none. Called once at a time.
+    #[cold]
+    pub(crate) fn map(&self) -> bool {
+        if !self.is_mapped() {
+            // Release pairs with the Acquire load in `slots`.
+            self.memory.store(sys::map_private(self.most * size_of::<Slot<N>>()).cast(), Ordering::Release);
+        }
+        self.is_mapped()
+    }
+
+    /// True once there is memory.
+    pub(crate) fn is_mapped(&self) -> bool {
+        !self.memory.load(Ordering::Relaxed).is_null()
+    }
+
+    /// All slots; none while there is no memory.
+    pub(crate) fn slots(&self) -> Slots<'_, N> {
+        // Acquire pairs with the Release store in `map`.
+        let memory = self.memory.load(Ordering::Acquire).cast_const();
+        let (memory, count) = if memory.is_null() { (core::ptr::dangling(), 0) } else { (memory, self.most) };
+        // SAFETY: mapped zeroed in `map` with so many slots, which are atomics, and never unmapped; none where it is null.
+        Slots { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &self.used }
     }
 }
 

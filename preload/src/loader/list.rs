@@ -16,10 +16,10 @@
 use super::{LinkMap, Object};
 use crate::arch;
 use crate::sandbox::{self, Need};
-use crate::seqlock::{Slot, Slots};
+use crate::seqlock::{Mapped, Slot};
 use crate::sys;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use unwind::module::Image;
 
 /// Most modules at a time; those beyond are unknown.
@@ -38,8 +38,8 @@ pub(super) struct Debug {
 
 /// The loader's, which stays where it is.
 static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(core::ptr::null_mut());
-static SLOTS: AtomicPtr<Slot<WORDS>> = AtomicPtr::new(core::ptr::null_mut());
-static USED: AtomicUsize = AtomicUsize::new(0);
+/// What was found in the list.
+static KNOWN: Mapped<WORDS> = Mapped::new(MODULES);
 /// Address of the last description that was seen in the list, 0 at first.
 // Relaxed: what it says is compared with the list.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -51,9 +51,7 @@ pub(super) fn prepare(debug: *mut Debug) -> bool {
         return false;
     }
     DEBUG.store(debug, Ordering::Relaxed);
-    // Release pairs with the Acquire load in `known`.
-    SLOTS.store(sys::map_private(MODULES * size_of::<Slot<WORDS>>()).cast(), Ordering::Release);
-    !SLOTS.load(Ordering::Relaxed).is_null()
+    KNOWN.map()
 }
 
 /// The module around an address.
@@ -63,15 +61,6 @@ pub(super) fn find(address: u64) -> Option<Object> {
         learn();
         find_known(address)
     })
-}
-
-fn known() -> Slots<'static, WORDS> {
-    // Acquire pairs with the Release store in `prepare`.
-    let memory = SLOTS.load(Ordering::Acquire);
-    let count = if memory.is_null() { 0 } else { MODULES };
-    let memory = if memory.is_null() { core::ptr::dangling() } else { memory.cast_const() };
-    // SAFETY: mapped zeroed in `prepare` with so many slots, which are atomics, and never unmapped; none where it is null.
-    Slots { slots: unsafe { core::slice::from_raw_parts(memory, count) }, used: &USED }
 }
 
 /// A module of the list.
@@ -179,13 +168,13 @@ fn find_known(address: u64) -> Option<Object> {
         let [start, end, ..] = *words;
         start != 0 && start <= address && address < end
     };
-    let found = known().used().filter_map(Slot::read).find(|seen| is_around(&seen.words))?;
+    let found = KNOWN.slots().used().filter_map(Slot::read).find(|seen| is_around(&seen.words))?;
     let found = Known::from_words(found.words);
     if found.is_listed() {
         let link_map = core::ptr::with_exposed_provenance_mut(found.map as usize);
         return Some(Object { link_map, start: found.start, end: found.end });
     }
-    known().forget(|words| Known::from_words(*words) == found);
+    KNOWN.slots().forget(|words| Known::from_words(*words) == found);
     None
 }
 
@@ -210,13 +199,13 @@ fn learn() {
 
 /// Keeps a module, unless it is known.
 fn enter(map: u64, node: &Node) {
-    let is_known = known().used().filter_map(Slot::read).any(|seen| {
+    let is_known = KNOWN.slots().used().filter_map(Slot::read).any(|seen| {
         let known = Known::from_words(seen.words);
         known.start != 0 && (known.map, known.bias, known.dynamic) == (map, node.bias, node.dynamic)
     });
     if !is_known
         && let Some(module) = Known::read(map, node)
-        && let Some(claim) = known().claim_void(|_| true).or_else(|| known().claim_unused())
+        && let Some(claim) = KNOWN.slots().claim_void(|_| true).or_else(|| KNOWN.slots().claim_unused())
     {
         claim.write(module.to_words());
     }
@@ -234,7 +223,7 @@ mod tests {
 
     fn prepared() -> std::sync::MutexGuard<'static, ()> {
         let guard = LIST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if SLOTS.load(Ordering::Relaxed).is_null() {
+        if !KNOWN.is_mapped() {
             assert!(prepare(look_up(c"_r_debug").cast()), "libc has a list");
         }
         guard
@@ -329,6 +318,6 @@ mod tests {
             close(first);
             assert!(find(inside_first).is_none());
         }
-        assert!(USED.load(Ordering::Relaxed) < 64, "places are used again");
+        assert!(KNOWN.slots().used().count() < 64, "places are used again");
     }
 }

@@ -46,7 +46,10 @@ pub(super) struct Entry {
 const WORDS: usize = 10;
 
 /// Place for an entry.
-pub(super) type Slot = seqlock::Slot<WORDS>;
+type Slot = seqlock::Slot<WORDS>;
+
+/// Places for all.
+pub(super) type Memory = seqlock::Mapped<WORDS>;
 
 impl Entry {
     /// As words, the first of which is never 0.
