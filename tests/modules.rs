@@ -44,6 +44,28 @@ fn libraries_that_come_again_keep_their_names() {
     }
 }
 
+/// Check that libraries have their names while several threads load and unload them at once, often one where another one was.
+#[test]
+fn libraries_that_threads_load_keep_their_names() {
+    const TIMES: u64 = 500;
+    let lender = |place: u64| {
+        let flags = [format!("-DFUNCTION=lend_{place}"), format!("-DSIZE={}", 1410 + place)];
+        library("lends_memory").flags(flags).named(&format!("lib{place}.so")).build()
+    };
+    let libraries: Vec<_> = (0..4).map(lender).collect();
+    let program = c("loads_in_threads").flags(["-pthread"]).build();
+    let (_, capture) = record(program).arg(TIMES.to_string()).args(&libraries).with_names().succeed();
+    for (place, library) in (0..).zip(&libraries) {
+        let rows = capture.rows_of_size(1410 + place);
+        for row in &rows {
+            assert_eq!(row.names()[..3], [&*format!("lend_{place}"), "lend", "come_and_go"], "{row:#?}");
+            assert_eq!(row.state, "complete", "{row:#?}");
+            assert!(row.frames[..2].iter().all(|frame| *frame.module == *library.to_string_lossy()));
+        }
+        assert_eq!(rows.iter().map(|row| row.number("allocations")).sum::<u64>(), TIMES);
+    }
+}
+
 /// Check that a library is found by the RUNPATH of the program that opens it, as it is without us.
 #[test]
 fn libraries_are_found_beside_the_program() {

@@ -25,6 +25,9 @@ use unwind::module::Image;
 /// Most modules at a time; those beyond are unknown.
 const MODULES: usize = 8192;
 
+/// How often the list is read anew that others are changing.
+const TRIES: usize = 16;
+
 /// Words of a [`Known`].
 const WORDS: usize = 5;
 
@@ -57,10 +60,16 @@ pub(super) fn prepare(debug: *mut Debug) -> bool {
 /// The module around an address.
 #[cold]
 pub(super) fn find(address: u64) -> Option<Object> {
-    find_known(address).or_else(|| {
-        learn();
-        find_known(address)
-    })
+    for _ in 0..TRIES {
+        let found = find_known(address);
+        if found.is_some() {
+            return found;
+        }
+        if learn() {
+            return find_known(address);
+        }
+    }
+    None
 }
 
 /// A module of the list.
@@ -105,9 +114,8 @@ impl Known {
     /// True while it is in the list, and where that cannot be asked.
     fn is_listed(&self) -> bool {
         !can_be_read()
-            || Node::at(self.map).is_some_and(|node| {
-                node.bias == self.bias && node.dynamic == self.dynamic && node.is_listed(self.map)
-            })
+            || Node::listed(self.map)
+                .is_some_and(|node| node.bias == self.bias && node.dynamic == self.dynamic)
     }
 }
 
@@ -133,12 +141,25 @@ impl Node {
         Some(Self { bias, dynamic, next, previous })
     }
 
-    /// True if the list leads to this description, which is at `map`.
-    fn is_listed(&self, map: u64) -> bool {
-        match self.previous {
-            0 => first() == map,
-            previous => Self::at(previous).is_some_and(|previous| previous.next == map),
+    /// The same, if the list leads there.
+    fn listed(address: u64) -> Option<Self> {
+        let mut node = Self::at(address)?;
+        for _ in 0..TRIES {
+            let follows = match node.previous {
+                0 => first(),
+                previous => Self::at(previous).map_or(0, |previous| previous.next),
+            };
+            if follows == address {
+                return Some(node);
+            }
+            // Unless the one before it has gone meanwhile, and another one precedes it now.
+            let again = Self::at(address)?;
+            if again.previous == node.previous {
+                break;
+            }
+            node = again;
         }
+        None
     }
 }
 
@@ -175,26 +196,31 @@ fn find_known(address: u64) -> Option<Object> {
         return Some(Object { link_map, start: found.start, end: found.end });
     }
     KNOWN.slots().forget(|words| Known::from_words(*words) == found);
+    // The place may be another one's by now, of which nothing was seen yet.
+    LAST.store(0, Ordering::Relaxed);
     None
 }
 
-/// Gets to know what was added since the last time.
-fn learn() {
+/// Gets to know what was added since the last time; false where somebody has changed the list meanwhile.
+fn learn() -> bool {
     if !can_be_read() {
-        return;
+        return true;
     }
     let last = LAST.load(Ordering::Relaxed);
-    let (mut previous, mut next) = match Node::at(last) {
-        Some(node) if node.is_listed(last) => (last, node.next),
-        _ => (0, first()),
+    let (mut previous, mut next) = match Node::listed(last) {
+        Some(node) => (last, node.next),
+        None => (0, first()),
     };
     for _ in 0..MODULES {
-        // Where neighbours disagree somebody else has changed the list: who asks next begins anew.
-        let Some(node) = Node::at(next).filter(|node| node.previous == previous) else { return };
+        if next == 0 {
+            return true;
+        }
+        let Some(node) = Node::at(next).filter(|node| node.previous == previous) else { return false };
         enter(next, &node);
         (previous, next) = (next, node.next);
         LAST.store(previous, Ordering::Relaxed);
     }
+    true
 }
 
 /// Keeps a module, unless it is known.
