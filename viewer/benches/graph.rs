@@ -1,17 +1,20 @@
-//! How fast a graph of blocks is made and asked. Run with `cargo bench -p viewer --bench graph`; figures are CPU time of the
+//! How fast a graph of blocks is made and asked, and how soon either is given up. Run with `cargo bench -p viewer --bench graph`; figures are CPU time of the
 //! machine it runs on, and the most memory that the process had up to there.
 
 mod support;
 
 use capture::{NodeId, ThreadId};
+use std::cell::Cell;
 use std::time::Duration;
 use support::{Random, cpu_time, peak_mib};
-use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, Rank, RootId, Source};
+use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, Pace, Rank, RootId, Source};
 
 const BLOCKS: u64 = 5_000_000;
 const STACKS: u64 = 10_000;
 const ROOTS: u64 = 1_000;
 const LIMIT: Duration = Duration::from_secs(30);
+/// How long whoever gives up may wait.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Which blocks the pointers of a block lead to.
 type Shape = fn(u64, &mut Random) -> [u64; 3];
@@ -52,30 +55,43 @@ fn measure(name: &str, shape: Shape) {
         }
     }
     let read = cpu_time();
-    let graph = builder.finish();
+    // When it was asked last whether anybody waits, and the longest time between two of these questions.
+    let (asked, longest) = (Cell::new(cpu_time()), Cell::new(Duration::ZERO));
+    let is_wanted = || {
+        longest.set(longest.get().max(cpu_time() - asked.replace(cpu_time())));
+        true
+    };
+    let pace = Pace::while_wanted(&is_wanted);
+    let graph = builder.finish_at(&pace).expect("it is wanted");
     let made = cpu_time();
+    is_wanted();
     println!(
-        "{name}: {} links; read {}, dominators {}, peak {} MiB",
+        "{name}: {} links; read {}, dominators {}, given up within {:.0} ms, peak {} MiB",
         graph.figures().links,
         seconds(read - start),
         seconds(made - read),
+        longest.get().as_secs_f64() * 1e3,
         peak_mib()
     );
-    let timed = |ask: &dyn Fn(&HeapGraph) -> usize| {
+    let timed = |ask: &dyn Fn(&HeapGraph) -> Option<usize>| {
         let start = cpu_time();
-        let rows = ask(&graph);
+        asked.set(start);
+        let rows = ask(&graph).expect("it is wanted");
+        is_wanted();
         format!("{} ({rows} rows)", seconds(cpu_time() - start))
     };
-    let retained = timed(&|graph| graph.retained().stacks.len());
-    let unreachable = timed(&|graph| graph.unreachable().heads.len());
+    let retained = timed(&|graph| Some(graph.retained_at(&pace)?.stacks.len()));
+    let unreachable = timed(&|graph| Some(graph.unreachable_at(&pace)?.heads.len()));
     let least = graph.figures().reachable.bytes / 1000;
-    let tree = timed(&|graph| graph.tree(least, 50).rows.len());
+    let tree = timed(&|graph| Some(graph.tree_at(least, 50, &pace)?.rows.len()));
     println!(
-        "{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, peak {} MiB",
+        "{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, given up within {:.0} ms, peak {} MiB",
+        longest.get().as_secs_f64() * 1e3,
         peak_mib()
     );
     let all = cpu_time() - start;
     assert!(all < LIMIT, "{name} took {all:?}");
+    assert!(longest.get() < PATIENCE, "{name}: it is given up after {:?} only", longest.get());
 }
 
 /// Where a block lies: each fills 48 bytes, and each tenth part of them is a mapping of its own.

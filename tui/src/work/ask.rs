@@ -18,7 +18,7 @@ use viewer::analysis::{
     meaningful, natural, processor_time, resident, rows_as_read,
 };
 use viewer::format::{bytes, count, duration, percent};
-use viewer::graph::WhichScan;
+use viewer::graph::{Pace, WhichScan};
 use viewer::lives::{Lifetimes, Sizes, Threads};
 use viewer::query::{Anchor, Lens, Part, Query};
 use viewer::suppression::Suppressions;
@@ -256,7 +256,8 @@ impl Asked {
         let known = self.of_scans.take().filter(|known| size(known) == size(&loaded));
         let loaded = self.of_scans.insert(known.unwrap_or_else(|| Arc::new(loaded))).clone();
         // Relaxed: it is a hint, as for the passes over events.
-        let kept = Kept::new(loaded, &scanned, &|| !self.stop.load(Ordering::Relaxed));
+        let is_wanted = || !self.stop.load(Ordering::Relaxed);
+        let kept = Kept::new(loaded, &scanned, &Pace::while_wanted(&is_wanted));
         let given_up = || Answer::Failed(catalogue::GIVEN_UP.to_owned());
         Ok(kept.map_or_else(given_up, |kept| Answer::Retained(Arc::new(kept))))
     }

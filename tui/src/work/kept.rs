@@ -9,7 +9,7 @@ use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::{Amount, LabelId, Tree};
 use viewer::format::count;
-use viewer::graph::{Holder, KeptTree, Scanned};
+use viewer::graph::{Holder, KeptTree, Pace, Scanned};
 use viewer::text::{ScanHead, Style, UNREACHABLE, holder_name};
 
 /// Levels of the tree: a list of two stacks by turns has as many as blocks, and each step up or down takes time.
@@ -63,14 +63,11 @@ pub(crate) enum Stands {
 
 impl Kept {
     /// Of a scan; none when nobody wants it any more.
-    // Cost: linear in blocks, two to three seconds for five million, in three steps between which it can be given up.
-    pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, is_wanted: &dyn Fn() -> bool) -> Option<Self> {
-        let wanted = || is_wanted().then_some(());
-        let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree(0, LEVELS));
-        wanted()?;
-        let found = scanned.graph.retained();
-        wanted()?;
-        let lost = scanned.graph.unreachable();
+    // Cost: linear in blocks, two to three seconds for five million, at any time of which it can be given up.
+    pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
+        let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?);
+        let found = scanned.graph.retained_at(pace)?;
+        let lost = scanned.graph.unreachable_at(pace)?;
         let ScanHead { held, warnings, explained } = ScanHead::new(&loaded, scanned);
         let held = catalogue::scan_of(scanned.number, scanned.count, &held);
         let warnings = warnings.iter().map(|text| catalogue::warning(text));

@@ -1,9 +1,10 @@
 //! Makes a graph of blocks and of the pointers between them.
 
 use super::block::{BlockId, HeldBlock};
-use super::heap_graph::{Figures, HeapGraph};
+use super::heap_graph::{Figures, HeapGraph, UNHURRIED};
 use super::holder::{Rank, RootId, Source};
 use super::links::LinksBuilder;
+use super::pace::Pace;
 use super::places::Places;
 
 /// Takes the pointers of a process one after the other.
@@ -85,7 +86,13 @@ impl GraphBuilder {
 
     /// The graph of all of them.
     pub fn finish(self) -> HeapGraph {
-        HeapGraph::new(self.places, self.links, self.references, self.figures)
+        self.finish_at(&Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    // Cost: up to a microsecond for each block, of which there may be millions.
+    pub fn finish_at(self, pace: &Pace<'_>) -> Option<HeapGraph> {
+        HeapGraph::new(self.places, self.links, self.references, self.figures, pace)
     }
 }
 
@@ -95,6 +102,7 @@ mod tests {
     use crate::analysis::Amount;
     use capture::{NodeId, ThreadId};
     use proptest::prelude::*;
+    use std::cell::Cell;
 
     fn held(address: u64, size: u64) -> HeldBlock {
         HeldBlock { address, size, node: NodeId(1), thread: ThreadId(0) }
@@ -127,6 +135,44 @@ mod tests {
                 ..Figures::default()
             }
         );
+    }
+
+    /// Check that a graph is given up as soon as it is asked and nobody waits any more, whenever that is, that so is each answer of it, and
+    /// that it is asked as often as there are looks at blocks.
+    #[test]
+    fn graphs_are_given_up() {
+        const BLOCKS: u64 = 50_000;
+        let builder = || {
+            let mut builder = GraphBuilder::new((1..=BLOCKS).map(|block| held(block << 12, 16)).collect());
+            for block in 1..BLOCKS / 2 {
+                builder.pointer(block << 12, (block + 1) << 12, |_| unreachable!("it lies in a block"));
+            }
+            for root in 1..=2 {
+                let of = Source::Root { root: RootId(root), rank: Rank::Lasting, exact: false };
+                builder.pointer(u64::from(root), u64::from(root) << 12, |_| of);
+            }
+            builder
+        };
+        let graph = builder().finish();
+        type Work<'a> = &'a dyn Fn(&Pace<'_>) -> Option<()>;
+        let works: [(u64, Work<'_>); 4] = [
+            (5 * BLOCKS, &|pace| builder().finish_at(pace).map(drop)),
+            (2 * BLOCKS, &|pace| graph.retained_at(pace).map(drop)),
+            (3 * BLOCKS, &|pace| graph.unreachable_at(pace).map(drop)),
+            (BLOCKS, &|pace| graph.tree_at(0, 9, pace).map(drop)),
+        ];
+        for (steps, work) in works {
+            let asked = Cell::new(0);
+            // Whether all is done when the answer is no from some question on, and how many were asked.
+            let done = |last: u64| {
+                asked.set(0);
+                let is_wanted = || asked.replace(asked.get() + 1) < last;
+                (work(&Pace::while_wanted(&is_wanted)).is_some(), asked.get())
+            };
+            let (is_done, questions) = done(u64::MAX);
+            assert!(is_done && questions > steps >> 14, "{questions} for {steps}");
+            (0..questions).for_each(|last| assert_eq!(done(last), (false, last + 1)));
+        }
     }
 
     fn number() -> impl Strategy<Value = u64> {

@@ -17,6 +17,7 @@
 //! No function calls itself: a list of 10⁶ blocks is a graph as deep.
 
 use super::links::Links;
+use super::pace::Pace;
 
 /// Stands for no vertex.
 const NONE: u32 = u32::MAX;
@@ -36,17 +37,18 @@ pub(super) struct Dominators {
 
 impl Dominators {
     /// The tree below `start`, whose links from the vertex `passing` on count only for what none before it leads to.
-    pub(super) fn new(links: &Links, start: u32, passing: u32) -> Self {
-        let Search { order, numbers, parents } = Search::new(links, start);
+    pub(super) fn new(links: &Links, start: u32, passing: u32, pace: &Pace<'_>) -> Option<Self> {
+        let Search { order, numbers, parents } = Search::new(links, start, pace)?;
         // The search has come to what others lead to first.
         let others = numbers.get(passing as usize).copied().unwrap_or(NONE);
-        let counts = |target: u32, number: u32| number < others || numbers[target as usize] >= others;
+        let counts = &|target: u32, number: u32| number < others || numbers[target as usize] >= others;
         // By vertex, so that no number has to be looked up for each of the links.
-        let row = |(number, &vertex)| links.of(vertex).iter().map(move |&target| (target, number));
-        let rows = || (0..).zip(&order).flat_map(row);
-        let before = Links::gather(links.len(), || rows().filter(|&(target, number)| counts(target, number)));
-        let above = dominators(&order, &before, parents);
-        Self { order, numbers, above }
+        let row = |(number, &vertex)| {
+            links.of(vertex).iter().map(move |&target| counts(target, number).then_some((target, number)))
+        };
+        let before = Links::gather(links.len(), || (0..).zip(&order).flat_map(row), pace)?;
+        let above = dominators(&order, &before, parents, pace)?;
+        Some(Self { order, numbers, above })
     }
 
     /// How many vertices are reached.
@@ -70,8 +72,8 @@ impl Dominators {
     }
 
     /// For each number, those that it immediately dominates, in order.
-    pub(super) fn below(&self) -> Links {
-        Links::gather(self.len(), || self.above.iter().copied().zip(0..).skip(1))
+    pub(super) fn below(&self, pace: &Pace<'_>) -> Option<Links> {
+        Links::gather(self.len(), || self.above.iter().copied().zip(0..).skip(1).map(Some), pace)
     }
 }
 
@@ -84,13 +86,14 @@ struct Search {
 }
 
 impl Search {
-    fn new(links: &Links, start: u32) -> Self {
+    fn new(links: &Links, start: u32, pace: &Pace<'_>) -> Option<Self> {
         let (mut order, mut parents) = (vec![start], vec![0]);
         let mut numbers = vec![NONE; links.len()];
         numbers[start as usize] = 0;
         // Vertices on the way, each with what of its links is still to be followed.
         let mut way = vec![(0, links.span(start))];
         while let Some((number, (next, end))) = way.last_mut() {
+            pace.step()?;
             if next == end {
                 way.pop();
                 continue;
@@ -105,20 +108,22 @@ impl Search {
                 way.push((found, links.span(target)));
             }
         }
-        Self { order, numbers, parents }
+        Some(Self { order, numbers, parents })
     }
 }
 
 /// The immediate dominator of each number, given its vertex, the numbers from which links lead to each vertex, and the tree of the
 /// search.
-fn dominators(order: &[u32], before: &Links, parents: Vec<u32>) -> Vec<u32> {
+fn dominators(order: &[u32], before: &Links, parents: Vec<u32>, pace: &Pace<'_>) -> Option<Vec<u32>> {
     let mut forest = Forest::new(parents);
     let mut above = vec![0; order.len()];
     // Numbers that wait for their semidominator: a list for each of those.
     let (mut first, mut next) = (vec![NONE; order.len()], vec![NONE; order.len()]);
     for number in (0..order.len() as u32).rev() {
+        pace.step()?;
         let mut waiting = first[number as usize];
         while waiting != NONE {
+            pace.step()?;
             let (least, semi) = forest.least(waiting, number);
             above[waiting as usize] = if semi < number { least } else { number };
             waiting = next[waiting as usize];
@@ -138,12 +143,13 @@ fn dominators(order: &[u32], before: &Links, parents: Vec<u32>) -> Vec<u32> {
     }
     // Until here, some have only one that has the same dominator.
     for number in 1..above.len() {
+        pace.step()?;
         let found = above[number];
         if found != forest.semi(number) {
             above[number] = above[found as usize];
         }
     }
-    above
+    Some(above)
 }
 
 /// The tree of the search, as far as it was looked at: all numbers after the current one. Ways up in it are shortened as they are gone.
@@ -217,6 +223,10 @@ pub(super) mod tests {
         builder.finish(vertices)
     }
 
+    fn made(links: &Links, start: u32) -> Dominators {
+        Dominators::new(links, start, NONE, &Pace::default()).unwrap()
+    }
+
     /// What is reached from a vertex when another one is not there.
     pub(crate) fn reached(links: &Links, start: u32, without: Option<u32>) -> Vec<bool> {
         let mut reached = vec![false; links.len()];
@@ -249,7 +259,7 @@ pub(super) mod tests {
     }
 
     fn found(links: &Links, start: u32) -> Vec<Option<u32>> {
-        let dominators = Dominators::new(links, start, NONE);
+        let dominators = made(links, start);
         let above = |vertex| {
             let number = dominators.number(vertex).filter(|&number| number > 0)?;
             Some(dominators.vertex(dominators.above(number)))
@@ -276,13 +286,13 @@ pub(super) mod tests {
     fn long_lists_are_walked() {
         let count = 1_000_000;
         let mut pairs: Vec<(u32, u32)> = (0..count - 1).map(|vertex| (vertex, vertex + 1)).collect();
-        let dominators = Dominators::new(&links(count as usize, &pairs), 0, NONE);
+        let dominators = made(&links(count as usize, &pairs), 0);
         assert!((1..count).all(|number| dominators.above(number) == number - 1));
         pairs.push((0, count / 2));
-        let dominators = Dominators::new(&links(count as usize, &pairs), 0, NONE);
+        let dominators = made(&links(count as usize, &pairs), 0);
         assert_eq!(dominators.above(dominators.number(count / 2).unwrap()), 0);
         let pairs: Vec<(u32, u32)> = (1..count).map(|vertex| (vertex, vertex - 1)).collect();
-        assert_eq!(Dominators::new(&links(count as usize, &pairs), count - 1, NONE).len(), count as usize);
+        assert_eq!(made(&links(count as usize, &pairs), count - 1).len(), count as usize);
     }
 
     proptest! {
@@ -294,8 +304,8 @@ pub(super) mod tests {
         ) {
             let links = links(16, &pairs);
             prop_assert_eq!(found(&links, start), by_removal(&links, start));
-            let dominators = Dominators::new(&links, start, NONE);
-            let below = dominators.below();
+            let dominators = made(&links, start);
+            let below = dominators.below(&Pace::default()).unwrap();
             for number in 1..dominators.len() as u32 {
                 prop_assert!(dominators.above(number) < number);
                 prop_assert!(below.of(dominators.above(number)).contains(&number));

@@ -14,12 +14,17 @@ use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
 use super::holder::{Holder, Keeper, Rank, RootId};
 use super::links::{Links, LinksBuilder};
+use super::pace::Pace;
 use super::places::Places;
 use super::retained::Retained;
 use super::tree::KeptTree;
 use super::unreachable::Unreachable;
 use crate::analysis::Amount;
 use capture::NodeId;
+use std::collections::HashSet;
+
+/// What an answer is that is wanted whatever it takes.
+pub(super) const UNHURRIED: &str = "nobody gives it up";
 
 /// Blocks, and who refers to them.
 #[derive(Debug)]
@@ -67,13 +72,17 @@ impl HeapGraph {
         mut links: LinksBuilder,
         mut references: Vec<((Rank, RootId), BlockId)>,
         mut figures: Figures,
-    ) -> Self {
+        pace: &Pace<'_>,
+    ) -> Option<Self> {
         let blocks = places.blocks();
-        let mut stacks: Vec<NodeId> = blocks.iter().map(|block| block.node).collect();
+        let node = |block: &HeldBlock| pace.step().map(|()| block.node);
+        let different = blocks.iter().map(node).collect::<Option<HashSet<NodeId>>>()?;
+        let mut stacks: Vec<NodeId> = different.into_iter().collect();
         stacks.sort_unstable();
-        stacks.dedup();
-        let row = |block: &HeldBlock| stacks.partition_point(|&node| node < block.node) as u32;
-        let rows = blocks.iter().map(row).collect();
+        let row = |block: &HeldBlock| {
+            pace.step().map(|()| stacks.partition_point(|&node| node < block.node) as u32)
+        };
+        let rows = blocks.iter().map(row).collect::<Option<_>>()?;
 
         references.sort_unstable();
         let mut roots: Vec<(Rank, RootId)> = references.iter().map(|&(root, _)| root).collect();
@@ -89,12 +98,13 @@ impl HeapGraph {
 
         let passing = first + roots.partition_point(|(rank, _)| *rank == Rank::Lasting) as u32;
         let roots: Vec<RootId> = roots.into_iter().map(|(_, root)| root).collect();
-        let dominators = Dominators::new(&links, everything, passing);
+        let dominators = Dominators::new(&links, everything, passing, pace)?;
         let amount = |vertex: u32| blocks.get(vertex as usize).map_or(Amount::ZERO, HeldBlock::amount);
-        let mut held: Vec<Amount> =
-            (0..dominators.len() as u32).map(|number| amount(dominators.vertex(number))).collect();
+        let own = |number: u32| pace.step().map(|()| amount(dominators.vertex(number)));
+        let mut held: Vec<Amount> = (0..dominators.len() as u32).map(own).collect::<Option<_>>()?;
         // A number is greater than that above it.
         for number in (1..held.len()).rev() {
+            pace.step()?;
             let below = held[number];
             held[dominators.above(number as u32) as usize] += below;
         }
@@ -102,7 +112,7 @@ impl HeapGraph {
         figures.reachable = held[0];
         figures.roots = roots.len();
         figures.links = links.count() - roots.len();
-        Self { places, stacks, rows, roots, links, dominators, held, figures }
+        Some(Self { places, stacks, rows, roots, links, dominators, held, figures })
     }
 
     /// What it was made of.
@@ -142,17 +152,32 @@ impl HeapGraph {
 
     /// What stacks and roots retain.
     pub fn retained(&self) -> Retained {
-        Retained::new(self)
+        self.retained_at(&Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    pub fn retained_at(&self, pace: &Pace<'_>) -> Option<Retained> {
+        Retained::new(self, pace)
     }
 
     /// What nobody can reach any more.
     pub fn unreachable(&self) -> Unreachable {
-        Unreachable::new(self)
+        self.unreachable_at(&Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    pub fn unreachable_at(&self, pace: &Pace<'_>) -> Option<Unreachable> {
+        Unreachable::new(self, pace)
     }
 
     /// What keeps what, stacks by stacks: without rows that retain less than `least` bytes, and at most `levels` deep.
     pub fn tree(&self, least: i64, levels: usize) -> KeptTree {
-        KeptTree::new(self, least, levels)
+        self.tree_at(least, levels, &Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    pub fn tree_at(&self, least: i64, levels: usize, pace: &Pace<'_>) -> Option<KeptTree> {
+        KeptTree::new(self, least, levels, pace)
     }
 
     /// The roots, each with the blocks that it refers to.

@@ -5,6 +5,8 @@
 //!  2 → 0                    targets  2 3       0
 //! ```
 
+use super::pace::Pace;
+
 /// For each vertex, those that it refers to: in order, none twice.
 #[derive(Debug, Default)]
 pub(super) struct Links {
@@ -40,18 +42,28 @@ impl Links {
         &self.targets[begin as usize..end as usize]
     }
 
-    /// Rows of what is given as pairs `(vertex, target)`, in the order in which they are given. That happens twice.
-    pub(super) fn gather<I: Iterator<Item = (u32, u32)>>(vertices: usize, pairs: impl Fn() -> I) -> Self {
+    /// Rows of what is given as pairs `(vertex, target)`, in the order in which they are given. That happens twice. What is looked at
+    /// and left out is given as `None`, so that it is counted as a step.
+    pub(super) fn gather<I: Iterator<Item = Option<(u32, u32)>>>(
+        vertices: usize,
+        pairs: impl Fn() -> I,
+        pace: &Pace<'_>,
+    ) -> Option<Self> {
         let mut begins = vec![0_u32; vertices + 1];
-        for (vertex, _) in pairs() {
-            begins[vertex as usize] += 1;
+        for pair in pairs() {
+            pace.step()?;
+            if let Some((vertex, _)) = pair {
+                begins[vertex as usize] += 1;
+            }
         }
         let mut sum = 0;
         for begin in &mut begins {
             sum += std::mem::replace(begin, sum);
         }
         let mut targets = vec![0; sum as usize];
-        for (vertex, target) in pairs() {
+        for pair in pairs() {
+            pace.step()?;
+            let Some((vertex, target)) = pair else { continue };
             let next = &mut begins[vertex as usize];
             targets[*next as usize] = target;
             *next += 1;
@@ -59,7 +71,7 @@ impl Links {
         // Now each row begins where it should end: the one before it does where it should begin.
         begins.rotate_right(1);
         begins[0] = 0;
-        Self { begins, targets }
+        Some(Self { begins, targets })
     }
 }
 
@@ -196,7 +208,8 @@ mod tests {
                 (0..12).flat_map(|vertex| links.of(vertex).iter().map(move |&target| (vertex, target))).collect();
             let expected: BTreeSet<_> = pairs.iter().copied().filter(|(vertex, target)| vertex != target).collect();
             prop_assert_eq!(&found, &expected.iter().copied().collect::<Vec<_>>());
-            let turned = Links::gather(12, || found.iter().map(|&(vertex, target)| (target, vertex)));
+            let turned = || found.iter().map(|&(vertex, target)| Some((target, vertex)));
+            let turned = Links::gather(12, turned, &Pace::default()).unwrap();
             let back: BTreeSet<(u32, u32)> =
                 (0..12).flat_map(|target| turned.of(target).iter().map(move |&vertex| (vertex, target))).collect();
             prop_assert_eq!((back, turned.count()), (expected, found.len()));

@@ -6,6 +6,7 @@
 use super::heap_graph::{HeapGraph, sum};
 use super::holder::{Holder, RootId};
 use super::links::Links;
+use super::pace::Pace;
 use crate::analysis::Amount;
 use capture::NodeId;
 use std::cmp::Reverse;
@@ -56,7 +57,7 @@ pub struct RetainedRow {
 }
 
 impl Retained {
-    pub(super) fn new(graph: &HeapGraph) -> Self {
+    pub(super) fn new(graph: &HeapGraph, pace: &Pace<'_>) -> Option<Self> {
         let row = |&node: &NodeId| RetainedRow {
             node,
             own: Amount::ZERO,
@@ -67,11 +68,12 @@ impl Retained {
         };
         let mut stacks: Vec<RetainedRow> = graph.stacks().iter().map(row).collect();
         for number in 0..graph.dominators.len() as u32 {
+            pace.step()?;
             if let Some(row) = stacks.get_mut(graph.label(number) as usize) {
                 row.own += graph.own(number);
             }
         }
-        let topmost = topmost(graph, &graph.dominators.below());
+        let topmost = topmost(graph, &graph.dominators.below(pace)?, pace)?;
         for ((label, above), retained) in &topmost {
             if let Some(row) = stacks.get_mut(*label as usize) {
                 row.retained += *retained;
@@ -81,6 +83,7 @@ impl Retained {
         let mut is_direct = vec![false; graph.blocks().len()];
         for (_, blocks) in graph.roots() {
             for &block in blocks {
+                pace.step()?;
                 let is_known = std::mem::replace(&mut is_direct[block as usize], true);
                 stacks[graph.row(block)].direct += i64::from(!is_known);
             }
@@ -95,7 +98,7 @@ impl Retained {
         let roots = roots(graph, &topmost);
         let reachable = graph.held(0);
         let several = roots.iter().fold(reachable, |several, row| several - row.retained);
-        Self { reachable, several, roots, stacks }
+        Some(Self { reachable, several, roots, stacks })
     }
 }
 
@@ -105,13 +108,14 @@ pub(super) fn most_first(amount: Amount) -> Reverse<(i64, i64)> {
 }
 
 /// What the topmost of each label retain, by the label of what keeps those.
-fn topmost(graph: &HeapGraph, below: &Links) -> HashMap<(u32, u32), Amount> {
+fn topmost(graph: &HeapGraph, below: &Links, pace: &Pace<'_>) -> Option<HashMap<(u32, u32), Amount>> {
     let mut topmost: HashMap<(u32, u32), Amount> = HashMap::new();
     // How many of each label are on the way from the top to here.
     let mut inside = vec![0_u32; graph.labels()];
     inside[graph.label(0) as usize] = 1;
     let mut way = vec![(0, below.span(0))];
     while let Some((number, (next, end))) = way.last_mut() {
+        pace.step()?;
         if next == end {
             inside[graph.label(*number) as usize] -= 1;
             way.pop();
@@ -126,7 +130,7 @@ fn topmost(graph: &HeapGraph, below: &Links) -> HashMap<(u32, u32), Amount> {
         inside[label as usize] += 1;
         way.push((child, below.span(child)));
     }
-    topmost
+    Some(topmost)
 }
 
 fn roots(graph: &HeapGraph, topmost: &HashMap<(u32, u32), Amount>) -> Vec<RootRow> {

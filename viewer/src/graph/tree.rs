@@ -16,11 +16,13 @@
 //! row of those. So there are never more rows than blocks; a least size bounds them on each level, and levels are
 //! counted.
 
-use super::heap_graph::{HeapGraph, sum};
+use super::heap_graph::HeapGraph;
 use super::holder::Holder;
 use super::links::Links;
+use super::pace::Pace;
 use super::retained::most_first;
 use crate::analysis::Amount;
+use std::collections::BTreeMap;
 
 /// The tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,17 +65,23 @@ struct Group {
 }
 
 impl KeptTree {
-    pub(super) fn new(graph: &HeapGraph, least: i64, levels: usize) -> Self {
-        let below = graph.dominators.below();
+    pub(super) fn new(graph: &HeapGraph, least: i64, levels: usize, pace: &Pace<'_>) -> Option<Self> {
+        let below = graph.dominators.below(pace)?;
         let several = graph.label(0);
-        let (roots, tops): (Vec<u32>, Vec<u32>) =
-            below.of(0).iter().partition(|&&number| graph.own(number) == Amount::ZERO);
-        let mut groups: Vec<Group> = roots
-            .into_iter()
-            .map(|root| Group::new(graph, graph.label(root), 0, vec![root]))
-            .chain([Group::new(graph, several, 0, tops)])
-            .filter(|group| !group.retained.is_zero())
-            .collect();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut no_single_root = Group::new(several, 0);
+        for &number in below.of(0) {
+            pace.step()?;
+            if graph.own(number).is_zero() {
+                let mut root = Group::new(graph.label(number), 0);
+                root.add(graph, number);
+                groups.push(root);
+            } else {
+                no_single_root.add(graph, number);
+            }
+        }
+        groups.push(no_single_root);
+        groups.retain(|group| !group.retained.is_zero());
         let mut tree = Self { reachable: graph.held(0), ..Self::default() };
         (tree.hidden, tree.hidden_retained) = cut(&mut groups, graph, least, levels == 0);
         let mut open = groups;
@@ -81,15 +89,15 @@ impl KeptTree {
             let (own, children) = if group.label == several {
                 (Amount::ZERO, group.tops)
             } else {
-                absorb(graph, &below, group.label, group.tops)
+                absorb(graph, &below, group.label, group.tops, pace)?
             };
-            let mut children = merge(graph, children, group.level + 1);
+            let mut children = merge(graph, children, group.level + 1, pace)?;
             let (hidden, hidden_retained) = cut(&mut children, graph, least, group.level + 1 >= levels);
             open.append(&mut children);
             let (holder, level, retained) = (graph.holder(group.label), group.level, group.retained);
             tree.rows.push(KeptRow { holder, level, own, retained, hidden, hidden_retained });
         }
-        tree
+        Some(tree)
     }
 
     /// The same with so many rows at most, those that retain most: the others are hidden.
@@ -122,31 +130,44 @@ impl KeptTree {
 }
 
 impl Group {
-    fn new(graph: &HeapGraph, label: u32, level: usize, tops: Vec<u32>) -> Self {
-        let retained = sum(tops.iter().map(|&number| graph.held(number)));
-        Self { label, level, tops, retained }
+    fn new(label: u32, level: usize) -> Self {
+        Self { label, level, tops: Vec::new(), retained: Amount::ZERO }
+    }
+
+    fn add(&mut self, graph: &HeapGraph, top: u32) {
+        self.tops.push(top);
+        self.retained += graph.held(top);
     }
 }
 
 /// All that those of one label keep: what of it has the same label, and the first of others.
-fn absorb(graph: &HeapGraph, below: &Links, label: u32, tops: Vec<u32>) -> (Amount, Vec<u32>) {
+fn absorb(
+    graph: &HeapGraph,
+    below: &Links,
+    label: u32,
+    tops: Vec<u32>,
+    pace: &Pace<'_>,
+) -> Option<(Amount, Vec<u32>)> {
     let (mut own, mut others, mut open) = (Amount::ZERO, Vec::new(), tops);
     while let Some(number) = open.pop() {
         own += graph.own(number);
         for &child in below.of(number) {
+            pace.step()?;
             if graph.label(child) == label { &mut open } else { &mut others }.push(child);
         }
     }
-    (own, others)
+    Some((own, others))
 }
 
 /// A group for each label.
-fn merge(graph: &HeapGraph, mut numbers: Vec<u32>, level: usize) -> Vec<Group> {
-    numbers.sort_unstable_by_key(|&number| (graph.label(number), number));
-    numbers
-        .chunk_by(|&before, &number| graph.label(before) == graph.label(number))
-        .map(|group| Group::new(graph, graph.label(group[0]), level, group.to_vec()))
-        .collect()
+fn merge(graph: &HeapGraph, numbers: Vec<u32>, level: usize, pace: &Pace<'_>) -> Option<Vec<Group>> {
+    let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+    for number in numbers {
+        pace.step()?;
+        let label = graph.label(number);
+        groups.entry(label).or_insert_with(|| Group::new(label, level)).add(graph, number);
+    }
+    Some(groups.into_values().collect())
 }
 
 /// Takes out what is too small, or all, and puts the largest last: says how many it took, and what those retain.

@@ -13,6 +13,7 @@
 
 use super::block::BlockId;
 use super::heap_graph::{HeapGraph, sum};
+use super::pace::Pace;
 use super::retained::most_first;
 use crate::analysis::Amount;
 use capture::NodeId;
@@ -56,11 +57,12 @@ pub struct UnreachableRow {
 }
 
 impl Unreachable {
-    pub(super) fn new(graph: &HeapGraph) -> Self {
-        let heads: Vec<UnreachableHead> = heads(graph);
+    pub(super) fn new(graph: &HeapGraph, pace: &Pace<'_>) -> Option<Self> {
+        let heads: Vec<UnreachableHead> = heads(graph, pace)?;
         let own = |head: &UnreachableHead| graph.blocks()[head.block.index()].amount();
         let mut stacks: BTreeMap<NodeId, UnreachableRow> = BTreeMap::new();
         for head in &heads {
+            pace.step()?;
             let node = graph.blocks()[head.block.index()].node;
             let new = UnreachableRow { node, heads: Amount::ZERO, claimed: Amount::ZERO, cycles: 0 };
             let row = stacks.entry(node).or_insert(new);
@@ -70,12 +72,12 @@ impl Unreachable {
         }
         let mut stacks: Vec<UnreachableRow> = stacks.into_values().collect();
         stacks.sort_by_key(|row| (most_first(row.claimed), row.node));
-        Self {
+        Some(Self {
             total: sum(heads.iter().map(|head| head.claimed)),
             heads_total: sum(heads.iter().map(own)),
             heads,
             stacks,
-        }
+        })
     }
 }
 
@@ -84,45 +86,47 @@ impl Unreachable {
 /// Each unreachable block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
 /// other, but only a later one to an earlier one, else the other would be no candidate. So one that no later candidate leads to is
 /// a head.
-fn heads(graph: &HeapGraph) -> Vec<UnreachableHead> {
-    let mut flood = Flood::new(graph);
-    let blocks = 0..graph.blocks().len() as u32;
-    let mut candidates: Vec<u32> = blocks.filter(|&block| flood.claim(block).is_some()).collect();
-    let mut flood = Flood::new(graph);
-    candidates.reverse();
-    candidates.retain(|&block| flood.claim(block).is_some());
-    candidates.reverse();
-    let mut flood = Flood::new(graph);
-    let head = |block| {
-        let (claimed, is_cycle) = flood.claim(block)?;
-        Some(UnreachableHead { block: BlockId(block), claimed, is_cycle })
+fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<UnreachableHead>> {
+    let claimed = |blocks: &mut dyn Iterator<Item = u32>| {
+        let mut flood = Flood::new(graph, pace)?;
+        let mut heads = Vec::new();
+        for block in blocks {
+            heads.extend(flood.claim(block)?);
+        }
+        Some(heads)
     };
-    candidates.into_iter().filter_map(head).collect()
+    let blocks = |heads: &[UnreachableHead]| heads.iter().map(|head| head.block.0).collect::<Vec<_>>();
+    let candidates = blocks(&claimed(&mut (0..graph.blocks().len() as u32))?);
+    let heads = blocks(&claimed(&mut candidates.into_iter().rev())?);
+    claimed(&mut heads.into_iter().rev())
 }
 
 /// Claims unreachable blocks, each once.
 struct Flood<'a> {
     graph: &'a HeapGraph,
+    pace: &'a Pace<'a>,
     is_claimed: Vec<bool>,
     open: Vec<u32>,
 }
 
 impl<'a> Flood<'a> {
-    fn new(graph: &'a HeapGraph) -> Self {
+    fn new(graph: &'a HeapGraph, pace: &'a Pace<'a>) -> Option<Self> {
         // Those that are reachable belong to nobody, though unreachable ones may refer to them.
-        let is_reachable = |block| graph.dominators.number(block).is_some();
-        let is_claimed = (0..graph.blocks().len() as u32).map(is_reachable).collect();
-        Self { graph, is_claimed, open: Vec::new() }
+        let is_reachable = |block| pace.step().map(|()| graph.dominators.number(block).is_some());
+        let is_claimed = (0..graph.blocks().len() as u32).map(is_reachable).collect::<Option<_>>()?;
+        Some(Self { graph, pace, is_claimed, open: Vec::new() })
     }
 
-    /// Claims a block and all it leads to, and says whether anything of this leads back. None when it is claimed already.
-    fn claim(&mut self, block: u32) -> Option<(Amount, bool)> {
+    /// Claims a block and all it leads to, and says whether anything of this leads back. No head when it is claimed already.
+    fn claim(&mut self, block: u32) -> Option<Option<UnreachableHead>> {
+        self.pace.step()?;
         if std::mem::replace(&mut self.is_claimed[block as usize], true) {
-            return None;
+            return Some(None);
         }
         let (mut claimed, mut is_cycle) = (Amount::ZERO, false);
         self.open.push(block);
         while let Some(from) = self.open.pop() {
+            self.pace.step()?;
             claimed += self.graph.blocks()[from as usize].amount();
             for &target in self.graph.links.of(from) {
                 is_cycle |= target == block;
@@ -131,7 +135,7 @@ impl<'a> Flood<'a> {
                 }
             }
         }
-        Some((claimed, is_cycle))
+        Some(Some(UnreachableHead { block: BlockId(block), claimed, is_cycle }))
     }
 }
 

@@ -5,7 +5,7 @@ use super::frozen::{Freezer, Frozen};
 use super::lives::without_leaks_that_are_meant;
 use super::pass::Pass;
 use crate::analysis::{Amount, Load, Profile, Span};
-use crate::graph::{BlockId, GraphBuilder, Reach, Roots, Scanned, WhichScan};
+use crate::graph::{BlockId, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
 use crate::loaded::Loaded;
 use crate::open::Error;
 use crate::query::{Lens, processes};
@@ -159,6 +159,9 @@ impl Moments {
         let read = read.and_then(|()| self.go_on());
         let (roots, count) = (roots.into_names(), tables.scans.len());
         self.note_damage(read)?;
-        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph: builder.finish() })
+        let graph = builder.finish_at(&Pace::while_wanted(&|| self.go_on().is_ok()));
+        let given_up = || Error::Capture { file: self.source.file.clone(), error: Self::given_up() };
+        let graph = graph.ok_or_else(given_up)?;
+        Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph })
     }
 }

@@ -40,10 +40,15 @@ impl Moments {
     pub(super) fn go_on(&self) -> Result<(), Error> {
         // Relaxed: nothing else is read because of it.
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
-            return Err(Error::Io { action: "read the events".to_owned(), source });
+            return Err(Self::given_up());
         }
         Ok(())
+    }
+
+    /// The answer to whoever did not want one any more.
+    pub(super) fn given_up() -> Error {
+        let source = io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more");
+        Error::Io { action: "read the events".to_owned(), source }
     }
 
     /// Hands over batches of events with the position of the first, from the chunk on in which a position lies, as long

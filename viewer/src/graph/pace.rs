@@ -1,0 +1,62 @@
+//! Long work that looks now and then whether anybody still waits for it.
+
+use std::cell::Cell;
+
+/// Counts the steps of some work, and asks once in a while whether it is still wanted.
+///
+/// ```
+/// use viewer::graph::Pace;
+///
+/// let sum = |pace: &Pace<'_>| (0..1_000_000).try_fold(0_u64, |sum, number| pace.step().map(|()| sum + number));
+/// assert_eq!(sum(&Pace::default()), Some(499_999_500_000));
+/// assert_eq!(sum(&Pace::while_wanted(&|| false)), None);
+/// ```
+#[derive(Clone)]
+pub struct Pace<'w> {
+    is_wanted: &'w dyn Fn() -> bool,
+    /// Steps until it asks again.
+    left: Cell<u32>,
+}
+
+impl<'w> Pace<'w> {
+    /// Steps between two questions. Most look at memory that is far from the last, at some hundred nanoseconds each: so it is some
+    /// milliseconds until somebody is heard.
+    const STEPS: u32 = 1 << 14;
+
+    /// For work that is wanted as long as this is true.
+    pub fn while_wanted(is_wanted: &'w dyn Fn() -> bool) -> Self {
+        Self { is_wanted, left: Cell::new(0) }
+    }
+
+    /// Goes on; `None` when the work is to be given up.
+    // Cost: a count, mostly.
+    #[inline]
+    pub fn step(&self) -> Option<()> {
+        match self.left.get().checked_sub(1) {
+            Some(left) => {
+                self.left.set(left);
+                Some(())
+            }
+            None => self.ask(),
+        }
+    }
+
+    #[cold]
+    fn ask(&self) -> Option<()> {
+        self.left.set(Self::STEPS);
+        (self.is_wanted)().then_some(())
+    }
+}
+
+/// For work that is wanted whatever it takes.
+impl Default for Pace<'static> {
+    fn default() -> Self {
+        Self::while_wanted(&|| true)
+    }
+}
+
+impl std::fmt::Debug for Pace<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Pace").field("left", &self.left).finish_non_exhaustive()
+    }
+}
