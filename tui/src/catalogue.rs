@@ -43,7 +43,8 @@ pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone, so it is n
 pub(crate) const SORTED_AS_THEY_ARE: &str = "s sorts the tree: here the largest come first";
 pub(crate) const ALL_REACHABLE: &str = "Every block can be reached.";
 pub(crate) const REACHABLE: &str = "[Reachable]";
-pub(crate) const SEVERAL: &str = "No single root keeps these: several do, each in its own way.";
+pub(crate) const SEVERAL: &str =
+    "No single root keeps these: several do together. What each of them leads to, which counts for each:";
 pub(crate) const IN_ALL: &str = "in all";
 pub(crate) const REFERS_TO: &str = "refers to";
 pub(crate) const STOOD_STILL: &str = "stood still";

@@ -81,11 +81,12 @@ fn measure(name: &str, shape: Shape) {
         format!("{} ({rows} rows)", seconds(cpu_time() - start))
     };
     let retained = timed(&|graph| Some(graph.retained_at(&pace)?.stacks.len()));
+    let several = timed(&|graph| Some(graph.several_at(&pace)?.roots.len()));
     let unreachable = timed(&|graph| Some(graph.unreachable_at(&pace)?.heads.len()));
     let least = graph.figures().reachable.bytes / 1000;
     let tree = timed(&|graph| Some(graph.tree_at(least, 50, &pace)?.rows.len()));
     println!(
-        "{name}: retained {retained}, unreachable {unreachable}, tree from 0.1 % {tree}, given up within {:.0} ms, peak {} MiB",
+        "{name}: retained {retained}, several roots {several}, unreachable {unreachable}, tree from 0.1 % {tree}, given up within {:.0} ms, peak {} MiB",
         longest.get().as_secs_f64() * 1e3,
         peak_mib()
     );

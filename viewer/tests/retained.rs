@@ -6,7 +6,8 @@ mod support;
 
 use capture::{Scan, ThreadId};
 use support::Made;
-use viewer::graph::{GraphBuilder, HeldBlock, Rank, RootId, Scanned, Source};
+use viewer::analysis::Amount;
+use viewer::graph::{GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
 use viewer::text::{self, Style};
 use viewer::{Loaded, json};
 
@@ -82,6 +83,10 @@ By root
          0 B      0 %         10 B           1  stack of main
          0 B      0 %         10 B           1  stack of \u{1b}[31mworker
         15 B   11.1 %          0 B           0  several roots
+                                                what each leads to, which counts for each:
+                                                15 B from cache
+                                                15 B from stack of main
+                                                15 B from stack of \u{1b}[31mworker
 
 Unreachable
   each with what it alone leads to: a program that freed these as it frees others would free all
@@ -110,7 +115,7 @@ fn the_tree_hangs_on_roots() {
        120 B   88.9 %          0 B           0  ├─ cache
        120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
         20 B   14.8 %         20 B           2  │  push (p.c:14) < main
-        15 B   11.1 %          0 B           0  └─ several roots
+        15 B   11.1 %          0 B           0  └─ several roots: cache, stack of main, stack of \\u{1b}[31mworker
         15 B   11.1 %         10 B           1     push (p.c:14) < main
          5 B    3.7 %          5 B           1     dup (d.c:13) < main
 ";
@@ -136,8 +141,32 @@ fn the_document_has_the_same_numbers() {
     assert_eq!(value["stacks"][0]["kept_by"][0]["root"], "cache");
     assert_eq!(value["stacks"][1]["kept_by"][1]["kind"], "several_roots");
     assert_eq!(value["several_roots"]["bytes"], 15);
+    let from = |name: &str| serde_json::json!({ "name": name, "blocks": 2, "bytes": 15 });
+    assert_eq!(value["several_roots_from"], serde_json::json!(ROOTS.map(from)));
+    assert_eq!(value["several_roots_not_followed"], 0);
     assert_eq!(value["unreachable_stacks"][0]["claimed"]["bytes"], 47);
     assert_eq!(value["unreachable_stacks"][1]["cycles"], 1);
     let described = include_str!("../JSON.md");
     fields::walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+}
+
+/// Check that of many roots those are named that lead to most, and that the others are counted, also those that were not followed.
+#[test]
+fn other_roots_are_counted() {
+    let root = |root: u32| (RootId(root), Amount { blocks: 1, bytes: i64::from(100 - root) });
+    let lines = |roots: u32, not_followed| {
+        let several = Several { roots: (0..roots).map(root).collect(), not_followed, ..Several::default() };
+        text::led_to(&several, &["a".to_owned(), "b".to_owned()], &Style::default(), 0)
+    };
+    assert_eq!(lines(2, 0), ["100 B from a", "99 B from b"]);
+    let expected = [
+        "100 B from a",
+        "99 B from b",
+        "98 B from [root 2]",
+        "97 B from [root 3]",
+        "96 B from [root 4]",
+        "95 B or less from each of 3 others",
+        "1,000 others not followed: there are too many",
+    ];
+    assert_eq!(lines(8, 1000), expected);
 }

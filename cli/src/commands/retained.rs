@@ -15,7 +15,9 @@ const LEVELS: usize = 64;
 /// Show who keeps memory alive, and what nobody can reach any more, when a process was scanned
 ///
 /// Who retains a block is who keeps it alive: without it nobody could reach the block. So a map that holds a million strings retains
-/// all of them. What no variable, stack or register leads to is unreachable: it is leaked while the program still runs.
+/// all of them. What no variable, stack or register leads to is unreachable: it is leaked while the program still runs. What several
+/// lead to, and none keeps alone, has a row of its own, "several roots": below it stands how much of that each of them leads to,
+/// those first that lead to most. What several lead to counts for each.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A capture has a scan where one was made:

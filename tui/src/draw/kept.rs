@@ -123,7 +123,7 @@ fn details_of(kept: &Kept, id: u32) -> Vec<String> {
         Stands::All => kept.explained.clone(),
         Stands::For(Holder::Stack(_)) => vec![numbers],
         Stands::For(Holder::Root(_)) => vec![catalogue::kept_by_root(&sized(node.total))],
-        Stands::For(Holder::Several) => vec![catalogue::SEVERAL.to_owned()],
+        Stands::For(Holder::Several) => kept.several.clone(),
         Stands::Hidden(_) => vec![catalogue::TOO_DEEP.to_owned()],
     }
 }

@@ -240,6 +240,19 @@ fn open_rows_stay_open_in_other_scans() {
     assert_eq!(user.model.kept_tree.all_rows(100).len(), open - 1);
 }
 
+/// Check that the row of what no single root keeps says which ones do together, in the list of roots and in the tree.
+#[test]
+fn what_several_roots_keep_says_which() {
+    for keys in ["Kii<End>", "Ko/several<Enter>"] {
+        let mut user = user();
+        let screen = user.press(keys).screen();
+        for root in ["15 B from variables of app", "15 B from variables of libq.so"] {
+            assert!(screen.contains(root), "{keys}: {screen}");
+        }
+        assert!(!screen.contains("from stack"), "stacks keep what nothing else leads to: {screen}");
+    }
+}
+
 /// Check that nothing of a scan is left when another recording has taken the place of the one that it is of.
 #[test]
 fn another_recording_has_no_old_scans() {

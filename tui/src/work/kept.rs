@@ -1,7 +1,7 @@
 //! What a scan found, in the form in which pages show it: the graph itself is not kept.
 
 use super::answer::StackList;
-use super::kept_lists::{roots, stacks, unreachable};
+use super::kept_lists::{about_several, roots, stacks, unreachable};
 use crate::catalogue;
 use capture::NodeId;
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ pub(crate) struct Kept {
     pub(crate) stacks: Arc<StackList>,
     /// By root.
     pub(crate) roots: Arc<StackList>,
+    /// What is said of that which no single root keeps.
+    pub(crate) several: Vec<String>,
     /// What is not, by stack.
     pub(crate) unreachable: Arc<StackList>,
     /// What rows of that mean.
@@ -67,6 +69,7 @@ impl Kept {
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?);
         let found = scanned.graph.retained_at(pace)?;
+        let several = scanned.graph.several_at(pace)?;
         let lost = scanned.graph.unreachable_at(pace)?;
         let ScanHead { held, warnings, explained } = ScanHead::new(&loaded, scanned);
         let held = catalogue::scan_of(scanned.number, scanned.count, &held);
@@ -77,7 +80,8 @@ impl Kept {
             tree: Arc::new(tree),
             labels,
             stacks: Arc::new(stacks(&loaded, scanned, &found)),
-            roots: Arc::new(roots(&loaded, scanned, &found)),
+            roots: Arc::new(roots(&loaded, scanned, &found, &several)),
+            several: about_several(scanned, &several),
             unreachable: Arc::new(unreachable(&loaded, &lost)),
             meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
             loaded,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::Amount;
 use viewer::format::{bytes, count, counted, percent};
-use viewer::graph::{Holder, Retained, RetainedRow, RootRow, Scanned, Unreachable, UnreachableRow};
-use viewer::text::{Style, cycles, holder_name, kept_by, stack_line};
+use viewer::graph::{Holder, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow};
+use viewer::text::{Style, cycles, holder_name, kept_by, led_to, stack_line};
 
 /// Columns of all numbers, and of those that are shown where there is little room.
 const NUMBERS: [usize; 2] = [43, 19];
@@ -47,7 +47,12 @@ pub(super) fn stacks(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) 
 }
 
 /// What roots retain, and what they refer to.
-pub(super) fn roots(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) -> StackList {
+pub(super) fn roots(
+    loaded: &Arc<Loaded>,
+    scanned: &Scanned,
+    found: &Retained,
+    several: &Several,
+) -> StackList {
     let row = |holder, retained, direct| StackRow {
         numbers: kept_numbers(retained, direct, found.reachable),
         name: holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
@@ -58,11 +63,17 @@ pub(super) fn roots(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) -
     };
     let of_root = |found: &RootRow| row(Holder::Root(found.root), found.retained, found.direct);
     let several = (!found.several.is_zero()).then(|| StackRow {
-        about: vec![catalogue::SEVERAL.to_owned()],
+        about: about_several(scanned, several),
         ..row(Holder::Several, found.several, Amount::ZERO)
     });
     let rows = found.roots.iter().take(LIST_ROWS).map(of_root).chain(several).collect();
     list(loaded, cut(found.roots.len()), kept_header(["retained", catalogue::REFERS_TO], "root"), rows)
+}
+
+/// What is said of what no single root keeps: which ones do together.
+pub(super) fn about_several(scanned: &Scanned, several: &Several) -> Vec<String> {
+    let roots = led_to(several, &scanned.roots, &STYLE, 0);
+    std::iter::once(catalogue::SEVERAL.to_owned()).chain(roots).collect()
 }
 
 /// What nobody can reach any more, by the stacks of those blocks that lead to the rest.

@@ -155,9 +155,10 @@ mod tests {
         };
         let graph = builder().finish();
         type Work<'a> = &'a dyn Fn(&Pace<'_>) -> Option<()>;
-        let works: [(u64, Work<'_>); 4] = [
-            (5 * BLOCKS, &|pace| builder().finish_at(pace).map(drop)),
+        let works: [(u64, Work<'_>); 5] = [
+            (6 * BLOCKS, &|pace| builder().finish_at(pace).map(drop)),
             (2 * BLOCKS, &|pace| graph.retained_at(pace).map(drop)),
+            (BLOCKS / 2, &|pace| graph.several_at(pace).map(drop)),
             (3 * BLOCKS, &|pace| graph.unreachable_at(pace).map(drop)),
             (BLOCKS, &|pace| graph.tree_at(0, 9, pace).map(drop)),
         ];

@@ -33,6 +33,8 @@ pub(super) struct Dominators {
     numbers: Vec<u32>,
     /// The number of the immediate dominator of each number. The first has itself.
     above: Vec<u32>,
+    /// The first number that only what passes leads to.
+    others: u32,
 }
 
 impl Dominators {
@@ -41,14 +43,14 @@ impl Dominators {
         let Search { order, numbers, parents } = Search::new(links, start, pace)?;
         // The search has come to what others lead to first.
         let others = numbers.get(passing as usize).copied().unwrap_or(NONE);
-        let counts = &|target: u32, number: u32| number < others || numbers[target as usize] >= others;
+        let counts = &|target: u32, number: u32| is_counted(&numbers, others, target, number);
         // By vertex, so that no number has to be looked up for each of the links.
         let row = |(number, &vertex)| {
             links.of(vertex).iter().map(move |&target| counts(target, number).then_some((target, number)))
         };
         let before = Links::gather(links.len(), || (0..).zip(&order).flat_map(row), pace)?;
         let above = dominators(&order, &before, parents, pace)?;
-        Some(Self { order, numbers, above })
+        Some(Self { order, numbers, above, others })
     }
 
     /// How many vertices are reached.
@@ -71,10 +73,20 @@ impl Dominators {
         self.above[number as usize]
     }
 
+    /// True when the link to a vertex counts that the vertex of this number has.
+    pub(super) fn counts(&self, target: u32, number: u32) -> bool {
+        is_counted(&self.numbers, self.others, target, number)
+    }
+
     /// For each number, those that it immediately dominates, in order.
     pub(super) fn below(&self, pace: &Pace<'_>) -> Option<Links> {
         Links::gather(self.len(), || self.above.iter().copied().zip(0..).skip(1).map(Some), pace)
     }
+}
+
+/// Whether a link counts from a number, given the first one that only what passes leads to.
+fn is_counted(numbers: &[u32], others: u32, target: u32, number: u32) -> bool {
+    number < others || numbers[target as usize] >= others
 }
 
 /// A depth-first search.

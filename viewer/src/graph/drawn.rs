@@ -80,6 +80,13 @@ pub(super) fn reached(parts: &Parts, without: impl Fn(u32) -> bool, without_root
     by_lasting.iter().zip(by_passing).map(|(lasting, passing)| lasting | passing).collect()
 }
 
+/// Which blocks one of the roots leads to, one that passes only to those that none that lasts does.
+pub(super) fn reached_by(parts: &Parts, root: u32) -> Vec<bool> {
+    let lasting = followed(parts, |root| rank(root) == Rank::Lasting, |_| false);
+    let is_others = |block: u32| rank(root) == Rank::Passing && lasting.get(block as usize) == Some(&true);
+    followed(parts, |one| one == root, is_others)
+}
+
 /// Which blocks some of the roots lead to, without some of the blocks.
 fn followed(
     (blocks, direct, links): &Parts,

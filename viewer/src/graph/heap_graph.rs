@@ -17,6 +17,7 @@ use super::links::{Links, LinksBuilder};
 use super::pace::Pace;
 use super::places::Places;
 use super::retained::Retained;
+use super::several::Several;
 use super::tree::KeptTree;
 use super::unreachable::Unreachable;
 use crate::analysis::Amount;
@@ -158,6 +159,17 @@ impl HeapGraph {
     /// The same; `None` when nobody waits for it any more.
     pub fn retained_at(&self, pace: &Pace<'_>) -> Option<Retained> {
         Retained::new(self, pace)
+    }
+
+    /// What several roots keep together, by these.
+    pub fn several(&self) -> Several {
+        self.several_at(&Pace::default()).expect(UNHURRIED)
+    }
+
+    /// The same; `None` when nobody waits for it any more.
+    // Cost: as the dominators where no single root keeps anything, and a second at most for the roots.
+    pub fn several_at(&self, pace: &Pace<'_>) -> Option<Several> {
+        Several::new(self, pace)
     }
 
     /// What nobody can reach any more.

@@ -24,6 +24,7 @@
 mod arenas;
 mod block;
 mod builder;
+mod components;
 mod dominators;
 #[cfg(test)]
 mod drawn;
@@ -36,6 +37,7 @@ mod retained;
 mod root_name;
 mod roots;
 mod scanned;
+mod several;
 mod tree;
 mod unreachable;
 mod which;
@@ -49,6 +51,7 @@ pub use retained::{Retained, RetainedRow, RootRow};
 pub use root_name::root_name;
 pub(crate) use roots::{Memory, Roots};
 pub use scanned::{Reach, Scanned};
+pub use several::Several;
 pub use tree::{KeptRow, KeptTree};
 pub use unreachable::{Unreachable, UnreachableHead, UnreachableRow};
 pub use which::WhichScan;

@@ -5,7 +5,7 @@ use super::stack_line::stack_line;
 use super::style::Style;
 use crate::analysis::Amount;
 use crate::format::{bytes, count, counted};
-use crate::graph::{Holder, RetainedRow, RootId, UnreachableRow, root_name};
+use crate::graph::{Holder, RetainedRow, RootId, Several, UnreachableRow, root_name};
 use crate::loaded::Loaded;
 
 /// What rows of unreachable blocks stand for.
@@ -14,6 +14,13 @@ pub const UNREACHABLE: &str =
 
 /// What is said of blocks that no single root keeps.
 pub(super) const SEVERAL: &str = "several roots";
+
+/// What stands over the roots that lead to them.
+pub(super) const LED_TO: &str = "what each leads to, which counts for each:";
+
+/// Roots that are named of those that keep something together: the first ones, and where there is but a line.
+const NAMED: usize = 5;
+const NAMED_IN_A_LINE: usize = 3;
 
 /// Who keeps, cut to the columns that are left.
 pub fn holder_name(loaded: &Loaded, holder: Holder, names: &[String], style: &Style, used: usize) -> String {
@@ -46,6 +53,33 @@ pub fn kept_by(
         lines.push(format!("{} kept by {}", bytes(named.bytes), counted(row.more_holders as u64, "other")));
     }
     lines
+}
+
+/// Which roots keep together what no single one does, a line each with how much of it they lead to, and how many others do.
+pub fn led_to(several: &Several, names: &[String], style: &Style, used: usize) -> Vec<String> {
+    let (named, others) = several.roots.split_at(several.roots.len().min(NAMED));
+    let line = |(root, amount): &(RootId, Amount)| {
+        let size = format!("{} from ", bytes(amount.bytes));
+        let name = name_of_root(*root, names, style, used + size.len());
+        size + &name
+    };
+    let most = others.first().map(|(_, amount)| {
+        let others = counted(others.len() as u64, "other");
+        format!("{} or less from each of {others}", bytes(amount.bytes))
+    });
+    let unknown = several.not_followed as u64;
+    let unknown =
+        (unknown > 0).then(|| format!("{} not followed: there are too many", counted(unknown, "other")));
+    named.iter().map(line).chain(most).chain(unknown).collect()
+}
+
+/// What no single root keeps, with the first of those that keep it together, in a line.
+pub(super) fn several_name(several: &Several, names: &[String], style: &Style, used: usize) -> String {
+    let named = several.roots.iter().take(NAMED_IN_A_LINE).map(|(root, _)| root_name(names, *root));
+    let others = several.roots.len().saturating_sub(NAMED_IN_A_LINE) + several.not_followed;
+    let others = (others > 0).then(|| counted(others as u64, "other").into());
+    let all: Vec<_> = named.chain(others).collect();
+    fit(&escape(&format!("{SEVERAL}: {}", all.join(", "))), style.room(used)).into_owned()
 }
 
 /// How many of the unreachable blocks of a stack are held by what they hold.

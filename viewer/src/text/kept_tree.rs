@@ -6,11 +6,11 @@
 //!       120 B   88.9 %          0 B           0  ├─ cache
 //!       120 B   88.9 %        100 B           1  │  insert (cache.c:12) < main
 //!        20 B   14.8 %         20 B           2  │  push (list.c:7) < main
-//!        15 B   11.1 %          0 B           0  └─ several roots
+//!        15 B   11.1 %          0 B           0  └─ several roots: index, stack of thread 1000 (app)
 //! ```
 
 use super::escape::columns;
-use super::holder::holder_name;
+use super::holder::{holder_name, several_name};
 use super::lead::{Branch, Lead};
 use super::retained::{WIDTH, head, numbers, titles};
 use super::stack_line::header;
@@ -55,7 +55,11 @@ pub fn retained_tree(
             }
             What::Holder(holder) => {
                 let used = WIDTH + columns(&lines);
-                style.paint(Role::Function, holder_name(loaded, holder, names, style, used))
+                let name = match holder {
+                    Holder::Several => several_name(&graph.several(), names, style, used),
+                    holder => holder_name(loaded, holder, names, style, used),
+                };
+                style.paint(Role::Function, name)
             }
         };
         writeln!(out, "{}{lines}{text}", numbers(row.retained, row.own, tree.reachable, style))?;

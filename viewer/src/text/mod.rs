@@ -50,7 +50,7 @@ pub use escape::{columns, escape, fit};
 pub use function::function;
 pub(crate) use headline::warning_texts;
 pub use history::history;
-pub use holder::{UNREACHABLE, cycles, holder_name, kept_by};
+pub use holder::{UNREACHABLE, cycles, holder_name, kept_by, led_to};
 pub use info::info;
 pub use kept_tree::retained_tree;
 pub use leaks::leaks;

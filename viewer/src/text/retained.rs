@@ -11,13 +11,13 @@
 
 use super::escape::escape;
 use super::headline::warnings;
-use super::holder::{SEVERAL, UNREACHABLE, cycles, holder_name, kept_by};
+use super::holder::{LED_TO, SEVERAL, UNREACHABLE, cycles, holder_name, kept_by, led_to};
 use super::scan_head::ScanHead;
 use super::stack_line::{header, heading, rest, stack_line};
 use super::style::{Role, Style};
 use crate::analysis::Amount;
 use crate::format::{bytes, count, percent};
-use crate::graph::{Holder, Retained, RetainedRow, Scanned, Unreachable};
+use crate::graph::{Holder, Retained, RetainedRow, Scanned, Several, Unreachable};
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -39,7 +39,7 @@ pub fn retained(
     let Scanned { graph, roots: names, .. } = scanned;
     let found = graph.retained();
     by_stack(out, loaded, &found, names, limit, style)?;
-    by_root(out, loaded, &found, names, limit, style)?;
+    by_root(out, loaded, &found, &graph.several(), names, limit, style)?;
     unreachable(out, loaded, &graph.unreachable(), limit, style)
 }
 
@@ -80,14 +80,23 @@ fn holders(
     names: &[String],
     style: &Style,
 ) -> io::Result<()> {
-    let lines = kept_by(loaded, row, names, style, WIDTH);
-    lines.iter().try_for_each(|text| writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, text)))
+    details(out, kept_by(loaded, row, names, style, WIDTH).iter().map(String::as_str), style)
+}
+
+/// Lines below a row.
+fn details<'a>(
+    out: &mut dyn Write,
+    mut lines: impl Iterator<Item = &'a str>,
+    style: &Style,
+) -> io::Result<()> {
+    lines.try_for_each(|text| writeln!(out, "{:WIDTH$}{}", "", style.paint(Role::Detail, text)))
 }
 
 fn by_root(
     out: &mut dyn Write,
     loaded: &Loaded,
     found: &Retained,
+    several: &Several,
     names: &[String],
     limit: usize,
     style: &Style,
@@ -101,6 +110,9 @@ fn by_root(
     }
     if !found.several.is_zero() {
         writeln!(out, "{}", numbers_of_several(found, style))?;
+        let roots = led_to(several, names, style, WIDTH);
+        let lines = std::iter::once(LED_TO).chain(roots.iter().map(String::as_str));
+        details(out, lines, style)?;
     }
     rest(out, style, found.roots.len().saturating_sub(limit), "more root")
 }

@@ -2,7 +2,7 @@
 
 use super::start::{AmountFields, Start, stack};
 use crate::analysis::Amount;
-use crate::graph::{Holder, RetainedRow, RootRow, Scanned, UnreachableRow, root_name};
+use crate::graph::{Holder, RetainedRow, RootId, RootRow, Scanned, UnreachableRow, root_name};
 use crate::json::scan::ScanFields;
 use crate::json::stack::Stack;
 use crate::json::write_document;
@@ -20,6 +20,8 @@ struct RetainedDocument<'a> {
     stacks: Vec<StackFields<'a>>,
     roots: Vec<RootFields<'a>>,
     several_roots: AmountFields,
+    several_roots_from: Vec<FromFields<'a>>,
+    several_roots_not_followed: usize,
     unreachable_stacks: Vec<HeadFields<'a>>,
 }
 
@@ -76,6 +78,13 @@ struct RootFields<'a> {
     name: Cow<'a, str>,
     direct: AmountFields,
     retained: AmountFields,
+}
+
+#[derive(Serialize)]
+struct FromFields<'a> {
+    name: Cow<'a, str>,
+    #[serde(flatten)]
+    amount: AmountFields,
 }
 
 #[derive(Serialize)]
@@ -144,13 +153,19 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         claimed: row.claimed.into(),
         cycles: row.cycles,
     };
-    let found = graph.retained();
+    let from = |&(root, amount): &(RootId, Amount)| FromFields {
+        name: root_name(names, root),
+        amount: amount.into(),
+    };
+    let (found, several) = (graph.retained(), graph.several());
     let document = RetainedDocument {
         start: Start::new(loaded, "retained"),
         scanned: ScannedFields::new(loaded, scanned),
         stacks: found.stacks.iter().map(by_stack).collect(),
         roots: found.roots.iter().map(by_root).collect(),
         several_roots: found.several.into(),
+        several_roots_from: several.roots.iter().map(from).collect(),
+        several_roots_not_followed: several.not_followed,
         unreachable_stacks: graph.unreachable().stacks.iter().map(unreachable).collect(),
     };
     write_document(out, &document)
