@@ -49,6 +49,12 @@ pub(crate) const IN_ALL: &str = "in all";
 pub(crate) const REFERS_TO: &str = "refers to";
 pub(crate) const STOOD_STILL: &str = "stood still";
 pub(crate) const TOO_DEEP: &str = "deeper in the tree than is shown";
+pub(crate) const HOW_TO_SEE_DEEPER: &str =
+    "What lies deeper than 500 rows is in the other lists: Tab turns to stacks, each with what keeps it.";
+pub(crate) const SEE_BY_CHOOSING: &str = "f, F and t choose which stacks there are";
+pub(crate) const SEE_BY_COMMAND: &str = "sysprof-memprof retained --json has all";
+pub(crate) const COPY_BY_WRITING: &str = "W writes more of them into a file";
+pub(crate) const COPY_BY_CHOOSING: &str = "close some, or choose fewer";
 pub(crate) const GIVEN_UP: &str = "nobody waits for it any more";
 pub(crate) const NO_SCAN_SHORT: &str = "no scan";
 
@@ -111,11 +117,6 @@ pub(crate) fn sorted_by(what: &str) -> String {
     format!("sorted by {what}")
 }
 
-/// A list that is cut.
-pub(crate) fn first_stacks(shown: &str) -> String {
-    format!("the first {shown} stacks are shown")
-}
-
 /// What rules hide.
 pub(crate) fn left_out_by_rules(bytes: &str, blocks: &str) -> String {
     format!("{bytes} in {blocks} left out by rules")
@@ -147,13 +148,23 @@ pub(crate) fn unheeded(chosen: &str) -> String {
 }
 
 /// Rows of a tree that are too deep.
-pub(crate) fn hidden(rows: &str) -> String {
-    format!("{rows} more not shown")
+pub(crate) fn hidden(rows: usize) -> String {
+    format!("it goes deeper: {} not shown", counted(rows as u64, "more row"))
 }
 
-/// A list that is cut.
-pub(crate) fn first_rows(shown: &str, all: &str) -> String {
-    format!("the first {shown} of {all} rows are shown")
+/// A list that is cut, and how to see the rest.
+pub(crate) fn not_shown(rows: usize, way: &str) -> String {
+    format!("{} not shown: {way}", counted(rows as u64, "more row"))
+}
+
+/// A copy that is cut, and how to have the rest.
+pub(crate) fn not_copied(rows: usize, way: &str) -> String {
+    format!("{} left out: {way}", counted(rows as u64, "more row"))
+}
+
+/// Regions of a mark that there is no room for.
+pub(crate) fn more_regions(rows: usize) -> String {
+    counted(rows as u64, "more region")
 }
 
 /// The blocks of a stack.

@@ -1,6 +1,7 @@
 //! The whole without a terminal: keys in, screens out, on captures made by hand.
 
 mod anew;
+mod cuts;
 mod opening;
 mod pages;
 mod random;

@@ -7,6 +7,7 @@ mod scans;
 mod typed;
 
 use crate::catalogue;
+use crate::draw::copy;
 use crate::keys::{Command, command};
 use crate::model::{Cursor, Model, Page, Prompt, Purpose};
 use crate::work::{Answer, Place, Request};
@@ -151,8 +152,8 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Mark(step) => choose::mark(model, step),
         Command::ZoomIn => moves::zoom(model, true),
         Command::ZoomOut => moves::zoom(model, false),
-        Command::Copy => return Some(Effect::Copy(crate::draw::copy::text(model))),
-        Command::CopyMarkdown => return Some(Effect::Copy(crate::draw::copy::markdown(model))),
+        Command::Copy => return Some(Effect::Copy(copy::text(model, copy::Into::Clipboard))),
+        Command::CopyMarkdown => return Some(Effect::Copy(copy::markdown(model, copy::Into::Clipboard))),
         Command::Write => typed::ask_file(model),
         Command::Edit => return edit(model),
         Command::Back => {

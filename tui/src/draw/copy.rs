@@ -2,6 +2,7 @@
 
 use super::status::about;
 use super::tree::{function_numbers, own};
+use crate::catalogue;
 use crate::model::{Model, Page, Pane};
 use crate::work::{Stands, View, kept_header, kept_numbers, numbers};
 use viewer::analysis::{Kind, LabelId, Tree};
@@ -9,17 +10,41 @@ use viewer::export::flamegraph;
 use viewer::graph::Holder;
 use viewer::outline::{Form, Outline, OutlineRow};
 
-/// Most rows that are copied.
-const MOST: usize = 2000;
+/// Where a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Into {
+    /// The terminal's clipboard.
+    Clipboard,
+    /// A file.
+    File,
+}
+
+impl Into {
+    /// Most rows of a copy. Terminals take few; a file, as much as is made while the user waits, and can be read by anybody.
+    pub(crate) fn most(self) -> usize {
+        match self {
+            Self::Clipboard => 2_000,
+            Self::File => 100_000,
+        }
+    }
+
+    /// How to have those that are left out.
+    fn way(self) -> &'static str {
+        match self {
+            Self::Clipboard => catalogue::COPY_BY_WRITING,
+            Self::File => catalogue::COPY_BY_CHOOSING,
+        }
+    }
+}
 
 /// As text.
-pub(crate) fn text(model: &Model) -> String {
-    write(model, Form::Text)
+pub(crate) fn text(model: &Model, into: Into) -> String {
+    write(model, Form::Text, into)
 }
 
 /// As Markdown.
-pub(crate) fn markdown(model: &Model) -> String {
-    write(model, Form::Markdown)
+pub(crate) fn markdown(model: &Model, into: Into) -> String {
+    write(model, Form::Markdown, into)
 }
 
 /// As a drawing, where the page is a flame graph or a tree: all of it, whatever part is seen.
@@ -39,9 +64,16 @@ pub(crate) fn picture(model: &Model) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-fn write(model: &Model, form: Form) -> String {
-    match outline(model) {
-        Some(outline) => outline.to_text(form).trim_end().to_owned(),
+fn write(model: &Model, form: Form, into: Into) -> String {
+    match outline(model, into.most()) {
+        Some((mut outline, left_out)) => {
+            outline.rows.extend((left_out > 0).then(|| OutlineRow {
+                name: catalogue::not_copied(left_out, into.way()),
+                is_generated: true,
+                ..OutlineRow::default()
+            }));
+            outline.to_text(form).trim_end().to_owned()
+        }
         None => {
             let text = model.document().map(|document| document.plain()).unwrap_or_default();
             if form == Form::Markdown { format!("```text\n{text}\n```") } else { text }
@@ -49,52 +81,66 @@ fn write(model: &Model, form: Form) -> String {
     }
 }
 
-fn outline(model: &Model) -> Option<Outline> {
+/// So many rows at most, and how many others there are.
+fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
     let mut title = vec![format!("{}: {}", model.file, about(model))];
     if model.page.is_of_scans()
         && let Some(reason) = model.why_nothing_is_kept()
     {
         title.push(reason);
-        return Some(Outline { title, ..Outline::default() });
+        return Some((Outline { title, ..Outline::default() }, 0));
     }
     if let Some(kept) = model.kept().filter(|_| model.page.is_of_scans() && model.page != Page::Scans) {
         title.extend(kept.about.iter().cloned());
         title.extend((model.page == Page::Unreachable).then(|| kept.meaning.to_owned()));
     }
     match model.page {
-        Page::Tree | Page::Flame => Some(Outline { title, ..of_pane(model.pane())? }),
+        Page::Tree | Page::Flame => {
+            let outline = Outline { title, ..of_pane(model.pane(), most)? };
+            let left_out = model.pane().count() - outline.rows.len();
+            Some((outline, left_out))
+        }
         Page::Functions => {
             let (view, _) = model.functions.view()?;
-            let rows = (0..model.functions.len().min(MOST)).filter_map(|place| model.functions.row(place));
+            let rows = (0..model.functions.len().min(most)).filter_map(|place| model.functions.row(place));
             let rows = rows.map(|row| {
                 let (numbers, own) = function_numbers(view, row.total, row.own);
                 named(view, row.label, &numbers, &own, 0)
             });
-            Some(Outline { title, columns: columns(view), rows: rows.collect() })
+            let outline = Outline { title, columns: columns(view), rows: rows.collect() };
+            Some((outline, model.functions.len().saturating_sub(most)))
         }
-        Page::Retained => Some(of_kept(model, title)),
+        Page::Retained => {
+            let outline = of_kept(model, title, most);
+            let left_out = model.kept_tree.count() - outline.rows.len();
+            Some((outline, left_out))
+        }
         _ => {
             let list = model.list()?;
-            let rows = list.rows.iter().take(MOST).map(|row| OutlineRow {
+            // A list that is cut says so itself, in a last row that is none of those that are counted.
+            let count = list.rows.len() - usize::from(list.left_out > 0);
+            let left_out = if count > most { count - most + list.left_out } else { 0 };
+            let shown = if count > most { most } else { list.rows.len() };
+            let rows = list.rows.iter().take(shown).map(|row| OutlineRow {
                 numbers: cells(&row.numbers),
                 indent: 0,
                 name: row.name.clone(),
-                is_generated: false,
+                is_generated: row.is_of_others(),
             });
             let mut columns = cells(&list.header);
             let last = columns.split_off(columns.len().saturating_sub(1)).join(" ");
             columns.push(last);
             let title = title.into_iter().chain(list.about.iter().cloned()).collect();
-            Some(Outline { title, columns, rows: rows.collect() })
+            Some((Outline { title, columns, rows: rows.collect() }, left_out))
         }
     }
 }
 
 /// The open rows of what keeps what, all of whose numbers are in columns.
-fn of_kept(model: &Model, title: Vec<String>) -> Outline {
+fn of_kept(model: &Model, title: Vec<String>, most: usize) -> Outline {
     let Some((kept, tree)) = model.kept_tree.shown() else { return Outline { title, ..Outline::default() } };
     let whole = tree.node(Tree::ROOT).total;
-    let rows = model.kept_tree.all_rows(MOST).into_iter().map(|row| {
+    let rows = model.kept_tree.all_rows(most).into_iter().map(|row| {
         let node = tree.node(row.id);
         let label = kept.label(node.label);
         OutlineRow {
@@ -108,10 +154,10 @@ fn of_kept(model: &Model, title: Vec<String>) -> Outline {
 }
 
 /// The open rows of a tree.
-fn of_pane(pane: &Pane) -> Option<Outline> {
+fn of_pane(pane: &Pane, most: usize) -> Option<Outline> {
     let (view, tree) = pane.shown()?;
     let whole = view.question.metric.of(&view.loaded.profile.total);
-    let rows = pane.all_rows(MOST).into_iter().map(|row| {
+    let rows = pane.all_rows(most).into_iter().map(|row| {
         let node = tree.node(row.id);
         let numbers = numbers(&view.loaded, view.question.metric, node.total, whole);
         named(view, node.label, &numbers, &own(view, tree, row.id), row.indent as usize)

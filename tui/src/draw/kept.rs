@@ -124,6 +124,6 @@ fn details_of(kept: &Kept, id: u32) -> Vec<String> {
         Stands::For(Holder::Stack(_)) => vec![numbers],
         Stands::For(Holder::Root(_)) => vec![catalogue::kept_by_root(&sized(node.total))],
         Stands::For(Holder::Several) => kept.several.clone(),
-        Stands::Hidden(_) => vec![catalogue::TOO_DEEP.to_owned()],
+        Stands::Hidden(_) => vec![catalogue::HOW_TO_SEE_DEEPER.to_owned()],
     }
 }

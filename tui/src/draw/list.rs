@@ -43,8 +43,12 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     row += 1;
     let cursor = model.cursor_now();
     for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
-        let column = put(buffer, rows, place, shown(&row.numbers), theme.value()).max(narrow);
-        put_at(buffer, rows, column + 2, place, &row.name, theme.name());
+        if row.is_of_others() {
+            put(buffer, rows, place, &row.name, theme.detail());
+        } else {
+            let column = put(buffer, rows, place, shown(&row.numbers), theme.value()).max(narrow);
+            put_at(buffer, rows, column + 2, place, &row.name, theme.name());
+        }
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(true));
         }
@@ -107,8 +111,18 @@ fn regions(buffer: &mut Buffer, area: Rect, row: &StackRow, theme: &Theme) {
     let Some(mark) = &row.mark else { return };
     put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
     let places = layout::below_header(area);
-    for (place, region) in (0..places.height).zip(&mark.regions) {
-        put(buffer, places, place, region, theme.detail());
+    let all = mark.regions.len() + mark.more;
+    for place in 0..places.height {
+        let left = all.saturating_sub(place.into());
+        let region = mark.regions.get(usize::from(place)).filter(|_| place + 1 < places.height || left == 1);
+        match region {
+            Some(region) => put(buffer, places, place, region, theme.detail()),
+            None if left > 0 => put(buffer, places, place, &catalogue::more_regions(left), theme.detail()),
+            None => return,
+        };
+        if region.is_none() {
+            return;
+        }
     }
 }
 

@@ -63,6 +63,13 @@ pub(crate) struct Memo {
     places: RefCell<HashMap<u32, (Key, u32)>>,
 }
 
+/// A node by its name and the node above it.
+fn key_below(above: Key, mark: &str) -> Key {
+    let mut hasher = DefaultHasher::new();
+    (above, mark).hash(&mut hasher);
+    hasher.finish()
+}
+
 impl<V: Labelled> Forest<'_, V> {
     /// Nodes whose children were looked at: what walks have cost.
     #[cfg(test)]
@@ -107,13 +114,11 @@ impl<V: Labelled> Forest<'_, V> {
         }
         while let Some(id) = way.pop() {
             let mark = self.shown.mark(self.tree.node(id).label);
-            let mut hasher = DefaultHasher::new();
-            (place.0, mark).hash(&mut hasher);
             let is_only = self.tree.parent(id).is_none_or(|parent| {
                 let is_single = self.tree.children(parent).nth(1).is_none();
                 is_single && !self.shown.divides(self.tree.node(parent).label)
             });
-            place = (hasher.finish(), place.1 + u32::from(!is_only));
+            place = (key_below(place.0, &mark), place.1 + u32::from(!is_only));
             self.memo.places.borrow_mut().insert(id, place);
         }
         place
@@ -166,6 +171,24 @@ impl<V: Labelled> Forest<'_, V> {
     /// The rows from one on.
     pub(crate) fn rows(&self, first: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(first), |&id| self.next(id))
+    }
+
+    /// How many rows there are, which takes no order of siblings.
+    // Cost: a hash for each row.
+    pub(crate) fn count(&self) -> usize {
+        let mut count = 0;
+        let mut ahead = vec![(Tree::ROOT, self.place(Tree::ROOT).0)];
+        while let Some((id, key)) = ahead.pop() {
+            count += 1;
+            if self.opened.is_open(key) {
+                let below = self.tree.children(id);
+                ahead.extend(below.map(|child| {
+                    let mark = self.shown.mark(self.tree.node(child).label);
+                    (child, key_below(key, &mark))
+                }));
+            }
+        }
+        count
     }
 
     /// The nearest node that is seen: a caller, where one of them is closed.

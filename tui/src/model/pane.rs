@@ -131,6 +131,11 @@ impl<V: Labelled> Pane<V> {
         from_root.rows(most)
     }
 
+    /// How many these are.
+    pub(crate) fn count(&self) -> usize {
+        self.forest().map_or(0, |forest| forest.count())
+    }
+
     /// Keeps the selected row within a window of this height.
     pub(crate) fn scroll(&mut self, height: usize) {
         let Some(forest) = self.forest() else { return };

@@ -382,7 +382,8 @@ fn list(length: u64) -> Made {
 fn deep_trees_end_in_a_row() {
     let mut user = User::new(&list(3000), 100, 30);
     user.press("Ko<End>");
-    assert!(user.screen().contains("1 more not shown"), "{}", user.screen());
+    assert!(user.screen().contains("it goes deeper: 1 more row not shown"), "{}", user.screen());
+    assert!(user.screen().contains("Tab turns to stacks, each with what keeps it"), "{}", user.screen());
     let kept = kept(&user);
     let last = kept.tree.len() as u32 - 1;
     assert_eq!((kept.tree.len(), kept.own(last)), (502, Amount::ZERO));

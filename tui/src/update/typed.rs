@@ -2,7 +2,9 @@
 
 use super::Effect;
 use crate::catalogue;
+use crate::draw::copy;
 use crate::model::{Model, Page, Prompt, Purpose};
+use crate::work::StackRow;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::PathBuf;
 use viewer::query::Expression;
@@ -49,9 +51,9 @@ fn entered(model: &mut Model) -> Option<Effect> {
         Purpose::File => {
             let path = PathBuf::from(&prompt.text);
             let text = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("svg") => crate::draw::copy::picture(model),
-                Some("md") => Some(crate::draw::copy::markdown(model) + "\n"),
-                _ => Some(crate::draw::copy::text(model) + "\n"),
+                Some("svg") => copy::picture(model),
+                Some("md") => Some(copy::markdown(model, copy::Into::File) + "\n"),
+                _ => Some(copy::text(model, copy::Into::File) + "\n"),
             };
             if text.is_none() {
                 let error = Some(catalogue::NO_FLAME_GRAPH.to_owned());
@@ -99,7 +101,8 @@ fn find_row(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
     if let Some(list) = model.list() {
         let count = list.rows.len();
         let places = (1..=count).map(|step| (now.selected + step) % count.max(1));
-        let found = places.into_iter().find(|&place| passes(&list.rows[place].name));
+        let is_it = |row: &StackRow| !row.is_of_others() && passes(&row.name);
+        let found = places.into_iter().find(|&place| is_it(&list.rows[place]));
         found.into_iter().for_each(|place| model.cursor().selected = place);
         return found.is_some();
     }

@@ -4,6 +4,7 @@ use super::document::Document;
 use super::kept::Kept;
 use super::request::Question;
 use super::source::SourceText;
+use crate::catalogue;
 use capture::NodeId;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,6 +87,26 @@ pub(crate) struct StackRow {
     pub(crate) about: Vec<String>,
 }
 
+impl StackRow {
+    /// The last row of a list that is cut: how many rows are left out, and how to see them.
+    pub(crate) fn of_others(left_out: usize, way: &str) -> Option<Self> {
+        let said = || Self {
+            numbers: String::new(),
+            name: catalogue::not_shown(left_out, way),
+            node: None,
+            place: None,
+            mark: None,
+            about: Vec::new(),
+        };
+        (left_out > 0).then(said)
+    }
+
+    /// True of that row.
+    pub(crate) fn is_of_others(&self) -> bool {
+        self.numbers.is_empty()
+    }
+}
+
 /// The marks of one name.
 #[derive(Clone, Debug)]
 pub(crate) struct MarkedRow {
@@ -93,6 +114,8 @@ pub(crate) struct MarkedRow {
     pub(crate) name: String,
     /// The first of its regions, one line each.
     pub(crate) regions: Vec<String>,
+    /// How many others there are.
+    pub(crate) more: usize,
 }
 
 /// Rows, and what stands over them.
@@ -104,8 +127,10 @@ pub(crate) struct StackList {
     pub(crate) header: String,
     /// Columns of the screen that the numbers take, and how many of them where there is little room.
     pub(crate) numbers: [usize; 2],
-    /// The most expensive first.
+    /// The most expensive first; at last how many there is no room for, where there are any.
     pub(crate) rows: Vec<StackRow>,
+    /// How many that are.
+    pub(crate) left_out: usize,
     /// The names.
     pub(crate) loaded: Arc<Loaded>,
 }

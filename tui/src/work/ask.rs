@@ -308,9 +308,6 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
             about.push(catalogue::left_out_by_rules(&bytes(hidden.bytes), &count(hidden.blocks)));
         }
     }
-    if all.len() > LIST_ROWS {
-        about.push(catalogue::first_stacks(&count(LIST_ROWS as i128)));
-    }
     let style = Style { color: false, width: Some(WIDE) };
     let row = |row: &viewer::analysis::Row| {
         let amount = metric.of(&row.cost);
@@ -324,9 +321,11 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
             about: Vec::new(),
         }
     };
-    let rows = all.iter().take(LIST_ROWS).map(row).collect();
+    let left_out = all.len().saturating_sub(LIST_ROWS);
+    let others = StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING);
+    let rows = all.iter().take(LIST_ROWS).map(row).chain(others).collect();
     let header = header(&loaded, metric) + "  stack";
-    StackList { about, header, numbers: NUMBERS, rows, loaded }
+    StackList { about, header, numbers: NUMBERS, rows, left_out, loaded }
 }
 
 /// Rows of source lines.
@@ -355,9 +354,10 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
             about: Vec::new(),
         }
     });
-    let rows = rows.collect();
+    let left_out = costs.len().saturating_sub(LIST_ROWS);
+    let rows = rows.chain(StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING)).collect();
     let about = vec![catalogue::INNERMOST_LINES.to_owned()];
-    StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, loaded }
+    StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, left_out, loaded }
 }
 
 /// Where a step is in the source.

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::{Amount, LabelId, Tree};
-use viewer::format::count;
 use viewer::graph::{Holder, KeptTree, Pace, Scanned};
 use viewer::text::{ScanHead, Style, UNREACHABLE, holder_name};
 
@@ -120,7 +119,7 @@ fn tree(loaded: &Loaded, scanned: &Scanned, kept: &KeptTree) -> (Tree, Vec<KeptL
             let name = match stands {
                 Stands::All => catalogue::REACHABLE.to_owned(),
                 Stands::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
-                Stands::Hidden(rows) => catalogue::hidden(&count(rows as i128)),
+                Stands::Hidden(rows) => catalogue::hidden(rows),
             };
             labels.push(KeptLabel { name, stands });
             LabelId(u32::try_from(labels.len() - 1).unwrap_or(0))

@@ -43,7 +43,7 @@ pub(super) fn stacks(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) 
         ..of_stack(loaded, row.node, kept_numbers(row.retained, row.own, found.reachable))
     };
     let rows = found.stacks.iter().take(LIST_ROWS).map(row).collect();
-    list(loaded, cut(found.stacks.len()), kept_header(["retained", "own"], "stack"), rows)
+    list(loaded, found.stacks.len(), kept_header(["retained", "own"], "stack"), rows)
 }
 
 /// What roots retain, and what they refer to.
@@ -67,7 +67,7 @@ pub(super) fn roots(
         ..row(Holder::Several, found.several, Amount::ZERO)
     });
     let rows = found.roots.iter().take(LIST_ROWS).map(of_root).chain(several).collect();
-    list(loaded, cut(found.roots.len()), kept_header(["retained", catalogue::REFERS_TO], "root"), rows)
+    list(loaded, found.roots.len(), kept_header(["retained", catalogue::REFERS_TO], "root"), rows)
 }
 
 /// What is said of what no single root keeps: which ones do together.
@@ -85,7 +85,7 @@ pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable) -> StackList
         ..of_stack(loaded, row.node, kept_numbers(row.claimed, row.heads, lost.total))
     };
     let rows = lost.stacks.iter().take(LIST_ROWS).map(row).collect();
-    list(loaded, cut(lost.stacks.len()), kept_header([catalogue::IN_ALL, "own"], "stack"), rows)
+    list(loaded, lost.stacks.len(), kept_header([catalogue::IN_ALL, "own"], "stack"), rows)
 }
 
 fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {
@@ -99,12 +99,9 @@ fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {
     }
 }
 
-fn list(loaded: &Arc<Loaded>, about: Vec<String>, header: String, rows: Vec<StackRow>) -> StackList {
-    StackList { about, header, numbers: NUMBERS, rows, loaded: loaded.clone() }
-}
-
-/// That there are more rows than are shown.
-fn cut(rows: usize) -> Vec<String> {
-    let more = catalogue::first_rows(&count(LIST_ROWS as i128), &count(rows as i128));
-    if rows > LIST_ROWS { vec![more] } else { Vec::new() }
+/// Rows of a list of which there are so many.
+fn list(loaded: &Arc<Loaded>, all: usize, header: String, mut rows: Vec<StackRow>) -> StackList {
+    let left_out = all.saturating_sub(LIST_ROWS);
+    rows.extend(StackRow::of_others(left_out, catalogue::SEE_BY_COMMAND));
+    StackList { about: Vec::new(), header, numbers: NUMBERS, rows, left_out, loaded: loaded.clone() }
 }

@@ -24,13 +24,21 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
             mark: Some(MarkedRow {
                 name: name.to_owned(),
                 regions: row.regions.iter().take(LISTED).map(line).collect(),
+                more: row.regions.len().saturating_sub(LISTED),
             }),
             about: Vec::new(),
         }
     };
     let rows = names.iter().map(row).collect();
     let about = vec![catalogue::MARKS.to_owned()];
-    StackList { about, header: HEADER.to_owned(), numbers: [44, 44], rows, loaded: loaded.clone() }
+    StackList {
+        about,
+        header: HEADER.to_owned(),
+        numbers: [44, 44],
+        rows,
+        left_out: 0,
+        loaded: loaded.clone(),
+    }
 }
 
 const HEADER: &str = "   times    shortest        mean     longest  mark";

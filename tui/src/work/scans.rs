@@ -28,5 +28,5 @@ pub(super) fn scans(loaded: Arc<Loaded>) -> StackList {
     let (still, process) = (catalogue::STOOD_STILL, "process");
     let header =
         format!("{:>6}  {:>10}  {:>8}  {:>10}  {still:>11}  {process}", "scan", "after", "pid", "searched");
-    StackList { about, header, numbers: [53, 28], rows, loaded: loaded.clone() }
+    StackList { about, header, numbers: [53, 28], rows, left_out: 0, loaded: loaded.clone() }
 }

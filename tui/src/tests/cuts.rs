@@ -1,0 +1,99 @@
+//! Whatever has no room says so, and how to see it.
+
+use super::User;
+use crate::support::Made;
+use crate::update::Effect;
+use capture::{Area, AreaKind, Ended, MarkKind};
+
+/// Stacks of a program, each with a block that is left: more than lists and copies have rows.
+const STACKS: u64 = 5_200;
+
+/// These stacks, with a scan to which each block is known by a word of the program's variables.
+fn wide() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let [heap, data] = [0x5555_0000_0000_u64, 0x7f20_0000_0000];
+    let main = made.stack("main");
+    for number in 0..STACKS {
+        let frame = made.frame(Some("/bin/app"), &[&format!("f{number}")]);
+        let stack = made.node(main, frame);
+        made.alloc(thread, heap + number * 64, 32, stack);
+    }
+    let nothing = made.string("");
+    let area = |start, kind| Area { start, end: start + STACKS * 64, kind, tid: 0, name: nothing, base: 0 };
+    let areas = [area(heap, AreaKind::Heap), area(data, AreaKind::Variables)];
+    let pointers: Vec<_> = (0..STACKS).map(|number| (data + number * 8, heap + number * 64)).collect();
+    made.scan(process, &areas, &pointers);
+    made.end(process, thread, Ended::Exited(0));
+    made
+}
+
+/// What went into the clipboard, or into a file, last.
+fn copied(user: &User) -> &str {
+    match user.effects.last() {
+        Some(Effect::Copy(text) | Effect::Write(_, text)) => text.trim_end(),
+        other => panic!("nothing was copied: {other:?}"),
+    }
+}
+
+/// Check that a copy into the clipboard ends with how many rows it leaves out, and with what has more of them: of a tree, of functions
+/// and of a list, which leaves some out itself; that one that has all ends with its last row; and that so does a file, which has all.
+#[test]
+fn copies_say_what_they_leave_out() {
+    let mut user = User::new(&wide(), 100, 30);
+    for (page, rows) in [("3o", STACKS + 3), ("2", STACKS + 2), ("6", STACKS), ("Ko", STACKS + 2), ("Kii", 1)]
+    {
+        for (key, cell) in [("y", ""), ("Y", " |")] {
+            let text = copied(user.press(page).press(key)).to_owned();
+            let last = text.lines().last().unwrap_or_default();
+            let left = rows.saturating_sub(2_000);
+            let thousands = format!("{},{:03}", left / 1_000, left % 1_000);
+            let said = format!("{thousands} more rows left out: W writes more of them into a file");
+            assert_eq!(last.contains(&said) && last.ends_with(cell), left > 0, "{page}: {last}");
+            assert!(!text.lines().rev().skip(1).any(|line| line.contains("left out")), "{page}");
+        }
+        let text = copied(user.press("W<Back><Back>txt<Enter>"));
+        assert!(!text.contains("left out"), "{page}");
+        let numbers = text.lines().filter(|line| line.contains(" %")).count() as u64;
+        assert_eq!(numbers, if page == "6" { 5_000 } else { rows }, "{page}");
+    }
+}
+
+/// Check that the last row of a list that is cut says how many there are besides, and how to see them: that a filter does where there is
+/// one; and that the row leads nowhere and is not found by a search.
+#[test]
+fn lists_end_with_what_they_leave_out() {
+    let mut user = User::new(&wide(), 80, 24);
+    for (page, way) in
+        [("6", "f, F and t choose"), ("l", "f, F and t choose"), ("Ki", "retained --json has all")]
+    {
+        let screen = user.press(page).press("<End>").screen();
+        assert!(screen.contains("200 more rows not shown: ") && screen.contains(way), "{page}: {screen}");
+        let before = user.model.page;
+        user.press("<Enter>e<Right>");
+        assert_eq!(user.model.page, before, "{page}");
+        user.press("/more rows<Enter>");
+        assert!(user.model.notice.is_some(), "{page}: it is no stack");
+    }
+    let screen = user.press("6ff1?? or f5*<Enter><End>").screen();
+    assert!(!screen.contains("not shown"), "{screen}");
+}
+
+/// Check that regions of a mark that there is no room for are counted, on a small screen and of more than are kept.
+#[test]
+fn regions_without_room_are_counted() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    for _ in 0..600 {
+        made.mark(thread, MarkKind::Begin, "load");
+        made.mark(thread, MarkKind::End, "load");
+    }
+    made.end(process, thread, Ended::Exited(0));
+    for height in [24, 50, 2_000] {
+        let mut user = User::new(&made, 80, height);
+        let screen = user.press("R").screen();
+        let shown = screen.lines().filter(|line| line.contains("  for ")).count();
+        assert!(screen.contains(&format!("{} more regions", 600 - shown)), "{shown}: {screen}");
+        assert_eq!(shown == 500, height == 2_000);
+    }
+}
