@@ -16,7 +16,7 @@ const LARGEST: u64 = 64 << 20;
 const HEADERS: [u64; 2] = [0x20, 0x30];
 
 /// Where heaps begin, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arenas {
     heaps: Vec<u64>,
 }

@@ -13,7 +13,7 @@ use symbols::{ModuleSymbols, Symbolizer};
 const LIBC: [&str; 2] = ["libc.so", "libc-2."];
 
 /// Whose memory is which.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     /// What was mapped in the sight of the agent.
     pub(crate) pages: Pages,

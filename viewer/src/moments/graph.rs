@@ -11,8 +11,31 @@ use crate::open::Error;
 use crate::query::{Lens, processes};
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
-use capture::{NodeId, Pointer, ProcessId, ScanId, ThreadId};
+use capture::{NodeId, Pointer, ProcessId, Scan, ScanId, ThreadId};
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Scans of each process that a pass looks at where there are more processes than a few. What is held at each is a list, of 24 bytes for a
+/// block, while a graph takes some 130 for each of its own: so four lists for each of few processes, or two for each of many, take
+/// less than twice the memory that one for each does.
+const TOGETHER_OF_MANY: usize = 2;
+const FEW: usize = 2;
+
+/// Which scans are looked at in which pass, by their places.
+fn passes(places: &[usize], scans: &[Scan]) -> Vec<Vec<usize>> {
+    let there = || places.iter().filter_map(|place| Some((*place, scans.get(*place)?.process)));
+    let processes = there().map(|(_, process)| process).collect::<HashSet<_>>().len();
+    let most = if processes <= FEW { Freezer::TOGETHER } else { TOGETHER_OF_MANY };
+    let mut of_process: HashMap<ProcessId, usize> = HashMap::new();
+    let mut passes: Vec<Vec<usize>> = Vec::new();
+    for (place, process) in there() {
+        let scans = of_process.entry(process).or_default();
+        let pass = *scans / most;
+        *scans += 1;
+        passes.resize_with(passes.len().max(pass + 1), Vec::new);
+        passes[pass].push(place);
+    }
+    passes
+}
 
 impl Moments {
     /// The graph of a scan. The numbers beside it are those of the whole capture.
@@ -39,7 +62,7 @@ impl Moments {
     }
 
     /// The graphs of scans, by their places among the capture's: each is given away when it is made, since all of them may not fit into
-    /// memory. Scans of different processes take one pass together, those of one process a pass each.
+    /// memory. They take one pass together, or a few where there are many.
     ///
     /// # Errors
     /// Those of whoever takes them, [`Error::Aggregated`], and those of the file.
@@ -49,14 +72,7 @@ impl Moments {
         naming: &Naming,
         mut each: impl FnMut(&Scanned) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut left: Vec<usize> =
-            places.iter().copied().filter(|place| *place < self.tables().scans.len()).collect();
-        while !left.is_empty() {
-            let mut processes = HashSet::new();
-            let scans = &self.tables().scans;
-            let (now, later): (Vec<usize>, _) =
-                left.into_iter().partition(|place| processes.insert(scans[*place].process));
-            left = later;
+        for now in passes(places, &self.tables().scans) {
             let (_, frozen) = self.frozen(&now)?;
             for (place, frozen) in frozen {
                 self.note_damage(self.go_on())?;
@@ -114,7 +130,7 @@ impl Moments {
         Ok(without_leaks_that_are_meant(loaded, lens, suppressions, None))
     }
 
-    /// What processes held at these scans, of which there is one for each, by the scans' places; and the numbers of the whole capture.
+    /// What processes held at these scans, by the scans' places; and the numbers of the whole capture.
     fn frozen(&mut self, places: &[usize]) -> Result<(Profile, BTreeMap<usize, Frozen>), Error> {
         self.needs_blocks("single blocks")?;
         let tables = self.reader.tables();
@@ -163,5 +179,28 @@ impl Moments {
         let given_up = || Error::Capture { file: self.source.file.clone(), error: Self::given_up() };
         let graph = graph.ok_or_else(given_up)?;
         Ok(Scanned { scan, number: place + 1, count, is_partial, freed, roots, graph })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that few scans of few processes take one pass, of more processes fewer of each, and that all are looked at once.
+    #[test]
+    fn scans_are_looked_at_together() {
+        for (processes, scans, expected) in
+            [(0, 0, 0), (1, 4, 1), (2, 4, 1), (1, 5, 2), (3, 4, 2), (64, 1, 1), (16, 4, 2)]
+        {
+            let all: Vec<Scan> = (0..processes * scans)
+                .map(|number| Scan { process: ProcessId(number % processes), ..Scan::default() })
+                .collect();
+            let places: Vec<usize> = (0..all.len() + 1).rev().collect();
+            let found = passes(&places, &all);
+            assert_eq!(found.len(), expected, "{processes} processes, {scans} scans of each");
+            let mut looked_at = found.concat();
+            looked_at.sort_unstable();
+            assert_eq!(looked_at, (0..all.len()).collect::<Vec<_>>());
+        }
     }
 }

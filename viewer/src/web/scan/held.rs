@@ -13,7 +13,7 @@ use std::io;
 /// Scans in a page. A page has at most 10 MB, and each of them is a graph.
 const MOST: usize = 64;
 
-/// Scans of one process, of which each takes a pass over all events.
+/// Scans of one process: so many are looked at in one pass over all events.
 const MOST_OF_A_PROCESS: usize = 4;
 
 /// The most letters that all of them take.
