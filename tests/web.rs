@@ -208,7 +208,7 @@ fn retained(capture: &Capture) -> PathBuf {
     };
     let of = |number| {
         let document: serde_json::Value = serde_json::from_str(&said(number, "--json")).expect("it is JSON");
-        json!({ "json": document, "tree": said(number, "--tree") })
+        json!({ "json": document, "tree": said(number, "--tree"), "tables": said(number, "--limit=100000") })
     };
     let all: Vec<_> = (1..=scans).map(of).collect();
     capture.world().write("retained.json", json!(all).to_string())

@@ -9,7 +9,7 @@ import { Browser } from "./browser.mjs";
 
 const [assets, program, page, expectedFile, pictures] = process.argv.slice(2);
 const { bytes, count, counted } = await import(pathToFileURL(`${assets}/format.js`).href);
-const expected = JSON.parse(readFileSync(expectedFile, "utf8")).map(({ json }) => json);
+const expected = JSON.parse(readFileSync(expectedFile, "utf8")).map(({ json, tables }) => ({ ...json, tables }));
 /** The one that has most to be seen. */
 const most = expected.reduce((best, json) => (json.held.blocks > best.held.blocks ? json : best));
 
@@ -88,22 +88,64 @@ async function lookAtTheTree(json, isLost) {
   assert.equal(await shown(), before);
 }
 
+/** The share in the first row of each table of `retained`. */
+function sharesIn(tables) {
+  const parts = tables.split(/^(?:By root|Unreachable)$/m);
+  return parts.map((part) => /^\s+\S+ \S+\s+(\S+ %) /m.exec(part)?.[1]);
+}
+
 async function lookAtTheTables(json, isLost) {
+  const [ofStacks, ofRoots, ofLost] = sharesIn(json.tables);
   await part("stacks");
   assert.equal(await rows("kept-stacks"), json.stacks.length);
   const [first] = json.stacks;
   const shown = await cells("kept-stacks", 0);
-  assert.deepEqual([shown[0], shown[3], shown[4]], [bytes(first.retained.bytes), bytes(first.own.bytes), count(first.own.blocks)]);
+  assert.deepEqual([shown[0], shown[1], shown[3], shown[4]], [bytes(first.retained.bytes), ofStacks, bytes(first.own.bytes), count(first.own.blocks)]);
   await part("roots");
   const several = json.several_roots.blocks > 0 ? 1 : 0;
   assert.equal(await rows("kept-roots"), json.roots.length + several);
+  assert.equal((await cells("kept-roots", 0))[1], ofRoots);
+  if (several) await lookAtSeveral(json);
   await part("unreachable");
   if (isLost) {
     assert.equal(await rows("kept-unreachable"), json.unreachable_stacks.length);
     const { claimed, cycles } = json.unreachable_stacks[0];
     const lost = await cells("kept-unreachable", 0);
-    assert.deepEqual([lost[0], lost[5]], [bytes(claimed.bytes), cycles ? count(cycles) : ""]);
+    assert.deepEqual([lost[0], lost[1], lost[5]], [bytes(claimed.bytes), ofLost, cycles ? count(cycles) : ""]);
+    await unfold(json.unreachable_stacks);
   } else assert.ok((await text(".retained-holder")).includes("Every block can be reached"));
+}
+
+/** Beside what no single root keeps stands which ones do together. */
+async function lookAtSeveral({ several_roots_from: from }) {
+  await browser.evaluate("[...document.querySelectorAll('.table.kept-roots .rows .row')].find((row) => row.children[5].textContent === 'several roots').click()");
+  await browser.settled();
+  const details = await text(".retained-view .details");
+  for (const { name, bytes: size } of from) assert.ok(details.includes(`${bytes(size)}${name}`), `${name} in ${details}`);
+  await browser.key("Escape");
+}
+
+/** A row unfolds into what it leads to, by the keys and the mouse, and is folded again. */
+async function unfold(stacks) {
+  const place = stacks.findIndex(({ leads_to: led }) => led.length > 0);
+  if (place < 0) return;
+  const { leads_to: led } = stacks[place];
+  const row = `document.querySelectorAll(".table.kept-unreachable .rows .row")[${place}]`;
+  const isUnfolded = async (expected) => {
+    assert.equal(await rows("kept-unreachable"), stacks.length + (expected ? led.length : 0));
+    assert.equal(await browser.evaluate(`${row}.getAttribute("aria-expanded")`), String(expected));
+  };
+  await isUnfolded(false);
+  await browser.evaluate(`${row}.click()`);
+  await browser.settled();
+  await isUnfolded(true);
+  const first = await cells("kept-unreachable", place + 1);
+  assert.deepEqual([first[0], first[4]], [bytes(led[0].bytes), count(led[0].blocks)]);
+  await browser.screenshot(join(pictures, "unreachable.png"));
+  await browser.evaluate("document.querySelector('.table.kept-unreachable .scroller').focus()");
+  for (const key of ["ArrowRight", "ArrowLeft", "ArrowLeft"]) await browser.key(key);
+  await isUnfolded(false);
+  await browser.key("Escape");
 }
 
 async function lookAtTheFlameGraph() {

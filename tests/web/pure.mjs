@@ -10,6 +10,7 @@ const assets = process.argv[2];
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { FOLDED, FUNCTION, MARKER, ROOT, UNREACHABLE, readData } = await load("data");
 const { boxColour, processColour } = await load("colour");
+const { outlineOf } = await load("copy");
 const { Curves, PIECE } = await load("curves");
 const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
@@ -30,7 +31,7 @@ const { Selection } = await load("selection");
 const { TEXT } = await load("text");
 const { HEIGHTS, RULER, laidOut, tracksOf } = await load("tracks");
 const { escaped, flameSvg } = await load("svg");
-const { functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
+const { Tree, functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
 
 /** The same numbers each time (Lehmer's generator). */
 function* randoms(seed) {
@@ -274,6 +275,24 @@ test("what is copied is what the other views write of the same rows", () => {
     asMarkdown(outline),
     "app.memprof: peak\n\n| bytes | self | function |\n|---:|---:|:---|\n| 12.3 MiB |  | *[Everything]* |\n| 1 B |  | &nbsp;&nbsp;&nbsp;&nbsp;`` map<a\\|b, c*>::f\\u{1b}[1m `x` <script> `` |\n",
   );
+});
+
+test("a copy ends with how many rows it leaves out", () => {
+  const tree = new Tree(Int32Array.from({ length: 3000 }, () => 0), Int32Array.from({ length: 3000 }, () => 0), null);
+  const value = new Float64Array(3000).fill(1);
+  const page = {
+    state: { unit: "bytes", metric: "peak" },
+    data: { describe: () => ({ kind: FUNCTION }) },
+    shown: () => ({ tree, value, own: value, signed: false }),
+    otherTotals: () => null,
+    written: (unit) => unit,
+    name: () => ({ name: "f" }),
+    fileName: () => "a.memprof",
+    title: () => "peak",
+  };
+  const copied = (rows) => outlineOf(page, Array.from({ length: rows }, (_, node) => ({ node, indent: 0 }))).rows;
+  assert.equal(copied(2000).length, 2000);
+  assert.deepEqual([copied(2001).length, copied(2001)[2000].name, copied(3000)[2000].name], [2001, "1 more row left out", "1,000 more rows left out"]);
 });
 
 test("squares fill their rectangle in proportion and do not overlap", () => {
@@ -564,6 +583,13 @@ function scanned() {
     ...amounts("unreachable.own", [5]),
     ...amounts("unreachable.all", [25], [2]),
     "unreachable.cycles": [1],
+    "unreachable.led": [1],
+    "unreachable.hidden": [0],
+    ...amounts("unreachable.hidden", [0], [0]),
+    "led.stack": [0],
+    ...amounts("led", [20]),
+    "several.number": [0],
+    ...amounts("several", [10]),
     "kept.level": [0, 1, 0],
     "kept.holder": [1, -1, 0],
     ...amounts("kept.own", [0, 100, 10], [0, 1, 1]),
@@ -598,9 +624,13 @@ test("what a scan found is a tree whose sums are right, whatever is folded, and 
     [2, folded, 40, 0, 3],
     [1, "[Unreachable]", 30, 0, 0],
     [2, "g (a.c:3) ← main", 25, 5, 0],
+    [3, "f (a.c:2) ← main", 20, 20, 0],
     [2, folded, 5, 0, 1],
   ]);
-  assert.deepEqual(rows("blocks").map(([, , sum]) => sum), [12, 8, 3, 3, 2, 1, 4, 4, 2, 2]);
+  assert.deepEqual(rows("blocks").map(([, , sum]) => sum), [12, 8, 3, 3, 2, 1, 4, 4, 2, 1, 2]);
+  // Shares are those of `retained`: of what is reachable or of what is not; these two stand beside each other.
+  assert.deepEqual(Array.from(tree.label, (_, node) => kept.whole(node)), [200, 200, 170, 170, 170, 170, 170, 200, 30, 30, 30]);
+  assert.deepEqual(scan.ofSeveral.map(({ label, bytes }) => [kept.name(label).name, bytes]), [["cache", 10]]);
   assert.deepEqual([HELD, REACHABLE, LOST, SEVERAL, SMALLER].map((label) => scan.what(label).kind), [0, 0, UNREACHABLE, MARKER, FOLDED]);
   const [f, g] = [scan.byStack[0].label, scan.unreachable[0].label];
   assert.deepEqual([f, g].map((label) => kept.describe(label).kind), [FUNCTION, UNREACHABLE]);

@@ -8,7 +8,7 @@ import { inflateRawSync } from "node:zlib";
 const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
-const { bytes, count } = await load("format");
+const { bytes, count, percent } = await load("format");
 const { Kept } = await load("kept");
 const { Named } = await load("named");
 const { readScan, HELD, LOST, REACHABLE, SEVERAL, SMALLER } = await load("scan");
@@ -65,11 +65,15 @@ for (const { json, tree } of expected) {
   assert.deepEqual(roots.map(({ label, all, own }) => [kept.name(label).name, all, own]), json.roots.map(({ name, retained, direct }) => [name, retained, direct].map(plain)));
   const several = scan.byRoot.find(({ label }) => label === SEVERAL)?.all ?? { bytes: 0, blocks: 0 };
   assert.deepEqual(several, plain(json.several_roots));
+  assert.deepEqual(scan.ofSeveral.map(({ label, bytes: size, blocks }) => [kept.name(label).name, size, blocks]), json.several_roots_from.map(({ name, bytes: size, blocks }) => [name, size, blocks]));
+  assert.deepEqual([head.several_more, head.several_not_followed], [0, json.several_roots_not_followed]);
   assert.equal(scan.unreachable.length, json.unreachable_stacks.length);
   scan.unreachable.forEach((row, place) => {
-    const { stack, own, claimed, cycles } = json.unreachable_stacks[place];
+    const { stack, own, claimed, cycles, leads_to: led } = json.unreachable_stacks[place];
     assert.deepEqual(stackOf(row.label), framesIn(stack));
     assert.deepEqual([row.all, row.own, row.cycles], [claimed, own, cycles].map(plain));
+    assert.deepEqual(row.leadsTo.map(({ label, all }) => [stackOf(label), all]), led.map((row) => [framesIn(row.stack), plain(row)]));
+    assert.equal(row.hidden.rows, 0);
   });
 
   // The tree: sums on top, each root, and below them row by row what the command line shows.
@@ -88,15 +92,15 @@ for (const { json, tree } of expected) {
 }
 
 /** A row without what terminals would act on, and is written otherwise there. */
-function readable([all, own, blocks, name]) {
-  return [all, own, blocks, name.replace(/\\u\{[0-9a-f]+\}|\W/g, "")];
+function readable([all, share, own, blocks, name]) {
+  return [all, share, own, blocks, name.replace(/\\u\{[0-9a-f]+\}|\W/g, "")];
 }
 
 function plain(value) {
   return value && typeof value === "object" ? { bytes: value.bytes, blocks: value.blocks } : value;
 }
 
-/** Rows as `retained --tree` writes them of all that retains a percent: retained, own, blocks, name. */
+/** Rows as `retained --tree` writes them of all that retains a percent: retained, its share, own, blocks, name. */
 function treeOf(kept, scan, { bytes: retained }) {
   const { tree, scan: { kept: { own } } } = kept;
   const least = Math.trunc(scan.head.reachable.bytes / 100);
@@ -106,7 +110,9 @@ function treeOf(kept, scan, { bytes: retained }) {
     const [node, level] = ahead.pop();
     const { stack, root } = scan.what(tree.label[node]);
     const name = stack === undefined ? kept.name(tree.label[node]).name : kept.line(scan.meaningful(stack).node, 1);
-    rows.push([bytes(retained[node]), bytes(own.bytes[node]), count(own.blocks[node]), root === undefined ? name : name.trim()]);
+    // Its first row is all that there is in it; here that stands beside what nobody can reach.
+    const share = percent(retained[node], node === REACHABLE ? retained[node] : kept.whole(node));
+    rows.push([bytes(retained[node]), share, bytes(own.bytes[node]), count(own.blocks[node]), root === undefined ? name : name.trim()]);
     if (level < 64) for (const child of tree.childrenOf(node)) if (retained[child] >= least) ahead.push([child, level + 1]);
   }
   return rows;
@@ -116,11 +122,12 @@ function treeOf(kept, scan, { bytes: retained }) {
 function treeIn(said) {
   const lines = said.slice(said.indexOf("kept\n") + 5).split("\n");
   const rows = lines.flatMap((line) => {
-    const found = /^\s*(\S+ \S+)\s+\S+ %\s+(\S+ \S+)\s+(\S+)  (.*)$/.exec(line);
+    const found = /^\s*(\S+ \S+)\s+(\S+ %)\s+(\S+ \S+)\s+(\S+)  (.*)$/.exec(line);
     if (!found) return [];
-    const [, all, own, blocks, name] = found;
-    const plainName = name.replace(/^[ │├└─]+/, "");
-    return / more not shown$/.test(plainName) ? [] : [[all, own, blocks, plainName.split(" < ")[0]]];
+    const [, all, share, own, blocks, name] = found;
+    // Which roots these are stands beside the row.
+    const plainName = name.replace(/^[ │├└─]+/, "").replace(/^(several roots): .*/, "$1");
+    return / more not shown$/.test(plainName) ? [] : [[all, share, own, blocks, plainName.split(" < ")[0]]];
   });
   return rows;
 }

@@ -146,6 +146,8 @@ fn the_document_has_the_same_numbers() {
     assert_eq!(value["several_roots_not_followed"], 0);
     assert_eq!(value["unreachable_stacks"][0]["claimed"]["bytes"], 47);
     assert_eq!(value["unreachable_stacks"][1]["cycles"], 1);
+    let led = |row: usize, field: &str| value["unreachable_stacks"][row]["leads_to"][0][field].as_i64();
+    assert_eq!([led(0, "bytes"), led(1, "bytes"), led(1, "blocks")], [Some(7), Some(16), Some(1)]);
     let described = include_str!("../JSON.md");
     fields::walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }

@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::retained::most_first;
 use crate::analysis::Amount;
 use capture::NodeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What is unreachable, by its heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct UnreachableHead {
 }
 
 /// The heads of one stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreachableRow {
     /// The stack.
     pub node: NodeId,
@@ -54,23 +54,38 @@ pub struct UnreachableRow {
     pub claimed: Amount,
     /// Heads that are part of a cycle.
     pub cycles: i64,
+    /// What is unreachable with them, by the stacks of these blocks, the most first.
+    pub leads_to: Vec<(NodeId, Amount)>,
 }
 
 impl Unreachable {
     pub(super) fn new(graph: &HeapGraph, pace: &Pace<'_>) -> Option<Self> {
-        let heads: Vec<UnreachableHead> = heads(graph, pace)?;
+        let (heads, led) = heads(graph, pace)?;
         let own = |head: &UnreachableHead| graph.blocks()[head.block.index()].amount();
         let mut stacks: BTreeMap<NodeId, UnreachableRow> = BTreeMap::new();
         for head in &heads {
             pace.step()?;
             let node = graph.blocks()[head.block.index()].node;
-            let new = UnreachableRow { node, heads: Amount::ZERO, claimed: Amount::ZERO, cycles: 0 };
-            let row = stacks.entry(node).or_insert(new);
+            let row = stacks.entry(node).or_insert_with(|| UnreachableRow {
+                node,
+                heads: Amount::ZERO,
+                claimed: Amount::ZERO,
+                cycles: 0,
+                leads_to: Vec::new(),
+            });
             row.heads += own(head);
             row.claimed += head.claimed;
             row.cycles += i64::from(head.is_cycle);
         }
+        let node = |row: u32| graph.stacks()[row as usize];
+        for ((head, of), amount) in led {
+            pace.step()?;
+            stacks.entry(node(head)).and_modify(|row| row.leads_to.push((node(of), amount)));
+        }
         let mut stacks: Vec<UnreachableRow> = stacks.into_values().collect();
+        for row in &mut stacks {
+            row.leads_to.sort_unstable_by_key(|&(node, amount)| (most_first(amount), node));
+        }
         stacks.sort_by_key(|row| (most_first(row.claimed), row.node));
         Some(Self {
             total: sum(heads.iter().map(|head| head.claimed)),
@@ -81,24 +96,29 @@ impl Unreachable {
     }
 }
 
-/// The heads, by address.
+/// What heads lead to: by their stacks and those of the other blocks.
+type Led = HashMap<(u32, u32), Amount>;
+
+/// The heads, by address, and what they lead to.
 ///
 /// Each unreachable block that none before it leads to is a candidate. Of those that lead to the same block one may lead to the
 /// other, but only a later one to an earlier one, else the other would be no candidate. So one that no later candidate leads to is
 /// a head.
-fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<Vec<UnreachableHead>> {
-    let claimed = |blocks: &mut dyn Iterator<Item = u32>| {
+fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<(Vec<UnreachableHead>, Led)> {
+    let claimed = |blocks: &mut dyn Iterator<Item = u32>, mut led: Option<&mut Led>| {
         let mut flood = Flood::new(graph, pace)?;
         let mut heads = Vec::new();
         for block in blocks {
-            heads.extend(flood.claim(block)?);
+            heads.extend(flood.claim(block, led.as_deref_mut())?);
         }
         Some(heads)
     };
     let blocks = |heads: &[UnreachableHead]| heads.iter().map(|head| head.block.0).collect::<Vec<_>>();
-    let candidates = blocks(&claimed(&mut (0..graph.blocks().len() as u32))?);
-    let heads = blocks(&claimed(&mut candidates.into_iter().rev())?);
-    claimed(&mut heads.into_iter().rev())
+    let candidates = blocks(&claimed(&mut (0..graph.blocks().len() as u32), None)?);
+    let heads = blocks(&claimed(&mut candidates.into_iter().rev(), None)?);
+    let mut led = Led::new();
+    let heads = claimed(&mut heads.into_iter().rev(), Some(&mut led))?;
+    Some((heads, led))
 }
 
 /// Claims unreachable blocks, each once.
@@ -118,7 +138,7 @@ impl<'a> Flood<'a> {
     }
 
     /// Claims a block and all it leads to, and says whether anything of this leads back. No head when it is claimed already.
-    fn claim(&mut self, block: u32) -> Option<Option<UnreachableHead>> {
+    fn claim(&mut self, block: u32, mut led: Option<&mut Led>) -> Option<Option<UnreachableHead>> {
         self.pace.step()?;
         if std::mem::replace(&mut self.is_claimed[block as usize], true) {
             return Some(None);
@@ -127,7 +147,12 @@ impl<'a> Flood<'a> {
         self.open.push(block);
         while let Some(from) = self.open.pop() {
             self.pace.step()?;
-            claimed += self.graph.blocks()[from as usize].amount();
+            let amount = self.graph.blocks()[from as usize].amount();
+            claimed += amount;
+            if let Some(led) = led.as_deref_mut().filter(|_| from != block) {
+                let rows = [block, from].map(|block| self.graph.row(block) as u32);
+                *led.entry(rows.into()).or_default() += amount;
+            }
             for &target in self.graph.links.of(from) {
                 is_cycle |= target == block;
                 if !std::mem::replace(&mut self.is_claimed[target as usize], true) {
@@ -160,6 +185,10 @@ mod tests {
             heads: Amount { blocks: 2, bytes: 9 },
             claimed: Amount { blocks: 6, bytes: 63 },
             cycles: 1,
+            leads_to: vec![
+                (NodeId(2), Amount { blocks: 3, bytes: 38 }),
+                (NodeId(1), Amount { blocks: 1, bytes: 16 }),
+            ],
         };
         assert_eq!(
             (unreachable.total, unreachable.heads_total, unreachable.stacks),
@@ -212,6 +241,17 @@ mod tests {
             prop_assert!(unreached.iter().all(|&block| claimed[block]));
             prop_assert_eq!(unreachable.total, sum(unreached.iter().map(|&block| Amount::block(parts.0[block].0))));
             prop_assert_eq!(unreachable.total, sum(unreachable.stacks.iter().map(|row| row.claimed)));
+            for row in &unreachable.stacks {
+                prop_assert_eq!(row.heads + sum(row.leads_to.iter().map(|(_, amount)| *amount)), row.claimed);
+            }
+            let mut by_stack: BTreeMap<NodeId, Amount> = BTreeMap::new();
+            let own = unreachable.stacks.iter().map(|row| (row.node, row.heads));
+            let led = unreachable.stacks.iter().flat_map(|row| row.leads_to.iter().copied());
+            own.chain(led).for_each(|(node, amount)| *by_stack.entry(node).or_default() += amount);
+            for (node, amount) in by_stack {
+                let of = unreached.iter().filter(|&&block| parts.0[block].1 == node.0);
+                prop_assert_eq!(amount, sum(of.map(|&block| Amount::block(parts.0[block].0))));
+            }
         }
     }
 }

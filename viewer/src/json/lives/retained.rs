@@ -7,6 +7,7 @@ use crate::json::scan::ScanFields;
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::loaded::Loaded;
+use capture::NodeId;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -93,6 +94,14 @@ struct HeadFields<'a> {
     own: AmountFields,
     claimed: AmountFields,
     cycles: i64,
+    leads_to: Vec<LedFields<'a>>,
+}
+
+#[derive(Serialize)]
+struct LedFields<'a> {
+    stack: Stack<'a>,
+    #[serde(flatten)]
+    amount: AmountFields,
 }
 
 impl<'a> ScannedFields<'a> {
@@ -147,11 +156,14 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         direct: row.direct.into(),
         retained: row.retained.into(),
     };
+    let led =
+        |&(node, amount): &(NodeId, Amount)| LedFields { stack: stack(loaded, node), amount: amount.into() };
     let unreachable = |row: &UnreachableRow| HeadFields {
         stack: stack(loaded, row.node),
         own: row.heads.into(),
         claimed: row.claimed.into(),
         cycles: row.cycles,
+        leads_to: row.leads_to.iter().map(led).collect(),
     };
     let from = |&(root, amount): &(RootId, Amount)| FromFields {
         name: root_name(names, root),

@@ -1,7 +1,7 @@
 // What is copied of a tree: a node and what is open below it.
 
 import { FOLDED, FUNCTION, PROCESS } from "./data.js";
-import { amount, duration, percent, signed } from "./format.js";
+import { amount, counted, duration, percent, signed } from "./format.js";
 import { asMarkdown, asText } from "./outline.js";
 import { opened, ordered, visible } from "./rows.js";
 import { TEXT } from "./text.js";
@@ -25,13 +25,18 @@ export function outlineOf(page, rows) {
   const head = (kind) => TEXT.units[page.written(kind)].toLowerCase();
   const { self, function: name } = page.heads ?? TEXT.columns;
   const columns = [head(unit), !isSigned && TEXT.columns.share, others && head(other), self, name];
-  const cells = (node) => [write(value[node], unit), !isSigned && percent(value[node], value[0]), others && write(others[node], other), own[node] === 0 ? "" : write(own[node], unit)];
+  const cells = (node) => [write(value[node], unit), !isSigned && percent(value[node], page.whole?.(node) ?? value[0]), others && write(others[node], other), own[node] === 0 ? "" : write(own[node], unit)];
   const isThere = (cell) => cell !== false && cell !== null;
   return {
     title: [`${page.fileName()}: ${page.title()}${timesOf(page)}`],
     columns: columns.filter(isThere),
-    rows: rows.slice(0, MOST).map(({ node, indent }) => ({ numbers: cells(node).filter(isThere), indent, ...nameOf(page, tree.label[node]) })),
+    rows: [...rows.slice(0, MOST).map(({ node, indent }) => ({ numbers: cells(node).filter(isThere), indent, ...nameOf(page, tree.label[node]) })), ...leftOut(rows.length - MOST)],
   };
+}
+
+/** That there are more rows than are copied. */
+function leftOut(rows) {
+  return rows > 0 ? [{ numbers: [], indent: 0, name: TEXT.copy.leftOut(counted(rows, TEXT.nouns.moreRow)), isMade: true }] : [];
 }
 
 function nameOf(page, label) {

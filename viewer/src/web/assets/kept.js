@@ -92,7 +92,15 @@ export class Kept {
   }
 
   sum({ value }, node) {
-    return `${amount(value[node], this.written())}, ${percent(value[node], value[0])}`;
+    return `${amount(value[node], this.written())}, ${percent(value[node], this.whole(node))}`;
+  }
+
+  /** What the share of a node is of, as in `retained`: of all that is reachable, or of all that is not; of these two themselves, of all. */
+  whole(node) {
+    const { parent, label } = this.tree;
+    let part = 0;
+    for (let at = parent[node]; at > 0 && part === 0; at = parent[at]) if (label[at] === REACHABLE || label[at] === LOST) part = at;
+    return this.shown().value[part];
   }
 
   title() {

@@ -5,7 +5,7 @@ import { el, fill } from "./dom.js";
 import { bytes, count, counted } from "./format.js";
 import { called } from "./kept_lists.js";
 import { boundaryBefore, lastMoment } from "./metric.js";
-import { SMALLER } from "./scan.js";
+import { SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
 
 /** Functions of a stack that are shown; it may be 10,000 deep. */
@@ -32,6 +32,7 @@ export class KeptDetails {
       this.numbers(label),
       this.actions(label, stack),
       this.holders(label),
+      label === SEVERAL && this.ofSeveral(),
       stack !== undefined && this.stack(stack),
     );
   }
@@ -97,19 +98,36 @@ export class KeptDetails {
     page.update({ view: "tree", metric: "live", against: false, inverted: false, b });
   }
 
+  /** A holder with what it keeps, or leads to, and the way to it. */
+  holder({ label, bytes: size }) {
+    const { kept } = this;
+    const { short, by, name, className } = kept.name(label);
+    return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(label) }, called(by), short)));
+  }
+
+  /** Which roots keep together what no single one does. */
+  ofSeveral() {
+    const { head, ofSeveral } = this.kept.scan;
+    const { details } = TEXT.retained;
+    const { several_more: more, several_not_followed: notFollowed } = head;
+    return [
+      el("h3", {}, details.ledTo),
+      el("p", { class: "quiet" }, details.ledToHelp),
+      el("table", { class: "lines holders" }, el("tbody", {}, ofSeveral.map((row) => this.holder(row)))),
+      more > 0 && el("p", { class: "quiet" }, details.ledToLess(counted(more, TEXT.nouns.moreHolder))),
+      notFollowed > 0 && el("p", { class: "quiet" }, details.notFollowed(counted(notFollowed, TEXT.nouns.moreHolder))),
+    ];
+  }
+
   /** What keeps the blocks of a stack, the most first. */
   holders(label) {
     const { kept } = this;
     const row = this.rowOf(label, kept.scan.byStack);
     if (!row) return null;
     const { details } = TEXT.retained;
-    const item = ({ label: holder, bytes: size }) => {
-      const { short, by, name, className } = kept.name(holder);
-      return el("tr", {}, el("td", { class: "number" }, bytes(size)), el("td", { class: "name" }, el("button", { class: `plain ${className}`, title: name, onclick: () => kept.choose(holder) }, called(by), short)));
-    };
     const named = row.holders.reduce((sum, { bytes: size }) => sum + size, 0);
     const more = row.others > 0 && el("p", { class: "quiet" }, details.others(bytes(row.all.bytes - named), counted(row.others, TEXT.nouns.moreHolder)));
-    return [el("h3", {}, details.keptBy), el("table", { class: "lines holders" }, el("tbody", {}, row.holders.map(item))), more];
+    return [el("h3", {}, details.keptBy), el("table", { class: "lines holders" }, el("tbody", {}, row.holders.map((holder) => this.holder(holder)))), more];
   }
 
   stack(stack) {

@@ -1,7 +1,7 @@
 // What a scan found as tables: by stack, by root, and what is unreachable.
 
 import { el } from "./dom.js";
-import { amount, count, natural, percent } from "./format.js";
+import { amount, count, counted, natural, percent } from "./format.js";
 import { ARROW } from "./named.js";
 import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
@@ -19,11 +19,14 @@ export class KeptList {
       label: TEXT.retained.parts[part],
       columns: columnsOf(part),
       cell: (row, key) => this.cell(row, key),
-      rowAttributes: ({ label }) => ({ "aria-selected": String(kept.selection?.label === label) }),
+      rowAttributes: (row) => this.attributes(row),
       onSort: (key) => this.sortBy(key),
-      onActivate: (index) => kept.choose(this.rows[index].label),
-      onMove: (index) => kept.choose(this.rows[index].label),
+      onActivate: (index) => this.activate(index),
+      onMove: (index) => this.choose(this.rows[index]),
+      onKey: (index, event) => this.key(index, event),
     });
+    /** Labels of the rows that are unfolded: those of what is unreachable into what they lead to. */
+    this.open = new Set();
     this.element = this.table.element;
   }
 
@@ -38,8 +41,10 @@ export class KeptList {
     const { key, falling } = this.sort;
     const value = (row) => (typeof row[key] === "object" ? row[key][unit] : row[key]);
     const compare = key === "name" ? (a, b) => natural(kept.name(a.label).short, kept.name(b.label).short) : (a, b) => value(a) - value(b);
-    this.rows = this.all.filter(({ label }) => !kept.matches || kept.matches[label] === 1);
-    this.rows.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
+    const matches = ({ label }) => !kept.matches || kept.matches[label] === 1;
+    const found = this.all.filter((row) => matches(row) || row.leadsTo?.some(matches));
+    found.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
+    this.rows = found.flatMap((row) => (this.open.has(row.label) ? [row, ...below(row)] : [row]));
     this.table.columns.find((column) => column.key === "other").title = TEXT.units[this.otherUnit].toLowerCase();
     this.table.show(this.rows, this.sort);
   }
@@ -51,7 +56,8 @@ export class KeptList {
   cell(row, key) {
     const { kept } = this;
     const { unit } = kept.state;
-    const whole = kept.scan.head.held[unit];
+    const { reachable, unreachable } = kept.scan.head;
+    const whole = (this.part === "unreachable" ? unreachable : reachable)[unit];
     switch (key) {
       case "all":
         return amount(row.all[unit], unit);
@@ -64,12 +70,54 @@ export class KeptList {
       case "other":
         return row.own[this.otherUnit] === 0 ? "" : amount(row.own[this.otherUnit], this.otherUnit);
       case "cycles":
-        return row.cycles === 0 ? "" : count(row.cycles);
+        return row.cycles ? count(row.cycles) : "";
       case "holder":
         return this.holderCell(row);
       default:
-        return this.nameCell(row.label);
+        return [this.mark(row), row.rows ? el("span", { class: "quiet" }, counted(row.rows, TEXT.nouns.moreStack)) : this.nameCell(row.label)].flat();
     }
+  }
+
+  /** What says whether a row is unfolded, or stands below one that is. */
+  mark(row) {
+    if (this.part !== "unreachable") return [];
+    const indent = el("span", { class: "indent" });
+    indent.style.width = row.above ? "14px" : "0";
+    return [indent, el("span", { class: "mark", "aria-hidden": "true" }, unfolds(row) ? (this.open.has(row.label) ? "▾" : "▸") : "")];
+  }
+
+  attributes(row) {
+    const expanded = unfolds(row) ? String(this.open.has(row.label)) : undefined;
+    const level = this.part === "unreachable" ? (row.above ? 2 : 1) : undefined;
+    return { "aria-selected": String(this.kept.selection?.label === row.label), "aria-level": level, "aria-expanded": expanded };
+  }
+
+  choose({ label }) {
+    if (label !== undefined) this.kept.choose(label);
+  }
+
+  activate(index) {
+    const row = this.rows[index];
+    this.choose(row);
+    if (unfolds(row)) this.unfold(row, !this.open.has(row.label));
+  }
+
+  unfold({ label }, open) {
+    if (open) this.open.add(label);
+    else this.open.delete(label);
+    this.update();
+  }
+
+  /** The keys unfold and fold as those of the trees do. */
+  key(index, { key }) {
+    const row = this.rows[index];
+    const isOpen = unfolds(row) && this.open.has(row.label);
+    if (key === "ArrowRight" && isOpen) this.table.moveTo(index + 1);
+    else if (key === "ArrowRight" && unfolds(row)) this.unfold(row, true);
+    else if (key === "ArrowLeft" && isOpen) this.unfold(row, false);
+    else if (key === "ArrowLeft" && row.above) this.table.moveTo(this.rows.indexOf(row.above));
+    else return key === "ArrowRight" || key === "ArrowLeft";
+    return true;
   }
 
   nameCell(label) {
@@ -83,6 +131,18 @@ export class KeptList {
     const more = holders.length - 1 + others;
     return [this.nameCell(first.label), more > 0 && el("span", { class: "quiet" }, ` +${count(more)}`)];
   }
+}
+
+/** True of a row that leads to others. */
+function unfolds(row) {
+  return row.leadsTo?.length > 0;
+}
+
+/** What stands below a row of what is unreachable: what it leads to, by stack. */
+function below(above) {
+  const { leadsTo, hidden } = above;
+  const rows = leadsTo.map(({ label, all }) => ({ label, all, own: all, above }));
+  return hidden.rows ? [...rows, { rows: hidden.rows, all: hidden, own: hidden, above }] : rows;
 }
 
 /** The library's function that a stack's first one has called, before that: such names may be longer than any row. */

@@ -1,8 +1,9 @@
 // What keeps what, as a table of which any number of rows can be open.
 
 import { el } from "./dom.js";
-import { amount, counted } from "./format.js";
+import { amount, counted, percent } from "./format.js";
 import { called } from "./kept_lists.js";
+import { bar } from "./overview.js";
 import { TEXT } from "./text.js";
 import { TreeView } from "./tree_view.js";
 
@@ -33,6 +34,9 @@ export class KeptTreeView extends TreeView {
   }
 
   cell(row, key) {
+    const { value } = this.shown;
+    if (key === "share") return percent(value[row.node], this.page.whole(row.node));
+    if (key === "bar") return bar(value[row.node] / this.page.whole(row.node));
     if (key !== "other") return super.cell(row, key);
     const own = this.page.scan.kept.own[this.otherUnit][row.node];
     return own === 0 ? "" : amount(own, this.otherUnit);

@@ -96,7 +96,11 @@ export class Scan extends Stacks {
     if (top.rows) tree.add(reachable, SMALLER, top, NOTHING, top.rows);
     if (head.unreachable.blocks) {
       const unreachable = tree.add(held, LOST);
-      columns["unreachable.stack"].forEach((stack, row) => tree.add(unreachable, this.firstLost + stack, this.amounts("unreachable.all", row), this.amounts("unreachable.own", row)));
+      for (const { label, own, leadsTo, hidden } of this.unreachable) {
+        const node = tree.add(unreachable, label, own, own);
+        for (const led of leadsTo) tree.add(node, led.label, led.all, led.all);
+        if (hidden.rows) tree.add(node, SMALLER, hidden, NOTHING, hidden.rows);
+      }
       if (lost.rows) tree.add(unreachable, SMALLER, lost, NOTHING, lost.rows);
     }
     return tree.finish();
@@ -146,7 +150,7 @@ export class Scan extends Stacks {
     return several.blocks ? [...rows, { label: SEVERAL, all: several, own: NOTHING }] : rows;
   }
 
-  /** Stacks of blocks that are unreachable by themselves, with all that is unreachable with them. */
+  /** Stacks of blocks that are unreachable by themselves, with all that is unreachable with them: that by stack, and what of it is left out. */
   get unreachable() {
     this.lostRows ??= this.makeLostRows();
     return this.lostRows;
@@ -154,12 +158,21 @@ export class Scan extends Stacks {
 
   makeLostRows() {
     const { columns } = this;
+    let next = 0;
+    const led = () => ({ label: this.firstLost + columns["led.stack"][next], all: this.amounts("led", next++) });
     return Array.from(columns["unreachable.stack"], (stack, row) => ({
       label: this.firstLost + stack,
       all: this.amounts("unreachable.all", row),
       own: this.amounts("unreachable.own", row),
       cycles: columns["unreachable.cycles"][row],
+      leadsTo: Array.from({ length: columns["unreachable.led"][row] }, led),
+      hidden: { rows: columns["unreachable.hidden"][row], ...this.amounts("unreachable.hidden", row) },
     }));
+  }
+
+  /** Roots that keep together what no single one does, those first that lead to most. */
+  get ofSeveral() {
+    return Array.from(this.columns["several.number"], (root, row) => ({ label: FIRST_ROOT + root, ...this.amounts("several", row) }));
   }
 
   amounts(name, row) {

@@ -5,7 +5,7 @@
 use super::found::{Found, LeftOut};
 use super::numbering::Numbering;
 use crate::analysis::{Amount, called_of, plumbing};
-use crate::graph::{Holder, KeptTree, Scanned, root_name};
+use crate::graph::{Holder, KeptTree, Scanned, UnreachableRow, root_name};
 use crate::json::ScannedFields;
 use crate::loaded::Loaded;
 use crate::web::columns::{Column, Columns};
@@ -16,8 +16,15 @@ use crate::web::texts::Texts;
 use serde::Serialize;
 use std::io;
 
+/// Roots that are named of those that keep something together, and stacks that one leads to: those with most.
+const MOST_NAMED: usize = 50;
+
 /// Version of the data: the scripts come with it, so nobody else needs to read it.
 const VERSION: u32 = 1;
+
+fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, |sum, amount| sum + amount)
+}
 
 #[derive(Serialize)]
 struct Head<'a> {
@@ -26,6 +33,9 @@ struct Head<'a> {
     scanned: ScannedFields<'a>,
     several_bytes: i64,
     several_blocks: i64,
+    /// Roots that lead to these and are in no column, and those that were not followed.
+    several_more: usize,
+    several_not_followed: usize,
     left_out: LeftOutFields,
     texts: &'a [String],
     columns: &'a [Column],
@@ -54,11 +64,12 @@ struct Parts {
 
 /// The data with at most so many rows of the tree and of each table, the first ones.
 pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usize) -> io::Result<Vec<u8>> {
-    let Found { retained, unreachable, tree } = found;
+    let Found { retained, several, unreachable, tree } = found;
     let tree = tree.clone().largest(most);
     let mut parts = Parts::default();
     parts.stacks(found, most);
     parts.roots(found, most);
+    parts.several(found);
     parts.unreachable(found, most);
     parts.tree(&tree);
     let Parts { mut columns, mut texts, numbers } = parts;
@@ -79,6 +90,8 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
         scanned: ScannedFields::new(loaded, scanned),
         several_bytes: retained.several.bytes,
         several_blocks: retained.several.blocks,
+        several_more: several.roots.len().saturating_sub(MOST_NAMED),
+        several_not_followed: several.not_followed,
         left_out: LeftOutFields {
             tree: LeftOut::sum(tree.hidden, tree.hidden_retained),
             stacks: LeftOut::of(&retained.stacks, most, |row| row.own),
@@ -125,7 +138,16 @@ impl Parts {
         self.amounts("kept_by_root.all", rows().map(|row| row.retained));
     }
 
-    /// Stacks of blocks that are unreachable by themselves.
+    /// The first roots that lead to what no single one keeps.
+    fn several(&mut self, found: &Found) {
+        let rows = || found.several.roots.iter().take(MOST_NAMED);
+        let numbers = &mut self.numbers;
+        let number = rows().map(|(root, _)| numbers.holder(Holder::Root(*root)) - 1);
+        self.columns.numbers("several.number", number);
+        self.amounts("several", rows().map(|(_, amount)| *amount));
+    }
+
+    /// Stacks of blocks that are unreachable by themselves, each with what it leads to.
     fn unreachable(&mut self, found: &Found, most: usize) {
         let rows = || found.unreachable.stacks.iter().take(most);
         let numbers = &mut self.numbers;
@@ -133,6 +155,16 @@ impl Parts {
         self.amounts("unreachable.own", rows().map(|row| row.heads));
         self.amounts("unreachable.all", rows().map(|row| row.claimed));
         self.columns.numbers("unreachable.cycles", rows().map(|row| row.cycles));
+        let shown = most.min(MOST_NAMED);
+        let left = |row: &UnreachableRow| row.leads_to.len().saturating_sub(shown);
+        self.columns.numbers("unreachable.led", rows().map(|row| (row.leads_to.len() - left(row)) as i64));
+        self.columns.numbers("unreachable.hidden", rows().map(|row| left(row) as i64));
+        let hidden = |row: &UnreachableRow| sum(row.leads_to.iter().skip(shown).map(|(_, amount)| *amount));
+        self.amounts("unreachable.hidden", rows().map(hidden));
+        let led = || rows().flat_map(|row| row.leads_to.iter().take(shown));
+        let numbers = &mut self.numbers;
+        self.columns.numbers("led.stack", led().map(|(node, _)| numbers.stack(*node)));
+        self.amounts("led", led().map(|(_, amount)| *amount));
     }
 
     /// Rows of the tree, each before those below it. What one retains is the sum of what is below it, hidden, and its own.

@@ -1,7 +1,7 @@
 //! The views of a graph, as `retained` has them.
 
 use crate::analysis::Amount;
-use crate::graph::{KeptTree, Retained, Scanned, Unreachable};
+use crate::graph::{KeptTree, Retained, Scanned, Several, Unreachable};
 
 /// Blocks up to which all rows of the tree are looked at, of which there are not more: of larger graphs only those that retain this
 /// part of all.
@@ -13,6 +13,7 @@ const LEVELS: usize = 200;
 /// All that a page shows of a graph.
 pub(super) struct Found {
     pub(super) retained: Retained,
+    pub(super) several: Several,
     pub(super) unreachable: Unreachable,
     pub(super) tree: KeptTree,
 }
@@ -32,6 +33,7 @@ impl Found {
         let least = if reachable.blocks <= MANY { 0 } else { reachable.bytes / MANY };
         Self {
             retained: graph.retained(),
+            several: graph.several(),
             unreachable: graph.unreachable(),
             tree: graph.tree(least, LEVELS).largest(super::MOST_ROWS),
         }
@@ -39,7 +41,7 @@ impl Found {
 
     /// Rows of the longest of all tables.
     pub(super) fn most_rows(&self) -> usize {
-        let Self { retained, unreachable, tree } = self;
+        let Self { retained, unreachable, tree, .. } = self;
         let lengths =
             [retained.stacks.len(), retained.roots.len(), unreachable.stacks.len(), tree.rows.len()];
         lengths.into_iter().fold(0, usize::max)
