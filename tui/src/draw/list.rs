@@ -85,7 +85,11 @@ pub(super) fn of_stack(
     }
     let first = u16::try_from(about.len()).unwrap_or(u16::MAX);
     let room = usize::from(places.height.saturating_sub(first));
-    for (place, (frame, step)) in (first..).zip(steps_that_fit(loaded, node, room)) {
+    let (steps, left_out) = steps_that_fit(loaded, node, room);
+    if left_out > 0 {
+        put(buffer, places, places.height - 1, &catalogue::more_functions(left_out), theme.detail());
+    }
+    for (place, (frame, step)) in (first..).zip(steps) {
         let at = detail_of_frame(loaded, frame, &step).unwrap_or_default();
         let room = usize::from(places.width).saturating_sub(viewer::text::columns(&at) + 2);
         let name = fit_name(&loaded.names, step.label, room.max(10));
@@ -94,15 +98,18 @@ pub(super) fn of_stack(
     }
 }
 
-/// As many functions as there is room for. Where not all have any, those before the first meaningful one are left out: what allocates
-/// on behalf of others says least.
-fn steps_that_fit(loaded: &Loaded, node: Option<NodeId>, room: usize) -> Vec<(FrameId, Step)> {
+/// As many functions as there is room for, and how many others there are, which takes the last line. Where not all have any, those before
+/// the first meaningful one are left out: what allocates on behalf of others says least.
+fn steps_that_fit(loaded: &Loaded, node: Option<NodeId>, room: usize) -> (Vec<(FrameId, Step)>, usize) {
     let all = node.map(|node| steps(loaded, node)).unwrap_or_default();
-    match node {
-        Some(node) if all.len() > room => {
-            meaningful(&loaded.tables, &loaded.names, node).take(room).collect()
+    match (node, room.checked_sub(1)) {
+        (Some(node), Some(shown)) if all.len() > room => {
+            let shown: Vec<_> = meaningful(&loaded.tables, &loaded.names, node).take(shown).collect();
+            let left_out = all.len() - shown.len();
+            (shown, left_out)
         }
-        _ => all,
+        (_, None) => (Vec::new(), 0),
+        _ => (all, 0),
     }
 }
 

@@ -97,3 +97,21 @@ fn regions_without_room_are_counted() {
         assert_eq!(shown == 500, height == 2_000);
     }
 }
+
+/// Check that functions of a stack that there is no room for are counted, on small screens and on one with room for all.
+#[test]
+fn functions_without_room_are_counted() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let names: Vec<String> = (0..60).map(|function| format!("f{function}")).collect();
+    let stack = made.stack(&names.join(" > "));
+    made.alloc(thread, 0x1000, 32, stack);
+    made.end(process, thread, Ended::Exited(0));
+    for height in [20, 24, 50, 300] {
+        let screen = User::new(&made, 80, height).press("6").screen();
+        let (_, details) = screen.split_once("────").expect("details are below a line");
+        let shown = details.lines().filter(|line| line.starts_with('f')).count();
+        let is_said = details.contains(&format!("{} more functions", 60 - shown));
+        assert!(shown > 0 && is_said != (shown == 60) && (shown == 60) == (height == 300), "{screen}");
+    }
+}
