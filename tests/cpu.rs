@@ -144,6 +144,38 @@ fn miss_the_exec_of(program: &Fixture, has_agent: bool) {
     assert!(named.len() == 1 && named[0]["recorded"] == has_agent, "{named:#?}");
 }
 
+/// Check that views of samples say how much work they do not tell of, where threads end before a sample of them is due, and nothing where
+/// threads live on.
+#[test]
+fn work_of_short_threads_is_known_to_be_missing() {
+    if !can_sample() {
+        return;
+    }
+    let program = c("works_in_short_threads").flags(["-O1", "-pthread"]).build();
+    let recorded = |threads: &str, microseconds: &str| {
+        record(&program).args([threads, microseconds]).with_names().run().1
+    };
+    let short = recorded("1500", "400");
+    let cpu = &short.info()["cpu"];
+    if cpu["kernel"] != true {
+        return skip("what samples do not tell of", "the kernel does not permit its own part");
+    }
+    let samples = cpu["samples"].as_u64().expect("samples are counted");
+    assert!(samples < 300, "600 ms of work have {samples} samples: threads of 0.4 ms are sampled after all");
+    for options in
+        [&["report", "--cpu"][..], &["report", "--cpu", "--tree"], &["report", "--allocator"], &["info"]]
+    {
+        let ran = short.show(options);
+        assert!(ran.text().contains("no sample tells of "), "{options:?}: {}", ran.text());
+    }
+    let note = cpu["note"].as_str().expect("it is said");
+    assert!(note.contains("--frequency") && note.contains("--system"), "{note}");
+    let long = recorded("10", "60000");
+    assert_eq!(long.info()["cpu"]["note"], Value::Null);
+    let ran = long.show(&["report", "--cpu"]);
+    assert!(!ran.text().contains("no sample tells of"), "{}", ran.text());
+}
+
 /// What a process has worked so far.
 fn milliseconds_of(pid: &str) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -42,6 +42,7 @@ mod pairs;
 mod sampler;
 mod state;
 mod strangers;
+mod unsampled;
 mod walk;
 
 pub use again::{Again, unwind_again};

@@ -14,7 +14,7 @@ mod traces;
 
 use super::record::Layout;
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
-use super::ring::{Ring, page_size};
+use super::ring::{READS, Ring, page_size};
 use super::room::{self, Demand};
 use super::trace::{self, Traces};
 use super::{CpuOptions, Scope};
@@ -284,6 +284,7 @@ fn attributes(options: CpuOptions, attempt: Attempt) -> sys::perf_event_attr {
             all.config = sys::PERF_COUNT_SW_CPU_CLOCK.into();
         }
     }
+    all.read_format = READS;
     all.set_freq(1);
     all.__bindgen_anon_1.sample_freq = options.frequency.into();
     all.sample_type = u64::from(COMMON | sys::PERF_SAMPLE_IP | sys::PERF_SAMPLE_PERIOD);

@@ -16,10 +16,10 @@
 
 use super::refusal::locked_memory;
 use memmap2::{MmapOptions, MmapRaw};
-use perf_event_open_sys::bindings::perf_event_mmap_page as Page;
+use perf_event_open_sys::bindings::{self as sys, perf_event_mmap_page as Page};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -32,6 +32,9 @@ pub(super) struct Conversion {
     pub(super) shift: u16,
 }
 
+/// What an event is to say when it is read, beside what it has counted.
+pub(super) const READS: u64 = sys::PERF_FORMAT_TOTAL_TIME_RUNNING as u64;
+
 /// Bytes of the largest record that tells of a process: nearly all of it is a path.
 const TELLS_IN: u64 = 8 << 10;
 
@@ -42,6 +45,23 @@ pub(super) struct Taken {
     pub(super) bytes: usize,
     /// Up to then there was always room for a record that tells of a process: none of them is missing, whatever else was lost.
     pub(super) had_room: bool,
+}
+
+/// What an event has counted in all threads that have it, or inherited it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ran {
+    /// Of what it counts between samples.
+    pub(super) counted: u64,
+    /// Nanoseconds that it counted for.
+    pub(super) ran_ns: u64,
+}
+
+impl Ran {
+    /// The sum of both.
+    pub(super) fn and(self, other: Ran) -> Ran {
+        let counted = self.counted.saturating_add(other.counted);
+        Ran { counted, ran_ns: self.ran_ns.saturating_add(other.ran_ns) }
+    }
 }
 
 /// An event and its mapped ring. Dropping it ends the event.
@@ -113,6 +133,20 @@ impl Ring {
             return is_offered.then_some(Conversion { zero, mult, shift: shift as u16 });
         }
         None
+    }
+
+    /// What was counted so far, of an event that was opened with [`READS`]; `None` where the kernel does not say.
+    pub(super) fn ran(&self) -> Option<Ran> {
+        let mut words = [0; 16];
+        if (&self.event).read(&mut words).ok()? != words.len() {
+            return None;
+        }
+        let [counted, ran_ns] = [0, 8].map(|at| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&words[at..at + 8]);
+            u64::from_ne_bytes(word)
+        });
+        Some(Ran { counted, ran_ns })
     }
 
     /// Bytes of records that it holds.

@@ -14,10 +14,12 @@ use super::huge;
 use super::order::{HOLD, Order, Reader};
 use super::record::{Layout, What};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
+use super::ring::Ran;
 use super::state::State;
 use super::tasks::Tasks;
 use super::time::Times;
 use super::trace::Traces;
+use super::unsampled::{self, Told};
 use super::{CpuOptions, Scope};
 use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
@@ -202,7 +204,9 @@ impl Round {
             self.sleep(alarm);
         }
         self.state.finish();
+        let unsampled = self.unsampled();
         let mut sampled = self.state.sampled;
+        sampled.cpu.refused.extend(unsampled);
         sampled.cpu.late = self.order.late;
         sampled.cpu.clock_error_ns = self.times.error();
         sampled.cpu.cost_ns = thread_cpu_ns();
@@ -212,6 +216,18 @@ impl Round {
             self.state.files.opened.get()
         );
         sampled
+    }
+
+    /// What no sample tells of, where that can be known: of threads with events of their own, if what is counted is what is sampled.
+    fn unsampled(&self) -> Option<String> {
+        let State { options, sampled, told, .. } = &self.state;
+        let is_whole = sampled.cpu.has_kernel && sampled.cpu.throttled == 0;
+        if !is_whole || !matches!(options.scope, Scope::Tree { .. }) {
+            return None;
+        }
+        let work = self.channels.iter().filter(|channel| channel.layout == Layout::Work);
+        let ran = work.filter_map(|channel| channel.ring.ran()).fold(Ran::default(), Ran::and);
+        unsampled::note(Told { lost: sampled.cpu.lost, ..*told }, ran, *options)
     }
 
     /// Knows what ran before the recording. The events count already: what begins from now on tells of itself. Of a thousand

@@ -9,6 +9,7 @@ use super::sampler::Sampled;
 use super::stacks::{EMPTY, Stacks};
 use super::tasks::Tasks;
 use super::trace::Located;
+use super::unsampled::Told;
 use super::walk::Walk;
 use super::{CpuOptions, Scope};
 use crate::counters::Subjects;
@@ -35,6 +36,8 @@ pub(super) struct State {
     /// Tracepoints, by their place.
     traces: Vec<Located>,
     pub(super) sampled: Sampled,
+    /// What the kernel's samples tell of, wanted or not.
+    pub(super) told: Told,
     pub(super) options: CpuOptions,
     /// Processes that agents tell of, and when each was seen among them last.
     recorded: Subjects,
@@ -66,6 +69,7 @@ impl State {
             pairs: Pairs::default(),
             traces,
             sampled,
+            told: Told::default(),
             options,
             recorded,
             recent: FxHashMap::default(),
@@ -112,6 +116,7 @@ impl State {
     }
 
     fn sample(&mut self, ticks: u64, sample: &record::Sample<'_>) {
+        self.told.add(sample.period);
         if self.options.scope == Scope::System && sample.pid == std::process::id() {
             return;
         }

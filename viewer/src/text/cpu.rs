@@ -1,6 +1,6 @@
 //! Samples of the processors in text: their unit, and the time that goes into the allocator.
 
-use super::headline::{nothing, warnings};
+use super::headline::{nothing, unsampled, warnings};
 use super::place::fit_name;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, allocator_time};
@@ -52,6 +52,7 @@ pub fn allocator(
     style: &Style,
 ) -> io::Result<()> {
     warnings(out, loaded, style)?;
+    unsampled(out, loaded, style)?;
     let Loaded { profile, tables, names, .. } = loaded;
     let rows = allocator_time(profile, tables, names);
     let total = profile.total.cpu;

@@ -49,7 +49,17 @@ pub(super) fn headline(
     if let Some(seen) = &loaded.seen {
         hidden(out, loaded, seen, metric, style)?;
     }
-    warnings(out, loaded, style)
+    warnings(out, loaded, style)?;
+    if metric == Metric::Cpu { unsampled(out, loaded, style) } else { Ok(()) }
+}
+
+/// Says which work the samples do not tell of, and what to do about it.
+pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    let note = loaded.tables.summary.as_ref().map_or("", |summary| &summary.cpu.refused);
+    match note {
+        "" => Ok(()),
+        note => writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {}", escape(note)))),
+    }
 }
 
 /// Which part of the capture the numbers are about, if it is not the whole.

@@ -1,0 +1,136 @@
+//! How much of what was counted no sample tells of.
+//!
+//! An event that is inherited counts anew in each thread, and a sample is due when a whole period is full:
+//!
+//! ```text
+//!  threads of 0.6 ms, a period of 1 ms     ├──────┤ ├──────┤ ├──────┤ …     no sample, however many they are
+//!  threads of 2.6 ms                       ├─────────▲─────────▲──────┤ …   two each, the rest is missing
+//! ```
+//!
+//! So of programs with many short threads or processes the samples tell too little, and the less the shorter these are. The event itself
+//! has counted all of it.
+
+use super::CpuOptions;
+use super::ring::Ran;
+
+/// Missing samples below this number are what threads are expected to end with.
+const FEW: u64 = 20;
+
+/// What the samples of a recording tell of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Samples that came.
+    pub(super) samples: u64,
+    /// What was counted up to them, together.
+    pub(super) weight: u64,
+    /// Samples that the kernel had no room for.
+    pub(super) lost: u64,
+}
+
+impl Told {
+    /// Another sample that stands for so much.
+    pub(super) fn add(&mut self, weight: u64) {
+        self.samples += 1;
+        self.weight = self.weight.saturating_add(weight);
+    }
+
+    /// Counted up to samples that came or are known to be lost.
+    fn all(self, period: u64) -> u64 {
+        let each = self.weight.checked_div(self.samples).unwrap_or(period);
+        self.weight.saturating_add(each.saturating_mul(self.lost))
+    }
+}
+
+/// A sentence about what is missing, where that is more than a tenth.
+pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> {
+    let period_ns = 1_000_000_000 / u64::from(options.frequency.max(1));
+    // As much was counted while the threads ran as is usual for a period.
+    let period = scaled(ran.counted, period_ns, ran.ran_ns);
+    let missing = ran.counted.saturating_sub(told.all(period));
+    if missing <= ran.counted / 10 || missing <= period.saturating_mul(FEW) {
+        return None;
+    }
+    let missing_ns = scaled(ran.ran_ns, missing, ran.counted);
+    Some(format!(
+        "no sample tells of {} of the {} that processors worked for the program: a thread or process has its first sample \
+         after {} of work, and many ended sooner (a higher --frequency samples more of them, --system all)",
+        milliseconds(missing_ns),
+        milliseconds(ran.ran_ns),
+        milliseconds(period_ns),
+    ))
+}
+
+/// `amount * part / whole`; 0 of nothing.
+fn scaled(amount: u64, part: u64, whole: u64) -> u64 {
+    let scaled = (u128::from(amount) * u128::from(part)).checked_div(whole.into()).unwrap_or(0);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// A time in the unit that suits it.
+fn milliseconds(nanoseconds: u64) -> String {
+    match nanoseconds {
+        0..1_000_000_000 => format!("{:.1} ms", nanoseconds as f64 / 1e6),
+        _ => format!("{:.2} s", nanoseconds as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scope;
+    use super::*;
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    fn noted(told: Told, ran: Ran) -> Option<String> {
+        let scope = Scope::Tree { pid: 1, follow: true };
+        let options = CpuOptions {
+            processors: true,
+            frequency: 1000,
+            stack_bytes: 0,
+            keep_stacks: false,
+            faults: false,
+            scope,
+        };
+        note(told, ran, options)
+    }
+
+    fn told(samples: u64, lost: u64) -> Told {
+        Told { samples, weight: samples * MILLISECOND, lost }
+    }
+
+    fn ran(milliseconds: u64) -> Ran {
+        Ran { counted: milliseconds * MILLISECOND, ran_ns: milliseconds * MILLISECOND }
+    }
+
+    /// Check that what is missing is told where it is more than a tenth and more than the ends of a few threads, and that lost samples
+    /// count as samples.
+    #[test]
+    fn missing_work_is_told() {
+        for (told, ran, is_noted) in [
+            (told(3, 0), ran(2139), true),
+            (told(0, 0), ran(100), true),
+            (told(1998, 0), ran(2020), false),
+            (told(899, 0), ran(1000), true),
+            (told(901, 0), ran(1000), false),
+            (told(500, 450), ran(1000), false),
+            (told(0, 0), ran(19), false),
+            (told(0, 0), ran(0), false),
+            (told(2000, 0), ran(1000), false),
+        ] {
+            assert_eq!(noted(told, ran).is_some(), is_noted, "{told:?} {ran:?}");
+        }
+    }
+
+    /// Check that the sentence has times, of cycles, too, of which there are three in a nanosecond here.
+    #[test]
+    fn missing_cycles_are_told_in_time() {
+        let clock = noted(told(500, 0), ran(2000)).expect("most is missing");
+        let cycles = noted(
+            Told { samples: 500, weight: 1500 * MILLISECOND, lost: 0 },
+            Ran { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
+        );
+        assert!(clock.starts_with("no sample tells of 1.50 s of the 2.00 s that"), "{clock}");
+        assert!(clock.contains("after 1.0 ms of work"), "{clock}");
+        assert_eq!(cycles, Some(clock));
+    }
+}
