@@ -44,11 +44,13 @@ pub enum ResidentBy {
 impl ReportOptions {
     const MIN: f64 = 1.0;
     const LIMIT: usize = 20;
+    const FEW: usize = 5;
 
     /// What people read.
     pub(crate) fn cutoff_for_text(&self, total: Amount) -> Cutoff {
         let min = self.min.unwrap_or(Share::percent(Self::MIN));
-        self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT))
+        let few = if self.min.is_none() { Self::FEW } else { 0 };
+        Cutoff { few, ..self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT)) }
     }
 
     /// What programs read. A full inverted tree has as many nodes as all stacks have frames, so it has a default.
@@ -59,7 +61,7 @@ impl ReportOptions {
     }
 
     fn cutoff(&self, total: Amount, min: Share, limit: usize) -> Cutoff {
-        Cutoff { least: min.least(self.metric.rank(total)), limit: limit.max(1) }
+        Cutoff { least: min.least(self.metric.rank(total)), limit: limit.max(1), few: 0 }
     }
 }
 
@@ -81,13 +83,14 @@ impl DiffOptions {
     /// What people read; `changes` is what grew and what shrank together.
     pub(crate) fn cutoff_for_text(&self, changes: i64) -> Cutoff {
         let min = self.min.unwrap_or(Share::percent(ReportOptions::MIN));
-        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(ReportOptions::LIMIT).max(1) }
+        let few = if self.min.is_none() { ReportOptions::FEW } else { 0 };
+        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(ReportOptions::LIMIT).max(1), few }
     }
 
     /// What programs read.
     pub(crate) fn cutoff_for_json(&self, changes: i64) -> Cutoff {
         let min = self.min.unwrap_or(Share::percent(0.0));
-        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(usize::MAX).max(1) }
+        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(usize::MAX).max(1), few: 0 }
     }
 }
 

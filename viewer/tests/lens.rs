@@ -127,7 +127,7 @@ fn threads_are_selected_and_grouped() {
         [
             "[Everything] 115",
             "app 115",
-            "[no name] (5000 of app (1000)) 100",
+            "thread (5000 of app (1000)) 100",
             "worker 2 (5001 of app (1000)) 15"
         ]
     );
@@ -360,6 +360,45 @@ fn neighbours_of_a_group_become_one() {
     json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
+}
+
+/// Check that what is allocated by way of the standard library is its callers' group's, and what it allocates by itself its own.
+#[test]
+fn groups_begin_beyond_the_allocator() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let library = "/lib/libstdc++.so.6";
+    let stacks: [&[(&str, &str)]; 3] = [
+        &[
+            ("/bin/app", "main"),
+            (library, "std::string::reserve(unsigned long)"),
+            (library, "operator new(unsigned long)"),
+        ],
+        &[
+            ("/bin/app", "main"),
+            (library, "std::sort(int*)"),
+            ("/lib/x.so", "less"),
+            (library, "operator new(unsigned long)"),
+        ],
+        &[(library, "operator new(unsigned long)")],
+    ];
+    for (place, functions) in stacks.into_iter().enumerate() {
+        let stack = functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
+            let frame = made.frame(Some(module), &[function]);
+            made.node(parent, frame)
+        });
+        let call = made.pseudo(Pseudo::New);
+        let called = made.node(stack, call);
+        made.alloc(thread, 0x1000 * (2 * place as u64 + 1), 1 << (2 * place), called);
+        made.alloc(thread, 0x1000 * (2 * place as u64 + 2), 2 << (2 * place), stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let lens = Lens { group: Some(Grouping::Module), ..Lens::default() };
+    let tree = tree_of(&lens.apply(made.loaded("app.memprof")), false);
+    assert_eq!(
+        tree.lines().skip(1).collect::<Vec<_>>(),
+        ["  app 63", "    libstdc++.so.6 48", "    app 15", "      libstdc++.so.6 12", "        x.so 12"]
+    );
 }
 
 /// Check that processes are apart unless somebody wants those of one command line, or of one executable, as one, and that their

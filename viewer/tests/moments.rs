@@ -294,11 +294,11 @@ fn samples_on_a_boundary_count_once() {
 #[test]
 fn timelines_end_with_what_is_held() {
     for (ended, held, said) in [
-        (Ended::Running, 100, "100 B in 1 blocks held at the end;"),
+        (Ended::Running, 100, "100 B in 1 block held at the end;"),
         (
             Ended::Exited(0),
             0,
-            "0 B in 0 blocks held at the end, and 100 B in 1 blocks by ended processes before their end;",
+            "0 B in 0 blocks held at the end, and 100 B in 1 block by ended processes before their end;",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();

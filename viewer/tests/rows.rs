@@ -2,10 +2,11 @@
 
 mod support;
 
-use capture::{Action, Ended, NodeId};
+use capture::{Action, Ended, NodeId, Pseudo};
 use support::Made;
+use viewer::analysis::Share;
 use viewer::text::{self, Style};
-use viewer::{Loaded, ReportOptions};
+use viewer::{Loaded, ReportOptions, Shape};
 
 fn report(loaded: &Loaded) -> String {
     let mut out = Vec::new();
@@ -39,6 +40,32 @@ fn stacks_of_a_function_are_told_apart() {
         ["main", "m.c:7 via std::map::operator[] < _start", "m.c:8 < _start", "m.c:9 via xmalloc < _start"],
         "{report}"
     );
+}
+
+/// Check that of a program with many functions that all hold little, each form of a report has the largest, unless a share is asked for.
+#[test]
+fn many_small_functions_are_not_an_empty_report() {
+    let mut made = Made::new();
+    let (_, thread) = made.process("app");
+    for index in 0..300 {
+        let stack = made.stack(&format!("start{index} > function{index}"));
+        made.alloc(thread, 0x1000 * (index + 1), 1000 - index, stack);
+    }
+    let loaded = made.loaded("app.memprof");
+    for shape in [Shape::Stacks, Shape::Functions, Shape::Inverted] {
+        let shown = |min| {
+            let options = ReportOptions { shape, min, ..ReportOptions::default() };
+            let mut out = Vec::new();
+            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let has = |report: &str, name: &str| report.split_whitespace().any(|word| word == name);
+        let report = shown(None);
+        assert!(has(&report, "function0") && !has(&report, "function5"), "{shape:?}: {report}");
+        assert!(report.contains(" smaller ") && report.contains("not shown"), "{shape:?}: {report}");
+        let asked = shown(Some(Share::percent(1.0)));
+        assert!(!has(&asked, "function0"), "{shape:?}: {asked}");
+    }
 }
 
 /// Check that a function of C++ in a namespace `core` is what allocates, and one of Rust's crate of that name passes on what its
@@ -101,6 +128,28 @@ fn stacks_that_are_written_the_same_are_one_row() {
     text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
     let summary = String::from_utf8(summary).unwrap();
     assert!(summary.contains("700 B   41.2 %  main (m.c) < _start"), "{summary}");
+}
+
+/// Check that stacks which only the function of the allocator tells apart say which one that was, and others do not.
+#[test]
+fn calls_of_the_allocator_tell_rows_apart() {
+    let mut made = Made::new();
+    let (id, thread) = made.process("app");
+    let (inner, other) = (made.stack("_start > main > grow"), made.stack("_start > grow"));
+    let calloc = made.pseudo(Pseudo::Calloc);
+    let cleared = made.node(inner, calloc);
+    made.alloc(thread, 0x1000, 400, inner);
+    made.alloc(thread, 0x2000, 300, cleared);
+    made.alloc(thread, 0x3000, 200, other);
+    made.end(id, thread, Ended::Exited(0));
+    let report = report(&made.loaded("app.memprof"));
+    let rows: Vec<&str> =
+        report.lines().skip(4).map(|line| line.get(33..).unwrap_or_default().trim()).collect();
+    assert_eq!(
+        rows,
+        ["grow (g.c:14)", "via malloc < main < _start", "via calloc < main < _start", "< _start"],
+        "{report}"
+    );
 }
 
 /// Check that pages beside the heap are noted when they are more than it held, with a word for Python alone.

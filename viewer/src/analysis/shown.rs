@@ -14,6 +14,18 @@ pub struct Cutoff {
     pub least: i64,
     /// Children beyond this number are hidden.
     pub limit: usize,
+    /// So many of the largest are shown where all are small: a table of nothing says nothing.
+    pub few: usize,
+}
+
+impl Cutoff {
+    /// How many rows are shown of these, whose ranks fall.
+    pub fn shown(self, mut ranks: impl ExactSizeIterator<Item = i64>) -> usize {
+        let Some(first) = ranks.next() else { return 0 };
+        let least = if first < self.least { 1 } else { self.least };
+        let most = if first < self.least { self.few.min(self.limit) } else { self.limit };
+        std::iter::once(first).chain(ranks).take_while(|&rank| rank >= least).take(most).count()
+    }
 }
 
 /// The children of one node. Those shown, those hidden and the node's own cost add up to its total.
@@ -35,16 +47,40 @@ impl Shown {
         let rank = |id: u32| metric.rank(tree.node(id).total);
         let order = |id: u32| metric.order(tree.node(id).total);
         let name = |id: u32| names.label(tree.node(id).label).name.as_str();
-        let (mut children, small): (Vec<u32>, Vec<u32>) =
-            tree.children(node).partition(|&child| rank(child) >= cutoff.least);
+        let mut children: Vec<u32> = tree.children(node).collect();
         children.sort_by(|&a, &b| {
             let by_name = || natural(name(a), name(b)).then(tree.node(a).label.cmp(&tree.node(b).label));
             order(b).cmp(&order(a)).then_with(by_name)
         });
-        let beyond = children.split_off(cutoff.limit.min(children.len()));
-        let hidden_total =
-            small.iter().chain(&beyond).fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
-        let hidden_spread = small.iter().chain(&beyond).fold(Spread::ZERO, |sum, &id| sum + tree.spread(id));
-        Self { children, hidden: small.len() + beyond.len(), hidden_total, hidden_spread }
+        // Further in it may well be that nothing is worth a row.
+        let few = if node == Tree::ROOT { cutoff.few } else { 0 };
+        let shown = Cutoff { few, ..cutoff }.shown(children.iter().map(|&child| rank(child)));
+        let rest = children.split_off(shown);
+        let hidden_total = rest.iter().fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
+        let hidden_spread = rest.iter().fold(Spread::ZERO, |sum, &id| sum + tree.spread(id));
+        Self { children, hidden: rest.len(), hidden_total, hidden_spread }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what is large is shown up to a limit, and the largest few where nothing is, of those that have anything.
+    #[test]
+    fn something_is_shown() {
+        let cutoff = |least, few| Cutoff { least, limit: 4, few };
+        for (ranks, least, few, expected) in [
+            (&[9, 8, 3, 2, 1][..], 3, 2, 3),
+            (&[9, 8, 7, 6, 5], 3, 2, 4),
+            (&[2, 2, 2, 1], 3, 2, 2),
+            (&[2, 2, 2, 1], 3, 0, 0),
+            (&[2, 2, 2, 2, 2, 2], 3, 9, 4),
+            (&[1, 0, 0], 3, 2, 1),
+            (&[0, 0], 0, 2, 2),
+            (&[], 3, 2, 0),
+        ] {
+            assert_eq!(cutoff(least, few).shown(ranks.iter().copied()), expected, "{ranks:?} {least} {few}");
+        }
     }
 }

@@ -170,7 +170,7 @@ fn tree(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     let metric = Metric::Peak;
     let least = (profile.peak.held.bytes / THRESHOLD).max(1);
     let tree = Tree::inverted(profile, tables, names, metric, least);
-    let cutoff = Cutoff { least, limit: usize::MAX };
+    let cutoff = Cutoff { least, limit: usize::MAX, few: 0 };
     // Nodes to be written, and in their place the sum of those that are not.
     let mut rest = vec![(0, Line::Node(Tree::ROOT))];
     while let Some((depth, line)) = rest.pop() {

@@ -91,8 +91,7 @@ fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) 
         let rank = |cost: &crate::analysis::FunctionCost| (metric.order(cost.total), metric.order(cost.own));
         rank(b).cmp(&rank(a)).then_with(|| natural(name(a.label), name(b.label)))
     });
-    let large = costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least);
-    let shown = large.take(cutoff.limit).count();
+    let shown = cutoff.shown(costs.iter().map(|cost| metric.rank(cost.total)));
     let rows = costs[..shown].iter().map(|cost| {
         let (name, is_generated) = of_label(loaded, cost.label);
         let mut cells = numbers(loaded, metric, cost.total, total);
@@ -105,8 +104,7 @@ fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) 
 fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
     let all = rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric);
     let amount = |row: &crate::analysis::Row| metric.of(&row.cost);
-    let large = all.iter().take_while(|row| metric.rank(amount(row)) >= cutoff.least);
-    let shown = large.take(cutoff.limit).count();
+    let shown = cutoff.shown(all.iter().map(|row| metric.rank(amount(row))));
     let found = all[..shown].iter().map(|row| OutlineRow {
         numbers: numbers(loaded, metric, amount(row), total),
         indent: 0,

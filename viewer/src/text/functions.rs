@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::place::fit_name;
+use super::stacks::row_noun;
 use super::style::{Role, Style};
 use crate::analysis::{
     Amount, Cutoff, FunctionCost, LabelId, Metric, Spread, Tree, functions as costs_of, natural,
@@ -20,14 +21,13 @@ pub(super) fn functions(
 ) -> io::Result<()> {
     let Loaded { profile, tables, names, .. } = loaded;
     let columns = Columns::new(loaded, metric, metric.of(&profile.total), style);
-    let header = format!("{}{}  function", columns.header(), Columns::single_header("self"));
+    let header = format!("{}{}  {}", columns.header(), Columns::single_header("self"), row_noun(loaded));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
     let mut costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
     let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
     let rank = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
     costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
-    let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
-    let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
+    let shown = cutoff.shown(costs.iter().map(|cost| metric.rank(cost.total)));
     let room = style.room(Columns::WIDTH + Columns::SINGLE + 2);
     let everything = fit_name(names, LabelId::EVERYTHING, room);
     writeln!(
@@ -48,7 +48,8 @@ pub(super) fn functions(
     match costs.len() - shown {
         0 => Ok(()),
         hidden => {
-            let text = format!("{} not shown", counted(hidden as u64, "smaller function"));
+            let text =
+                format!("{} not shown", counted(hidden as u64, &format!("smaller {}", row_noun(loaded))));
             writeln!(out, "{}", style.paint(Role::Detail, text))
         }
     }

@@ -33,8 +33,7 @@ pub fn lines(
     rows.sort_by_key(|row| Reverse(metric.order(metric.of(&row.cost))));
     let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);
     writeln!(out, "\n{}", style.paint(Role::Detail, format!("{}line", columns.header())))?;
-    let is_shown = |row: &&LineCost| metric.rank(metric.of(&row.cost)) >= cutoff.least;
-    let shown = rows.iter().take_while(is_shown).take(cutoff.limit).count();
+    let shown = cutoff.shown(rows.iter().map(|row| metric.rank(metric.of(&row.cost))));
     for row in &rows[..shown] {
         let step = Step { label: row.label, file: row.file, line: row.line, inlined: false };
         let room = style.room(columns.width());

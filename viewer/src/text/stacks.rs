@@ -12,10 +12,11 @@ use super::escape::{columns as columns_of, fit};
 use super::place::{chain, detail, function};
 use super::style::{Role, Style};
 use crate::analysis::{
-    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, called_of, groups, meaningful, rows_as_read,
+    Amount, Cutoff, Group, LabelId, Metric, Row, Spread, call_of, called_of, groups, meaningful, rows_as_read,
 };
 use crate::format::counted;
 use crate::loaded::Loaded;
+use crate::query::Grouping;
 use std::io::{self, Write};
 
 /// Stacks shown of one function.
@@ -33,15 +34,14 @@ pub(super) fn stacks(
     style: &Style,
 ) -> io::Result<()> {
     let columns = Columns::new(loaded, metric, metric.of(&loaded.profile.total), style);
-    writeln!(out, "{}", style.paint(Role::Detail, format!("{}function", columns.header())))?;
+    writeln!(out, "{}", style.paint(Role::Detail, format!("{}{}", columns.header(), row_noun(loaded))))?;
     let groups = groups(
         &rows_as_read(&loaded.profile, &loaded.tables, &loaded.names, metric),
         &loaded.tables,
         &loaded.names,
         metric,
     );
-    let is_shown = |group: &Group| metric.rank(metric.of(&group.cost)) >= cutoff.least;
-    let shown = groups.iter().take_while(|group| is_shown(group)).take(cutoff.limit).count();
+    let shown = cutoff.shown(groups.iter().map(|group| metric.rank(metric.of(&group.cost))));
     writeln!(
         out,
         "{}{}",
@@ -55,9 +55,19 @@ pub(super) fn stacks(
         out,
         &columns,
         groups[shown..].iter().map(|group| (metric.of(&group.cost), metric.of(&group.spread))),
-        "smaller function",
+        &format!("smaller {}", row_noun(loaded)),
         "",
     )
+}
+
+/// What a row is.
+pub(super) fn row_noun(loaded: &Loaded) -> &'static str {
+    owner(loaded).map_or("function", Grouping::name)
+}
+
+/// Who allocates, where that is what rows are: those have no callers.
+fn owner(loaded: &Loaded) -> Option<Grouping> {
+    loaded.seen.as_ref().and_then(|seen| seen.owner)
 }
 
 fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Columns) -> io::Result<()> {
@@ -67,18 +77,25 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     let name = group_name(loaded, group, detail.as_deref(), room);
     let numbers = columns.row(metric.of(&group.cost), metric.of(&group.spread));
     writeln!(out, "{numbers}{}", style.paint(Role::Function, name))?;
-    let callers = |row: &Row, room: usize| {
-        let text = way(loaded, row, detail.is_none());
-        style.paint(Role::Detail, fit(&text, room).into_owned())
-    };
+    if owner(loaded).is_some() {
+        return Ok(());
+    }
+    let way = |row: &Row, call| way(loaded, row, detail.is_none(), call);
+    let paint = |text: &str, room: usize| style.paint(Role::Detail, fit(text, room).into_owned());
     if let [row] = group.rows[..] {
         let blank = " ".repeat(columns.width());
-        return writeln!(out, "{blank}{}", callers(&row, room));
+        return writeln!(out, "{blank}{}", paint(&way(&row, None), room));
     }
     let shown = group.rows.len().min(STACKS);
-    for row in &group.rows[..shown] {
+    let ways: Vec<String> = group.rows[..shown].iter().map(|row| way(row, None)).collect();
+    for (row, text) in group.rows.iter().zip(&ways) {
         let numbers = columns.row(metric.of(&row.cost), metric.of(&row.spread));
-        writeln!(out, "{numbers}  {}", callers(row, room.saturating_sub(2)))?;
+        // What is written the same is another row for another function of the allocator.
+        let text = match ways.iter().filter(|other| *other == text).count() {
+            1 => text.clone(),
+            _ => way(row, Some(call_of(&loaded.tables, row.node))),
+        };
+        writeln!(out, "{numbers}  {}", paint(&text, room.saturating_sub(2)))?;
     }
     let rest = group.rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
     remainder(out, columns, rest, "more stack", "  ")
@@ -108,15 +125,18 @@ fn group_name(loaded: &Loaded, group: &Group, detail: Option<&str>, room: usize)
     }
 }
 
-/// How a stack came to the allocator and to its function: `b.c:11 via xmalloc < a < main`.
-fn way(loaded: &Loaded, row: &Row, with_detail: bool) -> String {
+/// How a stack came to the allocator and to its function: `b.c:11 via xmalloc < a < main`; with the function of the allocator, too, where
+/// that is given.
+fn way(loaded: &Loaded, row: &Row, with_detail: bool, call: Option<&str>) -> String {
     let Loaded { tables, names, .. } = loaded;
     let mut parts = Vec::new();
     if with_detail {
         let first = meaningful(tables, names, row.node).next();
         parts.extend(first.and_then(|(_, step)| detail(loaded, &step)));
     }
-    parts.extend(called_of(tables, names, row.node).map(|step| format!("via {}", function(names, &step))));
+    let called = called_of(tables, names, row.node).map(|step| function(names, &step));
+    // One of the standard library's may have called several functions of the allocator, too.
+    parts.extend(called.into_iter().chain(call.map(Into::into)).map(|called| format!("via {called}")));
     let callers = chain(loaded, row.node, 1, DEPTH);
     if !callers.is_empty() {
         parts.push(format!("< {callers}"));

@@ -185,12 +185,20 @@ fn remarks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
 fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
     let file = shell_word(&loaded.source.file);
     writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
-    let mut lines = vec![(format!("report {file}"), "who held the memory at the peak")];
-    lines.push((
-        format!("report --tree --by allocations {file}"),
-        "who allocates most often, from main inwards",
-    ));
-    if !loaded.profile.total.leaked.is_zero() {
+    let total = &loaded.profile.total;
+    let mut lines = Vec::new();
+    if !total.allocated.is_zero() {
+        lines.push((format!("report {file}"), "who held the memory at the peak"));
+        lines.push((
+            format!("report --tree --by allocations {file}"),
+            "who allocates most often, from main inwards",
+        ));
+    } else if !total.cpu.is_zero() {
+        lines.push((format!("report --cpu {file}"), "where the processor was: nothing was allocated"));
+    } else {
+        lines.push((format!("info {file}"), "what was recorded and lost: nothing was allocated"));
+    }
+    if !total.leaked.is_zero() {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }
     if !loaded.tables.scans.is_empty() {

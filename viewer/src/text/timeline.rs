@@ -13,7 +13,7 @@ use super::escape::escape;
 use super::headline::{span, warnings};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Bucket, Profile, Span, Timeline, Track, process_name, resident};
-use crate::format::{bytes, count, duration, percent};
+use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::Loaded;
 use capture::{CounterKind, Ended, ProcessId};
 use std::io::{self, Write};
@@ -66,13 +66,13 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let held = steps.last().map_or_else(Default::default, |step| step.held);
     writeln!(
         out,
-        "\n{} allocations of {}, {} frees of {}; {} in {} blocks held at the end{}; {} a step",
-        count(sum.allocated.blocks),
+        "\n{} of {}, {} of {}; {} in {} held at the end{}; {} a step",
+        counted(sum.allocated.blocks, "allocation"),
         bytes(sum.allocated.bytes),
-        count(sum.freed.blocks),
+        counted(sum.freed.blocks, "free"),
         bytes(sum.freed.bytes),
         bytes(held.bytes),
-        count(held.blocks),
+        counted(held.blocks, "block"),
         left(profile),
         duration(timeline.width)
     )?;
@@ -88,9 +88,9 @@ fn left(profile: &Profile) -> String {
         return String::new();
     }
     format!(
-        ", and {} in {} blocks by ended processes before their end",
+        ", and {} in {} by ended processes before their end",
         bytes(left.bytes),
-        count(left.blocks)
+        counted(left.blocks, "block")
     )
 }
 
@@ -152,9 +152,9 @@ fn of_kernel(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io::R
 fn peak(profile: &Profile) -> String {
     let peak = profile.peak;
     format!(
-        "peak {} in {} blocks after {}",
+        "peak {} in {} after {}",
         bytes(peak.held.bytes),
-        count(peak.held.blocks),
+        counted(peak.held.blocks, "block"),
         duration(peak.time)
     )
 }

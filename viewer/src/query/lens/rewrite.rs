@@ -15,7 +15,7 @@
 use super::grouping::{Grouping, Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
 use super::{Lens, Pattern};
-use crate::analysis::{LabelId, Names, Profile, Site};
+use crate::analysis::{Kind, LabelId, Names, Profile, Site, is_plumbing};
 use crate::loaded::Loaded;
 use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +34,21 @@ struct State {
     /// The function that the stack begins or ends with was met, or none is needed.
     found: bool,
     folded: bool,
+    /// The new stack up to the last function that has something to do with the program, not one that only passes on what was asked for.
+    meant: NodeId,
+}
+
+impl State {
+    /// Where the stack of an allocation begins. One of nothing but plumbing keeps all of it.
+    fn begins_at(self) -> NodeId {
+        if self.meant == NodeId::ROOT { self.stack } else { self.meant }
+    }
+
+    /// The same of any stack: a sample or a hit was where it was.
+    fn begins(self, site: &Site) -> NodeId {
+        let is_allocation = site.cost.cpu.is_zero() && site.cost.traced.is_zero();
+        if is_allocation { self.begins_at() } else { self.stack }
+    }
 }
 
 pub(super) struct Rewrite<'a> {
@@ -65,6 +80,8 @@ struct Groups {
     folded: u32,
     /// By place, its label.
     labels: Vec<LabelId>,
+    /// By place, whether its function begins no stack of a group: `operator new` would make everything a part of its library.
+    plumbing: Vec<bool>,
 }
 
 impl<'a> Rewrite<'a> {
@@ -99,7 +116,7 @@ impl<'a> Rewrite<'a> {
         for profile in std::iter::once(profile).chain(others.iter_mut().map(|other| &mut **other)) {
             profile.keep(|site| {
                 let state = states.get(site.node.index()).or(states.first())?;
-                let stack = state.found.then_some(state.stack)?;
+                let stack = state.found.then_some(state.begins(site))?;
                 match self.lens.group.filter(|grouping| grouping.is_of_owner()) {
                     None => Some(stack),
                     Some(grouping) => Some(self.owner(grouping, site, tables, names, &mut owners)),
@@ -116,7 +133,8 @@ impl<'a> Rewrite<'a> {
     /// The state of every recorded stack. One pass, because callers come before those that they call.
     fn states(&mut self, tables: &Tables, names: &Names) -> Vec<State> {
         let found = self.lens.focus.is_empty() && self.lens.callers.is_empty();
-        let root = State { stack: NodeId::ROOT, head: NodeId::ROOT, found, folded: false };
+        let root =
+            State { stack: NodeId::ROOT, head: NodeId::ROOT, found, folded: false, meant: NodeId::ROOT };
         let mut states = vec![root; tables.nodes.len().max(1)];
         for (index, node) in tables.nodes.iter().enumerate().skip(1) {
             let above = if node.parent.index() < index { states[node.parent.index()] } else { root };
@@ -127,6 +145,9 @@ impl<'a> Rewrite<'a> {
             }
             for place in places.rev() {
                 state = self.function(state, place, node.frame, tables);
+                if !self.groups.plumbing[place as usize] || !self.lens.callers.is_empty() {
+                    state.meant = state.stack;
+                }
             }
             states[index] = state;
         }
@@ -166,7 +187,8 @@ impl<'a> Rewrite<'a> {
     fn call(&mut self, mut state: State, frame: FrameId, tables: &Tables) -> State {
         if state.found && self.lens.callers.is_empty() {
             let frame = self.stacks.call(frame, tables);
-            state.stack = self.stacks.node(state.stack, frame);
+            state.stack = self.stacks.node(state.begins_at(), frame);
+            state.meant = state.stack;
         }
         state
     }
@@ -194,7 +216,7 @@ impl<'a> Rewrite<'a> {
         let process = &tables.processes[site.process.index()];
         let text = match site.thread.and_then(|thread| tables.threads.get(thread.index())) {
             Some(thread) if grouping == Grouping::Thread => {
-                let name = if thread.name.is_empty() { "[no name]" } else { &thread.name };
+                let name = if thread.name.is_empty() { "thread" } else { &thread.name };
                 format!("{name} ({} of {})", thread.tid, owner_text(Grouping::Process, process))
             }
             _ => owner_text(grouping, process),
@@ -212,7 +234,13 @@ impl Groups {
         let steps = u32::try_from(names.step_count()).expect("fewer steps than 2^32");
         let mut places: Vec<u32> = (0..steps).collect();
         let labels = places.iter().map(|&place| names.step_at(place).label).collect();
+        let mut plumbing = vec![false; places.len()];
         if let Some(grouping) = grouping.filter(|grouping| !grouping.is_of_owner()) {
+            for (plumbing, place) in plumbing.iter_mut().zip(0..) {
+                let step = names.step_at(place);
+                let is_marker = matches!(names.label(step.label).kind, Kind::Marker(_));
+                *plumbing = is_marker || is_plumbing(tables, names, step);
+            }
             let paths = Paths::new(tables);
             let mut known: BTreeMap<Key, u32> = BTreeMap::new();
             for frame in (0..tables.frames.len()).map(FrameId::from_index) {
@@ -227,7 +255,7 @@ impl Groups {
             }
         }
         let folded = names.push_group(FOLDED.to_owned(), None, None);
-        Self { places, folded, labels }
+        Self { places, folded, labels, plumbing }
     }
 }
 
