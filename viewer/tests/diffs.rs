@@ -103,6 +103,59 @@ fn what_leaked_and_what_went_is_told_by_stack() {
     assert_eq!(rows(&moments(&path, "start", "peak"), &live()).len(), 3);
 }
 
+/// Check that numbers of each metric have its units over and beside them: samples stand for time, and not for bytes.
+#[test]
+fn changes_have_the_units_of_their_metric() {
+    let folder = tempfile::tempdir().unwrap();
+    let worked = |name: &str, samples: u64| {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
+        for number in 1..=samples {
+            made.alloc(thread, 0x1000 * number, 1 << 20, stack);
+            made.sample(task, number, stack);
+        }
+        made.end(process, thread, Ended::Exited(0));
+        made.tables.summary = Some(Summary::default());
+        file(&made, &folder, name)
+    };
+    let (old, new) = (worked("old.memprof", 2), worked("new.memprof", 5));
+    let compared = captures(&old, &new, Spelling::Exact);
+    for (metric, tree, header, row, headline) in [
+        (
+            Metric::Cpu,
+            false,
+            "time",
+            ["+3", "2", "5", "+3.00 ms"].as_slice(),
+            "+3.00 ms in +3 samples of the CPU",
+        ),
+        (Metric::Cpu, true, "time", &["+3", "+3.00 ms", "3"], "2.00 ms before, 5.00 ms after"),
+        (Metric::Allocations, false, "bytes", &["+3", "2", "5", "+3.00 MiB"], "+3.00 MiB in +3 allocations"),
+        (Metric::Allocations, true, "bytes", &["+3", "+3.00 MiB", "3"], "2.00 MiB before, 5.00 MiB after"),
+        (Metric::Bytes, false, "calls", &["+3.00 MiB", "2.00 MiB", "5.00 MiB", "+3"], "in +3 allocations"),
+        (Metric::Peak, true, "blocks", &["+3.00 MiB", "+3", "3.00 MiB"], "+3.00 MiB in +3 blocks held"),
+    ] {
+        let options = DiffOptions { metric, tree, ..DiffOptions::default() };
+        let mut out = Vec::new();
+        viewer::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let words = |line: &str| {
+            line.split("  ")
+                .map(str::trim)
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let heads = text.lines().map(words).find(|words| words.first().is_some_and(|word| word == "delta"));
+        assert!(heads.is_some_and(|heads| heads.iter().any(|head| head == header)), "{metric:?}: {text}");
+        let found =
+            text.lines().map(words).find(|words| words.last().is_some_and(|word| word.contains("work")));
+        assert_eq!(found.unwrap()[..row.len()], *row, "{metric:?}: {text}");
+        assert!(text.contains(headline), "{metric:?}: {text}");
+        assert_eq!(metric == Metric::Cpu, !text.contains("iB"), "{text}");
+    }
+}
+
 /// Check that both sides are seen through the same lens, that both say what is left out of them, and that this and what is shown add
 /// up to all.
 #[test]

@@ -8,6 +8,7 @@ use super::view::{self, failure};
 use crate::exit::{self, Failure, Outcome};
 use crate::message;
 use crate::values::size;
+use anyhow::anyhow;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -87,6 +88,9 @@ pub(crate) struct Arguments {
 
 /// Prints the difference.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    if arguments.fail_over.is_some() && arguments.by.is_some_and(|metric| !metric.is_of_memory()) {
+        return Err(Failure::usage(anyhow!("--fail-over is about memory: it takes another --by")));
+    }
     let naming = arguments.symbols.naming(arguments.no_symbolize);
     let open = |file: &PathBuf| view::moments(file, arguments.symbols.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());

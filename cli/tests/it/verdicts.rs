@@ -15,6 +15,7 @@ fn verdicts_are_told_when_nobody_reads() {
         (&["diff", "old", "new", "--by", "allocations", "--fail-over", "8"][..], 1),
         (&["diff", "old", "new", "--by", "allocations", "--fail-over", "8", "--json"], 1),
         (&["diff", "old", "new", "--by", "allocations", "--fail-over", "1M"], 0),
+        (&["diff", "old", "new", "--by", "cpu", "--fail-over", "1M"], 2),
         (&["check", "new", "--max-allocs", "3"], 1),
         (&["check", "new", "--max-allocs", "3", "--format", "json"], 1),
         (&["check", "new", "--max-allocs", "3", "--format", "junit"], 1),

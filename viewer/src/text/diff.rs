@@ -15,6 +15,7 @@ use super::lead::{Branch, Lead};
 use super::place::fit_name;
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
+use super::units::Units;
 use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Spread, Tree, size};
 use crate::compare::{Compared, Side};
 use crate::format::{bytes, count, counted, percent};
@@ -53,8 +54,7 @@ pub fn diff(
         true => tree(out, compared, metric, options, style)?,
         false => {
             let rows = diff.changed_as_read(&compared.loaded.tables, &compared.loaded.names, metric);
-            let least = |row: &DiffRow| size(metric, metric.of(&row.delta())).0 >= cutoff.least;
-            let shown = rows.iter().take_while(|row| least(row)).take(cutoff.limit).count();
+            let shown = cutoff.shown(rows.iter().map(|row| size(metric, metric.of(&row.delta())).0));
             let columns = Columns::new(compared, metric, style);
             writeln!(out, "{}", style.paint(Role::Detail, columns.header()))?;
             for row in &rows[..shown] {
@@ -92,21 +92,25 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         // With an error there is never exactly one.
         error => format!("≈{} ± {} {}", signed(delta.blocks), count(error), noun(metric, 0)),
     };
-    let text = format!("{sides}: {} in {blocks}", estimated_bytes(delta, spread));
+    let sizes = Sizes(Units::of(&compared.loaded, metric), metric);
+    let text = match sizes.change(delta, spread) {
+        size if size.is_empty() => format!("{sides}: {blocks}"),
+        size => format!("{sides}: {size} in {blocks}"),
+    };
     writeln!(out, "{}", style.paint(Role::Heading, text))?;
     let ((grown, grown_spread), (shrunk, shrunk_spread)) = diff.gross_with_spread(metric);
     writeln!(
         out,
         "  {} before, {} after; stacks that grew: {}, that shrank: {}",
-        estimate::bytes(from, metric.of(&diff.before_spread)),
-        estimate::bytes(to, metric.of(&diff.after_spread)),
-        estimated_bytes(grown, grown_spread),
-        estimated_bytes(shrunk, shrunk_spread)
+        sizes.or_count(from, metric.of(&diff.before_spread)),
+        sizes.or_count(to, metric.of(&diff.after_spread)),
+        sizes.change_or_count(grown, grown_spread),
+        sizes.change_or_count(shrunk, shrunk_spread)
     )?;
     hidden(out, compared, metric, style)?;
     snapshot_note(out, &compared.loaded, style)?;
     if *two_captures {
-        matched(out, diff, metric)?;
+        matched(out, diff, metric, sizes.0)?;
     }
     for side in [before, after] {
         if let Some(late) = side.at.zip(side.ended).and_then(|(at, ended)| after_end(at, ended)) {
@@ -167,7 +171,7 @@ fn hidden(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &Styl
 }
 
 /// How much of both captures was found in the other one.
-fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric) -> io::Result<()> {
+fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric, units: Units) -> io::Result<()> {
     let sums = diff.matched(metric);
     let all =
         sums.iter().fold(0_i64, |all, (_, before, after)| all.saturating_add(*before).saturating_add(*after));
@@ -182,7 +186,8 @@ fn matched(out: &mut dyn Write, diff: &Diff, metric: Metric) -> io::Result<()> {
         };
         format!("{} {how}", percent(before.saturating_add(*after), all))
     });
-    writeln!(out, "  matched, in bytes: {}", parts.collect::<Vec<_>>().join(", "))
+    let what = if metric.is_of_memory() { "bytes" } else { units.heads().1 };
+    writeln!(out, "  matched, in {what}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 fn table_row(
@@ -221,9 +226,39 @@ impl Change {
     }
 }
 
+/// How much was allocated, held or worked, as a size: bytes, with their error, or what samples and hits stand for.
+#[derive(Clone, Copy)]
+struct Sizes(Units, Metric);
+
+impl Sizes {
+    /// Nothing where hits are counted alone.
+    fn change(self, delta: Amount, spread: Spread) -> String {
+        match self.1.is_of_memory() {
+            true => estimated_bytes(delta, spread),
+            false => self.0.signed(delta).1,
+        }
+    }
+
+    /// The same, or how many where there is no size.
+    fn change_or_count(self, delta: Amount, spread: Spread) -> String {
+        let size = self.change(delta, spread);
+        if size.is_empty() { self.0.signed(delta).0 } else { size }
+    }
+
+    /// An amount as it is.
+    fn or_count(self, amount: Amount, spread: Spread) -> String {
+        if self.1.is_of_memory() {
+            return estimate::bytes(amount, spread);
+        }
+        let (number, size) = self.0.pair(amount);
+        if size.is_empty() { number } else { size }
+    }
+}
+
 /// The columns before a name.
 struct Columns<'a> {
     metric: Metric,
+    units: Units,
     /// Which side's numbers are estimates.
     before: bool,
     after: bool,
@@ -234,20 +269,24 @@ impl<'a> Columns<'a> {
     fn new(compared: &Compared, metric: Metric, style: &'a Style) -> Self {
         let is_estimate = |side: &Side| side.sampling.is_some() && metric.is_of_memory();
         let (before, after) = (is_estimate(&compared.before), is_estimate(&compared.after));
-        Self { metric, before, after, style }
+        Self { metric, units: Units::of(&compared.loaded, metric), before, after, style }
     }
 
     fn header(&self) -> String {
         let error = self.error("error");
         format!(
             "{:>NUMBER$}  {error}{:>NUMBER$}  {:>NUMBER$}  {:>NUMBER$}  function",
-            "delta", "before", "after", "blocks"
+            "delta",
+            "before",
+            "after",
+            self.units.heads().1
         )
     }
 
     fn tree_header(&self) -> String {
         let error = self.error("error");
-        format!("{:>NUMBER$}  {error}{:>NUMBER$}  {:>NUMBER$}  function", "delta", "blocks", "gross")
+        let other = self.units.heads().1;
+        format!("{:>NUMBER$}  {error}{other:>NUMBER$}  {:>NUMBER$}  function", "delta", "gross")
     }
 
     /// Columns that a row takes.
@@ -264,26 +303,34 @@ impl<'a> Columns<'a> {
         let Change { before, after, spread } = *change;
         let delta = after - before;
         let show = |amount: Amount, is_estimate: bool| {
-            let text = if self.metric.counts_blocks() { count(amount.blocks) } else { bytes(amount.bytes) };
-            marked(text, i64::from(is_estimate && !amount.is_zero()))
+            marked(self.units.pair(amount).0, i64::from(is_estimate && !amount.is_zero()))
         };
-        let size = marked(signed_bytes(delta.bytes), spread.bytes_error());
-        let blocks = marked(signed(delta.blocks), spread.blocks_error());
-        let (first, last, error) = match self.metric.counts_blocks() {
-            true => (blocks, size, relative(spread.blocks_error(), delta.blocks)),
-            false => (size, blocks, relative(spread.bytes_error(), delta.bytes)),
-        };
-        let (first, error) = (self.first(delta, &first), self.error(&error));
+        let (first, error, last) = self.changed(delta, spread);
         let (before, after) = (show(before, self.before), show(after, self.after));
         format!("{first}  {error}{before:>NUMBER$}  {after:>NUMBER$}  {last:>NUMBER$}  ")
     }
 
     fn tree_row(&self, delta: Amount, spread: Spread, gross: Amount) -> String {
-        let size = marked(signed_bytes(delta.bytes), spread.bytes_error());
-        let blocks = marked(signed(delta.blocks), spread.blocks_error());
-        let error = self.error(&relative(spread.bytes_error(), delta.bytes));
-        let gross = marked(bytes(gross.bytes), spread.bytes_error());
-        format!("{}  {error}{blocks:>NUMBER$}  {gross:>NUMBER$}  ", self.first(delta, &size))
+        let (first, error, last) = self.changed(delta, spread);
+        let gross = marked(self.units.pair(gross).0, self.errors(spread).0);
+        format!("{first}  {error}{last:>NUMBER$}  {gross:>NUMBER$}  ")
+    }
+
+    /// The number that ranks, how sure it is, and the other one.
+    fn changed(&self, delta: Amount, spread: Spread) -> (String, String, String) {
+        let (first, last) = self.units.signed(delta);
+        let (error, error_of_last) = self.errors(spread);
+        let ranking = if self.metric.counts_blocks() { delta.blocks } else { delta.bytes };
+        let first = self.first(delta, &marked(first, error));
+        (first, self.error(&relative(error, ranking)), marked(last, error_of_last))
+    }
+
+    /// The errors of both numbers.
+    fn errors(&self, spread: Spread) -> (i64, i64) {
+        match self.metric.counts_blocks() {
+            true => (spread.blocks_error(), spread.bytes_error()),
+            false => (spread.bytes_error(), spread.blocks_error()),
+        }
     }
 
     fn first(&self, delta: Amount, text: &str) -> String {
