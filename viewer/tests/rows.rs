@@ -2,9 +2,9 @@
 
 mod support;
 
-use capture::{Action, Ended, NodeId, Pseudo};
+use capture::{Action, Ended, NodeId, Pseudo, Summary};
 use support::Made;
-use viewer::analysis::Share;
+use viewer::analysis::{Metric, Share};
 use viewer::text::{self, Style};
 use viewer::{Loaded, ReportOptions, Shape};
 
@@ -150,6 +150,41 @@ fn calls_of_the_allocator_tell_rows_apart() {
         ["grow (g.c:14)", "via malloc < main < _start", "via calloc < main < _start", "< _start"],
         "{report}"
     );
+}
+
+/// Check that reports of samples say what these do not tell of: work without any, and stacks that were cut; and reports of memory nothing.
+#[test]
+fn reports_of_samples_say_what_is_missing() {
+    for (refused, truncated, expected) in [
+        ("", 10, vec![]),
+        ("", 11, vec!["warning: 11 of 100 samples have stacks that go on"]),
+        ("no sample tells of most", 0, vec!["warning: no sample tells of most"]),
+        ("no sample", 99, vec!["warning: no sample", "warning: 99 of 100 samples have"]),
+    ] {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
+        made.alloc(thread, 0x1000, 400, stack);
+        made.sample(task, 1, stack);
+        made.end(process, thread, Ended::Exited(0));
+        let mut summary = Summary::default();
+        (summary.cpu.event, summary.cpu.refused) = ("cpu-clock".to_owned(), refused.to_owned());
+        (summary.cpu.samples, summary.cpu.truncated) = (100, truncated);
+        made.tables.summary = Some(summary);
+        let loaded = made.loaded("app.memprof");
+        for metric in [Metric::Cpu, Metric::Peak] {
+            let options = ReportOptions { metric, ..ReportOptions::default() };
+            let mut out = Vec::new();
+            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+            let report = String::from_utf8(out).unwrap();
+            let warnings: Vec<&str> = report.lines().filter(|line| line.starts_with("warning: ")).collect();
+            let expected = if metric == Metric::Cpu { &expected[..] } else { &[] };
+            assert_eq!(warnings.len(), expected.len(), "{report}");
+            assert!(warnings.iter().zip(expected).all(|(line, part)| line.starts_with(part)), "{report}");
+            let markdown = viewer::outline::outline(&loaded, &options);
+            assert_eq!(markdown.title.len(), 1 + expected.len(), "{:?}", markdown.title);
+        }
+    }
 }
 
 /// Check that pages beside the heap are noted when they are more than it held, with a word for Python alone.

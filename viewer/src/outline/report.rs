@@ -7,7 +7,7 @@ use crate::analysis::{
 use crate::format::{bytes, count, counted, percent};
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::text::{Style, Units, stack_line, warning_texts};
+use crate::text::{Style, Units, stack_line, unsampled_texts, warning_texts};
 
 /// The rows that a report in text has, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
@@ -39,7 +39,8 @@ pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
 fn title(loaded: &Loaded, metric: Metric) -> Vec<String> {
     let file = &loaded.source.file;
     let mut lines = vec![format!("{file}: {}", metric.name())];
-    lines.extend(warning_texts(loaded).into_iter().map(|line| format!("warning: {line}")));
+    let unsampled = if metric == Metric::Cpu { unsampled_texts(loaded) } else { Vec::new() };
+    lines.extend(warning_texts(loaded).into_iter().chain(unsampled).map(|line| format!("warning: {line}")));
     lines
 }
 

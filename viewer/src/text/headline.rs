@@ -6,7 +6,7 @@ use super::estimate;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
 use crate::analysis::{Amount, Instant, Metric, Profile, Span};
-use crate::format::{counted, counted as plain, duration};
+use crate::format::{count, counted, counted as plain, duration};
 use crate::loaded::Loaded;
 use crate::query::Seen;
 use capture::Lost;
@@ -53,13 +53,28 @@ pub(super) fn headline(
     if metric == Metric::Cpu { unsampled(out, loaded, style) } else { Ok(()) }
 }
 
-/// Says which work the samples do not tell of, and what to do about it.
+/// Says what the samples do not tell of, and what to do about it.
 pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    let note = loaded.tables.summary.as_ref().map_or("", |summary| &summary.cpu.refused);
-    match note {
-        "" => Ok(()),
-        note => writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {}", escape(note)))),
+    unsampled_texts(loaded)
+        .into_iter()
+        .try_for_each(|text| writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}"))))
+}
+
+/// The same without a word before it: work that has no samples, and stacks that are there in part.
+pub(crate) fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
+    let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
+    let mut texts = Vec::new();
+    if !cpu.refused.is_empty() {
+        texts.push(escape(&cpu.refused).into_owned());
     }
+    if cpu.truncated > cpu.samples / 10 {
+        texts.push(format!(
+            "{} of {} have stacks that go on beyond what was copied of them, below [truncated stack]: --cpu-stack 60K copies most",
+            count(cpu.truncated),
+            plain(cpu.samples, "sample")
+        ));
+    }
+    texts
 }
 
 /// Which part of the capture the numbers are about, if it is not the whole.

@@ -48,7 +48,7 @@ pub use diff::diff;
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use function::function;
-pub(crate) use headline::warning_texts;
+pub(crate) use headline::{unsampled_texts, warning_texts};
 pub use history::history;
 pub use holder::{UNREACHABLE, cycles, holder_name, kept_by, led_to};
 pub use info::info;

@@ -62,12 +62,11 @@ pub(super) fn stacks(
 
 /// What a row is.
 pub(super) fn row_noun(loaded: &Loaded) -> &'static str {
-    owner(loaded).map_or("function", Grouping::name)
+    grouping(loaded).map_or("function", Grouping::name)
 }
 
-/// Who allocates, where that is what rows are: those have no callers.
-fn owner(loaded: &Loaded) -> Option<Grouping> {
-    loaded.seen.as_ref().and_then(|seen| seen.owner)
+fn grouping(loaded: &Loaded) -> Option<Grouping> {
+    loaded.seen.as_ref().and_then(|seen| seen.group)
 }
 
 fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Columns) -> io::Result<()> {
@@ -77,7 +76,8 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
     let name = group_name(loaded, group, detail.as_deref(), room);
     let numbers = columns.row(metric.of(&group.cost), metric.of(&group.spread));
     writeln!(out, "{numbers}{}", style.paint(Role::Function, name))?;
-    if owner(loaded).is_some() {
+    // Who allocates has no callers.
+    if grouping(loaded).is_some_and(Grouping::is_of_owner) {
         return Ok(());
     }
     let way = |row: &Row, call| way(loaded, row, detail.is_none(), call);

@@ -54,7 +54,7 @@ impl Grouping {
     }
 
     /// True when it says who allocates rather than where.
-    pub(super) fn is_of_owner(self) -> bool {
+    pub(crate) fn is_of_owner(self) -> bool {
         matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
     }
 }

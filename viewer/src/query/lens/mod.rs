@@ -57,8 +57,8 @@ pub struct Lens {
 pub struct Seen {
     /// The filter, as it was written.
     pub filter: Option<String>,
-    /// Whose rows these are, where they are not those of functions.
-    pub owner: Option<Grouping>,
+    /// What rows are, where they are not functions.
+    pub group: Option<Grouping>,
     /// The costs of what is not shown.
     pub hidden: Cost,
     /// The variances of that.
@@ -109,8 +109,8 @@ impl Lens {
     fn seen(&self, profile: &Profile, (mut hidden, mut hidden_spread): (Cost, Cost<Spread>)) -> Seen {
         hidden -= profile.total;
         hidden_spread -= profile.total_spread;
-        let owner = self.group.filter(|group| group.is_of_owner());
-        Seen { filter: self.filter.as_ref().map(ToString::to_string), owner, hidden, hidden_spread }
+        let filter = self.filter.as_ref().map(ToString::to_string);
+        Seen { filter, group: self.group, hidden, hidden_spread }
     }
 
     /// The filter alone, and the rest without it.
