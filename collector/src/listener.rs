@@ -48,7 +48,13 @@ impl Failures {
     fn add(&self, error: &std::io::Error) {
         if let Ok(mut failures) = self.0.lock() {
             failures.0 += 1;
-            failures.1 = error.to_string();
+            failures.1 = match error.raw_os_error() {
+                Some(libc::EFBIG) => {
+                    format!("{error}; its memory is shared by a file: allow larger ones (ulimit -f)")
+                }
+                Some(libc::EMFILE) => format!("{error}; allow more of them (ulimit -n)"),
+                _ => error.to_string(),
+            };
         }
     }
 

@@ -62,7 +62,8 @@ impl Sums {
         }
         if self.full_logs > 0 {
             remarks.push(format!(
-                "Programs with more libraries, or functions of interpreters, than can be described: {}. There is room for 16 MiB of                  names and paths, less where memory is limited (ulimit -v). Frames in what came after that have no names.",
+                "Programs with more libraries, or functions of interpreters, than can be described: {}. There is room for 16 \
+                 MiB of names and paths, less where memory is limited (ulimit -v). Frames in what came after that have no names.",
                 self.full_logs
             ));
         }
@@ -127,5 +128,31 @@ impl Sums {
             });
         }
         losses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that whatever there is to say is said in sentences of one line, with single blanks.
+    #[test]
+    fn remarks_and_advice_are_sentences() {
+        let counters = Counters {
+            lost: [1; Loss::ALL.len()],
+            stash_full: 1,
+            agent_allocations: 1,
+            ..Counters::default()
+        };
+        let sums = Sums { counters, refused: 1, full_logs: 1, ..Sums::default() };
+        let counts = Counts::default();
+        counts.jumps.store(1, Ordering::Relaxed);
+        let mut texts = sums.remarks(0, &counts);
+        assert_eq!(texts.len(), 6, "{texts:#?}");
+        texts.extend(sums.losses(&counts).into_iter().map(|lost| lost.advice));
+        for text in texts {
+            let is_plain = !text.contains("  ") && !text.contains('\n') && text.ends_with('.');
+            assert!(is_plain, "{text:?}");
+        }
     }
 }
