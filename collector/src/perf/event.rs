@@ -5,6 +5,7 @@
 //! | the kernel's part of stacks | the user may not see it |
 //! | `cycles`, more and less precisely, then `cpu-clock` | there is no such counter, as in most virtual machines |
 //! | build ids of mapped files, names of code that the kernel makes | the kernel is older than 5.12 |
+//! | all threads of a target whose children are not wanted, not the first one alone | the kernel is older than 5.13 |
 //!
 //! Page faults and tracepoints are events of their own (`event/faults`, `event/traces`). One event for each processor, because an
 //! inherited event has a ring only if it is bound to a processor.
@@ -248,7 +249,16 @@ fn open_one(
         Scope::Tree { pid, .. } => pid.cast_signed(),
         Scope::Recorded | Scope::System => -1,
     };
-    open(attributes, pid, cpu.cast_signed()).map(File::from)
+    let opened = match open(attributes, pid, cpu.cast_signed()) {
+        // The kernel is older than 5.13 and knows all that is started, or the first thread alone.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) && attributes.inherit_thread() != 0 => {
+            attributes.set_inherit_thread(0);
+            attributes.set_inherit(0);
+            open(attributes, pid, cpu.cast_signed())
+        }
+        opened => opened,
+    };
+    opened.map(File::from)
 }
 
 /// Opens an event of a thread, or of a processor, with -1 for any.
@@ -306,7 +316,9 @@ fn common(scope: Scope, kernel: bool) -> sys::perf_event_attr {
     }
     all.set_sample_id_all(1);
     if let Scope::Tree { follow, .. } = scope {
-        all.set_inherit(u64::from(follow));
+        all.set_inherit(1);
+        // Threads are the target's, whatever else it starts.
+        all.set_inherit_thread(u64::from(!follow));
         all.set_disabled(1);
         all.set_enable_on_exec(1);
     }

@@ -94,7 +94,10 @@ impl State {
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
-            What::Fork { pid, parent, tid } => tasks.fork((pid, parent, tid), ticks, files, batch),
+            What::Fork { pid, parent, tid } => {
+                self.told.threads += 1;
+                tasks.fork((pid, parent, tid), ticks, files, batch);
+            }
             What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
             What::Lost { records } => self.lost(layout, records),
             What::Gap => tasks.doubt(ticks),

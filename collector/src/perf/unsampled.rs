@@ -25,6 +25,8 @@ pub(super) struct Told {
     pub(super) weight: u64,
     /// Samples that the kernel had no room for.
     pub(super) lost: u64,
+    /// Threads that began.
+    pub(super) threads: u64,
 }
 
 impl Told {
@@ -50,13 +52,19 @@ pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> 
     if missing <= ran.counted / 10 || missing <= period.saturating_mul(FEW) {
         return None;
     }
-    let missing_ns = scaled(ran.ran_ns, missing, ran.counted);
+    // A thread ends before its next sample once. Where that is not enough, samples were not taken when they were due.
+    let why = match missing <= period.saturating_mul(told.threads + 1) || told.lost > 0 {
+        true => format!(
+            "a thread or process has its first sample after {} of work, and many ended sooner (a higher --frequency samples more of \
+             them, --system all)",
+            milliseconds(period_ns)
+        ),
+        false => "others had the processor while samples were due, as happens in virtual machines".to_owned(),
+    };
     Some(format!(
-        "no sample tells of {} of the {} that processors worked for the program: a thread or process has its first sample \
-         after {} of work, and many ended sooner (a higher --frequency samples more of them, --system all)",
-        milliseconds(missing_ns),
+        "no sample tells of {} of the {} that processors worked for the program: {why}",
+        milliseconds(scaled(ran.ran_ns, missing, ran.counted)),
         milliseconds(ran.ran_ns),
-        milliseconds(period_ns),
     ))
 }
 
@@ -95,7 +103,7 @@ mod tests {
     }
 
     fn told(samples: u64, lost: u64) -> Told {
-        Told { samples, weight: samples * MILLISECOND, lost }
+        Told { samples, weight: samples * MILLISECOND, lost, threads: 4000 }
     }
 
     fn ran(milliseconds: u64) -> Ran {
@@ -121,12 +129,22 @@ mod tests {
         }
     }
 
+    /// Check that short threads are blamed for no more than a period each.
+    #[test]
+    fn what_threads_cannot_have_missed_is_told_apart() {
+        for (threads, sooner) in [(1500, true), (1499, true), (1000, false), (0, false)] {
+            let note = noted(Told { threads, ..told(500, 0) }, ran(2000)).expect("most is missing");
+            assert_eq!(note.contains("ended sooner"), sooner, "{threads}: {note}");
+            assert_ne!(note.contains("virtual machines"), sooner, "{threads}: {note}");
+        }
+    }
+
     /// Check that the sentence has times, of cycles, too, of which there are three in a nanosecond here.
     #[test]
     fn missing_cycles_are_told_in_time() {
         let clock = noted(told(500, 0), ran(2000)).expect("most is missing");
         let cycles = noted(
-            Told { samples: 500, weight: 1500 * MILLISECOND, lost: 0 },
+            Told { weight: 1500 * MILLISECOND, ..told(500, 0) },
             Ran { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
         );
         assert!(clock.starts_with("no sample tells of 1.50 s of the 2.00 s that"), "{clock}");
