@@ -28,6 +28,13 @@ pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
         || begins_with(PREFIXES, &bare)
         || begins_with(CRATES, &bare) && !has_parameters(name) && linkage.is_none_or(is_rust)
         || is_blanket(&bare)
+        || is_of_nim(&bare)
+}
+
+/// True for functions of Nim's module `system`, which has its allocator, sequences and strings: `alloc0Impl__system_1727`.
+fn is_of_nim(bare: &str) -> bool {
+    let number = bare.rsplit_once("__system_").map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit())
 }
 
 /// True for source files of the standard libraries. Debug information has no namespaces for some of their inlined
@@ -101,6 +108,9 @@ mod tests {
             "g_malloc0",
             "zmalloc_usable",
             "os::malloc(unsigned long, MEMFLAGS)",
+            "alignedAlloc0__system_1897",
+            "eqcopy___system_3266",
+            "newSeqPayload",
         ] {
             assert!(is_noise(name, None), "{name}");
         }
@@ -110,6 +120,10 @@ mod tests {
             "standard::go",
             "my::std::thing()",
             "std_init",
+            "newSeq__t_264",
+            "start__system_",
+            "read__system_4k",
+            "__system_property",
             "malloc_tree(int)",
             "<my::T as core::clone::Clone>::clone",
             "<&mut my::T as core::fmt::Write>::write_str",
