@@ -12,7 +12,7 @@ use viewer::graph::{GraphBuilder, HeapGraph, HeldBlock, Pace, Rank, RootId, Sour
 const BLOCKS: u64 = 5_000_000;
 const STACKS: u64 = 10_000;
 const ROOTS: u64 = 1_000;
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 /// How long whoever gives up may wait.
 const PATIENCE: Duration = Duration::from_millis(100);
 
