@@ -194,9 +194,9 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
             "who allocates most often, from main inwards",
         ));
     } else if !total.cpu.is_zero() {
-        lines.push((format!("report --cpu {file}"), "where the processor was: nothing was allocated"));
+        lines.push((format!("report --cpu {file}"), "where the processor was: no allocation was recorded"));
     } else {
-        lines.push((format!("info {file}"), "what was recorded and lost: nothing was allocated"));
+        lines.push((format!("info {file}"), "what was recorded and lost: no allocation was"));
     }
     if !total.leaked.is_zero() {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
