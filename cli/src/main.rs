@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
+    collector::spare_address_space();
     collector::log_to(log::write);
     match commands::execute(arguments) {
         Ok(code) => code,

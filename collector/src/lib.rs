@@ -46,6 +46,8 @@ mod scan;
 mod session;
 mod snapshot;
 
+#[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
+mod address_space;
 mod alarm;
 mod aside;
 mod backlog;
@@ -101,6 +103,7 @@ mod unseen;
 #[doc(hidden)]
 pub mod stages;
 
+pub use address_space::spare_address_space;
 pub use desk::Desk;
 pub use distil::{Begin, Distil};
 pub use error::Error;

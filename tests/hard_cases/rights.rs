@@ -151,6 +151,26 @@ fn limit_on_descriptors_loses_nothing() {
     }
 }
 
+/// Check that programs are recorded where addresses are few, the collector's own threads take their share of them, and the code at the
+/// end is the program's.
+#[test]
+fn limit_on_address_space_ends_no_recording() {
+    let program = c("allocates_once").build();
+    for limit in ["250000", "400000"] {
+        let world = World::new();
+        let file = world.path("it.memprof");
+        let mut command = world.command("bash");
+        let script = format!("ulimit -v {limit}; exec \"$@\" -- bash -c '\"$0\"; exit 7' \"$PROGRAM\"");
+        command.args(["-c", &script, "bash"]).arg(super::super::harness::product());
+        command.args(["run", "--quiet", "--output"]).arg(&file).env("PROGRAM", &program);
+        let ran = wait(&world, command);
+        assert_eq!(ran.code, 7, "{limit}: {}", ran.stderr);
+        let capture = Capture::new(world, file);
+        capture.assert_sound();
+        assert_eq!(frees(&capture, 1001), 1, "{limit}");
+    }
+}
+
 /// Check that a user who may not read a file is told nothing by it: captures are private whatever the umask is.
 #[test]
 fn captures_are_private_whatever_the_umask() {

@@ -172,8 +172,11 @@ pub(crate) fn finish(
     let finished = Arc::new(AtomicBool::new(false));
     {
         let (names, finished) = (names.clone(), Arc::clone(&finished));
-        // Nobody joins it: it ends with the process.
-        std::thread::spawn(move || watch(&signals, &names, &finished, code));
+        let watch = move || watch(&signals, &names, &finished, code);
+        // Nobody joins it: it ends with the process. Without it, all names are searched for.
+        if let Err(error) = std::thread::Builder::new().name("signals".into()).spawn(watch) {
+            debug!("nobody hears signals while the recording ends: {error}");
+        }
     }
     debug!("ending the recording: {:?}", session.progress());
     let result = session.stop(names.search.clone(), unrecorded);
