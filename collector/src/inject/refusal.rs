@@ -37,9 +37,7 @@ pub enum Refusal {
     #[error("its C library is not glibc")]
     NotGlibc,
     /// Its C library is too old.
-    #[error(
-        "its C library is older than glibc 2.34: start it with the agent preloaded, or by `sysprof-memprof run`"
-    )]
+    #[error("its C library is older than glibc 2.34")]
     OldGlibc,
     /// It has restricted its system calls.
     #[error("it restricts its system calls (seccomp): to load a library could kill it")]

@@ -1,13 +1,12 @@
 //! `retained --json`: what stacks and roots keep alive, and what nobody can reach any more.
 
-use super::start::{AmountFields, Start, stack};
+use super::start::{AmountFields, StackAmount, Start, stack};
 use crate::analysis::Amount;
 use crate::graph::{Holder, RetainedRow, RootId, RootRow, Scanned, UnreachableRow, root_name};
 use crate::json::scan::ScanFields;
 use crate::json::stack::Stack;
 use crate::json::write_document;
 use crate::loaded::Loaded;
-use capture::NodeId;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -94,14 +93,7 @@ struct HeadFields<'a> {
     own: AmountFields,
     claimed: AmountFields,
     cycles: i64,
-    leads_to: Vec<LedFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct LedFields<'a> {
-    stack: Stack<'a>,
-    #[serde(flatten)]
-    amount: AmountFields,
+    leads_to: Vec<StackAmount<'a>>,
 }
 
 impl<'a> ScannedFields<'a> {
@@ -156,14 +148,12 @@ pub fn retained(out: &mut dyn Write, loaded: &Loaded, scanned: &Scanned) -> io::
         direct: row.direct.into(),
         retained: row.retained.into(),
     };
-    let led =
-        |&(node, amount): &(NodeId, Amount)| LedFields { stack: stack(loaded, node), amount: amount.into() };
     let unreachable = |row: &UnreachableRow| HeadFields {
         stack: stack(loaded, row.node),
         own: row.heads.into(),
         claimed: row.claimed.into(),
         cycles: row.cycles,
-        leads_to: row.leads_to.iter().map(led).collect(),
+        leads_to: row.leads_to.iter().map(|&row| StackAmount::new(loaded, row)).collect(),
     };
     let from = |&(root, amount): &(RootId, Amount)| FromFields {
         name: root_name(names, root),

@@ -1,12 +1,9 @@
 //! `sizes --json`: which sizes are asked for.
 
-use super::start::{AmountFields, Start, stack};
-use crate::analysis::Amount;
-use crate::json::stack::Stack;
+use super::start::{AmountFields, StackAmount, Start};
 use crate::json::write_document;
 use crate::lives::SizeTable;
 use crate::loaded::Loaded;
-use capture::NodeId;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -24,14 +21,7 @@ struct SizeFields<'a> {
     #[serde(flatten)]
     amount: AmountFields,
     glibc_slack_bytes: i64,
-    stacks: Vec<StackFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct StackFields<'a> {
-    stack: Stack<'a>,
-    #[serde(flatten)]
-    amount: AmountFields,
+    stacks: Vec<StackAmount<'a>>,
 }
 
 /// Writes `sizes --json`.
@@ -39,16 +29,12 @@ struct StackFields<'a> {
 /// # Errors
 /// Those of the writer.
 pub fn sizes(out: &mut dyn Write, loaded: &Loaded, table: &SizeTable) -> io::Result<()> {
-    let of = |(node, amount): &(NodeId, Amount)| StackFields {
-        stack: stack(loaded, *node),
-        amount: (*amount).into(),
-    };
     let classes = table.classes.iter().map(|row| SizeFields {
         first: row.class.first(),
         last: row.class.last(),
         amount: row.allocated.into(),
         glibc_slack_bytes: row.slack,
-        stacks: row.stacks.iter().map(of).collect(),
+        stacks: row.stacks.iter().map(|&row| StackAmount::new(loaded, row)).collect(),
     });
     write_document(out, &SizesDocument { start: Start::new(loaded, "sizes"), classes: classes.collect() })
 }

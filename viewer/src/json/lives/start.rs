@@ -42,6 +42,20 @@ impl From<Amount> for AmountFields {
     }
 }
 
+/// A stack and how much there is of it.
+#[derive(Serialize)]
+pub(super) struct StackAmount<'a> {
+    stack: Stack<'a>,
+    #[serde(flatten)]
+    amount: AmountFields,
+}
+
+impl<'a> StackAmount<'a> {
+    pub(super) fn new(loaded: &'a Loaded, (node, amount): (NodeId, Amount)) -> Self {
+        Self { stack: stack(loaded, node), amount: amount.into() }
+    }
+}
+
 /// A thread.
 #[derive(Serialize)]
 pub(super) struct ThreadFields<'a> {
