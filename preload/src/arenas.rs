@@ -12,8 +12,7 @@ const LARGEST_PART: u64 = 64 << 20;
 const PAGE: u64 = 4096;
 
 /// What a part begins with.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Part {
     arena: u64,
     before: u64,
@@ -49,12 +48,10 @@ fn is_in_arena(address: u64) -> bool {
     if !sandbox::allows(Need::Leave) || !sandbox::allows(Need::Map) || start == 0 {
         return false;
     }
-    let mut part = Part::default();
-    let to = libc::iovec { iov_base: (&raw mut part).cast(), iov_len: size_of::<Part>() };
-    let from = libc::iovec { iov_base: start as *mut _, iov_len: size_of::<Part>() };
     // What lies there may be anybody's, and go away now: the kernel can tell.
-    arch::copy_from_process(sys::thread_id(), &to, &from) == size_of::<Part>() as i64
-        && part.contains(address - start)
+    sys::copy_words(sys::thread_id(), start).is_ok_and(|[arena, before, size, opened]| {
+        Part { arena, before, size, opened }.contains(address - start)
+    })
 }
 
 #[cfg(test)]

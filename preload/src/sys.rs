@@ -152,16 +152,25 @@ pub(crate) fn fence_in_all_threads() -> bool {
         .is_ok()
 }
 
-/// Two words at an address of this process, read by the kernel, which says `FAULT` when they are not mapped.
-pub(crate) fn read_pair(address: usize) -> Result<[u32; 2], Errno> {
-    let mut pair = [0u32; 2];
-    let ours = libc::iovec { iov_base: pair.as_mut_ptr().cast(), iov_len: 8 };
-    let theirs = libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: 8 };
-    let pid = process_id();
-    match arch::copy_from_process(pid, &ours, &theirs) {
-        8 => Ok(pair),
+/// Copies what lies at an address of this process, by any id of a thread of it. The kernel reads, so it may be gone at any time: then it
+/// says `FAULT`.
+pub(crate) fn copy(thread: u32, from: u64, to: &mut [u8]) -> Result<(), Errno> {
+    let bytes = to.len();
+    let to = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: bytes };
+    let from = libc::iovec { iov_base: core::ptr::without_provenance_mut(from as usize), iov_len: bytes };
+    match arch::copy_from_process(thread, &to, &from) {
+        copied if copied == bytes as i64 => Ok(()),
+        // Up to a page that is not there.
+        0.. => Err(Errno::FAULT),
         error => Err(Errno::from_raw_os_error(-error as i32)),
     }
+}
+
+/// The same as words.
+pub(crate) fn copy_words<const N: usize>(thread: u32, from: u64) -> Result<[u64; N], Errno> {
+    let mut words = [[0; 8]; N];
+    copy(thread, from, words.as_flattened_mut())?;
+    Ok(words.map(u64::from_ne_bytes))
 }
 
 /// False when a thread of this process is gone.

@@ -14,7 +14,6 @@
 //! Modules of other namespaces (`dlmopen`) are in no list that glibc before 2.35 tells debuggers of: their code is unknown.
 
 use super::{LinkMap, Object};
-use crate::arch;
 use crate::sandbox::{self, Need};
 use crate::seqlock::{Mapped, Slot};
 use crate::sys;
@@ -105,7 +104,9 @@ impl Known {
         let image = [node.bias, headers & !4095]
             .into_iter()
             .filter(|start| *start != 0)
-            .filter_map(|start| Image::parse(start, copy).ok())
+            .filter_map(|start| {
+                Image::parse(start, |from, to| sys::copy(sys::thread_id(), from, to).is_ok()).ok()
+            })
             .find(|image| image.bias == node.bias)?;
         let (start, end) = (image.mapped.start & !4095, image.mapped.end.checked_next_multiple_of(4096)?);
         (start != 0).then_some(Self { start, end, map, bias: node.bias, dynamic: node.dynamic })
@@ -131,13 +132,10 @@ struct Node {
 impl Node {
     /// A copy of what is at an address; `None` where nothing is.
     fn at(address: u64) -> Option<Self> {
-        let mut bytes = [0; 40];
-        if address == 0 || !copy(address, &mut bytes) {
+        if address == 0 {
             return None;
         }
-        let (words, _) = bytes.as_chunks();
-        let [bias, _name, dynamic, next, previous] = *words.first_chunk()?;
-        let [bias, dynamic, next, previous] = [bias, dynamic, next, previous].map(u64::from_ne_bytes);
+        let [bias, _name, dynamic, next, previous] = sys::copy_words(sys::thread_id(), address).ok()?;
         Some(Self { bias, dynamic, next, previous })
     }
 
@@ -161,14 +159,6 @@ impl Node {
         }
         None
     }
-}
-
-/// Copies what is at an address, false where not all of it is mapped. It may be unmapped meanwhile: the kernel can tell.
-fn copy(from: u64, to: &mut [u8]) -> bool {
-    let bytes = to.len();
-    let to = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: bytes };
-    let from = libc::iovec { iov_base: core::ptr::without_provenance_mut(from as usize), iov_len: bytes };
-    arch::copy_from_process(sys::thread_id(), &to, &from) == bytes as i64
 }
 
 /// True where the kernel copies for us, and says which thread this is.

@@ -124,8 +124,9 @@ impl Memory {
             return true;
         }
         // The block begins with the thread's epoch and whether it is in a hook.
-        let is_out = match sys::read_pair(owner.addr()) {
-            Ok([of_thread, busy]) => {
+        let is_out = match sys::copy_words(sys::process_id(), owner.addr() as u64) {
+            Ok([word]) => {
+                let (of_thread, busy) = (word as u32, (word >> 32) as u32);
                 busy == 0 || of_thread != epoch || !sys::is_alive(self.tid.load(Ordering::Relaxed))
             }
             // It ended without a word.
