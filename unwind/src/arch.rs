@@ -1,6 +1,6 @@
 //! What differs between machines: register numbers, signal frames, reading one's own registers.
 //!
-//! A second machine is a second file with the same items. On a machine without one, nothing is known and every
+//! Each machine is a file with the same items. On a machine without one, nothing is known and every
 //! walk ends with [`End::NoUnwindInfo`](crate::End::NoUnwindInfo).
 
 #[cfg(target_arch = "x86_64")]
@@ -9,14 +9,23 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::*;
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+#[expect(unsafe_code, reason = "reading the current registers takes one asm block")]
+mod aarch64;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64::*;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod unsupported;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use unsupported::*;
 
 /// What ends at a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "no call is recognised there"))]
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    expect(dead_code, reason = "no call is recognised there")
+)]
 pub(crate) enum Call {
     /// A call of a fixed address.
     Direct(u64),

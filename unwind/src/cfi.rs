@@ -92,7 +92,8 @@ impl<'a> Tables<'a> {
         let bases = BaseAddresses::default().set_eh_frame_hdr(hdr_address);
         let parsed = EhFrameHdr::new(hdr, LittleEndian).parse(&bases, 8).ok()?;
         let eh_frame_address = parsed.eh_frame_ptr().direct().ok()?;
-        let eh_frame = EhFrame::new(within(eh_frame_address)?, LittleEndian);
+        let mut eh_frame = EhFrame::new(within(eh_frame_address)?, LittleEndian);
+        eh_frame.set_vendor(arch::VENDOR);
         Some(Self {
             eh_frame,
             eh_frame_address,
@@ -170,5 +171,6 @@ fn fde_of(entry: &[u8; 8]) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -21,6 +21,9 @@
 //! - the chain rises: the caller's frame pointer lies above ours. Where the return address belongs to a module with
 //!   tables the caller's rbp may hold anything, for its table does not need a frame pointer.
 //!
+//! Where calls do not push the return address the caller's sp is not known by the frame pointer, and its table mostly needs that: so
+//! walks end here on 64-bit ARM.
+//!
 //! framehop, which also has this fallback, cannot serve in a hook: its caches and module list need an allocator.
 //! The tests use it as a second opinion.
 
@@ -38,6 +41,7 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     match bp {
         _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
         0 => return Err(End::Root),
+        _ if !arch::PUSHES_RETURN_ADDRESS => return Err(End::NoUnwindInfo),
         _ if bp < frame.sp() || bp.wrapping_sub(frame.sp()) > LARGEST_FRAME => return Err(End::NoUnwindInfo),
         _ => {}
     }
@@ -74,5 +78,6 @@ fn is_stub(address: u64, modules: &impl Modules) -> bool {
     }
 }
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -11,8 +11,9 @@
 //!   cut and [`End`] says why; nothing is guessed by scanning.
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
 //!   bounded, every loop has a limit.
-//! - Not for: symbol names, source lines, `.debug_frame`, and stacks of other machines than x86-64 (the crate
-//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]).
+//! - Not for: symbol names, source lines, `.debug_frame`, and stacks of other machines than x86-64 and 64-bit ARM (the crate
+//!   compiles elsewhere and every walk ends at once with [`End::NoUnwindInfo`]). On ARM the last stack is not remembered: its frames
+//!   save their return address where they like, so each stack is walked whole.
 //!
 //! What happens to one return address:
 //!
@@ -65,7 +66,7 @@ mod row;
 mod arch;
 pub mod module;
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod testing;
 
 pub use address::CodeAddress;

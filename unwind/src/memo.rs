@@ -31,6 +31,7 @@ pub use labels::{Accessors, Label, Labels};
 pub use regions::{Frames, Memos, Numbered};
 pub use saved::{SavedWord, SavedWords};
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 #[expect(unsafe_code, reason = "lends memory to memos")]
 mod tests;

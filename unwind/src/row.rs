@@ -28,9 +28,6 @@ enum Column {
     Computed(Value),
 }
 
-/// The return address lies just below the CFA.
-const RETURN_SLOT: Column = Column::Saved(Value::Relative(Base::Cfa, -8));
-
 impl<'a> Row<'a> {
     pub(crate) fn new(
         columns: &'a UnwindTableRow<usize, Storage>,
@@ -48,9 +45,15 @@ impl<'a> Row<'a> {
             .map(|register| self.column(register, Value::Relative(Base::Cfa, 0), &mut symbols));
         match (cfa, returns, bp) {
             (_, Some(Column::Undefined), _) => Rule::END,
-            (_, Some(Column::Unchanged), _) => Rule::NO_INFORMATION,
+            (_, Some(Column::Unchanged), _) if arch::PUSHES_RETURN_ADDRESS => Rule::NO_INFORMATION,
             (Some(cfa), Some(returns), Some(bp)) if self.signal => signal_rule(cfa, returns, bp),
-            (Some(cfa), Some(RETURN_SLOT), Some(bp)) => ordinary_rule(cfa, bp).unwrap_or(Rule::SLOW),
+            (Some(cfa), Some(Column::Saved(Value::Relative(Base::Cfa, returns_at))), Some(bp)) => {
+                let rule = match (pushed_before(cfa, returns_at), bp) {
+                    (Some(cfa), Column::Unchanged) => ordinary_rule(cfa, -8, bp),
+                    _ => ordinary_rule(cfa, returns_at, bp),
+                };
+                rule.unwrap_or(Rule::SLOW)
+            }
             _ => Rule::SLOW,
         }
     }
@@ -61,25 +64,30 @@ impl<'a> Row<'a> {
         let Some((cfa, returns, bp)) = self.evaluate(&mut live) else {
             return Err(live.failure.unwrap_or(End::NoUnwindInfo));
         };
-        // A handler may run on a stack of its own, above or below the interrupted one.
-        if !cfa.is_multiple_of(8) || (cfa <= frame.sp() && !self.signal) {
+        // A handler may run on a stack of its own, above or below the interrupted one. What was interrupted need not have a word there.
+        let lowest =
+            frame.sp().saturating_add(u64::from(arch::PUSHES_RETURN_ADDRESS || frame.context().is_none()));
+        if !cfa.is_multiple_of(8) || (cfa < lowest && !self.signal) {
             return Err(End::Broken);
         }
-        let returns = returns.ok_or(End::Root)?;
+        let returns = arch::code_address(returns.ok_or(End::Root)?);
         if self.signal { Frame::interrupted(returns, cfa, bp, None) } else { Frame::caller(returns, cfa, bp) }
     }
 
-    /// CFA, return address if it is defined, and the caller's rbp.
+    /// CFA, return address if it is defined, and the caller's frame pointer.
     fn evaluate<M: Memory>(&self, live: &mut Live<'_, M>) -> Option<(u64, Option<u64>, u64)> {
         let cfa = self.cfa(live)?;
         let returns = match self.column(arch::RETURN_ADDRESS, cfa, live)? {
             Column::Undefined => None,
-            Column::Unchanged => return None,
+            Column::Unchanged if arch::PUSHES_RETURN_ADDRESS => return None,
+            Column::Unchanged => Some(live.register(arch::RETURN_ADDRESS)?),
+            Column::Saved(address) if live.is_below(address) => Some(live.register(arch::RETURN_ADDRESS)?),
             Column::Saved(address) => Some(live.load(address)?),
             Column::Computed(value) => Some(value),
         };
         let bp = match self.column(arch::FRAME_POINTER, cfa, live)? {
             Column::Undefined | Column::Unchanged => Value::Known(live.frame.bp()),
+            Column::Saved(address) if live.is_below(address) => Value::Known(live.frame.bp()),
             Column::Saved(address) => live.load(address)?,
             Column::Computed(value) => value,
         };
@@ -124,8 +132,15 @@ fn signal_rule(cfa: Value, returns: Column, bp: Column) -> Rule {
     if kernel { Rule::SIGNAL } else { Rule::SLOW }
 }
 
-/// The rule for a frame whose return address lies below its CFA; `None` if the rest has no ordinary form.
-fn ordinary_rule(cfa: Value, bp: Column) -> Option<Rule> {
+/// The CFA of a frame whose return address lies above what its table calls so: glibc's resolver for 64-bit ARM does not count the two
+/// words that a linkage stub has pushed for it.
+fn pushed_before(cfa: Value, returns_at: i64) -> Option<Value> {
+    let pushed = returns_at.checked_add(8).filter(|pushed| *pushed > 0 && !arch::PUSHES_RETURN_ADDRESS)?;
+    cfa.plus(pushed)
+}
+
+/// The rule for a frame whose return address lies at this offset from its CFA; `None` if there is no ordinary form.
+fn ordinary_rule(cfa: Value, returns_at: i64, bp: Column) -> Option<Rule> {
     let (base, offset) = match cfa {
         Value::Relative(base @ (Base::Sp | Base::Bp), offset) | Value::Loaded(base @ Base::Bp, offset) => {
             (base, offset)
@@ -139,10 +154,15 @@ fn ordinary_rule(cfa: Value, bp: Column) -> Option<Rule> {
         Column::Saved(_) | Column::Computed(_) => return None,
     };
     let (kind, bp_offset) = match (cfa, saved) {
-        (Value::Loaded(..), Some((Base::Bp, at))) => (Kind::Deref, at),
+        (Value::Loaded(..), Some((Base::Bp, at))) if arch::PUSHES_RETURN_ADDRESS => {
+            arch::second_offset(returns_at, None)?;
+            (Kind::Deref, at)
+        }
         (Value::Loaded(..), _) => return None,
-        (_, None) if base == Base::Sp => (Kind::Sp, 0),
-        (_, None) => (Kind::Bp, 0),
+        (_, None) => {
+            let kind = if base == Base::Sp { Kind::Sp } else { Kind::Bp };
+            (kind, arch::second_offset(returns_at, None)?)
+        }
         (_, Some((from, at))) => {
             let at = if from == Base::Cfa {
                 at
@@ -151,10 +171,15 @@ fn ordinary_rule(cfa: Value, bp: Column) -> Option<Rule> {
             } else {
                 return None;
             };
-            (if base == Base::Sp { Kind::SpSavesBp } else { Kind::BpSavesBp }, at)
+            let kind = if base == Base::Sp { Kind::SpSavesBp } else { Kind::BpSavesBp };
+            (kind, arch::second_offset(returns_at, Some(at))?)
         }
     };
     if offset.wrapping_rem(8) != 0 || bp_offset.wrapping_rem(8) != 0 {
+        return None;
+    }
+    let is_below = base == Base::Sp && offset.checked_add(returns_at)? < 0;
+    if is_below && !arch::PUSHES_RETURN_ADDRESS {
         return None;
     }
     Some(Rule::new(kind, i32::try_from(offset).ok()?, i16::try_from(bp_offset).ok()?))
@@ -170,7 +195,7 @@ impl Machine for Symbols {
         match register {
             arch::STACK_POINTER => Some(Value::Relative(Base::Sp, 0)),
             arch::FRAME_POINTER => Some(Value::Relative(Base::Bp, 0)),
-            arch::RETURN_ADDRESS => Some(Value::Known(self.ip)),
+            arch::INSTRUCTION_POINTER => Some(Value::Known(self.ip)),
             _ => None,
         }
     }
@@ -191,6 +216,14 @@ struct Live<'a, M> {
     failure: Option<End>,
 }
 
+impl<M> Live<'_, M> {
+    /// Whether a register cannot have been saved at `address`, because it lies below the frame, where the next signal may write: the
+    /// table of an epilogue is behind, and the register has its value again.
+    fn is_below(&self, address: Value) -> bool {
+        !arch::PUSHES_RETURN_ADDRESS && address.known().is_some_and(|address| address < self.frame.sp())
+    }
+}
+
 impl<M: Memory> Machine for Live<'_, M> {
     /// Registers other than the three that every walk carries are known for an interrupted frame only; that is
     /// also where tables ask for them, such as r10 in the prologue of a function that realigns its stack.
@@ -198,7 +231,7 @@ impl<M: Memory> Machine for Live<'_, M> {
         match register {
             arch::STACK_POINTER => Some(Value::Known(self.frame.sp())),
             arch::FRAME_POINTER => Some(Value::Known(self.frame.bp())),
-            arch::RETURN_ADDRESS => Some(Value::Known(self.frame.code().address())),
+            arch::INSTRUCTION_POINTER => Some(Value::Known(self.frame.code().address())),
             _ => {
                 let slot = self.frame.context()?.slot(register)?;
                 self.load(Value::Known(slot))
@@ -217,5 +250,6 @@ impl<M: Memory> Machine for Live<'_, M> {
     }
 }
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -1,5 +1,6 @@
 //! A table row, boiled down to eight bytes.
 
+use crate::arch;
 use core::fmt;
 
 /// How to get from a frame to its caller.
@@ -11,11 +12,12 @@ use core::fmt;
 ///     └────────────────┴────────────────┴────────────────────────────────┘
 /// ```
 ///
-/// Offsets are in bytes. The return address is always at CFA−8: rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's rbp
-/// is not saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
+/// Offsets are in bytes. On x86-64 the return address is always at CFA−8; on 64-bit ARM it lies just above the saved frame pointer, which
+/// is rbp there and x29 here, or is saved alone. Rows that keep it elsewhere are [`Kind::Slow`]. Where the caller's frame pointer is not
+/// saved its offset is that of the return address, so that the four ordinary kinds are all left by the same two loads.
 /// The word 0 is no rule, so that zeroed memory is an empty table.
 ///
-/// An example, the middle of a function that pushed rbp and reserved 24 bytes:
+/// An example of x86-64, the middle of a function that pushed rbp and reserved 24 bytes:
 ///
 /// ```text
 ///  rsp ─► ┌────────────┐
@@ -77,13 +79,17 @@ impl Rule {
     /// No row.
     pub const NO_INFORMATION: Self = Self::new(Kind::NoInformation, 0, 0);
 
-    /// The rule of `kind` with these offsets, in bytes; `bp_offset` counts where the caller's rbp is saved. No word lies at an offset from
-    /// the CFA that is no multiple of 8: such a rule is [`Rule::SLOW`].
+    /// The rule of `kind` with these offsets, in bytes. `bp_offset` counts where the caller's frame pointer is saved, or where calls do
+    /// not push the return address. No word lies at an offset from the CFA that is no multiple of 8: such a rule is [`Rule::SLOW`].
     #[inline]
     pub const fn new(kind: Kind, cfa_offset: i32, bp_offset: i16) -> Self {
         let (kind, cfa_offset, bp_offset) = match kind {
-            Kind::Sp | Kind::Bp => (kind, cfa_offset, -8),
-            Kind::SpSavesBp | Kind::BpSavesBp if bp_offset % 8 != 0 => (Kind::Slow, 0, 0),
+            Kind::Sp | Kind::Bp if arch::PUSHES_RETURN_ADDRESS => {
+                (kind, cfa_offset, arch::returns_at(0, false) as i16)
+            }
+            Kind::Sp | Kind::SpSavesBp | Kind::Bp | Kind::BpSavesBp if bp_offset % 8 != 0 => {
+                (Kind::Slow, 0, 0)
+            }
             _ => (kind, cfa_offset, bp_offset),
         };
         Self((kind as u64) << 48 | (bp_offset as u16 as u64) << 32 | cfa_offset as u32 as u64)
@@ -157,6 +163,7 @@ impl fmt::Debug for Rule {
 #[cfg(test)]
 mod tests {
     use super::{Kind, Rule};
+    use crate::arch;
     use proptest::prelude::*;
 
     const KINDS: [Kind; 9] = [
@@ -187,7 +194,9 @@ mod tests {
     /// Check that a word which no rule has is none: its offsets would lead to words that are not aligned.
     #[test]
     fn other_words_are_no_rules() {
-        for bits in [0x0001_fff0_0000_0028, 0x0002_fff1_0000_0028, 0x000a_0000_0000_0000] {
+        let pushes = arch::PUSHES_RETURN_ADDRESS;
+        let elsewhere = if pushes { 0x0001_fff0_0000_0028 } else { 0x0001_fff1_0000_0028 };
+        for bits in [elsewhere, 0x0002_fff1_0000_0028, 0x000a_0000_0000_0000] {
             assert_eq!(Rule::from_bits(bits), None, "{bits:#x}");
         }
     }
@@ -197,15 +206,17 @@ mod tests {
         #[test]
         fn parts_round_trip(kind in 0..KINDS.len(), cfa: i32, bp: i16) {
             let rule = Rule::new(KINDS[kind], cfa, bp);
+            let is_unsaved = matches!(KINDS[kind], Kind::Sp | Kind::Bp);
             let saves = matches!(KINDS[kind], Kind::SpSavesBp | Kind::BpSavesBp);
-            if saves && bp % 8 != 0 {
+            let has_place = saves || is_unsaved && !arch::PUSHES_RETURN_ADDRESS;
+            if has_place && bp % 8 != 0 {
                 prop_assert_eq!(rule, Rule::SLOW);
                 return Ok(());
             }
             prop_assert_eq!(rule.kind(), Some(KINDS[kind]));
             prop_assert_eq!(rule.cfa_offset(), i64::from(cfa));
-            let is_unsaved = matches!(KINDS[kind], Kind::Sp | Kind::Bp);
-            prop_assert_eq!(rule.bp_offset(), if is_unsaved { -8 } else { i64::from(bp) });
+            let is_pushed = is_unsaved && arch::PUSHES_RETURN_ADDRESS;
+            prop_assert_eq!(rule.bp_offset(), if is_pushed { -8 } else { i64::from(bp) });
             prop_assert_eq!(Rule::from_bits(rule.to_bits()), Some(rule));
             let ordinary = match KINDS[kind] {
                 Kind::Sp => Some((false, false)),

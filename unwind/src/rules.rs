@@ -1,6 +1,6 @@
 //! Where a walk gets its rules from.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, word};
 use crate::{
     CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
 };
@@ -103,14 +103,28 @@ pub(crate) fn evaluate(
 ) -> Result<Frame, End> {
     let lookup = frame.code().lookup();
     let sections = modules.find(lookup).ok_or(End::NoUnwindInfo)?;
-    cfi::row(sections, lookup, scratch).ok_or(End::NoUnwindInfo)?.step(frame, memory)
+    match cfi::row(sections, lookup, scratch) {
+        Some(row) => row.step(frame, memory),
+        None => leave_stub(frame, memory),
+    }
+}
+
+/// Leaves an interrupted linkage stub that has pushed nothing, where calls do not push either.
+fn leave_stub(frame: &Frame, memory: &mut impl Memory) -> Result<Frame, End> {
+    let slot = frame.context().and_then(|context| context.slot(arch::RETURN_ADDRESS));
+    let returns = word(memory, slot.ok_or(End::NoUnwindInfo)?)?;
+    Frame::caller(arch::code_address(returns), frame.sp(), frame.bp())
 }
 
 /// The rule of a linkage stub without a table. Only an interrupted frame executes there: stubs call nothing.
 fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
     let CodeAddress::Exact(ip) = address else { return None };
     let (before, at) = (modules.code(ip.checked_sub(16)?)?, modules.code(ip)?);
-    arch::stub_offset(&before, &at).map(|offset| Rule::new(Kind::Sp, offset, 0))
+    Some(match arch::stub_offset(&before, &at)? {
+        // It has pushed nothing, not even a call has: only its registers tell where it returns to.
+        0 => Rule::SLOW,
+        offset => Rule::new(Kind::Sp, offset, -8),
+    })
 }
 
 /// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins. A call leaves no
@@ -173,5 +187,6 @@ impl<M: Modules> Rules for CachedRules<'_, M> {
     }
 }
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -96,7 +96,7 @@ pub fn step<M: Memory, R: Rules>(
 }
 
 /// The caller of a frame with these registers, if `rule` is of an ordinary kind: its own words end at the CFA, the return
-/// address lies just below that, rbp is as it was or saved.
+/// address lies at a known place below that, the frame pointer is as it was or saved.
 #[inline(always)]
 pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -> Option<Result<Frame, End>> {
     let Ordinary { uses_bp, saves_bp } = rule.ordinary()?;
@@ -106,9 +106,13 @@ pub(crate) fn ordinary(rule: Rule, sp: u64, bp: u64, memory: &mut impl Memory) -
     if cfa <= sp || !cfa.is_multiple_of(8) {
         return Some(Err(End::Broken));
     }
-    // Where rbp is not saved that is twice the same word.
-    Some(match memory.read_both(cfa.wrapping_sub(8), cfa.wrapping_add_signed(rule.bp_offset())) {
-        Some((returns, saved)) => Frame::caller(returns, cfa, select_unpredictable(saves_bp, saved, bp)),
+    // Where the frame pointer is not saved that is twice the same word.
+    let second = rule.bp_offset();
+    let returns_at = arch::returns_at(second, saves_bp);
+    Some(match memory.read_both(cfa.wrapping_add_signed(returns_at), cfa.wrapping_add_signed(second)) {
+        Some((returns, saved)) => {
+            Frame::caller(arch::code_address(returns), cfa, select_unpredictable(saves_bp, saved, bp))
+        }
         None => Err(End::Unreadable),
     })
 }
@@ -152,5 +156,6 @@ fn interrupted(frame: Frame, memory: &mut impl Memory) -> Result<Frame, End> {
     Frame::interrupted(ip, sp, bp, SignalContext::at(frame.sp()))
 }
 
-#[cfg(test)]
+// Tables made to order are those of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

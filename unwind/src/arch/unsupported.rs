@@ -2,10 +2,13 @@
 
 use super::Call;
 use crate::{CodeAddress, Registers};
-use gimli::Register;
+use gimli::{Register, Vendor};
 
 /// Whether frames of this machine can be unwound at all.
 pub(crate) const SUPPORTED: bool = false;
+
+/// No tables are read.
+pub(crate) const VENDOR: Vendor = Vendor::Default;
 
 /// No column of this number is ever used.
 pub(crate) const STACK_POINTER: Register = Register(u16::MAX);
@@ -13,6 +16,11 @@ pub(crate) const STACK_POINTER: Register = Register(u16::MAX);
 pub(crate) const FRAME_POINTER: Register = Register(u16::MAX - 1);
 /// No column of this number is ever used.
 pub(crate) const RETURN_ADDRESS: Register = Register(u16::MAX - 2);
+/// No column of this number is ever used.
+pub(crate) const INSTRUCTION_POINTER: Register = Register(u16::MAX - 3);
+
+/// Not used: nothing is known of calls.
+pub(crate) const PUSHES_RETURN_ADDRESS: bool = false;
 
 /// Not used: no signal frame is known.
 pub(crate) const SAVED_BP: i64 = 0;
@@ -35,6 +43,21 @@ impl SignalContext {
     pub(crate) fn slot(self, _register: Register) -> Option<u64> {
         None
     }
+}
+
+/// The second offset of an ordinary rule: there is none.
+pub(crate) fn second_offset(_returns_at: i64, _saved_bp: Option<i64>) -> Option<i64> {
+    None
+}
+
+/// Not used: no frame is left.
+pub(crate) const fn returns_at(_second_offset: i64, _saves_bp: bool) -> i64 {
+    -8
+}
+
+/// Not used: no frame is left.
+pub(crate) const fn code_address(saved: u64) -> u64 {
+    saved
 }
 
 /// Whether `code` is a signal trampoline: never known.

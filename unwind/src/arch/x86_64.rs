@@ -3,17 +3,28 @@
 use super::Call;
 use crate::{CodeAddress, Registers};
 use core::num::NonZeroU64;
-use gimli::{Register, X86_64};
+use gimli::{Register, Vendor, X86_64};
 
 /// Whether frames of this machine can be unwound at all.
 pub(crate) const SUPPORTED: bool = true;
+
+/// Instructions of call frame tables that only this machine has: none.
+pub(crate) const VENDOR: Vendor = Vendor::Default;
 
 /// The DWARF column of rsp.
 pub(crate) const STACK_POINTER: Register = X86_64::RSP;
 /// The DWARF column of rbp.
 pub(crate) const FRAME_POINTER: Register = X86_64::RBP;
-/// The DWARF column of the return address; in an expression, the instruction pointer of the frame itself.
+/// The DWARF column of the return address.
 pub(crate) const RETURN_ADDRESS: Register = X86_64::RA;
+/// What stands for the frame's own address in an expression.
+pub(crate) const INSTRUCTION_POINTER: Register = X86_64::RA;
+
+/// A call pushes the return address just below the caller's stack pointer. The memo finds frames by that.
+pub(crate) const PUSHES_RETURN_ADDRESS: bool = true;
+
+/// From the CFA to where a call has pushed the return address.
+const PUSHED: i64 = -8;
 
 /// From the stack pointer of a signal trampoline to the saved rbp, rsp and rip: `uc_mcontext` starts 40 bytes into
 /// the ucontext, and its registers are r8–r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip (`asm/sigcontext.h`).
@@ -60,6 +71,24 @@ impl SignalContext {
         };
         Some(self.0.get().wrapping_add_signed(offset))
     }
+}
+
+/// The second offset of an ordinary rule: from the CFA to the saved rbp, or to the return address where rbp is not saved. `None` where
+/// the return address is not where a call pushes it.
+pub(crate) fn second_offset(returns_at: i64, saved_bp: Option<i64>) -> Option<i64> {
+    (returns_at == PUSHED).then(|| saved_bp.unwrap_or(PUSHED))
+}
+
+/// From the CFA to the return address.
+#[inline(always)]
+pub(crate) const fn returns_at(_second_offset: i64, _saves_bp: bool) -> i64 {
+    PUSHED
+}
+
+/// The code address in a return address.
+#[inline(always)]
+pub(crate) const fn code_address(saved: u64) -> u64 {
+    saved
 }
 
 /// Whether `code` is the kernel's way back from a signal handler, `rt_sigreturn`: `mov $15,%rax` as glibc and musl

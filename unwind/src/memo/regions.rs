@@ -6,7 +6,7 @@ use super::layout::{Layout, REGIONS};
 use super::past::{Fresh, Meeting, Stack};
 use super::tag::Tag;
 use crate::walk::leave;
-use crate::{CodeAddress, End, Memory, Registers, Rules};
+use crate::{CodeAddress, End, Memory, Registers, Rules, arch};
 use core::iter::Rev;
 use core::num::NonZeroU32;
 use core::slice;
@@ -182,7 +182,7 @@ impl<'a> Memos<'a> {
             self.choose(start.sp);
         }
         let Registers { ip, sp, bp } = start;
-        if self.rest != 0 {
+        if self.rest != 0 || !arch::PUSHES_RETURN_ADDRESS {
             return self.passing_stack(ip.to_bits(), sp, bp, accessors);
         }
         if self.branches.are_due() {

@@ -75,7 +75,9 @@ fn ordinary_frames_agree_with_framehop() {
         framehop.walk(start, &mut this_stack_memory(), |address| theirs.push(address));
         assert_eq!(end, End::Root);
         assert!(ours.len() > 50);
-        assert_eq!(ours, theirs);
+        // On 64-bit ARM it leaves the outermost frame out, whose return address is undefined.
+        let known = ours.len() - usize::from(cfg!(target_arch = "aarch64"));
+        assert_eq!(ours[..known], theirs);
     });
 }
 

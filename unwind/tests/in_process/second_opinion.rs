@@ -1,20 +1,38 @@
 //! framehop, an independent unwinder for the same tables.
 
 use crate::support::Process;
-use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
 use unwind::{Memory, Modules, Registers};
 
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Machine};
+
+    pub(super) fn registers(start: unwind::Registers) -> framehop::x86_64::UnwindRegsX86_64 {
+        framehop::x86_64::UnwindRegsX86_64::new(start.ip.address(), start.sp, start.bp)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod machine {
+    pub(super) use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Machine};
+
+    /// The frame that a test walks from has saved its return address.
+    pub(super) fn registers(start: unwind::Registers) -> framehop::aarch64::UnwindRegsAarch64 {
+        framehop::aarch64::UnwindRegsAarch64::new(0, start.sp, start.bp)
+    }
+}
+
 /// framehop with the modules of this process.
 pub(crate) struct Framehop {
-    unwinder: UnwinderX86_64<Vec<u8>>,
-    cache: CacheX86_64,
+    unwinder: machine::Machine<Vec<u8>>,
+    cache: machine::Cache,
 }
 
 impl Framehop {
     /// Knows the modules of `process`.
     pub(crate) fn new(process: &Process) -> Self {
-        let mut unwinder = UnwinderX86_64::new();
+        let mut unwinder = machine::Machine::new();
         for image in process.images() {
             let code = image.code.as_slice().first().expect("modules have code").clone();
             let Some(sections) = process.find(code.start) else { continue };
@@ -35,12 +53,12 @@ impl Framehop {
             };
             unwinder.add_module(Module::new(String::new(), code, image.bias, info));
         }
-        Self { unwinder, cache: CacheX86_64::new() }
+        Self { unwinder, cache: machine::Cache::new() }
     }
 
     /// The addresses of the frames from `start` on.
     pub(crate) fn walk(&mut self, start: Registers, memory: &mut impl Memory, mut visit: impl FnMut(u64)) {
-        let registers = UnwindRegsX86_64::new(start.ip.address(), start.sp, start.bp);
+        let registers = machine::registers(start);
         let mut read = |address| memory.read(address).ok_or(());
         let mut frames = self.unwinder.iter_frames(start.ip.address(), registers, &mut self.cache, &mut read);
         while let Ok(Some(frame)) = frames.next() {

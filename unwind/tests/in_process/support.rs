@@ -72,6 +72,12 @@ impl Modules for Process {
     }
 }
 
+/// Whether the kernel's own module is mapped at `address`.
+pub(crate) fn is_vdso(address: u64) -> bool {
+    // SAFETY: reads a number that the kernel gave at the start.
+    address == unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
+}
+
 /// The words of the current thread's stack.
 pub(crate) fn this_stack_memory() -> StackMemory {
     // SAFETY: the stack stays mapped while the thread runs, and the tests do not send the value elsewhere.
