@@ -1,6 +1,6 @@
 //! What a program can see of being recorded: nothing.
 
-use crate::harness::{Ran, World, c, record, wait};
+use crate::harness::{Ran, World, c, cpp, record, wait};
 use std::path::PathBuf;
 
 /// The program alone.
@@ -31,6 +31,19 @@ fn dormant_agent_shows_nowhere() {
         command.env("LD_PRELOAD", agent(&world)).envs(variables.iter().copied());
         let ran = wait(&world, command);
         assert_eq!((ran.text(), ran.stderr.as_str()), (expected.text(), ""), "{variables:?}");
+    }
+}
+
+/// Check that C++ behaves as it does alone with the agent preloaded, but nobody to record it: what cannot be had is told by an exception.
+#[test]
+fn dormant_agent_leaves_new_as_it_is() {
+    let program = cpp("every_new").build();
+    for variables in [&[][..], &[("SYSPROF_MEMPROF_DISABLE", "1")]] {
+        let world = World::new();
+        let mut command = world.command(&program);
+        command.env("LD_PRELOAD", agent(&world)).envs(variables.iter().copied());
+        let ran = wait(&world, command);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{variables:?}");
     }
 }
 

@@ -45,9 +45,13 @@ type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
 /// Null before glibc 2.35.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Learns how to ask. Called once, in the constructor; false where there is no way.
+/// Learns how to ask, before anybody does: where a form of `new` is looked for, and where a process is to be recorded. Takes the
+/// loader's lock; false where there is no way.
 #[cold]
 pub(crate) fn prepare() -> bool {
+    if !FIND_OBJECT.load(Ordering::Relaxed).is_null() || list::is_prepared() {
+        return true;
+    }
     let find_object =
         if cfg!(feature = "listed") { core::ptr::null_mut() } else { look_up(c"_dl_find_object") };
     FIND_OBJECT.store(find_object, Ordering::Relaxed);

@@ -77,7 +77,7 @@ pub(crate) fn is_own(address: u64) -> bool {
     (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
 }
 
-/// Learns what finds modules, and which one is the agent. Called once, in the constructor; false where nothing does.
+/// Learns what finds modules, and which one is the agent. Called once, in a process that may be recorded; false where nothing does.
 pub(crate) fn prepare() -> bool {
     if !loader::prepare() {
         return false;

@@ -7,7 +7,7 @@ use crate::allocator::Free;
 use crate::arch;
 use crate::dynamic::Dynamic;
 use crate::interpose::Limit;
-use crate::{lifecycle, linkage};
+use crate::{lifecycle, linkage, loader};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -266,6 +266,8 @@ const CXX_RUNTIMES: [&CStr; 2] = [c"libstdc++.so.6", c"libc++.so.1"];
 /// the runtime's, without a look-up in vain, which would allocate.
 #[cold]
 pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
+    // Which modules there are is asked for here, of a process that is not recorded, too.
+    loader::prepare();
     let is_only_the_runtimes =
         !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| linkage::is_defined_beside(name, &CXX_RUNTIMES));
     let next = if is_only_the_runtimes { core::ptr::null_mut() } else { look_up(name) };

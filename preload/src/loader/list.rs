@@ -56,6 +56,11 @@ pub(super) fn prepare(debug: *mut Debug) -> bool {
     KNOWN.map()
 }
 
+/// True when there is a list, and memory.
+pub(super) fn is_prepared() -> bool {
+    KNOWN.is_mapped()
+}
+
 /// The module around an address.
 #[cold]
 pub(super) fn find(address: u64) -> Option<Object> {
