@@ -3,6 +3,7 @@
 //! - C++ (Itanium ABI) as c++filt prints it, with clones marked: `f(int) [clone .cold]`.
 //! - Rust, both manglings, without the hash that changes with every build.
 //! - D, as c++filt prints it.
+//! - OCaml, as perf prints it.
 //! - Anything else, and a mangled name that is damaged or abusive, stays as it is.
 //!
 //! `.llvm.123` is dropped from mangled names: LLVM appends a number that differs from build to build, so with it
@@ -11,6 +12,7 @@
 mod bounded;
 mod cpp;
 mod dlang;
+mod ocaml;
 mod scopes;
 
 use bounded::Bounded;
@@ -26,7 +28,7 @@ pub fn demangle(name: &str) -> String {
     } else if name.starts_with("_D") {
         dlang::demangle(&stable)
     } else {
-        None
+        ocaml::demangle(&stable)
     };
     readable.unwrap_or_else(|| name.to_owned())
 }
@@ -188,6 +190,29 @@ mod tests {
         ]);
     }
 
+    /// Check names of OCaml by all of its compilers, whatever stands between modules and functions, with operators and functions that
+    /// have no name.
+    #[test]
+    fn ocaml_names_are_modules_and_functions() {
+        check(&[
+            ("camlStdlib__List__map_123", "Stdlib.List.map_123"),
+            ("camlStdlib__List.map_123", "Stdlib.List.map_123"),
+            ("camlStdlib__List$map_123", "Stdlib.List.map_123"),
+            ("camlStdlib$List$map_12", "Stdlib.List.map_12"),
+            ("camlDune__exe__Main__fun_1204", "Dune.exe.Main.fun_1204"),
+            ("camlStdlib__$40_198", "Stdlib.@_198"),
+            ("camlLwt__$3e$3e$3d_1123", "Lwt.>>=_1123"),
+            ("camlApp$$$3e$$3e_7", "App.>>_7"),
+            ("camlApp__f$27_12", "App.f'_12"),
+            ("camlApp$add_27", "App.add_27"),
+            ("camlApp$a__b_3", "App.a__b_3"),
+            ("camlApp___start_5", "App._start_5"),
+            ("camlStdlib__code_begin", "Stdlib.code_begin"),
+            ("camlApp$", "App."),
+            ("camlApp__$4", "App..4"),
+        ]);
+    }
+
     /// Check that names of Rust are told from those of C++ in namespaces of the same name.
     #[test]
     fn rust_is_told_from_cpp() {
@@ -216,7 +241,10 @@ mod tests {
             "_GLOBAL_OFFSET_TABLE_",
             "__libc_malloc",
             "runtime.mallocgc",
-            "camlStdlib__List__map_123",
+            "caml_alloc_string",
+            "caml",
+            "camlIdentity",
+            "camlé__f",
             "?f@@YAXXZ",
             "é",
             "_Zé",
@@ -240,7 +268,7 @@ mod tests {
     proptest! {
         /// Check that no name, however close to a mangled one, ends in a panic or grows beyond the bound.
         #[test]
-        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|_D|_D1f|_D1fF|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
+        fn any_name_is_survived(start in "_Z|_ZN|_R|_ZL|_ZSt|_GLOBAL__sub_I_|_D|_D1f|_D1fF|camlA|", rest in "[A-Za-z0-9_.$]{0,60}|\\PC{0,30}") {
             let name = start + &rest;
             prop_assert!(demangle(&name).len() <= bounded::LONGEST.max(name.len()));
         }

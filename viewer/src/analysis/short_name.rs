@@ -25,7 +25,7 @@ use std::borrow::Cow;
 /// assert_eq!(short_name("<alloc::vec::Vec<u8>>::with_capacity"), "alloc::vec::Vec::with_capacity");
 /// ```
 pub fn short_name(name: &str) -> Cow<'_, str> {
-    if !name.contains(['<', '(', '[', ' ']) {
+    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) {
         return Cow::Borrowed(name);
     }
     // C++ has a space or an operator where Rust has `::` before a bracket.
@@ -40,6 +40,13 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         Some(short) => Cow::Owned(short),
         None => Cow::Borrowed(name),
     }
+}
+
+/// Whether brackets are an operator's: one of OCaml follows the dot of its module, as in `Lwt.<&>_7`, where no other language has one.
+fn is_operator_of_ocaml(name: &str) -> bool {
+    let before = name.find(['<', '(', '[', ' ']).map_or(name, |bracket| &name[..bracket]);
+    let module = before.trim_end_matches(|sign: char| sign.is_ascii_punctuation() && sign != '.');
+    name.starts_with(|first: char| first.is_ascii_uppercase()) && module.ends_with('.')
 }
 
 /// Of a name that is not made like the names of its language, too much may have been taken away.
@@ -209,6 +216,14 @@ mod tests {
             ("thunk to gc.Proto.stats(ref gc.Stats) shared const", "thunk to gc.Proto.stats"),
             ("a.b!(\"(", "a.b!(\"("),
         ]);
+    }
+
+    /// Check that operators of OCaml, whose names may be made of brackets, stay.
+    #[test]
+    fn ocaml_operators_stay() {
+        for name in ["Stdlib.List.map_123", "Stdlib.@_198", "Stdlib.<>_12", "App.<|>_3", "App.<*>_3", "App.(_1", "App.let*_4"] {
+            assert_eq!(short_name(name), name);
+        }
     }
 
     /// Check that names of other languages, and what is no name, stay as they are.
