@@ -4,7 +4,7 @@
 
 use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
 use capture::{
-    Action, Area, AreaKind, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Metadata, NodeId,
+    Action, Area, AreaKind, Counter, CounterKind, CpuSummary, Create, Ended, Event, Frame, FrameId, Metadata, NodeId,
     Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary, Symbolized, Thread,
     ThreadId, Writer,
 };
@@ -120,6 +120,17 @@ fn page_shows_the_numbers_of_other_views() {
     let (page, expected) = (page_of(&capture), expectation(&capture));
     run(capture.world(), "numbers.mjs", &[&page, &expected]);
     browse(capture.world(), &page, &expected);
+}
+
+/// Check that a page is of use where there is little: tables without rows, windows without room, and views beside the measure, whose
+/// units are their own.
+#[test]
+fn page_is_of_use_where_there_is_little() {
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let (_, work) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
+    let (page, work_page) = (page_of(&capture), page_of(&work));
+    let Some(browser) = browser() else { return skip("edges of a page", "no Chromium is installed") };
+    run(capture.world(), "edges.mjs", &[&browser, &page, &work_page]);
 }
 
 /// Checks that a page has the numbers of the other commands.
@@ -275,7 +286,8 @@ fn page_shows_what_was_allocated_in_regions() {
     assert_eq!(during("rest")["bytes"], 5007);
 }
 
-/// Check that a browser shows what the kernel said of the processes' memory, whole, in parts and in swap, with its numbers.
+/// Check that a browser shows what the kernel said of the processes' memory, whole, in parts and in swap, with its numbers, and what
+/// samples do not tell of.
 #[test]
 fn page_shows_what_the_kernel_says_of_memory() {
     let world = World::new();
@@ -419,7 +431,7 @@ fn page_is_the_owners() {
     assert!(refused.code == 2 && refused.stderr.contains("vscode://"), "{}", refused.stderr);
 }
 
-/// One process that allocates for 10 ms, of which the kernel says more each 2 ms.
+/// One process that allocates for 10 ms, of which the kernel says more each 2 ms, and whose samples do not tell of everything.
 fn write_counters(file: &Path) {
     let mut writer = Writer::create(file, Create::New, &Metadata::default()).expect("the folder is ours");
     let mut write = || -> Result<(), capture::Error> {
@@ -450,7 +462,17 @@ fn write_counters(file: &Path) {
         writer.flush()
     };
     write().expect("the disk has room");
-    writer.finish(&Summary { duration_ns: 10_000_000, ..Summary::default() }).expect("the disk has room");
+    let refused = "a quarter of the work has no samples".to_owned();
+    let cpu = CpuSummary {
+        event: "cpu-clock".to_owned(),
+        samples: 100,
+        truncated: 30,
+        refused,
+        ..CpuSummary::default()
+    };
+    writer
+        .finish(&Summary { duration_ns: 10_000_000, cpu, ..Summary::default() })
+        .expect("the disk has room");
 }
 
 /// One process whose command, threads, files, functions and variables all have hostile names.

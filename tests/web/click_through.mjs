@@ -223,7 +223,7 @@ async function lookAtTheMap() {
   await browser.settled();
   const said = await text(".map-holder .tip");
   const [address, , held, stacks, largest] = rows[0];
-  for (const part of [address, bytes(Number(held.replaceAll(",", ""))), `${stacks} different stacks`, largest.split("; ")[0]]) assert.ok(said.includes(part), `${part} in ${said}`);
+  for (const part of [address, bytes(Number(held.replaceAll(",", ""))), counted(Number(stacks.replaceAll(",", "")), "different stack"), largest.split("; ")[0]]) assert.ok(said.includes(part), `${part} in ${said}`);
 }
 
 async function chooseAMark() {

@@ -29,7 +29,7 @@ const { squares } = await load("squares");
 const { fromFragment, toFragment } = await load("state");
 const { Selection } = await load("selection");
 const { TEXT } = await load("text");
-const { HEIGHTS, RULER, laidOut, tracksOf } = await load("tracks");
+const { HEIGHTS, RULER, laidOut, ticks, tracksOf } = await load("tracks");
 const { escaped, flameSvg } = await load("svg");
 const { Tree, functions, inverted, joined, rowsByNode, topDown, totals } = await load("tree");
 
@@ -535,6 +535,45 @@ test("of many wishes one is loaded at a time, and the last is shown", async () =
     assert.deepEqual([most, counts.most, counts.active], [1, 1, 0]);
     assert.ok(counts.begun <= last && shown.length < last, `${counts.begun} ${shown.length}`);
     assert.equal(shown.at(-1), last === 105 ? "failed 105" : 100);
+  }
+});
+
+test("what is wished for after a failure is loaded", async () => {
+  const shown = [];
+  const tell = (error) => {
+    throw error;
+  };
+  const loader = new Loader((wish) => (wish === 1 ? Promise.reject(new Error("no answer")) : wish), (found) => shown.push(found), tell);
+  loader.next = { wish: 1 };
+  await assert.rejects(loader.work(), /no answer/);
+  loader.ask(2);
+  await new Promise(setImmediate);
+  assert.deepEqual([shown, loader.isAtWork], [[2], false]);
+});
+
+test("moments have the digits that tell them apart", () => {
+  const cases = [
+    [5e9, 1e9, "5.00 s"],
+    [5.0001234e9, 12_500, "5.00012 s"],
+    [5.0001234e9, 10_000, "5.00012 s"],
+    [5.0001234e9, 0, "5.00 s"],
+    [12.5e9, 1e9, "12.5 s"],
+    [12_345_678, 1000, "12.346 ms"],
+    [999, 1, "999 ns"],
+    [12_345, 1, "12.345 µs"],
+    [3601.25e9, 60e9, "1 h 00 min"],
+    [3601.25e9, 1e9, "1 h 00 min 01 s"],
+    [3601.25e9, 1e7, "1 h 00 min 01.25 s"],
+    [125.5e9, 1e9, "2 min 05 s"],
+    [125.5e9, 1e8, "2 min 05.5 s"],
+    [119.9999e9, 1e8, "1 min 59.9 s"],
+  ];
+  for (const [time, step, text] of cases) assert.equal(format.moment(time, step), text);
+});
+
+test("scales have whole steps, as there is no half block", () => {
+  for (const [length, base, expected] of [[1, 10, []], [3, 10, [1, 2]], [2, 1024, [1]], [40, 10, [10, 20, 30]], [4096, 1024, [1024, 2048, 3072]]]) {
+    assert.deepEqual(ticks(length, 4, base), expected, `${length}`);
   }
 });
 

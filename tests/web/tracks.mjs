@@ -1,4 +1,4 @@
-// Looks at what the kernel says of memory, on the timeline and in its table. Usage: node tracks.mjs ASSETS BROWSER PAGE
+// Looks at what the kernel says of memory, on the timeline and in its table, and at what samples do not tell of. Usage: node tracks.mjs ASSETS BROWSER PAGE
 
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
@@ -25,6 +25,10 @@ const coloursIn = (...strips) =>
 
 await browser.withoutFaults(async () => {
   await browser.open(page);
+  const warnings = await browser.evaluate("[...document.querySelectorAll('.warnings li')].map((line) => line.textContent)");
+  for (const said of ["a quarter of the work has no samples", "30 of 100 samples have stacks that go on beyond what was copied"]) {
+    assert.ok(warnings.some((warning) => warning.includes(said)), `${said} in ${warnings.join("; ")}`);
+  }
   const tracks = (await browser.evaluate("document.querySelector('canvas.timeline').dataset.tracks")).split(", ");
   for (const name of Object.keys(EACH)) assert.ok(tracks.includes(name), `${name} in ${tracks}`);
   await browser.evaluate("document.querySelector('.timeline-box summary').click()");

@@ -2,6 +2,7 @@
 
 use crate::json;
 use crate::loaded::Loaded;
+use crate::text::{unsampled_texts, warning_texts};
 use serde_json::Value;
 use std::io;
 
@@ -17,6 +18,8 @@ pub(super) struct Overview {
     pub(super) document: Value,
     /// How many rows of its lists were left out.
     pub(super) left_out: usize,
+    /// What makes its numbers less than the whole truth, as reports say it: those of samples, too.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What a capture says of itself, as far as a page has room for it.
@@ -25,7 +28,8 @@ pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     json::info(&mut text, loaded)?;
     let mut document: Value = serde_json::from_slice(&text)?;
     let left_out = without_the_first(&mut document["scans"]) + cut(&mut document);
-    Ok(Overview { document, left_out })
+    let warnings = warning_texts(loaded).into_iter().chain(unsampled_texts(loaded));
+    Ok(Overview { document, left_out, warnings: warnings.map(|text| shortened(&text)).collect() })
 }
 
 /// Cuts the beginning of a list: of scans the last ones are looked at.

@@ -1,7 +1,7 @@
 // What is copied of a tree: a node and what is open below it.
 
 import { FOLDED, FUNCTION, PROCESS } from "./data.js";
-import { amount, counted, duration, percent, signed } from "./format.js";
+import { amount, counted, percent, signed } from "./format.js";
 import { asMarkdown, asText } from "./outline.js";
 import { opened, ordered, visible } from "./rows.js";
 import { TEXT } from "./text.js";
@@ -45,8 +45,9 @@ function nameOf(page, label) {
 }
 
 /** When that was, where the measure depends on the cursors. */
-function timesOf({ data, state }) {
-  const at = (cursor) => duration(data.time(state[cursor]));
+function timesOf(page) {
+  const { state } = page;
+  const at = (cursor) => page.timeOf(state[cursor]);
   if (state.metric === "live") return TEXT.copy.at(at("b"));
   return ["growth", "allocated", "temporary"].includes(state.metric) ? TEXT.copy.between(at("a"), at("b")) : "";
 }

@@ -20,7 +20,7 @@ export function numbersOf(page, selection) {
       const kind = written(page.data, metric, unit);
       const before = page.isCompared(metric) ? selection.sum(page.before(metric, unit)).total : null;
       const sides = before !== null && `${amount(before, kind)} → ${amount(before + total, kind)}`;
-      return { text: isSigned ? signed(total, kind) : amount(total, kind), sides, self: self !== 0 ? TEXT.details.self(amount(self, kind)) : "" };
+      return { text: isSigned ? signed(total, kind) : amount(total, kind), sides, self: self !== 0 ? TEXT.details.self(isSigned ? signed(self, kind) : amount(self, kind)) : "" };
     });
     const isChosen = metric === page.state.metric;
     return el(
@@ -82,7 +82,8 @@ export class Details {
       { class: "tools" },
       isTopDown && el("button", { onclick: () => page.update({ view: "flame", inverted: false, focus: node }) }, TEXT.details.zoom),
       page.name(label).isFunction && el("button", { id: "function", onclick: () => page.update({ view: "function", function: label }) }, TEXT.function.open),
-      el("button", { onclick: () => page.search(page.name(label).name) }, TEXT.details.find),
+      // What was folded has no name to be found by.
+      !page.name(label).isFolded && el("button", { onclick: () => page.search(page.name(label).name) }, TEXT.details.find),
       el("button", { id: "copy-stack", onclick: () => copyText(page, this.text()) }, TEXT.details.copy),
       isShown && el("button", { id: "copy-tree", title: TEXT.copy.treeHelp, onclick: () => copyRows(page, rowsBelow(page, node), "text") }, TEXT.copy.tree),
       isShown && el("button", { id: "copy-tree-markdown", title: TEXT.copy.treeHelp, onclick: () => copyRows(page, rowsBelow(page, node), "markdown") }, TEXT.copy.treeMarkdown),
@@ -106,8 +107,10 @@ export class Details {
     const all = [...sums.values()].filter((sum) => sum.value !== 0).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     if (all.length < 2) return null;
     const whole = all.reduce((sum, { value }) => sum + Math.abs(value), 0);
+    const unit = page.written();
+    const write = (value) => (page.measured().signed ? signed(value, unit) : amount(value, unit));
     const rows = all.slice(0, MOST_LINES).map(({ file, line, value }) =>
-      el("tr", {}, el("td", { class: "number" }, amount(value, page.written())), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
+      el("tr", {}, el("td", { class: "number" }, write(value)), el("td", { class: "number quiet" }, percent(Math.abs(value), whole)), el("td", {}, placeOf(page, file, line))),
     );
     const more = all.length > MOST_LINES && el("p", { class: "quiet" }, counted(all.length - MOST_LINES, TEXT.nouns.moreLine));
     return [el("h3", {}, TEXT.function.lines), el("table", { class: "lines" }, el("tbody", {}, rows)), more];

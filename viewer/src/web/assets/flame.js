@@ -41,6 +41,21 @@ export function boxes(tree, size, focus, width) {
   return found;
 }
 
+/** Children of a node that have any room, the widest first. */
+export function bySize(tree, size, node) {
+  const children = Array.from(tree.childrenOf(node)).filter((child) => size[child] > 0);
+  return children.sort((a, b) => size[b] - size[a] || a - b);
+}
+
+/** Where an arrow leads from a node: to its widest child, its caller, or the next one in the same row; undefined where nothing is. */
+export function stepFrom(tree, size, at, key) {
+  if (key === "ArrowDown") return bySize(tree, size, at)[0];
+  if (key === "ArrowUp") return tree.parent[at];
+  if (at === 0 || !["ArrowLeft", "ArrowRight"].includes(key)) return undefined;
+  const row = bySize(tree, size, tree.parent[at]);
+  return row[row.indexOf(at) + (key === "ArrowLeft" ? -1 : 1)];
+}
+
 /** The box at a point; boxes lie in rows of a height. */
 export function boxAt(found, x, y, height) {
   const depth = Math.floor(y / height);

@@ -2,7 +2,7 @@
 
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
-import { boxAt, boxes } from "./flame.js";
+import { boxAt, boxes, stepFrom } from "./flame.js";
 import { flameSvg } from "./svg.js";
 import { TEXT } from "./text.js";
 
@@ -207,18 +207,12 @@ export class FlameView {
     const { tree, width } = this.shown;
     const { selection } = this.page;
     const at = selection?.tree === tree ? selection.node : this.focus;
-    const bySize = (node) => Array.from(tree.childrenOf(node)).filter((child) => width[child] > 0).sort((a, b) => width[b] - width[a] || a - b);
-    let next = null;
-    if (event.key === "ArrowDown") next = bySize(at)[0];
-    else if (event.key === "ArrowUp") next = tree.parent[at];
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-      const row = bySize(tree.parent[at]);
-      next = at === 0 ? null : row[row.indexOf(at) + (event.key === "ArrowLeft" ? -1 : 1)];
-    } else if (event.key === "Enter") return void this.go(at, at);
-    else return;
+    if (event.key === "Enter") return void this.go(at, at);
+    if (!event.key.startsWith("Arrow")) return;
     event.preventDefault();
     event.stopPropagation();
-    if (next === null || next === undefined) return;
+    const next = stepFrom(tree, width, at, event.key);
+    if (next === undefined) return;
     const isInside = tree.path(next).includes(this.focus);
     this.go(next, isInside ? this.focus : next);
     this.reveal(tree.depth(next));

@@ -67,6 +67,30 @@ export function duration(nanoseconds) {
   return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
 }
 
+/** Digits of a fraction by which numbers tell apart what is a step apart, both in one unit. */
+function digitsFor(step, unit) {
+  return step < unit ? Math.min(Math.ceil(Math.log10(unit / step) - 1e-9), 9) : 0;
+}
+
+/** A moment, with as many digits as tell it from one that is a step away: a duration, where that does. */
+export function moment(nanoseconds, step) {
+  if (!(step > 0)) return duration(nanoseconds);
+  const [unit, name] = nanoseconds < 999_500 ? [1e3, "µs"] : nanoseconds < 999_500_000 ? [1e6, "ms"] : [1e9, "s"];
+  const digits = digitsFor(step, unit);
+  if (nanoseconds < 60e9) {
+    const value = nanoseconds / unit;
+    const isTold = nanoseconds < 1000 || digits <= (value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+    return isTold ? duration(nanoseconds) : `${value.toFixed(digits)} ${name}`;
+  }
+  if (step >= (nanoseconds < 3600e9 ? 1e9 : 60e9)) return duration(nanoseconds);
+  // The last one of these is cut, not rounded, so that there is no 60th second.
+  const parts = Math.floor(nanoseconds / (unit / 10 ** digits));
+  const [minutes, seconds] = [Math.floor(parts / (60 * 10 ** digits)), (parts % (60 * 10 ** digits)) / 10 ** digits];
+  const two = (value) => String(value).padStart(2, "0");
+  const said = `${two(minutes % 60)} min ${seconds.toFixed(digits).padStart(digits ? digits + 3 : 2, "0")} s`;
+  return minutes < 60 ? said.replace(/^0/, "") : `${count(Math.floor(minutes / 60))} h ${said}`;
+}
+
 /** An amount in a unit of the page: bytes, time, or something that is counted. */
 export function amount(value, unit) {
   if (unit === "time") return value < 0 ? `-${duration(-value)}` : duration(value);

@@ -2,7 +2,7 @@
 
 import { placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
-import { bytes, count, counted } from "./format.js";
+import { bytes, counted } from "./format.js";
 import { called } from "./kept_lists.js";
 import { boundaryBefore, lastMoment } from "./metric.js";
 import { SEVERAL, SMALLER } from "./scan.js";
@@ -140,7 +140,7 @@ export class KeptDetails {
       const { file, line, inlined } = scan.place(node);
       return el("li", {}, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
     });
-    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, `${count(frames.length - MOST_FRAMES)} ${TEXT.nouns.moreCaller}`);
+    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));
     return [el("h3", {}, TEXT.retained.details.stack), el("ol", { class: "stack" }, items), more];
   }
 }

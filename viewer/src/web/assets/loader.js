@@ -19,16 +19,20 @@ export class Loader {
 
   async work() {
     this.isAtWork = true;
-    while (this.next) {
-      const { wish } = this.next;
-      this.next = null;
-      const found = await this.one(wish);
-      // A later wish came meanwhile: nobody wants to see this one.
-      if (this.next) continue;
-      if (found.error) this.fail(found.error);
-      else this.show(found.data, wish);
+    try {
+      while (this.next) {
+        const { wish } = this.next;
+        this.next = null;
+        const found = await this.one(wish);
+        // A later wish came meanwhile: nobody wants to see this one.
+        if (this.next) continue;
+        if (found.error) this.fail(found.error);
+        else this.show(found.data, wish);
+      }
+    } finally {
+      // Whoever is told may throw: what is wished for after that is loaded all the same.
+      this.isAtWork = false;
     }
-    this.isAtWork = false;
   }
 
   async one(wish) {

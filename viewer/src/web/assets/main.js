@@ -6,7 +6,7 @@ import { readData } from "./data.js";
 import { Details } from "./details.js";
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
-import { amount, duration, signed } from "./format.js";
+import { amount, signed } from "./format.js";
 import { boundaryOfPeak, isComparable } from "./metric.js";
 import { FunctionView } from "./function_view.js";
 import { GraphView } from "./graph_view.js";
@@ -139,7 +139,8 @@ class Frame {
     this.metric.value = state.metric;
     for (const unit of this.units) {
       unit.setAttribute("aria-pressed", String(unit.dataset.unit === state.unit));
-      unit.textContent = TEXT.units[page.written(unit.dataset.unit)];
+      // Elsewhere than where the measure is shown, bytes are bytes.
+      unit.textContent = TEXT.units[MEASURED.has(state.view) ? page.written(unit.dataset.unit) : unit.dataset.unit];
     }
     this.inverted.setAttribute("aria-pressed", String(state.inverted));
     this.against.setAttribute("aria-pressed", String(state.against));
@@ -164,7 +165,7 @@ class Frame {
     const { data, state } = this.page;
     const { unit } = state;
     const held = (boundary) => amount(data.live(boundary, unit), unit);
-    const cursor = (name) => [el("span", { class: `badge ${name}` }, name.toUpperCase()), el("span", {}, `${duration(data.time(state[name]))}  `), el("strong", {}, held(state[name]))];
+    const cursor = (name) => [el("span", { class: `badge ${name}` }, name.toUpperCase()), el("span", {}, `${this.page.timeOf(state[name])}  `), el("strong", {}, held(state[name]))];
     const growth = data.live(state.b, unit) - data.live(state.a, unit);
     fill(this.cursors, el("span", { class: "cursor" }, cursor("a")), el("span", { class: "cursor" }, cursor("b")), el("span", { class: "cursor quiet" }, TEXT.detail.between(signed(growth, unit))), this.page.canAsk && this.detailTools());
   }
@@ -225,7 +226,7 @@ class Frame {
     };
     const view = Object.keys(VIEW_CLASSES)[Number(event.key) - 1];
     const isTab = event.target.getAttribute?.("role") === "tab" && (event.key === "ArrowLeft" || event.key === "ArrowRight");
-    if (view && event.key !== "0") page.update({ view });
+    if (view) page.update({ view });
     else if (isTab) this.nextTab(event.key === "ArrowRight" ? 1 : -1);
     else if (actions[event.key]) actions[event.key]();
     else return;

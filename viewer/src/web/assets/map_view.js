@@ -3,6 +3,7 @@
 import { isDark } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
+import { CELLS } from "./state.js";
 import { TEXT } from "./text.js";
 
 const CELL = 11;
@@ -15,11 +16,10 @@ const LISTED = 1000;
 export class MapView {
   constructor(page) {
     this.page = page;
-    this.by = "held";
     this.canvas = el("canvas", { class: "map", role: "img" });
     this.tip = el("div", { class: "tip", hidden: true });
     this.holder = el("div", { class: "map-holder" }, this.canvas, this.tip);
-    this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.map.colour }, ["held", "stacks"].map((by) => el("button", { "data-by": by, onclick: () => this.show(by) }, TEXT.map[by])));
+    this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.map.colour }, CELLS.map((cells) => el("button", { "data-by": cells, onclick: () => page.update({ cells }) }, TEXT.map[cells])));
     this.said = el("p", { class: "quiet" });
     this.list = el("details", { class: "same-numbers", ontoggle: () => this.drawList() });
     this.element = el("div", { class: "map-view", tabindex: -1 }, this.tools, this.said, this.holder, this.list);
@@ -29,15 +29,10 @@ export class MapView {
     this.cells = cellsOf(page.data);
   }
 
-  show(by) {
-    this.by = by;
-    this.update();
-  }
-
   update() {
     const { cells } = this;
     const size = this.page.data.head.cell_bytes;
-    for (const button of this.tools.children) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
+    for (const button of this.tools.children) button.setAttribute("aria-pressed", String(button.dataset.by === this.page.state.cells));
     if (!cells.length) {
       this.said.textContent = size ? TEXT.map.empty : TEXT.map.unknown;
       return;
@@ -73,7 +68,7 @@ export class MapView {
     const most = this.cells.reduce((largest, cell) => Math.max(largest, cell.stacks), 1);
     const size = this.page.data.head.cell_bytes;
     // Numbers of stacks differ by powers, shares of a cell do not.
-    const share = this.by === "held" ? (cell) => Math.min(cell.held / size, 1) : (cell) => Math.log(cell.stacks) / Math.log(Math.max(most, 2));
+    const share = this.page.state.cells === "held" ? (cell) => Math.min(cell.held / size, 1) : (cell) => Math.log(cell.stacks) / Math.log(Math.max(most, 2));
     for (const cell of this.cells) {
       const part = share(cell);
       context.fillStyle = dark ? `hsl(208 ${30 + part * 45}% ${22 + part * 44}%)` : `hsl(208 ${35 + part * 45}% ${90 - part * 58}%)`;
@@ -100,9 +95,9 @@ export class MapView {
     return [
       `${this.address(cell)}${this.isOfMany() ? `  pid ${cell.process}` : ""}`,
       `${bytes(cell.held)}, ${percent(cell.held, this.page.data.head.cell_bytes)} ${TEXT.map.full}`,
-      `${count(cell.stacks)} ${TEXT.map.different}`,
+      counted(cell.stacks, TEXT.map.different),
       ...cell.largest.map(({ text, held }) => `${bytes(held)}  ${text}`),
-      ...(rest > 0 ? [`${count(rest)} ${TEXT.map.more}`] : []),
+      ...(rest > 0 ? [counted(rest, TEXT.nouns.moreStack)] : []),
     ];
   }
 
@@ -117,7 +112,7 @@ export class MapView {
   drawList() {
     if (!this.list.open || this.list.children.length > 1) return;
     const rows = this.cells.slice(0, LISTED).map((cell) => [this.address(cell), String(cell.process), count(cell.held), count(cell.stacks), cell.largest.map(({ text }) => text).join("; ")]);
-    const more = this.cells.length > LISTED && el("p", { class: "quiet" }, `${count(this.cells.length - LISTED)} ${TEXT.map.moreCells}`);
+    const more = this.cells.length > LISTED && el("p", { class: "quiet" }, counted(this.cells.length - LISTED, TEXT.map.moreCell));
     this.list.append(el("div", { class: "long" }, table(TEXT.views.map, TEXT.map.columns, rows, new Set([1, 2, 3]))), ...(more ? [more] : []));
   }
 }

@@ -10,7 +10,7 @@ export class MarksView {
     this.page = page;
     this.sort = { key: "name", falling: false };
     const { columns } = TEXT.marks;
-    const number = (key) => ({ key, title: columns[key], className: "number", sortable: true });
+    const number = (key) => ({ key, title: columns[key], className: `number ${key}`, sortable: true });
     this.table = new VirtualTable({
       name: "marks",
       label: TEXT.views.marks,

@@ -33,12 +33,7 @@ export class Overview {
 /** What makes the numbers less than the whole truth. */
 function warnings({ data }) {
   const { info, head } = data;
-  const said = [];
-  if (info.cut) said.push(TEXT.overview.cut(info.cut));
-  for (const lost of info.lost.by_reason) {
-    if (lost.events > 0) said.push(TEXT.overview.lost(counted(lost.events, TEXT.nouns.event), lost.reason, lost.advice));
-  }
-  if (info.unknown_chunks > 0) said.push(TEXT.overview.newer(counted(info.unknown_chunks, TEXT.nouns.part)));
+  const said = [...head.warnings];
   if (info.totals.uncertain_blocks > 0) {
     const { uncertain_blocks: blocks, uncertain_bytes: size } = info.totals;
     said.push(TEXT.overview.uncertain(bytes(size), counted(blocks, TEXT.nouns.block), interruption(info)));
@@ -223,7 +218,7 @@ function processes({ data }) {
             "tr",
             {},
             el("td", { title: process.executable }, swatch(process.name), process.name),
-            [count(process.pid).replaceAll(",", ""), bytes(process.peak_bytes), bytes(process.bytes_at_capture_peak), bytes(process.leaked_bytes), count(process.allocations)].map((text) => el("td", { class: "number" }, text)),
+            [String(process.pid), bytes(process.peak_bytes), bytes(process.bytes_at_capture_peak), bytes(process.leaked_bytes), count(process.allocations)].map((text) => el("td", { class: "number" }, text)),
             el("td", {}, process.exit !== null ? TEXT.processes.exit(process.exit) : process.signal !== null ? TEXT.processes.signal(process.signal) : process.ended),
           ),
         ),

@@ -1,7 +1,7 @@
 // What the reader looks at, and everything that is derived from it once, for all views.
 
 import { Curves } from "./curves.js";
-import { amount, percent, signed } from "./format.js";
+import { amount, duration, moment, percent, signed } from "./format.js";
 import { bothSides, boundaryAfter, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
 import { Named } from "./named.js";
 import { fileName } from "./places.js";
@@ -39,7 +39,7 @@ export class Page extends Named {
     // In detail the cursors are around it.
     const [a, b] = to > 0 ? [boundaryAfter(data, from), boundaryAfter(data, to)] : [0, lastMoment(data)];
     this.metrics = metricsOf(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", rows: "stack", cells: "held", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, this.first, data.slices);
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
@@ -94,6 +94,14 @@ export class Page extends Named {
     } catch {
       // Some browsers allow no history to pages from files; the page works without.
     }
+  }
+
+  /** The time of a boundary, exactly enough to tell it from the one before. */
+  timeOf(boundary) {
+    const { data } = this;
+    const time = data.time(boundary);
+    // Of all of the time there is nothing else to be told apart.
+    return this.state.to > 0 ? moment(time, time - data.time(Math.max(boundary - 1, 0))) : duration(time);
   }
 
   resetCursors() {

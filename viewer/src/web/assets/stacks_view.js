@@ -10,10 +10,9 @@ import { TEXT } from "./text.js";
 export class StacksView {
   constructor(page) {
     this.page = page;
-    this.by = "stack";
     this.sort = { key: "value", falling: true };
     this.holder = el("div", { class: "stacks-holder" });
-    const choice = (by, text) => el("button", { "data-by": by, onclick: () => this.show(by) }, text);
+    const choice = (rows, text) => el("button", { "data-by": rows, onclick: () => this.show(rows) }, text);
     this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.stacks.rows }, choice("stack", TEXT.stacks.byStack), choice("function", TEXT.stacks.byFunction));
     this.said = el("span", { class: "quiet" });
     this.tools.append(this.said);
@@ -35,10 +34,10 @@ export class StacksView {
       name: "stacks",
       label: TEXT.stacks.stacks,
       columns: [
-        { key: "value", title: TEXT.columns.ofThis, className: "number", sortable: true },
-        { key: "share", title: TEXT.columns.share, className: "number quiet" },
+        { key: "value", title: "", className: "number", sortable: true },
+        { key: "share", title: TEXT.columns.share, className: "number quiet share" },
         { key: "bar", title: "", className: "bar-cell" },
-        { key: "other", title: TEXT.columns.other, className: "number", sortable: true },
+        { key: "other", title: "", className: "number", sortable: true },
         { key: "call", title: TEXT.columns.from, className: "call", sortable: true },
         { key: "name", title: TEXT.columns.stack, className: "name", sortable: true },
       ],
@@ -55,7 +54,7 @@ export class StacksView {
       label: TEXT.stacks.functions,
       columns: [
         { key: "value", title: TEXT.columns.total, className: "number", sortable: true, help: TEXT.columns.totalHelp },
-        { key: "share", title: TEXT.columns.share, className: "number quiet" },
+        { key: "share", title: TEXT.columns.share, className: "number quiet share" },
         { key: "bar", title: "", className: "bar-cell" },
         { key: "self", title: TEXT.columns.self, className: "number", sortable: true, help: TEXT.columns.selfHelp },
         { key: "name", title: TEXT.columns.function, className: "name", sortable: true },
@@ -66,10 +65,14 @@ export class StacksView {
     });
   }
 
-  show(by) {
-    this.by = by;
+  /** What rows are of. */
+  get by() {
+    return this.page.state.rows;
+  }
+
+  show(rows) {
     this.sort = { key: "value", falling: true };
-    this.update();
+    this.page.update({ rows });
   }
 
   update() {

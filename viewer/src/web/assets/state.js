@@ -8,7 +8,11 @@ export const MOST = ["20", "40", "80", "160", "320"];
 /** What there is to be seen of a scan. */
 export const PARTS = ["tree", "flame", "stacks", "roots", "unreachable"];
 
-const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS };
+/** What the rows of stacks are of, and what cells of the memory map are coloured by. */
+export const ROWS = ["stack", "function"];
+export const CELLS = ["held", "stacks"];
+
+const FIELDS = { metric: ["live", "growth", "peak", "leaked", "allocated", "temporary", "during", "cpu", "traced"], unit: ["bytes", "blocks"], least: LEAST, most: MOST, part: PARTS, rows: ROWS, cells: CELLS };
 
 /** What a fragment says; what it does not say, or says wrongly, is as in `first`. */
 export function fromFragment(fragment, first, slices) {
@@ -51,7 +55,7 @@ export function carried(fragment, isOtherRecording) {
 /** The fragment that says what differs from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "query", "theme", "from", "to"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "rows", "cells", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

@@ -83,6 +83,8 @@ export class VirtualTable {
   }
 
   key(event) {
+    // Of no rows, as a search may leave, none can be moved to or activated.
+    if (this.rows.length === 0) return;
     const page = Math.max(Math.floor(this.scroller.clientHeight / HEIGHT) - 1, 1);
     const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
     if (event.key in steps) {

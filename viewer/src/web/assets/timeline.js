@@ -1,7 +1,7 @@
 // What was held over time, with two cursors: tracks (`tracks.js`), and over all of them what belongs to a time.
 
 import { el, fill, prepare, table } from "./dom.js";
-import { amount, bytes, count, duration } from "./format.js";
+import { amount, bytes, count, moment } from "./format.js";
 import { themed } from "./colour.js";
 import { boundaryNear } from "./metric.js";
 import { RULER, laidOut, ticks, tracksOf } from "./tracks.js";
@@ -59,6 +59,12 @@ export class Timeline {
     return state.to > state.from ? [state.from, Math.max(Math.min(state.to, data.end), state.from + 1)] : [0, data.end];
   }
 
+  /** Whether a time is seen. What is not has no place in the picture. */
+  isSeen(time) {
+    const [from, to] = this.seen();
+    return from <= time && time <= to;
+  }
+
   x(time) {
     const [from, to] = this.seen();
     const share = Math.max(0, Math.min(1, (time - from) / (to - from)));
@@ -103,8 +109,8 @@ export class Timeline {
     if (this.tip.hidden) return;
     const { data, state } = this.page;
     const boundary = this.boundaryAt(x);
-    const lines = [duration(data.time(boundary)), TEXT.timeline.live(amount(data.live(boundary, state.unit), state.unit))];
-    const near = data.head.marks.filter(({ time_ns: time }) => Math.abs(this.x(time) - x) <= 4).slice(0, 4);
+    const lines = [this.page.timeOf(boundary), TEXT.timeline.live(amount(data.live(boundary, state.unit), state.unit))];
+    const near = data.head.marks.filter(({ time_ns: time }) => this.isSeen(time) && Math.abs(this.x(time) - x) <= 4).slice(0, 4);
     near.forEach(({ name, kind }) => lines.push(`${data.text(name)} (${kind})`));
     for (const { number, process, time_ns: time } of this.scansInSight()) if (Math.abs(this.x(time) - x) <= 4) lines.push(TEXT.retained.timeline(number, process ?? ""));
     if (this.selected) lines.push(TEXT.timeline.selected(amount(this.selected[boundary], state.unit)));
@@ -140,7 +146,9 @@ export class Timeline {
     const { data, state } = this.page;
     if (state.metric !== "during") return;
     context.fillStyle = themed("region");
+    const [first, last] = this.seen();
     for (const [from, to] of data.head.regions[state.mark].times_ns) {
+      if (to < first || from > last) continue;
       context.fillRect(this.x(from), 0, Math.max(this.x(to) - this.x(from), 1), this.ruler.top);
     }
   }
@@ -216,13 +224,13 @@ export class Timeline {
     context.fillStyle = themed("quiet");
     context.textAlign = "center";
     context.textBaseline = "middle";
-    for (const passed of ticks(to - from, Math.max(Math.floor(this.width / 120), 1), 10)) {
-      const time = from + passed;
+    const [step] = ticks(to - from, Math.max(Math.floor(this.width / 120), 1), 10);
+    for (let time = (Math.floor(from / step) + 1) * step; time < to; time += step) {
       const x = Math.round(this.x(time)) + 0.5;
       // The names of the cursors stand in the same line.
       const isHidden = ["a", "b"].some((cursor) => Math.abs(this.x(this.page.data.time(this.page.state[cursor])) - x) < 36);
       if (isHidden || x > this.width - 40) continue;
-      context.fillText(duration(time), x, top + track.height / 2 + 2);
+      context.fillText(moment(time, step), x, top + track.height / 2 + 2);
       context.strokeStyle = themed("grid");
       line(context, x, top - 3, x, top + 3);
     }
@@ -230,7 +238,7 @@ export class Timeline {
 
   drawPeak(context) {
     const { peak_time_ns: time, peak_bytes: peak } = this.page.data.info.totals;
-    if (!(peak > 0)) return;
+    if (!(peak > 0) || !this.isSeen(time)) return;
     const x = this.x(time);
     context.fillStyle = themed("text");
     context.beginPath();
@@ -252,6 +260,7 @@ export class Timeline {
     let free = 0;
     context.textAlign = "left";
     for (const { name, time_ns: time } of data.head.marks) {
+      if (!this.isSeen(time)) continue;
       const x = Math.round(this.x(time)) + 0.5;
       context.strokeStyle = themed("quiet");
       context.setLineDash([2, 3]);
@@ -316,7 +325,7 @@ export class Timeline {
 
   describe() {
     const { data, state } = this.page;
-    const said = (cursor) => `${duration(data.time(state[cursor]))}, ${TEXT.timeline.live(amount(data.live(state[cursor], state.unit), state.unit))}`;
+    const said = (cursor) => `${this.page.timeOf(state[cursor])}, ${TEXT.timeline.live(amount(data.live(state[cursor], state.unit), state.unit))}`;
     this.canvas.setAttribute("aria-label", TEXT.timeline.said(said("a"), said("b")));
     this.sliders.forEach((slider, index) => {
       const cursor = index ? "b" : "a";
@@ -330,7 +339,7 @@ export class Timeline {
     const { data } = this.page;
     const { columns } = data;
     const rows = Array.from({ length: data.slices }, (_, slice) => [
-      duration(data.time(slice + 1)),
+      this.page.timeOf(slice + 1),
       count(columns["slice.live.bytes"][slice]),
       count(columns["slice.live.blocks"][slice]),
       count(columns["slice.most.bytes"][slice]),

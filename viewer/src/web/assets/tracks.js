@@ -21,10 +21,10 @@ export function laidOut(tracks) {
   return { placed, height };
 }
 
-/** Round numbers that divide a length into a few steps. */
+/** Round numbers that divide a length into a few steps: whole ones, as bytes, blocks and nanoseconds are. */
 export function ticks(length, most, base) {
   if (!(length > 0)) return [];
-  const raw = length / most;
+  const raw = Math.max(length / most, 1);
   const power = base ** Math.floor(Math.log(raw) / Math.log(base));
   const factors = base === 10 ? [1, 2, 5, 10] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
   const step = power * (factors.find((factor) => factor * power >= raw) ?? base);

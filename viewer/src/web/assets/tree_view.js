@@ -20,7 +20,7 @@ const CALL_TREE = {
   label: TEXT.views.tree,
   columns: [
     { key: "total", title: TEXT.columns.total, className: "number", sortable: true },
-    { key: "share", title: TEXT.columns.share, className: "number quiet" },
+    { key: "share", title: TEXT.columns.share, className: "number quiet share" },
     { key: "bar", title: "", className: "bar-cell" },
     { key: "self", title: TEXT.columns.self, className: "number", help: TEXT.columns.selfHelp },
     { key: "name", title: TEXT.columns.function, className: "name", sortable: true },

@@ -2,6 +2,7 @@
 
 import { boxColour, growthColour, isDark, themed } from "./colour.js";
 import { el, fill, fitted, prepare } from "./dom.js";
+import { bySize, stepFrom } from "./flame.js";
 import { squares } from "./squares.js";
 import { TEXT } from "./text.js";
 
@@ -16,7 +17,8 @@ export class TreemapView {
     this.tip = el("div", { class: "tip", hidden: true });
     this.crumbs = el("nav", { class: "crumbs", "aria-label": TEXT.callers });
     this.holder = el("div", { class: "treemap-holder" }, this.canvas, this.tip);
-    this.element = el("div", { class: "treemap-view" }, this.crumbs, this.holder);
+    this.said = el("p", { class: "visually-hidden", "aria-live": "polite" });
+    this.element = el("div", { class: "treemap-view" }, this.crumbs, this.holder, this.said);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     this.canvas.addEventListener("click", (event) => {
@@ -25,7 +27,26 @@ export class TreemapView {
       this.page.select(this.shown.tree, area.node);
       this.page.update({ focus: area.node });
     });
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.update()).observe(this.holder);
+  }
+
+  /** Arrows walk through the areas as through the boxes of the flame graph, Enter goes into one. */
+  key(event) {
+    const { tree, width: size } = this.shown ?? {};
+    if (!tree || (event.key !== "Enter" && !event.key.startsWith("Arrow"))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { selection, state } = this.page;
+    // An area is of all nodes of a chain; it is known by the last one.
+    const at = this.lastOfChain(selection?.tree === tree ? selection.node : state.focus < tree.length ? state.focus : 0);
+    if (event.key === "Enter") return this.page.update({ focus: at });
+    let from = at;
+    if (event.key !== "ArrowDown") while (from !== 0 && this.lastOfChain(tree.parent[from]) === at) from = tree.parent[from];
+    const next = stepFrom(tree, size, from, event.key);
+    if (next === undefined) return;
+    this.page.select(tree, this.lastOfChain(next));
+    this.said.textContent = `${this.page.name(tree.label[this.lastOfChain(next)]).short}: ${this.sum(next)}`;
   }
 
   update() {
@@ -54,7 +75,7 @@ export class TreemapView {
       areas.push(area);
       const inner = { x: area.x + 2, y: area.y + TITLE, width: area.width - 4, height: area.height - TITLE - 2 };
       if (inner.width < SMALLEST || inner.height < SMALLEST || area.depth > DEEPEST) continue;
-      const children = Array.from(tree.childrenOf(area.node)).filter((child) => size[child] > 0).sort((a, b) => size[b] - size[a] || a - b);
+      const children = bySize(tree, size, area.node);
       const scale = (inner.width * inner.height) / size[area.node];
       const seen = children.filter((child) => size[child] * scale >= 9);
       const sum = seen.reduce((total, child) => total + size[child], 0);

@@ -50,6 +50,7 @@ struct Head<'a> {
     before: Option<&'a Value>,
     folded: &'a FoldedFields,
     rows_left_out: usize,
+    warnings: &'a [String],
     source_url: Option<&'a str>,
     path_map: &'a [(String, String)],
     calls: Vec<&'static str>,
@@ -140,6 +141,7 @@ impl Fixed {
             before: parts.older.map(|older| &older.document),
             folded: &self.folded,
             rows_left_out: parts.overview.left_out,
+            warnings: &parts.overview.warnings,
             source_url: parts.options.source_url.as_deref(),
             path_map: &parts.options.path_map,
             calls: (0..=u8::MAX).map_while(call_name).collect(),
@@ -192,8 +194,6 @@ impl Writer<'_> {
         amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
         amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
         amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
-        amount(["row.uncertain.bytes", "row.uncertain.blocks"], &|row| row.cost.uncertain);
-        amount(["row.exec.bytes", "row.exec.blocks"], &|row| row.cost.at_exec);
         // Time for bytes, samples for blocks; what is added up of hits, and hits.
         amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
         amount(["row.traced.bytes", "row.traced.blocks"], &|row| row.cost.traced);

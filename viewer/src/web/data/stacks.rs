@@ -60,7 +60,7 @@ impl Stacks<'_> {
             let (sources, file, line) = (self.sources?, place.file?, place.line?);
             let mut sources = sources.borrow_mut();
             let text = sources.line(tables.string(file), line)?.trim();
-            Some(i64::from(texts.number(text.get(..MOST_OF_A_LINE).unwrap_or(text))))
+            Some(i64::from(texts.number(&text[..text.floor_char_boundary(MOST_OF_A_LINE)])))
         });
         columns.numbers("place.text", text.map(|text| text.unwrap_or(-1)).collect::<Vec<_>>());
         columns.numbers("place.inlined", places.iter().map(|place| i64::from(place.inlined)));

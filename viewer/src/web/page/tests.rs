@@ -72,6 +72,21 @@ fn head_of(page: &str) -> Value {
     serde_json::from_slice(&data[4..4 + length]).unwrap()
 }
 
+/// Check that of a long line of source the beginning is shown, wherever its letters end.
+#[test]
+fn long_lines_are_cut_between_letters() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, format!("\n\nx{}\n", "é".repeat(2000))).unwrap();
+    let (loaded, history) =
+        made(&[vec![file.path().display().to_string()]], |leaves| vec![alloc(1, 10, leaves[0])]);
+    let options = PageOptions { with_source: true, ..PageOptions::default() };
+    let mut out = Vec::new();
+    write(&mut out, &loaded, &history, None, None, &HeldScans::default(), &options).unwrap();
+    let head = head_of(&String::from_utf8(out).unwrap());
+    let texts = head["texts"].as_array().unwrap().iter().filter_map(Value::as_str);
+    assert_eq!(texts.filter(|text| text.starts_with("xé")).map(str::len).collect::<Vec<_>>(), [199]);
+}
+
 /// Check that hostile names are in the data only, and that the policy names the script and forbids the rest.
 #[test]
 fn names_are_not_in_the_markup() {
