@@ -115,13 +115,16 @@ fn threads_are_complete() {
 /// Check that stacks on a coroutine's own stack end where it began, and are not continued with somebody else's.
 #[test]
 fn coroutines_end_where_they_began() {
-    for flags in LAYOUTS {
-        let rows = check_frames(&c("coroutine").flags(flags.iter().copied()));
+    for (program, flags) in ["coroutine", "coroutine_of_boost"]
+        .into_iter()
+        .flat_map(|program| LAYOUTS.map(|flags| (program, flags)))
+    {
+        let rows = check_frames(&c(program).flags(flags.iter().copied()));
         let (mains, coroutines): (Vec<_>, Vec<_>) =
             rows.iter().partition(|row| row.names().iter().any(|name| name == "main"));
-        assert_eq!((mains.len(), coroutines.len()), (1, 2), "{rows:#?}");
+        assert_eq!((mains.len(), coroutines.len()), (1, 2), "{program}: {rows:#?}");
         assert_names(mains[0], &["probe", "inner", "main"]);
-        assert!(coroutines.iter().all(|row| row.state == "complete"), "{coroutines:#?}");
+        assert!(coroutines.iter().all(|row| row.state == "complete"), "{program}: {coroutines:#?}");
     }
 }
 

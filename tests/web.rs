@@ -4,9 +4,9 @@
 
 use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
 use capture::{
-    Action, Area, AreaKind, Counter, CounterKind, CpuSummary, Create, Ended, Event, Frame, FrameId, Metadata, NodeId,
-    Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary, Symbolized, Thread,
-    ThreadId, Writer,
+    Action, Area, AreaKind, Counter, CounterKind, CpuSummary, Create, Ended, Event, Frame, FrameId, Metadata,
+    NodeId, Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary, Symbolized,
+    Thread, ThreadId, Writer,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -41,6 +41,7 @@ pub(crate) const SCANS_ARE_WHOLE: &str = "this is for other pages: a scan is who
 pub(crate) const NO_OTHER_SCAN: &str = "there is no other scan there";
 pub(crate) const KEEPS_NOTHING_ALONE: &str = "it keeps nothing alone, so it is not in the tree";
 pub(crate) const SORTED_AS_THEY_ARE: &str = "s sorts the tree: here the largest come first";
+pub(crate) const NOT_SORTED: &str = "s sorts functions and trees: what stands here has its order";
 pub(crate) const ALL_REACHABLE: &str = "Every block can be reached.";
 pub(crate) const REACHABLE: &str = "[Reachable]";
 pub(crate) const SEVERAL: &str =
@@ -118,8 +119,8 @@ pub(crate) fn sorted_by(what: &str) -> String {
 }
 
 /// What rules hide.
-pub(crate) fn left_out_by_rules(bytes: &str, blocks: &str) -> String {
-    format!("{bytes} in {blocks} left out by rules")
+pub(crate) fn left_out_by_rules(bytes: &str, blocks: i64) -> String {
+    format!("{bytes} in {} left out by rules", counted(blocks, "block"))
 }
 
 /// A sum of blocks.

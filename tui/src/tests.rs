@@ -2,6 +2,7 @@
 
 mod anew;
 mod cuts;
+mod edges;
 mod opening;
 mod pages;
 mod random;

@@ -131,10 +131,14 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Lists | Command::Invert if model.page.is_of_scans() => {
             go(model, model.page.next_of_scans(1));
         }
-        Command::Lists => moves::next_list(model),
+        Command::Lists if model.page == Page::Functions => moves::next_list(model),
+        Command::Lists => {}
         Command::Metric(step) => choose::metric(model, step),
         Command::Sort => choose::sort(model),
-        Command::Invert => model.is_inverted = !model.is_inverted,
+        Command::Invert if matches!(model.page, Page::Tree | Page::Flame) => {
+            model.is_inverted = !model.is_inverted;
+        }
+        Command::Invert => {}
         Command::Search => model.prompt = Some(Prompt::new(Purpose::Search, String::new())),
         Command::Again => typed::search(model),
         Command::Filter => typed::ask_filter(model),
@@ -189,8 +193,8 @@ fn edit(model: &mut Model) -> Option<Effect> {
 
 /// A line of the selected function: the first that one of its frames has.
 fn place_of_function(model: &Model) -> Option<Place> {
-    let (label, view) = (model.function()?, model.view()?);
-    let loaded = &view.loaded;
+    let (label, loaded) = (model.function()?, model.function_loaded()?);
+    let loaded = &*loaded;
     let frames = (0..loaded.tables.frames.len()).map(capture::FrameId::from_index);
     let mut steps = frames.flat_map(|frame| loaded.names.steps(frame)).filter(|step| step.label == label);
     steps.find_map(|step| crate::work::place(loaded, step))

@@ -127,8 +127,8 @@ fn stub(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {
     })
 }
 
-/// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins. A call leaves no
-/// such address, for that lies behind the call.
+/// The end of a stack that nobody called: `makecontext` has its outermost frame return to where a function begins, and `make_fcontext`
+/// to where its own jump into that frame has ended. A call leaves no such address, for that lies behind the call.
 fn made_by_hand(
     address: CodeAddress,
     sections: Sections<'_>,
@@ -136,7 +136,11 @@ fn made_by_hand(
     scratch: &mut Scratch,
 ) -> Option<Rule> {
     let CodeAddress::Return(ip) = address else { return None };
-    let is_called = arch::call_before(ip, &modules.code(ip.checked_sub(16)?)?).is_some();
+    let before = modules.code(ip.checked_sub(16)?)?;
+    if arch::is_behind_a_first_jump(&before) {
+        return Some(Rule::END);
+    }
+    let is_called = arch::call_before(ip, &before).is_some();
     // The byte before has no row.
     let is_beginning = cfi::rule(sections, CodeAddress::Exact(ip), scratch) != Rule::NO_INFORMATION;
     (is_beginning && !is_called).then_some(Rule::END)

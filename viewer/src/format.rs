@@ -111,6 +111,49 @@ pub fn duration(nanoseconds: u64) -> String {
     }
 }
 
+/// A moment, with as many digits as tell it from one that is a step away: a duration, where that does.
+///
+/// ```
+/// # use viewer::format::moment;
+/// assert_eq!(moment(5_000_123_400, 1_000_000_000), "5.00 s");
+/// assert_eq!(moment(5_000_123_400, 12_500), "5.00012 s");
+/// assert_eq!(moment(125_500_000_000, 100_000_000), "2 min 05.5 s");
+/// ```
+pub fn moment(nanoseconds: u64, step: u64) -> String {
+    let (unit, name, digits) = match nanoseconds {
+        ..999_500 => (1_000, "µs", 3),
+        999_500..999_500_000 => (1_000_000, "ms", 6),
+        _ => (1_000_000_000, "s", 9),
+    };
+    let mut needed = 0;
+    while needed < digits && unit / 10_u64.pow(needed) > step.max(1) {
+        needed += 1;
+    }
+    let digits = needed as usize;
+    if nanoseconds < 60_000_000_000 {
+        let value = nanoseconds as f64 / unit as f64;
+        let has = match value {
+            ..9.995 => 2,
+            ..99.95 => 1,
+            _ => 0,
+        };
+        let is_told = nanoseconds < 1_000 || step == 0 || digits <= has;
+        return if is_told { duration(nanoseconds) } else { format!("{value:.digits$} {name}") };
+    }
+    let (seconds, is_hours) = (nanoseconds / unit, nanoseconds >= 3600 * unit);
+    if step == 0 || step >= if is_hours { 60 * unit } else { unit } {
+        return duration(nanoseconds);
+    }
+    // What is behind the last digit is cut, not rounded, so that there is no 60th second.
+    let fraction = nanoseconds % unit / 10_u64.pow(9 - needed);
+    let fraction = if digits > 0 { format!(".{fraction:0digits$}") } else { String::new() };
+    let (minutes, rest) = (seconds / 60, format!("{:02}{fraction} s", seconds % 60));
+    match is_hours {
+        true => format!("{} h {:02} min {rest}", count(minutes / 60), minutes % 60),
+        false => format!("{minutes} min {rest}"),
+    }
+}
+
 /// Three digits that matter: 1.20, 12.3, 123.
 fn three_digits(value: f64) -> String {
     match value {
@@ -164,6 +207,30 @@ mod tests {
             (u64::MAX, "5,124,095 h 34 min"),
         ] {
             assert_eq!(duration(value), expected, "{value}");
+        }
+    }
+
+    /// Check that moments have the digits that tell them apart, as those of the web report have.
+    #[test]
+    fn moments_are_told_apart() {
+        for (time, step, expected) in [
+            (5_000_000_000, 1_000_000_000, "5.00 s"),
+            (5_000_123_400, 12_500, "5.00012 s"),
+            (5_000_123_400, 10_000, "5.00012 s"),
+            (5_000_123_400, 0, "5.00 s"),
+            (12_500_000_000, 1_000_000_000, "12.5 s"),
+            (12_345_678, 1_000, "12.346 ms"),
+            (999, 1, "999 ns"),
+            (12_345, 1, "12.345 µs"),
+            (3_601_250_000_000, 60_000_000_000, "1 h 00 min"),
+            (3_601_250_000_000, 1_000_000_000, "1 h 00 min 01 s"),
+            (3_601_250_000_000, 10_000_000, "1 h 00 min 01.25 s"),
+            (125_500_000_000, 1_000_000_000, "2 min 05 s"),
+            (125_500_000_000, 100_000_000, "2 min 05.5 s"),
+            (119_999_900_000, 100_000_000, "1 min 59.9 s"),
+            (u64::MAX, 1, "5,124,095 h 34 min 33.709551615 s"),
+        ] {
+            assert_eq!(moment(time, step), expected, "{time} {step}");
         }
     }
 

@@ -33,6 +33,9 @@ pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let areas = model.areas();
     status::title(buffer, areas.title, model, theme);
     status::tabs(buffer, areas.tabs, model, theme);
+    for (row, note) in (0..areas.notes.height).zip(model.notes()) {
+        put(buffer, areas.notes, row, &note, theme.warning());
+    }
     if let Some(help) = &model.help {
         help::draw(buffer, areas.body, help.top, theme);
     } else {

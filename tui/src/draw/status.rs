@@ -9,24 +9,30 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use viewer::text::escape;
 
+/// Columns that the file's name has at least.
+const NAME: u16 = 12;
+
 /// The file, and what of it is shown.
 pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let mut column = put(buffer, area, 0, &model.file, theme.heading());
-    if let Some(older) = &model.older {
-        column = put_at(buffer, area, column, 0, &format!("  since {older}"), theme.detail());
-    }
-    if let Some(view) = model.view() {
-        let command = view.loaded.tables.metadata.command.join(" ");
-        if !command.is_empty() && area.width >= 100 {
-            column = put_at(buffer, area, column, 0, &format!("  {}", escape(&command)), theme.detail());
-        }
-        if view.loaded.lost_events() > 0 {
-            put_at(buffer, area, column, 0, &format!("  {}", catalogue::EVENTS_WERE_LOST), theme.warning());
-        }
-    }
     let about = format!(" {} ", about(model));
     let width = u16::try_from(viewer::text::columns(&about)).unwrap_or(area.width).min(area.width);
     put_at(buffer, area, area.width - width, 0, &about, theme.heading().patch(theme.value()));
+    let area = Rect { width: area.width - width, ..area };
+    let view = model.view();
+    // Nobody is to miss that events were lost, however long the names are.
+    let lost = view.as_ref().is_some_and(|view| view.loaded.lost_events() > 0);
+    let warning = if lost { format!("  {}", catalogue::EVENTS_WERE_LOST) } else { String::new() };
+    let room = area.width.saturating_sub(u16::try_from(warning.len()).unwrap_or(u16::MAX));
+    let names = Rect { width: room.max(NAME.min(area.width)), ..area };
+    let mut column = put(buffer, names, 0, &model.file, theme.heading());
+    if let Some(older) = &model.older {
+        column = put_at(buffer, names, column, 0, &format!("  since {older}"), theme.detail());
+    }
+    column = put_at(buffer, area, column, 0, &warning, theme.warning());
+    let command = view.map(|view| view.loaded.tables.metadata.command.join(" ")).unwrap_or_default();
+    if !command.is_empty() && model.screen.width >= 100 {
+        put_at(buffer, area, column, 0, &format!("  {}", escape(&command)), theme.detail());
+    }
 }
 
 /// What the page is about, in a few words.

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use viewer::analysis::Amount;
-use viewer::format::{bytes, counted, duration};
+use viewer::format::{bytes, counted, duration, moment};
 use viewer::query::Part;
 
 /// Rows of text below the tracks.
@@ -59,7 +59,12 @@ fn about(buffer: &mut Buffer, body: Rect, row: u16, model: &Model, history: &His
     let (from, to) = model.time.range();
     let delta = held(to).bytes - held(from).bytes;
     let sign = if delta > 0 { "+" } else { "" };
-    let cursor = |name: &str, time: u64| format!("{name} {}: {}", duration(time), bytes(held(time).bytes));
+    // In a part of the time, a cursor is told from itself a column further.
+    let (seen_from, seen_to) = model.time.seen();
+    let column = (seen_to - seen_from) / u64::from(layout::plot(body).width.max(1));
+    let step = if model.time.window.is_some() { column } else { 0 };
+    let cursor =
+        |name: &str, time: u64| format!("{name} {}: {}", moment(time, step), bytes(held(time).bytes));
     let style = |index| match index == model.time.active {
         true => Style::new().add_modifier(Modifier::REVERSED),
         false => Style::new(),

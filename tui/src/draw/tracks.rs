@@ -17,7 +17,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use std::ops::Range;
-use viewer::format::{bytes, duration};
+use viewer::format::{bytes, moment};
 
 /// Eighths of a cell.
 const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -179,8 +179,9 @@ fn marks(buffer: &mut Buffer, plot: Rect, row: u16, model: &Model, history: &His
 /// Times, a tenth of the width apart.
 fn ruler(buffer: &mut Buffer, plot: Rect, row: u16, model: &Model, theme: &Theme) {
     let step = (plot.width / 8).max(12);
+    let time = |column| model.time.time_of(column, plot.width);
     for column in (0..plot.width).step_by(usize::from(step)) {
-        let text = format!("│{}", duration(model.time.time_of(column, plot.width)));
+        let text = format!("│{}", moment(time(column), time(step) - time(0)));
         if usize::from(plot.width - column) >= viewer::text::columns(&text) {
             put_at(buffer, plot, column, row, &text, theme.detail());
         }

@@ -14,6 +14,8 @@ pub(crate) struct Areas {
     pub(crate) title: Rect,
     /// The tabs.
     pub(crate) tabs: Rect,
+    /// What to know before believing the page.
+    pub(crate) notes: Rect,
     /// The page.
     pub(crate) body: Rect,
     /// What keys do, or what just happened.
@@ -21,11 +23,14 @@ pub(crate) struct Areas {
 }
 
 impl Areas {
-    /// Of a screen.
-    pub(crate) fn of(screen: Rect) -> Self {
-        let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
-        let [title, tabs, body, footer] = Layout::vertical(rows).areas(screen);
-        Self { title, tabs, body, footer }
+    /// Of a screen with so many lines of notes, which have a quarter of it at most.
+    pub(crate) fn of(screen: Rect, notes: usize) -> Self {
+        let notes = u16::try_from(notes).unwrap_or(u16::MAX).min(screen.height / 4);
+        let rows = [1, 1, notes].map(Constraint::Length);
+        let [first, second, third] = rows;
+        let rows = [first, second, third, Constraint::Min(0), Constraint::Length(1)];
+        let [title, tabs, notes, body, footer] = Layout::vertical(rows).areas(screen);
+        Self { title, tabs, notes, body, footer }
     }
 }
 

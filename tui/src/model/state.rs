@@ -10,6 +10,7 @@ use super::pane::Pane;
 use super::prompt::Prompt;
 use super::time::Time;
 use super::trail::Trail;
+use super::wrap::wrapped;
 use crate::catalogue;
 use crate::work::{
     Answer, Changes, Compare, Document, History, Kept, Place, Question, Request, SourceText, StackList, View,
@@ -18,7 +19,9 @@ use crate::work::{
 use ratatui::layout::Rect;
 use std::collections::HashMap;
 use std::sync::Arc;
-use viewer::analysis::{Amount, LabelId, Opening};
+use viewer::Loaded;
+use viewer::analysis::{Amount, LabelId, Metric, Opening};
+use viewer::text::unsampled_texts;
 
 /// Where the user is, as going back remembers it.
 #[derive(Clone, Debug, PartialEq)]
@@ -212,7 +215,17 @@ impl Model {
 
     /// The parts of the screen.
     pub(crate) fn areas(&self) -> Areas {
-        Areas::of(self.screen)
+        Areas::of(self.screen, self.notes().len())
+    }
+
+    /// What samples do not tell of, in lines of the screen's width, where the page counts them. Texts say it themselves.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let counts_samples = self.question.metric == Metric::Cpu
+            && matches!(self.page, Page::Functions | Page::Tree | Page::Flame | Page::Lines);
+        let Some(view) = self.view().filter(|_| counts_samples) else { return Vec::new() };
+        let width = usize::from(self.screen.width);
+        let texts = unsampled_texts(&view.loaded).into_iter().map(|text| catalogue::warning(&text));
+        texts.flat_map(|text| wrapped(&text, width)).collect()
     }
 
     /// The view that is shown: that of the question, or until it is there the latest one.
@@ -360,16 +373,21 @@ impl Model {
         }
     }
 
+    /// The names of the page that it is one of: what changed has others than the view.
+    pub(crate) fn function_loaded(&self) -> Option<Arc<Loaded>> {
+        let view = match self.page {
+            Page::Functions => self.functions.view()?.0,
+            Page::Tree => &self.pane().shown()?.0,
+            Page::Flame | Page::Changes => &self.graph()?.shown()?.0,
+            _ => return None,
+        };
+        Some(view.loaded.clone())
+    }
+
     /// Its name, as it was recorded.
     pub(crate) fn function_name(&self) -> Option<String> {
-        let shown = match self.page {
-            Page::Functions => self.functions.view().map(|(view, _)| view.clone()),
-            Page::Tree => self.pane().shown().map(|(view, _)| view.clone()),
-            Page::Flame | Page::Changes => self.graph()?.shown().map(|(view, _)| view.clone()),
-            _ => None,
-        };
         let label = self.function()?;
-        Some(shown?.loaded.names.label(label).name.clone())
+        Some(self.function_loaded()?.names.label(label).name.clone())
     }
 
     /// Where the selected row is in the source.

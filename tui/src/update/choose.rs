@@ -24,7 +24,11 @@ pub(super) fn sort(model: &mut Model) {
             model.notice = Some(catalogue::SORTED_AS_THEY_ARE.to_owned());
             return;
         }
-        _ => model.pane().order().next(),
+        Page::Tree | Page::Flame => model.pane().order().next(),
+        _ => {
+            model.notice = Some(catalogue::NOT_SORTED.to_owned());
+            return;
+        }
     };
     match model.page {
         Page::Functions => model.functions.set_order(next),

@@ -17,7 +17,7 @@ use viewer::analysis::{
     Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
     meaningful, natural, processor_time, resident, rows_as_read,
 };
-use viewer::format::{bytes, count, duration, percent};
+use viewer::format::{bytes, duration, percent};
 use viewer::graph::{Pace, WhichScan};
 use viewer::lives::{Lifetimes, Sizes, Threads};
 use viewer::query::{Anchor, Lens, Part, Query};
@@ -305,7 +305,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     if let Some(suppressed) = &loaded.suppressed {
         let hidden = suppressed.total;
         if !hidden.is_zero() {
-            about.push(catalogue::left_out_by_rules(&bytes(hidden.bytes), &count(hidden.blocks)));
+            about.push(catalogue::left_out_by_rules(&bytes(hidden.bytes), hidden.blocks));
         }
     }
     let style = Style { color: false, width: Some(WIDE) };

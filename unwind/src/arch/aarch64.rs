@@ -94,6 +94,11 @@ pub(crate) fn is_signal_trampoline(code: &[u8; 16]) -> bool {
     code.starts_with(&[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4])
 }
 
+/// Whether a context of Boost's is entered there: nothing shows it, for its outermost function is given where to return in a register.
+pub(crate) fn is_behind_a_first_jump(_before: &[u8; 16]) -> bool {
+    false
+}
+
 /// The call instruction that ends at `address`, where `before` are the 16 bytes of code that end there.
 pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
     let (_, last) = before.split_last_chunk()?;

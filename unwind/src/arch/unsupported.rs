@@ -65,6 +65,11 @@ pub(crate) fn is_signal_trampoline(_code: &[u8; 16]) -> bool {
     false
 }
 
+/// Whether a context is entered there: never known.
+pub(crate) fn is_behind_a_first_jump(_before: &[u8; 16]) -> bool {
+    false
+}
+
 /// The call instruction that ends at `address`: none is known.
 pub(crate) fn call_before(_address: u64, _before: &[u8; 16]) -> Option<Call> {
     None

@@ -99,6 +99,12 @@ pub(crate) fn is_signal_trampoline(code: &[u8; 16]) -> bool {
     code.starts_with(&RAX) || code.starts_with(&EAX)
 }
 
+/// Whether the 16 bytes `before` an address end with the way into a context of Boost's, which is entered once: `push %rbp`, by which
+/// its outermost function returns to what follows, then `jmp *%rbx`.
+pub(crate) fn is_behind_a_first_jump(before: &[u8; 16]) -> bool {
+    before.ends_with(&[0x55, 0xff, 0xe3])
+}
+
 /// The call instruction that ends at `address`, where `before` are the 16 bytes of code that end there.
 pub(crate) fn call_before(address: u64, before: &[u8; 16]) -> Option<Call> {
     // e8 and a distance.
@@ -166,7 +172,7 @@ impl Registers {
 
 #[cfg(test)]
 mod tests {
-    use super::{call_before, is_signal_trampoline, stub_offset};
+    use super::{call_before, is_behind_a_first_jump, is_signal_trampoline, stub_offset};
     use crate::arch::Call;
 
     /// Sixteen bytes that start with `code`.
@@ -190,6 +196,22 @@ mod tests {
             (b"", false),
         ] {
             assert_eq!(is_signal_trampoline(&starting(code)), expected, "{code:x?}");
+        }
+    }
+
+    /// Check that the way into a context is known, and no other jump or push.
+    #[test]
+    fn first_jumps_are_recognised() {
+        for (code, expected) in [
+            (&b"\xc3\x55\xff\xe3"[..], true),
+            (b"\xf3\x0f\x1e\xfa\x55\xff\xe3", true),
+            (b"\x55\xff\xd3", false),
+            (b"\x53\xff\xe3", false),
+            (b"\x55\xff\xe0", false),
+            (b"\x55\xff\xe3\x90", false),
+            (b"", false),
+        ] {
+            assert_eq!(is_behind_a_first_jump(&ending(code)), expected, "{code:x?}");
         }
     }
 

@@ -60,6 +60,8 @@ const JIT: u64 = CODE + 0x1_8000;
 const NOPS: &[u8] = b"";
 const TRAMPOLINE: &[u8] = b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
 const STUB: &[u8] = b"\xff\x25\0\0\0\0";
+/// Sixteen bytes, the last three of which push rbp and jump.
+const CONTEXT: &[u8] = b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xc3\x55\xff\xe3";
 /// Sixteen bytes, the last five of which call.
 const CALL: &[u8] = b"\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\xe8\0\0\0\0";
 
@@ -80,6 +82,14 @@ fn rules_of_modules_are_asked_for_once() {
             "the end of a function without a row",
             CALL,
             CodeAddress::Return(CODE + u64::from(APART)),
+            Some(Rule::NO_INFORMATION),
+            true,
+        ),
+        ("a context that was jumped into", CONTEXT, CodeAddress::Return(BARE), Some(Rule::END), true),
+        (
+            "nobody returns into one by chance",
+            CONTEXT,
+            CodeAddress::Exact(BARE),
             Some(Rule::NO_INFORMATION),
             true,
         ),

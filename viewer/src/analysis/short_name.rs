@@ -221,7 +221,15 @@ mod tests {
     /// Check that operators of OCaml, whose names may be made of brackets, stay.
     #[test]
     fn ocaml_operators_stay() {
-        for name in ["Stdlib.List.map_123", "Stdlib.@_198", "Stdlib.<>_12", "App.<|>_3", "App.<*>_3", "App.(_1", "App.let*_4"] {
+        for name in [
+            "Stdlib.List.map_123",
+            "Stdlib.@_198",
+            "Stdlib.<>_12",
+            "App.<|>_3",
+            "App.<*>_3",
+            "App.(_1",
+            "App.let*_4",
+        ] {
             assert_eq!(short_name(name), name);
         }
     }

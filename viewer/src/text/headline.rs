@@ -60,8 +60,8 @@ pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> 
         .try_for_each(|text| writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}"))))
 }
 
-/// The same without a word before it: work that has no samples, and stacks that are there in part.
-pub(crate) fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
+/// What samples do not tell of, a line each: work that has none, and stacks that are there in part.
+pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
     let mut texts = Vec::new();
     if !cpu.refused.is_empty() {

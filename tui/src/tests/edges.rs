@@ -1,0 +1,148 @@
+//! What is easily missed: notes, keys that are for other pages, and names of another side.
+
+use super::User;
+use super::pages::program;
+use crate::model::Page;
+use crate::support::Made;
+use crate::update::Effect;
+use capture::{Ended, Lost, Metadata, Summary};
+use viewer::analysis::Metric;
+
+/// A program whose samples do not tell of everything.
+fn sampled() -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
+    made.alloc(thread, 0x1000, 400, stack);
+    made.sample(task, 1, stack);
+    made.end(process, thread, Ended::Exited(0));
+    let mut summary = Summary::default();
+    (summary.cpu.event, summary.cpu.refused) = ("cpu-clock".to_owned(), "a half has no samples".to_owned());
+    (summary.cpu.samples, summary.cpu.truncated) = (100, 50);
+    made.tables.summary = Some(summary);
+    made
+}
+
+/// Check that pages of samples say what these do not tell of, on any screen, and that pages of memory have the room for themselves.
+#[test]
+fn pages_of_samples_say_what_is_missing() {
+    for (width, height) in [(80, 24), (200, 50), (40, 12)] {
+        let mut user = User::new(&sampled(), width, height);
+        for page in ["2", "3", "4", "l"] {
+            user.press(page);
+            while user.model.question.metric != Metric::Cpu {
+                user.press("m");
+            }
+            let screen = user.screen();
+            let lines: Vec<&str> = screen.lines().skip(2).take(height as usize / 4).collect();
+            let said = lines.join(" ");
+            assert!(said.starts_with("warning: a half has no samples"), "{screen}");
+            assert!(said.contains("warning: 50 of 100 samples have"), "{screen}");
+            assert!(height < 24 || screen.contains("work"), "{screen}");
+            while user.model.question.metric != Metric::Peak {
+                user.press("m");
+            }
+            assert!(!user.screen().contains("warning: a half"), "{}", user.screen());
+        }
+    }
+}
+
+/// Check that nobody misses that events were lost, however long the command or the name of the file is.
+#[test]
+fn losses_are_said_beside_long_names() {
+    let mut made = program();
+    made.tables.metadata = Metadata { command: vec!["x".repeat(300)], ..Metadata::default() };
+    let lost = Lost { reason: "ring full".to_owned(), events: 3, ..Lost::default() };
+    made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
+    for width in [80, 120, 200] {
+        let mut user = User::new(&made, width, 24);
+        user.model.file = "f".repeat(150);
+        let screen = user.screen();
+        let title = screen.lines().next().unwrap();
+        assert!(title.contains("events were lost: see 1") && title.trim_end().ends_with("peak"), "{title}");
+    }
+}
+
+/// Check that keys which mean nothing on a page change nothing for others, and that sorting says what it sorts.
+#[test]
+fn keys_change_nothing_elsewhere() {
+    let mut user = User::new(&program(), 100, 30);
+    for page in ["1", "5", "6", "l", "8"] {
+        user.press(page).press("i<Tab>s");
+        assert!(user.screen().contains("s sorts functions and trees"), "{page}: {}", user.screen());
+    }
+    user.press("3");
+    assert!(!user.model.is_inverted);
+    let order = user.model.pane().order();
+    user.press("2");
+    assert_eq!(user.model.functions.focus, crate::model::Focus::Functions);
+    user.press("3s");
+    assert_ne!(user.model.pane().order(), order);
+}
+
+/// Check that the source of a function that changed is its own, though other pages put functions together.
+#[test]
+fn changed_functions_have_their_own_source() {
+    let made = |stacks: &[&str]| {
+        let mut made = Made::new();
+        let (process, thread) = made.process("app");
+        for (number, stack) in (1..).zip(stacks) {
+            let stack = made.stack(stack);
+            made.alloc(thread, 0x1000 * number, 100 * number, stack);
+        }
+        made.end(process, thread, Ended::Exited(0));
+        made
+    };
+    let old = made(&["main > gone > alone", "main > other"]);
+    let new = made(&["main > keep", "main > grown"]);
+    let mut user = User::comparing(&new, Some(&old), 100, 30);
+    user.press("D/grown<Enter>");
+    assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Changes, Some("grown")));
+    user.press("ge");
+    match user.effects.last() {
+        Some(Effect::Edit(place)) => assert_eq!(place.path.to_str(), Some("/src/g.c")),
+        other => panic!("no source: {other:?}"),
+    }
+    assert!(
+        matches!(user.effects.last(), Some(Effect::Edit(place)) if place.line == 15),
+        "{:?}",
+        user.effects
+    );
+}
+
+/// Check that in a part of the time the ruler and the cursors have times that are told apart.
+#[test]
+fn times_of_a_part_are_told_apart() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main");
+    made.time = 5_000_000_000;
+    for block in 0..10 {
+        made.alloc(thread, 0x1000 * (block + 1), 100, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let mut user = User::new(&made, 100, 30);
+    user.press("5");
+    user.model.time.cursors = [5_002_000_000, 5_004_000_000];
+    user.press("+");
+    let screen = user.screen();
+    let ruler = screen
+        .lines()
+        .find(|line| line.matches('│').count() > 4 && line.contains(" s│") || line.contains("│5.00"));
+    let ruler = ruler.unwrap_or_else(|| panic!("{screen}"));
+    let mut times: Vec<&str> = ruler.split('│').map(str::trim).filter(|time| time.ends_with('s')).collect();
+    let all = times.len();
+    times.dedup();
+    assert!(all > 3 && times.len() == all, "{ruler}");
+    assert!(screen.contains("A 5.00200 s: ") && screen.contains("B 5.00400 s: "), "{screen}");
+}
+
+/// Check that what rules leave out of the leaks says of what.
+#[test]
+fn rules_leave_blocks_out() {
+    assert_eq!(crate::catalogue::left_out_by_rules("1.00 KiB", 1), "1.00 KiB in 1 block left out by rules");
+    assert_eq!(
+        crate::catalogue::left_out_by_rules("1.00 KiB", 1200),
+        "1.00 KiB in 1,200 blocks left out by rules"
+    );
+}
