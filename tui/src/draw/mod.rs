@@ -19,7 +19,7 @@ pub(crate) use colour::Theme;
 pub(crate) use help::lines as help_lines;
 
 use crate::catalogue;
-use crate::model::{Model, Page};
+use crate::model::{Model, Page, wrapped};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -50,6 +50,12 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         put(buffer, body, 0, text, theme.detail());
         return;
     };
+    if let Some(reason) = model.why_nothing_is_shown().filter(|_| !model.page.is_of_scans()) {
+        for (row, line) in (0..body.height).zip(wrapped(&reason, body.width.into())) {
+            put(buffer, body, row, &line, theme.detail());
+        }
+        return;
+    }
     let total = model.total();
     let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
     if is_about_stacks && total.is_zero() {

@@ -137,6 +137,16 @@ impl Model {
         requests
     }
 
+    /// Why the page has nothing to show, nor will have, but for those about a scan.
+    pub(crate) fn why_nothing_is_shown(&self) -> Option<String> {
+        let of_view = Request::View(self.question.clone());
+        let failed = |request: &Request| match self.answers.to(request)? {
+            Answer::Failed(reason) => Some(reason.clone()),
+            _ => None,
+        };
+        std::iter::once(of_view).chain(self.requests()).find_map(|request| failed(&request))
+    }
+
     /// Takes an answer.
     pub(crate) fn take(&mut self, request: Request, answer: Answer) {
         if matches!(answer, Answer::Replaced) {

@@ -137,6 +137,26 @@ fn times_of_a_part_are_told_apart() {
     assert!(screen.contains("A 5.00200 s: ") && screen.contains("B 5.00400 s: "), "{screen}");
 }
 
+/// Check that pages of single blocks say of an aggregated recording that it has none, as long as they are looked at.
+#[test]
+fn aggregated_recordings_lack_pages() {
+    let mut made = program();
+    let every = ("aggregate".to_owned(), "1000000000".to_owned());
+    made.tables.metadata = Metadata { options: vec![every], ..Metadata::default() };
+    let mut user = User::new(&made, 80, 24);
+    for page in ["8", "9", "0"] {
+        user.press(page);
+        for keys in ["", "<Down>", "<Right>", "?<Esc>"] {
+            user.press(keys);
+            let screen = user.screen();
+            let body = screen.lines().skip(2).take(4).collect::<Vec<_>>().join(" ");
+            assert!(body.contains("is aggregated: it has totals of each stack"), "{page}{keys}: {screen}");
+        }
+    }
+    user.press("3");
+    assert!(user.screen().contains("[Everything]"), "{}", user.screen());
+}
+
 /// Check that what rules leave out of the leaks says of what.
 #[test]
 fn rules_leave_blocks_out() {
