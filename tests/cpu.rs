@@ -196,6 +196,23 @@ fn work_of_short_threads_is_known_to_be_missing() {
     assert!(!ran.text().contains("ended sooner"), "{}", ran.text());
 }
 
+/// Check that threads which end before anybody can read what they are called have the names that the kernel told, though none of them
+/// was sampled.
+#[test]
+fn short_threads_have_names() {
+    let program = c("names_short_threads").flags(["-O1", "-pthread"]).build();
+    let (_, capture) = record(program).args(["1000"]).succeed();
+    if !can_sample() {
+        return skip("names of short threads", "the kernel does not permit samples");
+    }
+    let reader = capture::Reader::open(capture.file()).expect("it was written");
+    let names = reader.tables().threads.iter().map(|thread| thread.name.as_str());
+    let mut workers: Vec<&str> = names.filter(|name| name.starts_with("worker-")).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    assert_eq!((reader.tables().threads.len(), workers.len()), (1001, 1000), "{:?}", reader.tables().threads);
+}
+
 /// What a process has worked so far.
 fn milliseconds_of(pid: &str) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -166,7 +166,7 @@ pub struct Task {
     pub pid: u32,
     /// Thread id there.
     pub tid: u32,
-    /// Name (`comm`) at its last sample; that of a kernel thread is in brackets.
+    /// Name (`comm`), the last that the kernel told; that of a kernel thread is in brackets.
     pub name: String,
     /// The image that it belongs to: known at the end of a recording, since agents may tell of it later than the
     /// kernel does.

@@ -14,6 +14,9 @@ use std::process::ExitStatus;
 /// recorded for days starts any number.
 const ENDED: usize = 4096;
 
+/// So many threads without a name are known on, for samples to tell it.
+const NAMELESS: usize = 1 << 16;
+
 /// Times of the beginning and the end of a recording are this many nanoseconds apart at most when they are converted, since its
 /// clock's rate is measured better and better. No pid is used again so soon.
 const SLACK: u64 = 1_000_000;
@@ -67,6 +70,8 @@ pub(crate) struct Processes {
     /// A thread may have the id of one that has ended.
     reuses_threads: bool,
     threads: FxHashMap<ThreadId, Thread>,
+    /// Those that were gone before their names could be read, as long as samples may tell these.
+    nameless: FxHashMap<ThreadId, Thread>,
     alive: FxHashMap<(ImageId, u32), Alive>,
     /// Latest image by pid.
     by_pid: FxHashMap<u32, ProcessId>,
@@ -227,8 +232,24 @@ impl Processes {
         if let Some(known) = known {
             known.last_thread = Some(id);
         }
+        if self.keeps_all && thread.name.is_empty() && self.nameless.len() < NAMELESS {
+            self.nameless.insert(id, thread.clone());
+        } else {
+            // The id may be that of a thread that has ended.
+            self.nameless.remove(&id);
+        }
         self.threads.insert(id, thread);
         Ok(id)
+    }
+
+    /// Threads without a name, each with the pid of its process; not those of other namespaces, of which both numbers are others here.
+    pub(crate) fn nameless_threads(&self) -> impl Iterator<Item = (ThreadId, u32, &Thread)> {
+        let here = |thread: &Thread| {
+            let known = self.known.get(&thread.process)?;
+            let (_, _, told) = known.slot;
+            (told == known.process.pid).then_some(told)
+        };
+        self.nameless.iter().filter_map(move |(id, thread)| Some((*id, here(thread)?, thread)))
     }
 
     /// A thread writes no more.
@@ -246,6 +267,7 @@ impl Processes {
         let name = known.thread_name(thread.tid);
         if !name.is_empty() && name != thread.name {
             thread.name = name;
+            self.nameless.remove(&id);
             writer.update_thread(id, thread.clone())?;
         }
         Ok(())

@@ -17,6 +17,8 @@ pub(crate) struct Batch {
     pub(super) images: Vec<(u32, Image)>,
     /// New and changed threads.
     pub(super) tasks: Vec<(u32, Task)>,
+    /// Names that threads have at their ends, or have taken since they were sampled.
+    pub(super) names: Vec<ThreadName>,
     /// In the order of their times.
     pub(super) samples: Vec<Sample>,
     /// What samples were unwound from, in their order, where that is to be kept.
@@ -32,7 +34,8 @@ pub(crate) struct Batch {
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         let has_readings = !(self.samples.is_empty() && self.faults.is_empty() && self.hits.is_empty());
-        !has_readings && self.tracepoints.is_empty() && self.images.is_empty() && self.tasks.is_empty()
+        let has_tasks = !(self.images.is_empty() && self.tasks.is_empty() && self.names.is_empty());
+        !has_readings && !has_tasks && self.tracepoints.is_empty()
     }
 }
 
@@ -108,6 +111,14 @@ impl Image {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Task {
     pub(super) image: u32,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) name: String,
+}
+
+/// What a thread is called, sampled or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ThreadName {
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) name: String,

@@ -4,7 +4,7 @@
 //! than the kernel does. Then each process that an agent told of belongs to the image that ran when it connected, and
 //! images of which no agent told are added to the table of processes.
 
-use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task};
+use super::batch::{Batch, Copied, Image, KernelFrame, Step, Task, ThreadName};
 use super::kernel::KERNEL;
 use super::strangers;
 use crate::clock::Clock;
@@ -13,7 +13,7 @@ use crate::stacks::CodeFrame;
 use crate::unfiled::{Told, Unfiled};
 use capture::{
     Ended, Error, Fault, Frame, FrameId, Hit, MappedCode, Module, ModuleId, NodeId, Process, ProcessEnd,
-    ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, TracepointId, Writer,
+    ProcessId, Sample, SourceFrame, StackCopy, Symbolized, TaskId, Thread, TracepointId, Writer,
 };
 use rustc_hash::FxHashMap;
 use symbols::ModuleFile;
@@ -23,6 +23,9 @@ const LONG_ENOUGH: u64 = 1_000_000_000;
 
 /// The pid of samples that the kernel takes of a task which it is done with.
 const NOBODY: u32 = u32::MAX;
+
+/// Names of threads that are kept for those that a name could not be read of.
+const MOST_NAMES: usize = 1 << 16;
 
 /// What has been entered.
 #[derive(Debug, Default)]
@@ -34,6 +37,8 @@ pub(crate) struct Entered {
     /// The empty stack first.
     nodes: Vec<NodeId>,
     tasks: Vec<(TaskId, Task)>,
+    /// What threads were called last, by the numbers of process and thread.
+    names: FxHashMap<(u32, u32), String>,
     tracepoints: Vec<TracepointId>,
     images: Vec<Image>,
     /// Code of processes that the kernel did not tell of, by pid.
@@ -86,6 +91,11 @@ impl Entered {
             let row = capture::Task { pid: task.pid, tid: task.tid, name: task.name.clone(), process: None };
             let row = writer.task(row)?;
             put(&mut self.tasks, id, (row, task));
+        }
+        for ThreadName { pid, tid, name } in batch.names {
+            if self.names.len() < MOST_NAMES || self.names.contains_key(&(pid, tid)) {
+                self.names.insert((pid, tid), name);
+            }
         }
         let mut copies = batch.copies.into_iter().peekable();
         for (place, sample) in batch.samples.iter().enumerate() {
@@ -236,7 +246,32 @@ impl Entered {
         for (id, task) in &self.tasks {
             let process = owners.get(task.image as usize).copied().flatten();
             let Task { pid, tid, name, .. } = task.clone();
+            let name = self.names.get(&(pid, tid)).cloned().unwrap_or(name);
             writer.update_task(*id, capture::Task { pid, tid, name, process })?;
+        }
+        self.name_threads(processes, &owners, writer)
+    }
+
+    /// Names threads that were gone before anybody could read what they were called: the kernel has told it.
+    fn name_threads(
+        &self,
+        processes: &Processes,
+        owners: &[Option<ProcessId>],
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let sampled: FxHashMap<_, _> =
+            self.tasks.iter().map(|(_, task)| ((task.pid, task.tid), &task.name)).collect();
+        let images: FxHashMap<_, _> =
+            owners.iter().zip(&self.images).filter_map(|(owner, image)| Some(((*owner)?, image))).collect();
+        for (id, pid, thread) in processes.nameless_threads() {
+            let place = (pid, thread.tid);
+            // A main thread's name is that of its image.
+            let of_image =
+                || images.get(&thread.process).map(|image| &image.name).filter(|_| thread.tid == pid);
+            let name = self.names.get(&place).or_else(|| sampled.get(&place).copied()).or_else(of_image);
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                writer.update_thread(id, Thread { name: name.clone(), ..thread.clone() })?;
+            }
         }
         Ok(())
     }

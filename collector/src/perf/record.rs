@@ -54,7 +54,7 @@ pub(super) enum What<'a> {
     /// A thread has another name, because its process executes another program or by its own will.
     Comm { pid: u32, tid: u32, name: &'a [u8], is_exec: bool },
     /// A process (pid is new) or thread began.
-    Fork { pid: u32, parent: u32, tid: u32 },
+    Fork { pid: u32, parent: u32, tid: u32, maker: u32 },
     /// A thread ended.
     Exit { pid: u32, tid: u32 },
     /// There was no room for so many records.
@@ -172,8 +172,8 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
         sys::PERF_RECORD_MMAP => map_of_data(Fields(body), misc)?,
         sys::PERF_RECORD_COMM => comm(Fields(body), misc)?,
         sys::PERF_RECORD_FORK => {
-            let [pid, parent, tid, _] = Fields(body).four()?;
-            What::Fork { pid, parent, tid }
+            let [pid, parent, tid, maker] = Fields(body).four()?;
+            What::Fork { pid, parent, tid, maker }
         }
         sys::PERF_RECORD_EXIT => {
             let [pid, _, tid, _] = Fields(body).four()?;

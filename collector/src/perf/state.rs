@@ -94,9 +94,9 @@ impl State {
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
-            What::Fork { pid, parent, tid } => {
+            What::Fork { pid, parent, tid, maker } => {
                 self.told.threads += 1;
-                tasks.fork((pid, parent, tid), ticks, files, batch);
+                tasks.fork((pid, parent, tid), maker, ticks, files, batch);
             }
             What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
             What::Lost { records } => self.lost(layout, records),

@@ -26,7 +26,7 @@
 
 mod found;
 
-use super::batch::{Batch, Image, Task};
+use super::batch::{Batch, Image, Task, ThreadName};
 use super::files::Files;
 use super::record::Map;
 use super::regions::{Regions, region_of};
@@ -101,11 +101,15 @@ impl Tasks {
     pub(super) fn fork(
         &mut self,
         (pid, parent, tid): (u32, u32, u32),
+        maker: u32,
         ticks: u64,
         files: &mut Files,
         batch: &mut Batch,
     ) {
-        let name = self.threads.get(&parent).map_or_else(String::new, |thread| thread.name.clone());
+        // It is called as the thread that made it.
+        let named = self.threads.get(&maker).filter(|thread| !thread.name.is_empty());
+        let named = named.or_else(|| self.threads.get(&parent));
+        let name = named.map_or_else(String::new, |thread| thread.name.clone());
         self.threads.insert(tid, Thread { pid, name, task: None });
         if pid == parent || pid != tid {
             if let Some(process) = self.processes.get_mut(&pid) {
@@ -143,6 +147,9 @@ impl Tasks {
         let name = String::from_utf8_lossy(name).into_owned();
         let thread = self.threads.entry(tid).or_default();
         (thread.pid, thread.name) = (pid, name.clone());
+        if thread.task.is_some() {
+            batch.names.push(ThreadName { pid, tid, name: name.clone() });
+        }
         if let Some(ticks) = exec {
             let before = self.processes.get_mut(&pid);
             let parent = before.map(|process| {
@@ -191,8 +198,12 @@ impl Tasks {
 
     /// A thread ended.
     pub(super) fn exit(&mut self, pid: u32, tid: u32, ticks: u64, batch: &mut Batch) {
-        if pid != tid {
-            self.threads.remove(&tid);
+        // Whoever looks for its name in /proc may come too late.
+        if pid != tid
+            && let Some(Thread { name, .. }) = self.threads.remove(&tid)
+            && !name.is_empty()
+        {
+            batch.names.push(ThreadName { pid, tid, name });
         }
         let Some(process) = self.processes.get_mut(&pid) else { return };
         if pid == tid {

@@ -23,7 +23,7 @@ fn records_say_what_was_put_in() {
         (made::map(7, 5), map),
         (made::sample(7, 5), sample),
         (made::comm(7, 5), What::Comm { pid: 7, tid: 7, name: b"name", is_exec: true }),
-        (made::fork(7, 5), What::Fork { pid: 7, parent: 1, tid: 7 }),
+        (made::fork(7, 5), What::Fork { pid: 7, parent: 1, tid: 7, maker: 1 }),
         (made::exit(7, 5), What::Exit { pid: 7, tid: 7 }),
         (Made::new(sys::PERF_RECORD_LOST).u64(0).u64(9).end(5), What::Lost { records: 9 }),
         (Made::new(sys::PERF_RECORD_LOST_SAMPLES).u64(8).end(5), What::Lost { records: 8 }),

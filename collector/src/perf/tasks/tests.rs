@@ -1,5 +1,6 @@
 use super::*;
 use crate::perf::record::{self, What, made};
+use perf_event_open_sys::bindings;
 
 /// Processes that hear records.
 struct Heard {
@@ -19,7 +20,9 @@ impl Heard {
         let record = record::parse(bytes, record::Layout::Work).unwrap();
         let Heard { tasks, files, batch } = self;
         match record.what {
-            What::Fork { pid, parent, tid } => tasks.fork((pid, parent, tid), record.time, files, batch),
+            What::Fork { pid, parent, tid, maker } => {
+                tasks.fork((pid, parent, tid), maker, record.time, files, batch);
+            }
             What::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(record.time), batch);
             }
@@ -57,13 +60,41 @@ fn fork_copies_and_exec_clears() {
     heard.hear(&made::map_of(PID, 4, 0x9000, b"/lib/own.so"));
     assert_eq!(heard.path(PID, 0x9001).as_deref(), Some("/lib/own.so"));
     assert_eq!(heard.path(1, 0x9001), None);
-    let name = record::made::Made::new(perf_event_open_sys::bindings::PERF_RECORD_COMM);
+    let name = record::made::Made::new(bindings::PERF_RECORD_COMM);
     heard.hear(&name.u32(PID).u32(PID).text(b"other").end(5));
     assert_eq!(heard.path(PID, 0x1001).as_deref(), Some("/bin/parent"));
     heard.hear(&made::comm(PID, 6));
     assert_eq!(heard.path(PID, 0x1001), None);
     let names: Vec<&str> = heard.batch.images.iter().map(|(_, image)| image.name.as_str()).collect();
     assert!(names.contains(&"other") && names.contains(&"name"), "{names:?}");
+}
+
+/// Check that threads have the name of the one that made them until they take another, and that what they are called is told when they
+/// end, or take another name after a sample: nobody can look it up later.
+#[test]
+fn names_of_threads_are_told_at_their_ends() {
+    let mut heard = Heard::new(&[]);
+    let of_thread = |kind, tid: u32, maker: u32, time: u64| {
+        record::made::Made::new(kind).u32(PID).u32(PID).u32(tid).u32(maker).u64(time).end(time)
+    };
+    let fork = |tid, maker, time| of_thread(bindings::PERF_RECORD_FORK, tid, maker, time);
+    let exit = |tid, time| of_thread(bindings::PERF_RECORD_EXIT, tid, PID, time);
+    let called = |tid: u32, name: &[u8], time| {
+        record::made::Made::new(bindings::PERF_RECORD_COMM).u32(PID).u32(tid).text(name).end(time)
+    };
+    heard.hear(&made::comm(PID, 1));
+    heard.hear(&fork(PID + 1, PID, 2)).hear(&called(PID + 1, b"pool", 3));
+    heard.hear(&fork(PID + 2, PID + 1, 4)).hear(&fork(PID + 3, PID, 5));
+    heard.hear(&called(PID + 3, b"early", 6));
+    let Heard { tasks, files, batch } = &mut heard;
+    assert!(tasks.sampled(PID, PID + 3, files, batch).is_some());
+    heard.hear(&called(PID + 3, b"late", 7));
+    for (tid, time) in [(PID + 2, 8), (PID + 3, 9), (PID + 1, 10), (PID + 9, 11)] {
+        heard.hear(&exit(tid, time));
+    }
+    let names: Vec<_> = heard.batch.names.iter().map(|row| (row.tid - PID, row.name.as_str())).collect();
+    assert_eq!(names, [(3, "late"), (2, "pool"), (3, "late"), (1, "pool")]);
+    assert!(heard.batch.names.iter().all(|row| row.pid == PID));
 }
 
 /// Check that a pid that is used again is another image with mappings of its own.
@@ -204,7 +235,7 @@ fn what_was_found_later_is_not_taken_back() {
 fn who_is_gone_is_unknown() {
     let mut heard = doubted(PID, 10);
     heard.hear(
-        &record::made::Made::new(perf_event_open_sys::bindings::PERF_RECORD_FORK)
+        &record::made::Made::new(bindings::PERF_RECORD_FORK)
             .u32(PID + 1)
             .u32(PID)
             .u32(PID + 1)
@@ -247,7 +278,7 @@ fn unchanged_process_stays_what_it_is() {
 fn children_of_ours_are_ours_until_they_execute() {
     let mut heard = Heard::new(&[]);
     let Heard { tasks, files, batch } = &mut heard;
-    tasks.fork((PID, std::process::id(), PID), 3, files, batch);
+    tasks.fork((PID, std::process::id(), PID), std::process::id(), 3, files, batch);
     assert!(tasks.sampled(PID, PID, files, batch).is_some());
     tasks.comm(PID, PID, b"program", Some(5), batch);
     assert!(tasks.sampled(PID, PID, files, batch).is_some());
