@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Changes whenever one address of the same files is answered otherwise than before, or stored otherwise.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Most answers that are kept for one module. What asks for more takes long anyway.
 const MOST_ANSWERS: usize = 1 << 13;
 /// Most bytes of them.

@@ -65,6 +65,12 @@ impl<'a> Files<'a> {
     }
 }
 
+/// What C libraries call the way back from signal handlers, which is local, so that a stripped library has no name for it.
+const TRAMPOLINE: &str = "__restore_rt";
+
+/// `rt_sigreturn`: `mov $15,%rax` or `mov $15,%eax`, then `syscall`.
+const RETURNS_FROM_SIGNALS: [&[u8]; 2] = [b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05"];
+
 impl<'a> Resolver<'a> {
     /// Finds the debug files of `binary`.
     pub(crate) fn of(
@@ -214,11 +220,23 @@ impl<'a> Resolver<'a> {
                 linkage = Some(name.into_owned());
             }
         }
+        if frames.is_empty() && self.is_before_a_trampoline(address) {
+            frames.push(SourceFrame { function: Some(TRAMPOLINE.to_owned()), ..SourceFrame::default() });
+        }
         let shown = frames.last().and_then(|owner| owner.function.as_deref());
         let linkage =
             linkage.filter(|name| shown.is_some_and(|shown| shown != name) && *name == printable(name));
         let reason = shown.is_none().then(|| self.nameless());
         Lookup { frames, linkage, reason }
+    }
+
+    /// Whether a signal handler returns to what follows an address, as it does without a call: of a return address it is the byte before
+    /// that is looked up, and what the kernel's way back begins with is no call.
+    fn is_before_a_trampoline(&self, address: u64) -> bool {
+        let Files { binary, .. } = &self.files;
+        let code = address.checked_add(1).and_then(|next| binary.bytes_at(next));
+        binary.is_x86_64()
+            && code.is_some_and(|code| RETURNS_FROM_SIGNALS.iter().any(|way| code.starts_with(way)))
     }
 
     /// What debug information says about an address, if that can be believed.

@@ -34,6 +34,37 @@ fn aliases_show_the_public_name() {
     }
 }
 
+/// Check that the way back from signal handlers has its name where the file has none, as in a stripped C library, and that only what a
+/// handler returns to has.
+#[test]
+fn ways_back_from_signals_have_their_name() {
+    for load in ["movq $15, %rax", "movl $15, %eax"] {
+        let source = format!(
+            "
+            .text
+            .globl before
+            .type before, @function
+        before:
+            .fill 16, 1, 0x90
+            .size before, 16
+            nop
+        way_back:
+            {load}
+            syscall
+            .fill 16, 1, 0x90
+        "
+        );
+        let workshop = Workshop::new();
+        let path = workshop.compile("back", &source, "-shared -nostdlib -s");
+        let (text, _) = section(&path, ".text");
+        let (before, size) = (text, 16);
+        let name = |address| workshop.function("back", address);
+        assert_eq!(name(before + size).as_deref(), Ok("__restore_rt"), "{load}");
+        assert_eq!(name(before + size - 1).as_deref(), Ok("before"), "{load}");
+        assert!(name(before + size + 1).is_err(), "{load}");
+    }
+}
+
 /// Check that two functions of one name are found each at its own address.
 #[test]
 fn one_name_at_two_addresses() {
