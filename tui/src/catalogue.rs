@@ -26,6 +26,10 @@ pub(crate) const NOT_GROUPED: &str = "not grouped";
 pub(crate) const NO_FLAME_GRAPH: &str = "this page has no flame graph: take a name in .md or .txt";
 pub(crate) const TOO_LONG_TO_COPY: &str = "it is longer than terminals take";
 
+/// What commands say of rows beyond their limits, and what there is to say here.
+pub(crate) const NOT_SHOWN_BY_COMMAND: &str = " not shown (--limit)";
+pub(crate) const NOT_SHOWN: &str = " not shown";
+
 pub(crate) const WHAT_WAS_CHOSEN: &str = "what was chosen";
 pub(crate) const THIS_RECORDING: &str = "this recording";
 pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";

@@ -19,7 +19,7 @@ fn copied(made: &Made, redaction: Option<Redaction>) -> Vec<u8> {
 fn shown(file: &Path) -> String {
     let loaded = viewer::open(file, Naming::Stored).unwrap();
     let (mut out, style) = (Vec::new(), Style::default());
-    viewer::text::info(&mut out, &loaded, &style).unwrap();
+    viewer::text::info(&mut out, &loaded, None, &style).unwrap();
     viewer::json::report(&mut out, &loaded, &Default::default()).unwrap();
     viewer::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
     String::from_utf8(out).unwrap()

@@ -18,7 +18,7 @@ fn file_has_what_was_written() {
     for style in [Style::default(), Style { color: true, width: Some(80) }] {
         let text = |loaded: &viewer::Loaded| {
             let mut out = Vec::new();
-            viewer::text::info(&mut out, loaded, &style).unwrap();
+            viewer::text::info(&mut out, loaded, None, &style).unwrap();
             viewer::text::leaks(&mut out, loaded, 100, &style).unwrap();
             viewer::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
             viewer::json::report(&mut out, loaded, &Default::default()).unwrap();

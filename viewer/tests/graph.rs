@@ -159,7 +159,7 @@ fn scans_are_listed() {
     made(Process { name: "app".into(), ..Process::default() }).0.write(&path);
     let loaded = viewer::open(&path, Naming::Stored).unwrap();
     let mut out = Vec::new();
-    viewer::text::info(&mut out, &loaded, &viewer::text::Style::default()).unwrap();
+    viewer::text::info(&mut out, &loaded, None, &viewer::text::Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     let (_, scans) = text.split_once("\nScans\n").unwrap();
     let expected = "

@@ -314,7 +314,7 @@ fn turns_of_an_address_are_told() {
     ];
     let shown: Vec<String> = turns(0x1000, 100).iter().map(|line| line.trim_start().to_owned()).collect();
     assert_eq!(shown, all);
-    assert_eq!(turns(0x1000, 2)[0], "4 earlier turns not shown");
+    assert_eq!(turns(0x1000, 2)[0], "4 earlier turns not shown (--limit)");
     assert_eq!(turns(0x9000, 2), ["Nothing to show: no recorded block held this address."]);
 }
 

@@ -125,8 +125,8 @@ fn the_tree_hangs_on_roots() {
        135 B    100 %          0 B           0  [Reachable]
        120 B   88.9 %          0 B           0  ├─ cache
        120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
-        20 B   14.8 %          0 B           0  │  1 more not shown
-        15 B   11.1 %          0 B           0  └─ 1 more not shown
+        20 B   14.8 %          0 B           0  │  1 more not shown (--json)
+        15 B   11.1 %          0 B           0  └─ 1 more not shown (--json)
 ";
     assert_eq!(tree((20, 2)), expected[1..]);
 }

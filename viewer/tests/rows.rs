@@ -5,6 +5,7 @@ mod support;
 use capture::{Action, Ended, NodeId, Pseudo, Summary};
 use support::Made;
 use viewer::analysis::{Metric, Share};
+use viewer::outline::Form;
 use viewer::text::{self, Style};
 use viewer::{Loaded, ReportOptions, Shape};
 
@@ -152,6 +153,91 @@ fn calls_of_the_allocator_tell_rows_apart() {
     );
 }
 
+/// Check that what a report leaves out is summed up in each of its forms, with the option that shows it, and that this one does: what is
+/// small below a function of a tree, where all that it calls is, too.
+#[test]
+fn what_is_left_out_has_an_option() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    for (number, (stack, size)) in (1..).zip([
+        ("main > large", 10_000),
+        ("main > parent > a", 30),
+        ("main > parent > b", 20),
+        ("main > small", 10),
+    ]) {
+        let stack = made.stack(stack);
+        made.alloc(thread, 0x10_000 * number, size, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    let loaded = made.loaded("app.memprof");
+    let written = |shape, min: &str, limit| {
+        let min = Some(min.parse().unwrap());
+        let options = ReportOptions { metric: Metric::Peak, shape, min, limit, ..ReportOptions::default() };
+        let mut out = Vec::new();
+        text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
+        let markdown = viewer::outline::outline(&loaded, &options).to_text(Form::Markdown);
+        [String::from_utf8(out).unwrap(), markdown]
+    };
+    for (shape, min, limit, expected) in [
+        (
+            Shape::Tree,
+            "0.4%",
+            None,
+            &["2 smaller ones not shown (--min)", "1 smaller one not shown (--min)"][..],
+        ),
+        (Shape::Tree, "0", Some(1), &["2 smaller ones not shown (--limit)"]),
+        (Shape::Tree, "0", None, &[]),
+        (Shape::Functions, "1%", None, &["smaller functions not shown (--min)"]),
+        (Shape::Functions, "0", Some(2), &["smaller functions not shown (--limit)"]),
+        (Shape::Stacks, "1%", None, &["not shown (--min)"]),
+        (Shape::Stacks, "0", Some(1), &["not shown (--limit)"]),
+        (Shape::Stacks, "0", None, &[]),
+    ] {
+        for text in written(shape, min, limit) {
+            assert_eq!(text.contains("smaller"), !expected.is_empty(), "{text}");
+            assert!(expected.iter().all(|part| text.contains(part)), "{expected:?} in {text}");
+        }
+    }
+    // Of what `parent` has, nothing is worth a row, and all of it is accounted for.
+    let [_, markdown] = written(Shape::Tree, "0.4%", None);
+    assert!(
+        markdown
+            .contains("| 50 B | 0.5 % | 2 |  | &nbsp;&nbsp;&nbsp;&nbsp;*2 smaller ones not shown (--min)* |"),
+        "{markdown}"
+    );
+}
+
+/// Check that of thousands of processes those are listed that held most, in the order in which they began, and that as many as are wanted
+/// can be.
+#[test]
+fn the_largest_processes_are_listed() {
+    let mut made = Made::new();
+    for number in 0..60_u64 {
+        let (process, thread) = made.process("app");
+        let stack = made.stack("main");
+        made.alloc(thread, 0x1000, 100 + number * 37 % 60, stack);
+        made.end(process, thread, Ended::Exited(0));
+    }
+    let loaded = made.loaded("app.memprof");
+    let listed = |limit| {
+        let mut out = Vec::new();
+        text::info(&mut out, &loaded, limit, &Style::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let table: Vec<String> =
+            text.lines().skip_while(|line| *line != "Processes").skip(2).map(str::to_owned).collect();
+        let rows = table.iter().take_while(|line| line.ends_with("  app")).count();
+        (rows, table)
+    };
+    let (rows, table) = listed(None);
+    assert_eq!((rows, table[50].as_str()), (50, "  10 smaller processes not shown (--limit)"), "{table:#?}");
+    assert!(table[..50].iter().all(|row| !row.contains(" 109 B ")), "the smallest are left out: {table:#?}");
+    let pids: Vec<u32> =
+        table[..50].iter().map(|row| row.split_whitespace().next().unwrap().parse().unwrap()).collect();
+    assert!(pids.is_sorted(), "{pids:?}");
+    let (rows, table) = listed(Some(60));
+    assert!(rows == 60 && !table.iter().any(|row| row.contains("not shown")), "{table:#?}");
+}
+
 /// Check that reports of samples say what these do not tell of: work without any, and stacks that were cut; and reports of memory nothing.
 #[test]
 fn reports_of_samples_say_what_is_missing() {
@@ -207,7 +293,7 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
         let mut summary = Vec::new();
         text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
         let mut info = Vec::new();
-        text::info(&mut info, &loaded, &Style::default()).unwrap();
+        text::info(&mut info, &loaded, None, &Style::default()).unwrap();
         for view in [summary, info].map(|view| String::from_utf8(view).unwrap()) {
             let note = view.split_inclusive('\n').find(|line| line.starts_with("note: up to 36.0 KiB"));
             assert_eq!(note.is_some(), expected.is_some(), "{view}");

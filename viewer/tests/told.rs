@@ -25,7 +25,7 @@ fn views_show_what_was_told() {
     };
     let (made, style) = (told(), Style::default());
     let loaded = told().loaded("app.memprof");
-    check_golden("told/info.txt", &written(&|out| viewer::text::info(out, &loaded, &style)));
+    check_golden("told/info.txt", &written(&|out| viewer::text::info(out, &loaded, None, &style)));
     check_golden("told/info.json", &written(&|out| viewer::json::info(out, &loaded)));
     check_golden("told/leaks.txt", &written(&|out| viewer::text::leaks(out, &loaded, 3, &style)));
     let (tables, names, options) =

@@ -14,6 +14,9 @@ pub(crate) struct Arguments {
     capture: Capture,
     #[command(flatten)]
     when: WhichPart,
+    /// Most rows of each table, of processes those that held most [default: 50; JSON has all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -25,7 +28,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     view::print(|out, style| {
         match arguments.json {
             true => json::info(out, &loaded)?,
-            false => text::info(out, &loaded, style)?,
+            false => text::info(out, &loaded, arguments.limit, style)?,
         }
         Ok(())
     })

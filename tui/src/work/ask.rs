@@ -176,7 +176,7 @@ impl Asked {
                 let loaded = self.loaded(question)?;
                 text::overview(&mut out, &loaded, &style)?;
                 writeln!(out)?;
-                text::info(&mut out, &loaded, &style)?;
+                text::info(&mut out, &loaded, None, &style)?;
             }
             Topic::Sizes => {
                 let (loaded, sizes) = self.moments()?.lives(&query, filter, naming, Sizes::new)?;
@@ -199,7 +199,10 @@ impl Asked {
                 }
             }
         }
-        Ok(Document::of(&String::from_utf8_lossy(&out)))
+        // Nobody can give the command's options here.
+        let text =
+            String::from_utf8_lossy(&out).replace(catalogue::NOT_SHOWN_BY_COMMAND, catalogue::NOT_SHOWN);
+        Ok(Document::of(&text))
     }
 
     /// Two sides, and by which number they are compared.

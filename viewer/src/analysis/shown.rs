@@ -26,6 +26,11 @@ impl Cutoff {
         let most = if first < self.least { self.few.min(self.limit) } else { self.limit };
         std::iter::once(first).chain(ranks).take_while(|&rank| rank >= least).take(most).count()
     }
+
+    /// The option of reports that shows what is hidden, of which the largest has this rank.
+    pub fn option(self, largest: i64) -> &'static str {
+        if largest < self.least { "--min" } else { "--limit" }
+    }
 }
 
 /// The children of one node. Those shown, those hidden and the node's own cost add up to its total.
@@ -35,6 +40,8 @@ pub struct Shown {
     pub children: Vec<u32>,
     /// How many are not shown.
     pub hidden: usize,
+    /// The option that shows them; empty where there are none.
+    pub option: &'static str,
     /// What they cost.
     pub hidden_total: Amount,
     /// The variances of that.
@@ -56,15 +63,26 @@ impl Shown {
         let few = if node == Tree::ROOT { cutoff.few } else { 0 };
         let shown = Cutoff { few, ..cutoff }.shown(children.iter().map(|&child| rank(child)));
         let rest = children.split_off(shown);
+        let option = rest.first().map_or("", |&largest| cutoff.option(rank(largest)));
         let hidden_total = rest.iter().fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total);
         let hidden_spread = rest.iter().fold(Spread::ZERO, |sum, &id| sum + tree.spread(id));
-        Self { children, hidden: rest.len(), hidden_total, hidden_spread }
+        Self { children, hidden: rest.len(), option, hidden_total, hidden_spread }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that the option is told that shows what is hidden: what is small needs another minimum, whatever the limit is.
+    #[test]
+    fn hidden_rows_have_an_option() {
+        let cutoff = Cutoff { least: 3, limit: 4, few: 2 };
+        assert_eq!(
+            [5, 3, 2, 0].map(|largest| cutoff.option(largest)),
+            ["--limit", "--limit", "--min", "--min"]
+        );
+    }
 
     /// Check that what is large is shown up to a limit, and the largest few where nothing is, of those that have anything.
     #[test]

@@ -4,10 +4,10 @@ use super::{Outline, OutlineRow};
 use crate::analysis::{
     Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows_as_read,
 };
-use crate::format::{bytes, count, counted, percent};
+use crate::format::{bytes, count, percent};
 use crate::loaded::Loaded;
 use crate::options::{ReportOptions, Shape};
-use crate::text::{Style, Units, stack_line, unsampled_texts, warning_texts};
+use crate::text::{Style, Units, not_shown, stack_line, unsampled_texts, warning_texts};
 
 /// The rows that a report in text has, with full names.
 pub fn outline(loaded: &Loaded, options: &ReportOptions) -> Outline {
@@ -63,25 +63,44 @@ fn of_label(loaded: &Loaded, label: LabelId) -> (String, bool) {
     (label.name.clone(), !matches!(label.kind, Kind::Function(..) | Kind::Process))
 }
 
-fn rest(hidden: usize, noun: &str, numbers: Vec<String>) -> Option<OutlineRow> {
-    let name = format!("{} not shown", counted(hidden as u64, noun));
+/// A row for those that are not shown: how many, and by which option they are.
+fn rest((hidden, option): (usize, &str), noun: &str, numbers: Vec<String>) -> Option<OutlineRow> {
+    let name = not_shown(hidden, noun, option);
     (hidden > 0).then_some(OutlineRow { numbers, indent: 0, name, is_generated: true })
 }
 
 fn of_tree(loaded: &Loaded, tree: &Tree, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
     let mut found = Vec::new();
-    let mut open = vec![(Tree::ROOT, 0)];
-    while let Some((id, indent)) = open.pop() {
+    let mut open = vec![(What::Node(Tree::ROOT), 0)];
+    while let Some((what, indent)) = open.pop() {
+        let id = match what {
+            What::Node(id) => id,
+            What::Rest(row) => {
+                found.push(OutlineRow { indent, ..row });
+                continue;
+            }
+        };
         let (name, is_generated) = of_label(loaded, tree.node(id).label);
         let mut cells = numbers(loaded, metric, tree.node(id).total, total);
         cells.push(own(metric, tree.own(id)));
         found.push(OutlineRow { numbers: cells, indent, name, is_generated });
         let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
+        let mut cells = numbers(loaded, metric, shown.hidden_total, total);
+        cells.push(String::new());
+        let rest = rest((shown.hidden, shown.option), "smaller one", cells);
         // An only child stands in the column of its caller, so that deep stacks can be read.
-        let below = indent + usize::from(shown.children.len() > 1);
-        open.extend(shown.children.iter().rev().map(|&child| (child, below)));
+        let below = indent + usize::from(shown.children.len() > 1 || rest.is_some());
+        open.extend(rest.map(|row| (What::Rest(row), below)));
+        open.extend(shown.children.iter().rev().map(|&child| (What::Node(child), below)));
     }
     found
+}
+
+/// A row of a tree that is to be written.
+enum What {
+    Node(u32),
+    /// For those below a node that are not shown.
+    Rest(OutlineRow),
 }
 
 fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
@@ -99,7 +118,8 @@ fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) 
         cells.push(own(metric, cost.own));
         OutlineRow { numbers: cells, indent: 0, name, is_generated }
     });
-    rows.chain(rest(costs.len() - shown, "smaller function", Vec::new())).collect()
+    let option = costs.get(shown).map_or("", |largest| cutoff.option(metric.rank(largest.total)));
+    rows.chain(rest((costs.len() - shown, option), "smaller function", Vec::new())).collect()
 }
 
 fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
@@ -113,5 +133,7 @@ fn of_stacks(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> 
         is_generated: meaningful(&loaded.tables, &loaded.names, row.node).next().is_none(),
     });
     let sum = all[shown..].iter().fold(Amount::ZERO, |sum, row| sum + amount(row));
-    found.chain(rest(all.len() - shown, "smaller stack", numbers(loaded, metric, sum, total))).collect()
+    let option = all.get(shown).map_or("", |largest| cutoff.option(metric.rank(amount(largest))));
+    let numbers = numbers(loaded, metric, sum, total);
+    found.chain(rest((all.len() - shown, option), "smaller stack", numbers)).collect()
 }

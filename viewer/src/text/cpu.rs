@@ -2,6 +2,7 @@
 
 use super::headline::{nothing, unsampled, warnings};
 use super::place::fit_name;
+use super::stack_line::not_shown;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, allocator_time};
 use crate::format::{bytes, count, counted, duration, percent};
@@ -93,6 +94,6 @@ pub fn allocator(
     }
     match rows.len() - shown {
         0 => Ok(()),
-        hidden => writeln!(out, "{} not shown", counted(hidden as u64, "more caller")),
+        hidden => writeln!(out, "{}", not_shown(hidden, "more caller", "--limit")),
     }
 }

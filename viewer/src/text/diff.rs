@@ -13,12 +13,12 @@ use super::estimate::{self, marked, relative};
 use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
 use super::lead::{Branch, Lead};
 use super::place::fit_name;
-use super::stack_line::stack_line_to;
+use super::stack_line::{not_shown, smaller_ones, stack_line_to};
 use super::style::{Role, Style};
 use super::units::Units;
 use crate::analysis::{Amount, ChangeKind, Diff, DiffRow, Match, Metric, Shown, Spread, Tree, size};
 use crate::compare::{Compared, Side};
-use crate::format::{bytes, count, counted, percent};
+use crate::format::{bytes, count, percent};
 use crate::options::DiffOptions;
 use std::io::{self, Write};
 
@@ -62,8 +62,9 @@ pub fn diff(
             }
             if shown < rows.len() {
                 let sum = Change::sum(rows[shown..].iter().map(|row| Change::of(row, metric)));
-                let stacks = counted((rows.len() - shown) as u64, "smaller stack");
-                let stacks = style.paint(Role::Detail, format!("{stacks} not shown"));
+                let option = cutoff.option(size(metric, metric.of(&rows[shown].delta())).0);
+                let stacks = not_shown(rows.len() - shown, "smaller stack", option);
+                let stacks = style.paint(Role::Detail, stacks);
                 writeln!(out, "{}{stacks}", columns.row(&sum))?;
             }
         }
@@ -358,11 +359,15 @@ fn tree(
     let columns = Columns::new(compared, metric, style);
     writeln!(out, "{}", style.paint(Role::Detail, columns.tree_header()))?;
     let nothing = (Amount::ZERO, Spread::ZERO, Amount::ZERO);
-    let mut rows = vec![(Some(Tree::ROOT), nothing, 0, Lead::default(), Branch::Trunk)];
-    while let Some((id, hidden, number, lead, branch)) = rows.pop() {
+    let mut rows = vec![(Some(Tree::ROOT), nothing, (0, ""), Lead::default(), Branch::Trunk)];
+    while let Some((id, hidden, (number, option), lead, branch)) = rows.pop() {
         let line = lead.text(branch, 24);
         let Some(id) = id else {
-            let text = format!("{} not shown", counted(number as u64, "smaller one"));
+            let text = smaller_ones(
+                number,
+                option,
+                style.room(columns.tree_width() + super::escape::columns(&line)),
+            );
             let (delta, spread, gross) = hidden;
             let numbers = columns.tree_row(delta, spread, gross);
             writeln!(out, "{numbers}{line}{}", style.paint(Role::Detail, text))?;
@@ -381,10 +386,10 @@ fn tree(
                 (delta - net.node(child).total, spread - net.spread(child))
             });
             let hidden = (delta, spread, shown.hidden_total);
-            rows.push((None, hidden, shown.hidden, below, Branch::Fork));
+            rows.push((None, hidden, (shown.hidden, shown.option), below, Branch::Fork));
         }
         let children = shown.children.iter().rev();
-        rows.extend(children.map(|&child| (Some(child), nothing, 0, below, Branch::Fork)));
+        rows.extend(children.map(|&child| (Some(child), nothing, (0, ""), below, Branch::Fork)));
         match &mut rows[first..] {
             [(Some(_), .., branch)] => *branch = Branch::Trunk,
             [(.., branch), ..] => *branch = Branch::Last,

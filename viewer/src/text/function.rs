@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::escape::{escape, fit};
 use super::headline::headline;
 use super::place::place;
-use super::stack_line::{header, rest};
+use super::stack_line::{header, rest_by};
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Metric, Step};
 use crate::format::{bytes, count, percent};
@@ -50,7 +50,7 @@ pub fn function(
         let text = fit(&text, style.room(columns.width()));
         writeln!(out, "{numbers}{}", style.paint(Role::Function, text))?;
     }
-    rest(out, style, lines.len().saturating_sub(limit), "more line")?;
+    rest_by(out, style, lines.len().saturating_sub(limit), "more line", "")?;
     let sizes = detail.shape.sizes.iter().map(|(class, amount)| (class.to_string(), *amount));
     classes(out, "size", sizes.collect(), style)?;
     let ages = detail.shape.ages.iter().map(|(age, amount)| (age.to_string(), *amount));

@@ -2,12 +2,12 @@
 
 use super::columns::Columns;
 use super::place::fit_name;
+use super::stack_line::not_shown;
 use super::stacks::row_noun;
 use super::style::{Role, Style};
 use crate::analysis::{
     Amount, Cutoff, FunctionCost, LabelId, Metric, Spread, Tree, functions as costs_of, natural,
 };
-use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -48,8 +48,8 @@ pub(super) fn functions(
     match costs.len() - shown {
         0 => Ok(()),
         hidden => {
-            let text =
-                format!("{} not shown", counted(hidden as u64, &format!("smaller {}", row_noun(loaded))));
+            let option = cutoff.option(metric.rank(costs[shown].total));
+            let text = not_shown(hidden, &format!("smaller {}", row_noun(loaded)), option);
             writeln!(out, "{}", style.paint(Role::Detail, text))
         }
     }

@@ -5,6 +5,7 @@ use super::escape::{columns, escape};
 use super::estimate;
 use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
+use super::stack_line::not_shown;
 use super::style::{Role, Style};
 use super::traced::TracedUnit;
 use crate::analysis::{Amount, Lengths, Metric, Span, process_name, stack_states, state_share};
@@ -13,13 +14,18 @@ use crate::format::{bytes, count, counted, duration, percent};
 use crate::loaded::{Loaded, MarkRow};
 use capture::aggregate::AGGREGATE;
 use capture::{Clock, CounterKind, ProcessId};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Writes everything but the stacks.
+/// Rows of each table when nobody says how many. All of them are in JSON.
+const ROWS: usize = 50;
+
+/// Writes everything but the stacks; of each table so many rows at most.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &Style) -> io::Result<()> {
+    let limit = limit.unwrap_or(ROWS);
     let file = escape(&loaded.source.file);
     let part = span(loaded.profile.span);
     writeln!(out, "{}", style.paint(Role::Heading, format!("{file}{part}")))?;
@@ -35,10 +41,10 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<(
     section(out, "Tracepoints", traced(loaded), style)?;
     section(out, "Order and losses", losses(loaded), style)?;
     section(out, "Cost of the recording", cost(loaded), style)?;
-    processes(out, loaded, style)?;
-    marks(out, loaded, style)?;
-    scans(out, loaded, style)?;
-    regions(out, loaded, style)?;
+    processes(out, loaded, limit, style)?;
+    marks(out, loaded, limit, style)?;
+    scans(out, loaded, limit, style)?;
+    regions(out, loaded, limit, style)?;
     footnote(out, loaded, Metric::Bytes, style)?;
     for remark in remark_texts(loaded) {
         writeln!(out, "remark: {}", escape(&remark))?;
@@ -178,6 +184,9 @@ fn stacks(loaded: &Loaded) -> Facts {
     ]
 }
 
+/// Processes whose resident memory is told, those with most.
+const RESIDENT: usize = 10;
+
 /// How the processors were sampled; nothing when they were not and nobody wanted it.
 fn cpu(loaded: &Loaded) -> Facts {
     let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
@@ -202,14 +211,18 @@ fn cpu(loaded: &Loaded) -> Facts {
         facts.push(fact("note", escape(&cpu.refused)));
     }
     let rss = loaded.tables.processes.iter().enumerate().filter_map(|(index, process)| {
-        let peak = loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss)?;
-        let size = bytes(i64::try_from(peak.value).unwrap_or(i64::MAX));
-        Some(fact(
-            &format!("most resident, {}", process.pid),
-            format!("{size} after {}", duration(peak.time)),
-        ))
+        Some((loaded.counters.peak(ProcessId::from_index(index), CounterKind::Rss)?, process.pid))
     });
-    facts.extend(rss.take(10));
+    let mut rss: Vec<_> = rss.collect();
+    rss.sort_by_key(|(peak, _)| Reverse(peak.value));
+    let others = rss.len().saturating_sub(RESIDENT);
+    facts.extend(rss.iter().take(RESIDENT).map(|(peak, pid)| {
+        let size = bytes(i64::try_from(peak.value).unwrap_or(i64::MAX));
+        fact(&format!("most resident, {pid}"), format!("{size} after {}", duration(peak.time)))
+    }));
+    if others > 0 {
+        facts.push(fact("less resident", counted(others as u64, "process")));
+    }
     facts
 }
 
@@ -317,15 +330,12 @@ fn heaps(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
     table(out, "Heaps of the program's own", columns, rows, style)
 }
 
-/// Marks shown, and names of regions. All of them are in JSON.
-const MARKS: usize = 50;
-
-fn regions(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+fn regions(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
         [("times", 8), ("shortest", 10), ("mean", 10), ("longest", 10), ("not ended", 9), ("region", 0)];
     let names = loaded.marks_by_name();
     let with_regions = || names.iter().filter(|row| !row.regions.is_empty());
-    let rows = with_regions().take(MARKS).map(|row| {
+    let rows = with_regions().take(limit).map(|row| {
         let lengths = row.lengths();
         let length = |of: fn(Lengths) -> u64| lengths.map_or(String::new(), |lengths| duration(of(lengths)));
         let unfinished =
@@ -340,31 +350,23 @@ fn regions(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
         ]
     });
     table(out, "Regions", columns, rows, style)?;
-    let more = with_regions().count().saturating_sub(MARKS);
-    if more > 0 {
-        writeln!(out, "  {} not shown", counted(more as u64, "more name"))?;
-    }
-    Ok(())
+    more(out, with_regions().count().saturating_sub(limit), "more name")
 }
 
-fn marks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+fn marks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns = [("after", 10), ("pid", 8), ("kind", -7), ("name", 0)];
-    let rows = loaded.marks().take(MARKS).map(|MarkRow { name, mark, process, .. }| {
+    let rows = loaded.marks().take(limit).map(|MarkRow { name, mark, process, .. }| {
         let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());
         [duration(mark.time), pid, mark.kind.name().to_owned(), escape(name).into_owned()]
     });
     table(out, "Marks", columns, rows, style)?;
-    let more = loaded.tables.marks.len().saturating_sub(MARKS);
-    if more > 0 {
-        writeln!(out, "  {} not shown", counted(more as u64, "more mark"))?;
-    }
-    Ok(())
+    more(out, loaded.tables.marks.len().saturating_sub(limit), "more mark")
 }
 
-fn scans(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+fn scans(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
         [("scan", 6), ("after", 10), ("pid", 8), ("searched", 10), ("stood still", 12), ("name", 0)];
-    let rows = (1..).zip(&loaded.tables.scans).take(MARKS).map(|(number, scan): (usize, _)| {
+    let rows = (1..).zip(&loaded.tables.scans).take(limit).map(|(number, scan): (usize, _)| {
         let process = loaded.tables.processes.get(scan.process.index());
         let pid = process.map_or("?".to_owned(), |process| process.pid.to_string());
         let searched = bytes(scan.searched.min(i64::MAX as u64).cast_signed());
@@ -372,18 +374,25 @@ fn scans(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> 
         [number.to_string(), duration(scan.time), pid, searched, duration(scan.still_ns), name]
     });
     table(out, "Scans", columns, rows, style)?;
-    let more = loaded.tables.scans.len().saturating_sub(MARKS);
-    if more > 0 {
-        writeln!(out, "  {} not shown", counted(more as u64, "more scan"))?;
-    }
-    Ok(())
+    more(out, loaded.tables.scans.len().saturating_sub(limit), "more scan")
 }
 
-fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+/// Rows of a table that are beyond the limit.
+fn more(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
+    if hidden > 0 { writeln!(out, "  {}", not_shown(hidden, noun, "--limit")) } else { Ok(()) }
+}
+
+/// In the order in which they began; where there are too many, those that held most.
+fn processes(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
         [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];
-    let rows = loaded.tables.processes.iter().zip(&loaded.profile.processes);
-    let rows = rows.map(|(row, profile)| {
+    let all: Vec<_> = loaded.tables.processes.iter().zip(&loaded.profile.processes).collect();
+    let mut largest: Vec<usize> = (0..all.len()).collect();
+    largest.sort_by_key(|&place| Reverse(all[place].1.peak.held.bytes));
+    largest.truncate(limit);
+    largest.sort_unstable();
+    let rows = largest.iter().map(|&place| {
+        let (row, profile) = all[place];
         [
             row.pid.to_string(),
             count(profile.cost.allocated.blocks),
@@ -393,7 +402,8 @@ fn processes(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<
             escape(&process_name(row)).into_owned(),
         ]
     });
-    table(out, "Processes", columns, rows, style)
+    table(out, "Processes", columns, rows, style)?;
+    more(out, all.len() - largest.len(), "smaller process")
 }
 
 fn amount(amount: Amount) -> String {

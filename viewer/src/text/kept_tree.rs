@@ -51,7 +51,7 @@ pub fn retained_tree(
         let text = match row.what {
             What::All => style.paint(Role::Detail, "[Reachable]".to_owned()),
             What::Hidden(number) => {
-                style.paint(Role::Detail, format!("{} more not shown", count(number as u64)))
+                style.paint(Role::Detail, format!("{} more not shown (--json)", count(number as u64)))
             }
             What::Holder(holder) => {
                 let used = WIDTH + columns(&lines);

@@ -49,7 +49,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
         let blocks = estimate::counted(rest, spread, "block");
         writeln!(
             out,
-            "\n{} ({}) in {blocks} from {stacks} not shown",
+            "\n{} ({}) in {blocks} from {stacks} not shown (--limit)",
             estimate::bytes(rest, spread),
             percent(rest.bytes, total.bytes)
         )?;

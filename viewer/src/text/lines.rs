@@ -46,5 +46,6 @@ pub fn lines(
         writeln!(out, "{numbers}{}", style.paint(Role::Function, fit(&text, room)))?;
     }
     let hidden = rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
-    remainder(out, &columns, hidden, "smaller line", "")
+    let option = rows.get(shown).map_or("", |largest| cutoff.option(metric.rank(metric.of(&largest.cost))));
+    remainder(out, &columns, hidden, "smaller line", option, "")
 }

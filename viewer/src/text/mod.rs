@@ -65,6 +65,7 @@ pub use resident::resident;
 pub use retained::retained;
 pub use scan_head::ScanHead;
 pub use sizes::sizes;
+pub(crate) use stack_line::not_shown;
 pub use stack_line::stack_line;
 pub use style::Style;
 pub use summary::{overview, summary};

@@ -1,9 +1,10 @@
 //! A stack in one line, and a table's header.
 
-use super::escape::fit;
+use super::escape::{columns, fit};
 use super::place::{chain, detail};
 use super::style::{Role, Style};
 use crate::analysis::meaningful;
+use crate::format::counted;
 use crate::loaded::Loaded;
 use capture::NodeId;
 use std::io::{self, Write};
@@ -50,13 +51,37 @@ pub(super) fn heading(out: &mut dyn Write, style: &Style, text: &str) -> io::Res
     writeln!(out, "\n{}", style.paint(Role::Heading, text))
 }
 
-/// How many rows a limit leaves out, if any.
+/// How many rows a limit leaves out, if any, with the option that shows them.
 pub(super) fn rest(out: &mut dyn Write, style: &Style, hidden: usize, noun: &str) -> io::Result<()> {
+    rest_by(out, style, hidden, noun, "--limit")
+}
+
+/// The same of another option.
+pub(super) fn rest_by(
+    out: &mut dyn Write,
+    style: &Style,
+    hidden: usize,
+    noun: &str,
+    option: &str,
+) -> io::Result<()> {
     match hidden {
         0 => Ok(()),
-        hidden => {
-            let text = format!("{} not shown", crate::format::counted(hidden as u64, noun));
-            writeln!(out, "{}", style.paint(Role::Detail, text))
-        }
+        hidden => writeln!(out, "{}", style.paint(Role::Detail, not_shown(hidden, noun, option))),
     }
+}
+
+/// The same of those below a node of a tree, in this many columns: the option says what there is no room to say.
+pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
+    let text = not_shown(hidden, "smaller one", option);
+    if columns(&text) <= room {
+        text
+    } else {
+        format!("{} ({option})", counted(hidden as u64, "smaller one"))
+    }
+}
+
+/// How many rows are not shown, and by which option they are; empty where none does.
+pub(crate) fn not_shown(hidden: usize, noun: &str, option: &str) -> String {
+    let rows = counted(hidden as u64, noun);
+    if option.is_empty() { format!("{rows} not shown") } else { format!("{rows} not shown ({option})") }
 }

@@ -10,11 +10,11 @@
 use super::columns::Columns;
 use super::escape::{columns as columns_of, fit};
 use super::place::{chain, detail, function};
+use super::stack_line::not_shown;
 use super::style::{Role, Style};
 use crate::analysis::{
     Amount, Cutoff, Group, LabelId, Metric, Row, Spread, call_of, called_of, groups, meaningful, rows_as_read,
 };
-use crate::format::counted;
 use crate::loaded::Loaded;
 use crate::query::Grouping;
 use std::io::{self, Write};
@@ -56,6 +56,7 @@ pub(super) fn stacks(
         &columns,
         groups[shown..].iter().map(|group| (metric.of(&group.cost), metric.of(&group.spread))),
         &format!("smaller {}", row_noun(loaded)),
+        groups.get(shown).map_or("", |largest| cutoff.option(metric.rank(metric.of(&largest.cost)))),
         "",
     )
 }
@@ -98,7 +99,7 @@ fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Colu
         writeln!(out, "{numbers}  {}", paint(&text, room.saturating_sub(2)))?;
     }
     let rest = group.rows[shown..].iter().map(|row| (metric.of(&row.cost), metric.of(&row.spread)));
-    remainder(out, columns, rest, "more stack", "  ")
+    remainder(out, columns, rest, "more stack", "--json", "  ")
 }
 
 /// Where the function allocates, when all its stacks agree.
@@ -146,12 +147,13 @@ fn way(loaded: &Loaded, row: &Row, with_detail: bool, call: Option<&str>) -> Str
     parts.join(" ")
 }
 
-/// One row for what is left out.
+/// One row for what is left out, and by which option it is shown.
 pub(super) fn remainder(
     out: &mut dyn Write,
     columns: &Columns,
     hidden: impl ExactSizeIterator<Item = (Amount, Spread)>,
     noun: &str,
+    option: &str,
     indent: &str,
 ) -> io::Result<()> {
     let number = hidden.len();
@@ -160,6 +162,6 @@ pub(super) fn remainder(
     }
     let (total, spread) =
         hidden.fold((Amount::ZERO, Spread::ZERO), |sum, row| (sum.0 + row.0, sum.1 + row.1));
-    let text = format!("{} not shown", counted(number as u64, noun));
+    let text = not_shown(number, noun, option);
     writeln!(out, "{}{indent}{}", columns.row(total, spread), columns.style.paint(Role::Detail, text))
 }

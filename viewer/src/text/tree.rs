@@ -18,9 +18,9 @@ use super::columns::Columns;
 use super::escape::columns;
 use super::lead::{Branch, Lead};
 use super::place::fit_name;
+use super::stack_line::smaller_ones;
 use super::style::{Role, Style};
 use crate::analysis::{Amount, Cutoff, Metric, Shown, Spread, Tree};
-use crate::format::counted;
 use crate::loaded::Loaded;
 use std::io::{self, Write};
 
@@ -40,8 +40,12 @@ pub(super) fn tree(
     while let Some(row) = rows.pop() {
         let lead = row.lead.text(row.branch, levels(style));
         match row.what {
-            What::Hidden(number, total, spread) => {
-                let text = format!("{} not shown", counted(number as u64, "smaller one"));
+            What::Hidden(number, option, total, spread) => {
+                let text = smaller_ones(
+                    number,
+                    option,
+                    style.room(Columns::WIDTH + Columns::SINGLE + 2 + columns(&lead)),
+                );
                 let blank = Columns::single_header("");
                 let text = style.paint(Role::Detail, text);
                 writeln!(out, "{}{blank}  {lead}{text}", numbers.row(total, spread))?;
@@ -91,7 +95,8 @@ fn levels(style: &Style) -> u32 {
 #[derive(Clone, Copy)]
 enum What {
     Node(u32),
-    Hidden(usize, Amount, Spread),
+    /// So many, which an option shows.
+    Hidden(usize, &'static str, Amount, Spread),
 }
 
 struct Row {
@@ -106,7 +111,7 @@ fn push_below(rows: &mut Vec<Row>, above: &Row, shown: Shown) {
     let first = rows.len();
     if shown.hidden > 0 {
         rows.push(Row {
-            what: What::Hidden(shown.hidden, shown.hidden_total, shown.hidden_spread),
+            what: What::Hidden(shown.hidden, shown.option, shown.hidden_total, shown.hidden_spread),
             lead,
             branch: Branch::Fork,
         });
