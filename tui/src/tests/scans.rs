@@ -9,7 +9,7 @@ use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
 use crate::update::{Effect, Event};
 use crate::work::{Answer, Asked, Kept, Request, Stands, kept_numbers};
-use capture::{Area, AreaKind, Ended, NodeId};
+use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::style::Modifier;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use viewer::analysis::{Amount, Metric, Tree};
-use viewer::graph::{Holder, WhichScan};
+use viewer::graph::{GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan};
 use viewer::query::Part;
 use viewer::{Moments, Naming};
 
@@ -462,6 +462,48 @@ fn pages_about_scans_are_harmless_and_need_no_colours() {
         let is_reversed = |&row: &u16| plain[(60, row)].modifier.contains(Modifier::REVERSED);
         assert_eq!((3..39).filter(is_reversed).count(), 1, "{keys}");
     }
+}
+
+/// Check that rows with names are given up, too, in any of the lists and the tree: of each so many are made at most between two questions
+/// whether anybody waits.
+#[test]
+fn rows_are_given_up() {
+    const STACKS: u32 = 3000;
+    let mut made = Made::new();
+    made.process("app");
+    let nodes: Vec<_> = (0..STACKS).map(|stack| made.stack(&format!("f{stack}"))).collect();
+    let address = |block: u32| 0x10_0000 + u64::from(block) * 0x1000;
+    let held = (0..2 * STACKS).map(|block| HeldBlock {
+        address: address(block),
+        size: 16,
+        node: nodes[(block % STACKS) as usize],
+        thread: ThreadId(0),
+    });
+    let mut builder = GraphBuilder::new(held.collect());
+    // Each of the first blocks has a root of its own, and the others have none.
+    for root in 0..STACKS {
+        let source = Source::Root { root: RootId(root), rank: Rank::Lasting, exact: false };
+        builder.pointer(8 * u64::from(root), address(root), |_| source);
+    }
+    let (roots, graph) = ((0..STACKS).map(|root| format!("root {root}")).collect(), builder.finish());
+    let freed = Default::default();
+    let scanned =
+        Scanned { scan: Scan::default(), number: 1, count: 1, is_partial: false, freed, roots, graph };
+    let loaded = Arc::new(made.loaded("app.memprof"));
+    let asked = std::cell::Cell::new(0);
+    let until = |question: u32| {
+        asked.set(0);
+        let is_wanted = || asked.replace(asked.get() + 1) < question;
+        Kept::new(loaded.clone(), &scanned, &Pace::while_wanted(&is_wanted))
+    };
+    let kept = until(u32::MAX).expect("it is wanted");
+    let rows = [&kept.stacks, &kept.roots, &kept.unreachable].map(|list| list.rows.len());
+    assert_eq!((rows, kept.tree.len()), ([3000; 3], 1 + 2 * 3000));
+    let questions = asked.get();
+    let rows = rows.iter().sum::<usize>() + kept.tree.len();
+    assert!(questions as usize > rows / 128, "{questions} questions for {rows} rows");
+    assert!((0..questions).step_by(questions as usize / 8).all(|question| until(question).is_none()));
+    assert!(until(questions).is_some());
 }
 
 /// Check that a scan that nobody waits for any more is given up, and asked for again when it is wanted again.

@@ -66,7 +66,7 @@ impl Kept {
     /// Of a scan; none when nobody wants it any more.
     // Cost: linear in blocks, two to three seconds for five million, at any time of which it can be given up.
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
-        let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?);
+        let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?, pace)?;
         let found = scanned.graph.retained_at(pace)?;
         let several = scanned.graph.several_at(pace)?;
         let lost = scanned.graph.unreachable_at(pace)?;
@@ -78,10 +78,10 @@ impl Kept {
             explained,
             tree: Arc::new(tree),
             labels,
-            stacks: Arc::new(stacks(&loaded, scanned, &found)),
-            roots: Arc::new(roots(&loaded, scanned, &found, &several)),
+            stacks: Arc::new(stacks(&loaded, scanned, &found, pace)?),
+            roots: Arc::new(roots(&loaded, scanned, &found, &several, pace)?),
             several: about_several(scanned, &several),
-            unreachable: Arc::new(unreachable(&loaded, &lost)),
+            unreachable: Arc::new(unreachable(&loaded, &lost, pace)?),
             meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
             loaded,
         })
@@ -109,28 +109,43 @@ impl Kept {
     }
 }
 
-/// The tree with a label for each root, stack and number of hidden rows.
-fn tree(loaded: &Loaded, scanned: &Scanned, kept: &KeptTree) -> (Tree, Vec<KeptLabel>) {
+/// The tree with a label for each root, stack and number of hidden rows; none when nobody wants it any more.
+fn tree(
+    loaded: &Loaded,
+    scanned: &Scanned,
+    kept: &KeptTree,
+    pace: &Pace<'_>,
+) -> Option<(Tree, Vec<KeptLabel>)> {
     let style = Style { color: false, width: Some(WIDE) };
     let mut labels = vec![KeptLabel { name: catalogue::REACHABLE.to_owned(), stands: Stands::All }];
     let mut known = HashMap::new();
     let mut label = |stands| {
-        *known.entry(stands).or_insert_with(|| {
-            let name = match stands {
-                Stands::All => catalogue::REACHABLE.to_owned(),
-                Stands::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
-                Stands::Hidden(rows) => catalogue::hidden(rows),
-            };
-            labels.push(KeptLabel { name, stands });
-            LabelId(u32::try_from(labels.len() - 1).unwrap_or(0))
-        })
+        pace.step()?;
+        if let Some(&known) = known.get(&stands) {
+            return Some(known);
+        }
+        pace.steps(Pace::ROW)?;
+        let name = match stands {
+            Stands::All => catalogue::REACHABLE.to_owned(),
+            Stands::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
+            Stands::Hidden(rows) => catalogue::hidden(rows),
+        };
+        labels.push(KeptLabel { name, stands });
+        let label = LabelId(u32::try_from(labels.len() - 1).unwrap_or(0));
+        known.insert(stands, label);
+        Some(label)
     };
     let rows = kept.rows.iter().flat_map(|row| {
         let hidden =
             (row.hidden > 0).then_some((row.level + 1, Stands::Hidden(row.hidden), row.hidden_retained));
         [(row.level, Stands::For(row.holder), row.retained)].into_iter().chain(hidden)
     });
-    let rows = rows.map(|(level, stands, retained)| (level, label(stands), retained));
+    let mut is_wanted = true;
+    let rows = rows.map_while(|(level, stands, retained)| {
+        let label = label(stands);
+        is_wanted = label.is_some();
+        Some((level, label?, retained))
+    });
     let tree = Tree::of_walk(LabelId(0), kept.reachable, rows);
-    (tree, labels)
+    is_wanted.then_some((tree, labels))
 }

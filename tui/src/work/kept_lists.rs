@@ -9,7 +9,9 @@ use std::sync::Arc;
 use viewer::Loaded;
 use viewer::analysis::Amount;
 use viewer::format::{bytes, count, counted, percent};
-use viewer::graph::{Holder, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow};
+use viewer::graph::{
+    Holder, Pace, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow,
+};
 use viewer::text::{Style, cycles, holder_name, kept_by, led_to, stack_line};
 
 /// Columns of all numbers, and of those that are shown where there is little room.
@@ -35,15 +37,20 @@ pub(crate) fn sized(amount: Amount) -> String {
 }
 
 /// What stacks retain, and what keeps them.
-pub(super) fn stacks(loaded: &Arc<Loaded>, scanned: &Scanned, found: &Retained) -> StackList {
+pub(super) fn stacks(
+    loaded: &Arc<Loaded>,
+    scanned: &Scanned,
+    found: &Retained,
+    pace: &Pace<'_>,
+) -> Option<StackList> {
     let row = |row: &RetainedRow| StackRow {
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
             .chain(kept_by(loaded, row, &scanned.roots, &STYLE, 0))
             .collect(),
         ..of_stack(loaded, row.node, kept_numbers(row.retained, row.own, found.reachable))
     };
-    let rows = found.stacks.iter().take(LIST_ROWS).map(row).collect();
-    list(loaded, found.stacks.len(), kept_header(["retained", "own"], "stack"), rows)
+    let rows = at_pace(found.stacks.iter().map(row), pace)?;
+    Some(list(loaded, found.stacks.len(), kept_header(["retained", "own"], "stack"), rows))
 }
 
 /// What roots retain, and what they refer to.
@@ -52,7 +59,8 @@ pub(super) fn roots(
     scanned: &Scanned,
     found: &Retained,
     several: &Several,
-) -> StackList {
+    pace: &Pace<'_>,
+) -> Option<StackList> {
     let row = |holder, retained, direct| StackRow {
         numbers: kept_numbers(retained, direct, found.reachable),
         name: holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
@@ -66,8 +74,9 @@ pub(super) fn roots(
         about: about_several(scanned, several),
         ..row(Holder::Several, found.several, Amount::ZERO)
     });
-    let rows = found.roots.iter().take(LIST_ROWS).map(of_root).chain(several).collect();
-    list(loaded, found.roots.len(), kept_header(["retained", catalogue::REFERS_TO], "root"), rows)
+    let mut rows = at_pace(found.roots.iter().map(of_root), pace)?;
+    rows.extend(several);
+    Some(list(loaded, found.roots.len(), kept_header(["retained", catalogue::REFERS_TO], "root"), rows))
 }
 
 /// What is said of what no single root keeps: which ones do together.
@@ -77,15 +86,20 @@ pub(super) fn about_several(scanned: &Scanned, several: &Several) -> Vec<String>
 }
 
 /// What nobody can reach any more, by the stacks of those blocks that lead to the rest.
-pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable) -> StackList {
+pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable, pace: &Pace<'_>) -> Option<StackList> {
     let row = |row: &UnreachableRow| StackRow {
         about: std::iter::once(catalogue::own_and_in_all(&sized(row.heads), &sized(row.claimed)))
             .chain(cycles(row))
             .collect(),
         ..of_stack(loaded, row.node, kept_numbers(row.claimed, row.heads, lost.total))
     };
-    let rows = lost.stacks.iter().take(LIST_ROWS).map(row).collect();
-    list(loaded, lost.stacks.len(), kept_header([catalogue::IN_ALL, "own"], "stack"), rows)
+    let rows = at_pace(lost.stacks.iter().map(row), pace)?;
+    Some(list(loaded, lost.stacks.len(), kept_header([catalogue::IN_ALL, "own"], "stack"), rows))
+}
+
+/// The first rows that there is room for; none when nobody wants them any more.
+fn at_pace(rows: impl Iterator<Item = StackRow>, pace: &Pace<'_>) -> Option<Vec<StackRow>> {
+    rows.take(LIST_ROWS).map(|row| pace.steps(2 * Pace::ROW).map(|()| row)).collect()
 }
 
 fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {

@@ -32,7 +32,13 @@ impl<'w> Pace<'w> {
     // Cost: a count, mostly.
     #[inline]
     pub fn step(&self) -> Option<()> {
-        match self.left.get().checked_sub(1) {
+        self.steps(1)
+    }
+
+    /// The same for what takes as long as so many looks at blocks, as a row does with the names of its stack: see [`Pace::ROW`].
+    #[inline]
+    pub fn steps(&self, steps: u32) -> Option<()> {
+        match self.left.get().checked_sub(steps) {
             Some(left) => {
                 self.left.set(left);
                 Some(())
@@ -41,8 +47,12 @@ impl<'w> Pace<'w> {
         }
     }
 
+    /// Steps of a row with names, which takes some ten microseconds.
+    pub const ROW: u32 = 128;
+
+    /// Asks at once, before what takes long and asks nothing.
     #[cold]
-    fn ask(&self) -> Option<()> {
+    pub fn ask(&self) -> Option<()> {
         self.left.set(Self::STEPS);
         (self.is_wanted)().then_some(())
     }

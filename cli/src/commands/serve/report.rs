@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use viewer::analysis::History;
-use viewer::graph::Scanned;
+use viewer::graph::{Pace, Scanned};
 use viewer::web::{self, GraphQuery, Packer, PageOptions};
 use viewer::{Loaded, Moments, Naming};
 
@@ -176,7 +176,9 @@ impl Report {
         moments.give_up_when(gone.clone());
         let mut found = None;
         let take = |scanned: &Scanned| {
-            found = Some(Arc::new(web::scan(whole, scanned)?));
+            // Relaxed: it is a hint, as for the passes over events.
+            let is_wanted = || !gone.load(Ordering::Relaxed);
+            found = web::scan(whole, scanned, &Pace::while_wanted(&is_wanted))?.map(Arc::new);
             Ok(())
         };
         moments.each_scan(&[place], &self.naming, take).map_err(view::failure)?;

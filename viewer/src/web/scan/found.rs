@@ -1,7 +1,7 @@
 //! The views of a graph, as `retained` has them.
 
 use crate::analysis::Amount;
-use crate::graph::{KeptTree, Retained, Scanned, Several, Unreachable};
+use crate::graph::{KeptTree, Pace, Retained, Scanned, Several, Unreachable};
 
 /// Blocks up to which all rows of the tree are looked at, of which there are not more: of larger graphs only those that retain this
 /// part of all.
@@ -27,16 +27,17 @@ pub(super) struct LeftOut {
 }
 
 impl Found {
-    pub(super) fn new(scanned: &Scanned) -> Self {
+    /// None when nobody waits for it any more.
+    pub(super) fn new(scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let graph = &scanned.graph;
         let reachable = graph.figures().reachable;
         let least = if reachable.blocks <= MANY { 0 } else { reachable.bytes / MANY };
-        Self {
-            retained: graph.retained(),
-            several: graph.several(),
-            unreachable: graph.unreachable(),
-            tree: graph.tree(least, LEVELS).largest(super::MOST_ROWS),
-        }
+        Some(Self {
+            retained: graph.retained_at(pace)?,
+            several: graph.several_at(pace)?,
+            unreachable: graph.unreachable_at(pace)?,
+            tree: graph.tree_at(least, LEVELS, pace)?.largest(super::MOST_ROWS),
+        })
     }
 
     /// Rows of the longest of all tables.

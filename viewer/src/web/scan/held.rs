@@ -1,7 +1,7 @@
 //! The scans that lie in a page.
 
 use super::packed;
-use crate::graph::Scanned;
+use crate::graph::{Pace, Scanned};
 use crate::loaded::Loaded;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -55,8 +55,8 @@ impl HeldScans {
     pub fn add(&mut self, loaded: &Loaded, scanned: &Scanned) -> io::Result<()> {
         // Three bytes become four letters.
         let room = MOST_BYTES / self.places.len().max(1) / 4 * 3;
-        let packed = packed(loaded, scanned, room, Compression::default())?;
-        self.elements.push((scanned.number, STANDARD.encode(packed)));
+        let packed = packed(loaded, scanned, &Pace::default(), room, Compression::default())?;
+        self.elements.extend(packed.map(|packed| (scanned.number, STANDARD.encode(packed))));
         self.elements.sort_unstable_by_key(|(number, _)| *number);
         Ok(())
     }

@@ -15,7 +15,7 @@ mod numbering;
 
 pub use held::HeldScans;
 
-use crate::graph::Scanned;
+use crate::graph::{Pace, Scanned};
 use crate::loaded::Loaded;
 use crate::web::page::deflate;
 use flate2::Compression;
@@ -28,22 +28,31 @@ const MOST_ROWS: usize = 30_000;
 /// The most bytes of one for a server, which is near.
 const MOST_SERVED: usize = 4_000_000;
 
-/// The data of a scan, for a server: quickly made.
+/// The data of a scan, for a server: quickly made. None when nobody waits for it any more.
 ///
 /// # Errors
 /// None that a capture could cause.
-pub fn scan(loaded: &Loaded, scanned: &Scanned) -> io::Result<Vec<u8>> {
-    packed(loaded, scanned, MOST_SERVED, Compression::fast())
+pub fn scan(loaded: &Loaded, scanned: &Scanned, pace: &Pace<'_>) -> io::Result<Option<Vec<u8>>> {
+    packed(loaded, scanned, pace, MOST_SERVED, Compression::fast())
 }
 
 /// The data of a scan, deflated, with as many rows as fit into a number of bytes.
-fn packed(loaded: &Loaded, scanned: &Scanned, room: usize, compression: Compression) -> io::Result<Vec<u8>> {
-    let found = Found::new(scanned);
+fn packed(
+    loaded: &Loaded,
+    scanned: &Scanned,
+    pace: &Pace<'_>,
+    room: usize,
+    compression: Compression,
+) -> io::Result<Option<Vec<u8>>> {
+    let Some(found) = Found::new(scanned, pace) else { return Ok(None) };
     let mut most = MOST_ROWS;
     loop {
+        if pace.ask().is_none() {
+            return Ok(None);
+        }
         let packed = deflate(&data::data(loaded, scanned, &found, most)?, compression)?;
         if packed.len() <= room {
-            return Ok(packed);
+            return Ok(Some(packed));
         }
         if most == 0 {
             return Err(io::Error::other("what a scan says of itself does not fit"));

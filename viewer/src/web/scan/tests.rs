@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::{Amount, Load};
-use crate::graph::{GraphBuilder, HeldBlock, Rank, RootId, Source};
+use crate::graph::{GraphBuilder, HeldBlock, Pace, Rank, RootId, Source};
 use crate::loaded::Source as File;
 use capture::{
     Frame, FrameId, Node, NodeId, Process, Scan, SourceFrame, StringId, Symbolized, Tables, ThreadId,
@@ -91,7 +91,7 @@ fn read(data: &[u8]) -> (Value, HashMap<String, Vec<i64>>) {
 #[test]
 fn what_is_left_out_is_summed() {
     let (loaded, scanned) = made(50, |stack| format!("f{stack}"));
-    let found = Found::new(&scanned);
+    let found = Found::new(&scanned, &Pace::default()).unwrap();
     let figures = scanned.graph.figures();
     for most in [0, 1, 7, 49, 50, 1000] {
         let (head, columns) = read(&data::data(&loaded, &scanned, &found, most).unwrap());
@@ -120,6 +120,25 @@ fn what_is_left_out_is_summed() {
     }
 }
 
+/// Check that whoever asks is heard: the data is given up at any of the questions whether it is wanted, and is the same where it is.
+#[test]
+fn data_is_given_up_when_nobody_waits() {
+    let (loaded, scanned) = made(20_000, |stack| format!("f{stack}"));
+    let asked = std::cell::Cell::new(0);
+    let until = |question: u32| {
+        asked.set(0);
+        let is_wanted = || asked.replace(asked.get() + 1) < question;
+        scan(&loaded, &scanned, &Pace::while_wanted(&is_wanted)).unwrap()
+    };
+    let whole = until(u32::MAX).expect("it is wanted");
+    let questions = asked.get();
+    assert!(questions > 10, "{questions}");
+    for question in [0, 1, questions / 2, questions - 1] {
+        assert!(until(question).is_none(), "{question} of {questions}");
+    }
+    assert!(until(questions) == Some(whole));
+}
+
 /// Check that a scan with more names than fit has data of the right size, and that no name of it gets into the markup.
 #[test]
 fn large_scans_fit() {
@@ -133,7 +152,7 @@ fn large_scans_fit() {
     };
     let (loaded, scanned) = made(3000, hostile);
     let room = 200_000;
-    let packed = packed(&loaded, &scanned, room, Compression::fast()).unwrap();
+    let packed = packed(&loaded, &scanned, &Pace::default(), room, Compression::fast()).unwrap().unwrap();
     assert!((room / 4..=room).contains(&packed.len()), "{}", packed.len());
     let mut scans = HeldScans::choose(std::slice::from_ref(&scanned.scan));
     scans.add(&loaded, &scanned).unwrap();
