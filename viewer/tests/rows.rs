@@ -172,7 +172,7 @@ fn what_is_left_out_has_an_option() {
     let loaded = made.loaded("app.memprof");
     let written = |shape, min: &str, limit| {
         let min = Some(min.parse().unwrap());
-        let options = ReportOptions { metric: Metric::Peak, shape, min, limit, ..ReportOptions::default() };
+        let options = ReportOptions { metric: Metric::Peak, shape, min, limit };
         let mut out = Vec::new();
         text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
         let markdown = viewer::outline::outline(&loaded, &options).to_text(Form::Markdown);

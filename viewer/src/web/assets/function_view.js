@@ -76,7 +76,7 @@ export class FunctionView {
       "section",
       { class: "card" },
       el("h2", {}, title, el("span", { class: "quiet" }, ` ${TEXT.function.whole}`)),
-      el("table", { class: `list ${kind}`, "aria-label": title }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows.map(row))),
+      rows.length ? el("table", { class: `list ${kind}`, "aria-label": title }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows.map(row))) : el("p", { class: "quiet" }, TEXT.function.nothing),
     );
   }
 }

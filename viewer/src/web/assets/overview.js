@@ -9,6 +9,9 @@ import { joined } from "./tree.js";
 
 const HOLDERS = 12;
 
+/** Reasons for missing names that are told, those of most addresses. */
+const REASONS = 5;
+
 export class Overview {
   constructor(page) {
     this.page = page;
@@ -240,8 +243,11 @@ function remarks({ data }) {
   const all = [
     ...said,
     ...unrecorded.map((process) => TEXT.remarks.unrecorded(process)),
-    ...nameless.slice(0, 5).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
+    ...nameless.slice(0, REASONS).map((row) => TEXT.remarks.nameless(counted(row.addresses, TEXT.nouns.address), row.reason)),
   ];
+  const others = nameless.slice(REASONS);
+  const sum = others.reduce((all, { addresses }) => all + addresses, 0);
+  if (others.length > 0) all.push(TEXT.remarks.nameless(counted(sum, TEXT.nouns.address), counted(others.length, TEXT.nouns.otherReason)));
   if (all.length === 0) return null;
   return el("section", { class: "card" }, el("h2", {}, TEXT.remarks.title), el("ul", {}, all.map((text) => el("li", {}, text))));
 }

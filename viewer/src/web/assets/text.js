@@ -42,6 +42,7 @@ export const TEXT = {
     moreHolder: "other",
     moreRow: "more row",
     moreStack: "more stack",
+    otherReason: "other reason",
     pointer: "pointer",
     process: "process",
     root: "root",
