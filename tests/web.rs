@@ -128,9 +128,10 @@ fn page_shows_the_numbers_of_other_views() {
 fn page_is_of_use_where_there_is_little() {
     let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
     let (_, work) = record(c("known_work").flags(["-O1"]).build()).args(["100"]).with_names().run();
-    let (page, work_page) = (page_of(&capture), page_of(&work));
+    let totals = record(c("known_allocations").flags(["-O1"]).build()).options(["--aggregate"]).succeed().1;
+    let (page, work_page, totals_page) = (page_of(&capture), page_of(&work), page_of(&totals));
     let Some(browser) = browser() else { return skip("edges of a page", "no Chromium is installed") };
-    run(capture.world(), "edges.mjs", &[&browser, &page, &work_page]);
+    run(capture.world(), "edges.mjs", &[&browser, &page, &work_page, &totals_page]);
 }
 
 /// Checks that a page has the numbers of the other commands.

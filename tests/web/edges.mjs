@@ -1,9 +1,9 @@
-// Looks at a page where there is little: no room, no rows, no measure of its own. Usage: node edges.mjs ASSETS BROWSER PAGE WORK
+// Looks at a page where there is little: no room, no rows, no measure of its own. Usage: node edges.mjs ASSETS BROWSER PAGE WORK TOTALS
 
 import assert from "node:assert/strict";
 import { Browser } from "./browser.mjs";
 
-const [, program, page, work] = process.argv.slice(2);
+const [, program, page, work, totals] = process.argv.slice(2);
 const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
@@ -86,4 +86,10 @@ await browser.withoutFaults(async () => {
   await lookThroughANarrowWindow();
   await browser.open(work);
   await lookAtUnits();
+  // Of totals nobody knows what single blocks were.
+  await browser.open(totals);
+  for (const view of ["spectrum", "threads"]) {
+    await browser.press(`#tab-${view}`);
+    assert.match(await text("main"), /Not known: an aggregated recording/, view);
+  }
 });

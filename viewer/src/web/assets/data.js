@@ -117,6 +117,11 @@ export class Data extends Stacks {
     this.end = Math.max(columns["slice.end"][this.slices - 1] || 0, this.isRunning ? head.info.duration_ns : 0, 1);
   }
 
+  /** Whether there are totals alone, and nothing is known of single blocks. */
+  get isAggregated() {
+    return Boolean(this.info.aggregated);
+  }
+
   /** The label of a number that drawings have for it; −1 where the page does not have it. */
   labelOf(id) {
     this.labelsById ??= new Map(Array.from(this.columns["label.id"], (number, label) => [number, label]));

@@ -35,6 +35,7 @@ export class SpectrumView {
 
   update() {
     const { data, state } = this.page;
+    if (data.isAggregated) return void fill(this.element, el("section", { class: "card" }, el("h2", {}, TEXT.views.spectrum), el("p", { class: "quiet" }, TEXT.aggregated)));
     const { unit } = state;
     const column = (name) => data.columns[name];
     const all = column(`size.allocated.${unit}`);

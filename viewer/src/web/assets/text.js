@@ -197,6 +197,7 @@ export const TEXT = {
     saidNone: (title) => `${title}: none`,
     none: "None.",
   },
+  aggregated: "Not known: an aggregated recording has totals of stacks, and no single blocks.",
   threads: {
     title: "Who frees whose blocks",
     nothing: "Nothing was freed.",

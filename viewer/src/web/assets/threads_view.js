@@ -19,7 +19,8 @@ export class ThreadsView {
     const [from, to] = [columns["crossing.from"], columns["crossing.to"]];
     const values = columns[`crossing.${state.unit}`];
     if (values.length === 0) {
-      fill(this.element, el("section", { class: "card" }, el("h2", {}, TEXT.views.threads), el("p", { class: "quiet" }, TEXT.threads.nothing)));
+      const nothing = data.isAggregated ? TEXT.aggregated : TEXT.threads.nothing;
+      fill(this.element, el("section", { class: "card" }, el("h2", {}, TEXT.views.threads), el("p", { class: "quiet" }, nothing)));
       return;
     }
     const weights = new Float64Array(data.head.threads.length);
