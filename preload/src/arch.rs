@@ -96,6 +96,17 @@ pub(crate) fn thread_local() -> &'static ThreadLocal {
     unsafe { &*block }
 }
 
+/// What `pthread_self` gives in musl: the address that the processor's register for thread-local storage holds, which lies there, too.
+#[cold]
+pub(crate) fn thread_pointer() -> *const core::ffi::c_void {
+    let pointer;
+    // SAFETY: fs:0 holds the thread pointer on this ABI.
+    unsafe {
+        asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(pure, readonly, nostack))
+    };
+    pointer
+}
+
 /// The address of a function that need not be there, null then. The loader fills it in before our constructor runs.
 macro_rules! weak {
     ($name:literal) => {{

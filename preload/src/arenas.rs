@@ -1,10 +1,13 @@
 //! Memory of libc's allocator. It gives that back by ways of its own, and calls none of our hooks for it: the end of the heap below
 //! the break, and parts of its arenas. So what is known of such pages, a coroutine's stack in a block, holds for one walk.
 //!
-//! An arena's parts lie at multiples of their largest size, and begin with a header (`heap_info` of glibc's `malloc/arena.c`).
+//! An arena's parts lie at multiples of their largest size, and begin with a header (`heap_info` of glibc's `malloc/arena.c`). Of musl's
+//! allocator nothing is known: any memory may be its own that is not the stack which a thread was made with.
 
 use crate::arch;
+use crate::c_library;
 use crate::sandbox::{self, Need};
+use crate::stack_reader::MAIN_STACK;
 use crate::sys;
 
 /// `HEAP_MAX_SIZE`.
@@ -37,10 +40,20 @@ impl Part {
 /// True where memory may go away that nobody has unmapped.
 #[cold]
 pub(crate) fn may_give_back(address: u64) -> bool {
+    if c_library::is_musl() {
+        return !is_on_main_stack(address) && !c_library::is_on_own_stack(address);
+    }
     let place: *const u64 = arch::weak!("__curbrk").cast();
     // SAFETY: null, or a variable of libc's.
     let is_below_break = unsafe { place.as_ref() }.is_some_and(|end| address < *end);
     is_below_break || is_in_arena(address)
+}
+
+/// True on the stack of the first thread, below which the kernel leaves more room than this.
+fn is_on_main_stack(address: u64) -> bool {
+    // SAFETY: reads a word that the kernel gave at the start: where the program's name lies, at the end of the stack.
+    let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    address < top && top.wrapping_sub(address) < MAIN_STACK
 }
 
 fn is_in_arena(address: u64) -> bool {

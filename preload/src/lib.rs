@@ -52,6 +52,8 @@ mod arenas;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 mod bootstrap;
 mod bpf;
+#[expect(unsafe_code, reason = "calls functions that only one C library has")]
+mod c_library;
 mod clock;
 #[expect(unsafe_code, reason = "reads the environment")]
 mod config;

@@ -1,6 +1,7 @@
 //! Beginnings and ends: of the process, of its threads, of its images.
 
 use crate::arch::{self, ThreadLocal};
+use crate::c_library;
 use crate::guard::{self, Attention};
 use crate::process;
 use crate::real::{self, own_call};
@@ -29,16 +30,6 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// All of that was asked for. Copied by fork, as libc's lists are.
 static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 
-type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
-
-/// Where glibc's `on_exit` is, `None` in another C library: its loader, which finds us in `LD_PRELOAD`, would refuse to
-/// start the program if it had to find the function.
-fn on_exit() -> Option<OnExit> {
-    let address = arch::weak!("on_exit");
-    // SAFETY: a function of this type, or null, which is `None`.
-    unsafe { core::mem::transmute::<*const c_void, Option<OnExit>>(address) }
-}
-
 /// Runs when the loader has set everything up, before `main`.
 #[cfg(not(test))]
 #[ctor::ctor(unsafe)]
@@ -54,9 +45,9 @@ fn constructor() {
     });
 }
 
-/// True when the agent can work at all: with glibc.
+/// True when the agent can work at all: with glibc, and with musl.
 pub(crate) fn is_supported() -> bool {
-    on_exit().is_some()
+    c_library::is_known()
 }
 
 /// True when the environment can be read and the next allocator is known.
@@ -87,10 +78,7 @@ pub(crate) fn prepare() -> bool {
             own_call(|| unsafe { libc::pthread_key_delete(key) });
         }
     }
-    if let Some(on_exit) = on_exit() {
-        // SAFETY: as above.
-        own_call(|| unsafe { on_exit(process_exits, core::ptr::null_mut()) });
-    }
+    c_library::watch_exit();
     IS_PREPARED.store(true, Ordering::Relaxed);
     true
 }
@@ -119,25 +107,27 @@ extern "C" fn thread_ends(value: *mut c_void) {
     crate::thread::finish();
 }
 
-extern "C" fn process_exits(code: c_int, _: *mut c_void) {
-    exiting(code);
-}
-
-/// The process is about to exit. Where the collector wants to see its memory at the end, it waits for that.
+/// The process is about to exit, with a code that is known or not. Where the collector wants to see its memory at the end, it waits for
+/// that.
 ///
 /// The collector looks at the slot, so a process is seen that cannot record its exit, as in a handler that has interrupted a hook.
-pub(crate) fn exiting(code: c_int) {
-    let Some(slot) = process::slot_to_part_at() else { return tracker::note(Record::Exit { code }) };
+pub(crate) fn exiting(code: Option<c_int>) {
+    let note = || {
+        if let Some(code) = code {
+            tracker::note(Record::Exit { code });
+        }
+    };
+    let Some(slot) = process::slot_to_part_at() else { return note() };
     let local = core::ptr::from_ref(arch::thread_local()).cast_mut();
     let is_first = slot.begin_to_part();
     if is_first {
         // Relaxed: a thread that does not see it is another one.
         FIRST_TO_PART.store(local, Ordering::Relaxed);
-        tracker::note(Record::Exit { code });
+        note();
         process::ring();
     } else if FIRST_TO_PART.load(Ordering::Relaxed) == local {
         // A handler that has interrupted the wait: somebody wants the end now.
-        return tracker::note(Record::Exit { code });
+        return note();
     }
     wait_at(slot, LONGEST_PARTING_NS, || {
         slot.is_parting() && process::is_recording() && !process::is_forsaken()
@@ -145,7 +135,7 @@ pub(crate) fn exiting(code: c_int) {
     if !is_first {
         // As without us: whoever came first ends the process with its own code.
         wait_at(slot, PRECEDENCE_NS, || true);
-        tracker::note(Record::Exit { code });
+        note();
     }
 }
 

@@ -17,7 +17,6 @@
 //! the first words to the collector.
 
 mod code;
-mod instruction;
 mod moved;
 mod plan;
 mod symbols;

@@ -1,10 +1,11 @@
 //! Which module an address lies in, as the loader knows it.
 //!
-//! glibc tells since 2.35, by `_dl_find_object`, which takes no lock and may be called anywhere. Before that the list is read that
-//! the loader keeps for debuggers ([`list`]).
+//! glibc tells since 2.35, by `_dl_find_object`, which takes no lock and may be called anywhere. Before that, and with musl, the list
+//! is read that the loader keeps for debuggers ([`list`]).
 
 mod list;
 
+use crate::c_library;
 use crate::real::own_call;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -55,11 +56,16 @@ pub(crate) fn prepare() -> bool {
     let find_object =
         if cfg!(feature = "listed") { core::ptr::null_mut() } else { look_up(c"_dl_find_object") };
     FIND_OBJECT.store(find_object, Ordering::Relaxed);
-    !find_object.is_null() || list::prepare(look_up(c"_r_debug").cast())
+    !find_object.is_null() || list::prepare(c_library::loaded_for_debuggers().cast())
+}
+
+/// True of the description of the program itself, where modules are found in the list: it is the first one.
+pub(crate) fn is_first_listed(map: *mut LinkMap) -> bool {
+    list::first() == map.addr() as u64
 }
 
 /// A symbol of libc's or the loader's, null if there is none.
-fn look_up(name: &CStr) -> *mut c_void {
+pub(crate) fn look_up(name: &CStr) -> *mut c_void {
     // SAFETY: a look-up by name in the global scope.
     own_call(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }

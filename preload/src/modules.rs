@@ -7,6 +7,7 @@
 mod table;
 
 use crate::arch;
+use crate::c_library;
 use crate::foreign;
 use crate::functions;
 use crate::hash;
@@ -19,7 +20,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use shared_ring::module_log::{Described, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
 use unwind::module::Image;
-use unwind::{Modules, Sections, SharedRules, SharedSlot};
+use unwind::{Modules, Sections, SharedRules, SharedSlot, Text};
 
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
@@ -83,6 +84,7 @@ pub(crate) fn prepare() -> bool {
         return false;
     }
     EXECUTABLE.learn();
+    c_library::learn();
     if let Some(found) = loader::find(prepare as *const () as u64) {
         OWN[0].store(found.start, Ordering::Relaxed);
         OWN[1].store(found.end, Ordering::Relaxed);
@@ -272,8 +274,14 @@ fn path_of(found: &Object) -> &'static [u8] {
         // SAFETY: the loader's names are strings that live as long as the module.
         unsafe { CStr::from_ptr(map.name) }.to_bytes()
     };
-    // The main program has an empty name.
-    if name.is_empty() { EXECUTABLE.path() } else { name }
+    // glibc has no name for the main program. musl has that by which it was called, and none for the kernel's module.
+    let is_program =
+        if c_library::is_musl() { loader::is_first_listed(found.link_map) } else { name.is_empty() };
+    match name {
+        _ if is_program => EXECUTABLE.path(),
+        [] => b"linux-vdso.so.1",
+        name => name,
+    }
 }
 
 /// Counts a generation, before and after `dlclose`.
@@ -336,6 +344,10 @@ impl Modules for Loaded {
         // SAFETY: a readable segment of a module that is loaded: a frame of this thread is in it.
         let segment = unsafe { core::slice::from_raw_parts(start as *const u8, length) };
         Some(Sections { segment, segment_address: start, hdr_address: entry.hdr })
+    }
+
+    fn text(&self, address: u64) -> Option<Text<'_>> {
+        c_library::text(address)
     }
 
     fn is_code(&self, address: u64) -> bool {

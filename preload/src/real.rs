@@ -7,7 +7,7 @@ use crate::allocator::Free;
 use crate::arch;
 use crate::dynamic::Dynamic;
 use crate::interpose::Limit;
-use crate::{lifecycle, linkage, loader};
+use crate::{c_library, lifecycle, linkage, loader};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
@@ -60,10 +60,10 @@ impl Next {
 /// This library was loaded later and stands before none: functions are looked up where the program would find them.
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
 
-/// The next `free` if the next allocator is libc's, null otherwise.
+/// The next `free` if the next allocator is glibc's, null otherwise.
 static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The next `free` if it is libc's.
+/// The next `free` if it is glibc's.
 #[inline(always)]
 pub(crate) fn plain_free() -> Option<Free> {
     let address = PLAIN_FREE.load(Ordering::Relaxed);
@@ -77,8 +77,11 @@ fn find_all() {
     for next in ALL {
         next.find();
     }
-    let is_plain =
-        own_call(|| [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator));
+    // musl's functions call each other by their names, and its blocks have no header that we know.
+    let is_plain = !c_library::is_musl()
+        && own_call(|| {
+            [libc::getauxval as *mut c_void, FREE.get()].into_iter().all(lifecycle::is_of_allocator)
+        });
     PLAIN_FREE.store(if is_plain { FREE.get() } else { core::ptr::null_mut() }, Ordering::Relaxed);
 }
 

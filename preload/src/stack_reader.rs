@@ -23,7 +23,7 @@ const LARGEST_FRAME: u64 = 1 << 23;
 const LARGEST_GAP: u64 = 1 << 16;
 
 /// Distance below the end of the main stack in which nothing else lies: the kernel leaves 128 MiB at least.
-const MAIN_STACK: u64 = 120 << 20;
+pub(crate) const MAIN_STACK: u64 = 120 << 20;
 
 /// Most bytes of a stack that are learned to each side.
 const LEARNED: u64 = 64 << 20;

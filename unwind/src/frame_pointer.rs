@@ -40,6 +40,8 @@ pub(crate) fn step(frame: &Frame, memory: &mut impl Memory, rules: &mut impl Rul
     let bp = frame.bp();
     match bp {
         _ if !arch::SUPPORTED => return Err(End::NoUnwindInfo),
+        // Where instructions are read there is no chain, and they said no more.
+        _ if rules.modules().text(frame.code().lookup()).is_some() => return Err(End::NoUnwindInfo),
         0 => return Err(End::Root),
         _ if !arch::PUSHES_RETURN_ADDRESS => return Err(End::NoUnwindInfo),
         _ if bp < frame.sp() || bp.wrapping_sub(frame.sp()) > LARGEST_FRAME => return Err(End::NoUnwindInfo),

@@ -7,7 +7,7 @@
 //! - **Little stack.** A warm walk takes a few hundred bytes. A call frame table is parsed in the caller's
 //!   [`Scratch`], so that even the first walk of a thread fits on a 16 KiB thread stack.
 //! - **Exact or ended.** A frame is only visited when unwind tables, or frame pointers where there are no
-//!   tables, lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
+//!   tables, or the instructions of a C library that is built without ([`Text`]) lead to it and its address is code. Stack pointers rise strictly. A chain that breaks a rule is
 //!   cut and [`End`] says why; nothing is guessed by scanning.
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is
 //!   bounded, every loop has a limit.
@@ -64,7 +64,10 @@ mod frame_pointer;
 mod row;
 
 mod arch;
+pub mod instruction;
 pub mod module;
+mod text;
+mod way_out;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod testing;
@@ -80,4 +83,5 @@ pub use rules::{CachedRules, Rules};
 pub use sample::{SampledModules, StackSample, unwind_sample};
 pub use sections::{Modules, Sections};
 pub use stack_memory::StackMemory;
+pub use text::Text;
 pub use walk::{End, step, walk};

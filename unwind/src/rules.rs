@@ -3,6 +3,7 @@
 use crate::memory::{Memory, word};
 use crate::{
     CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
+    way_out,
 };
 
 /// The rules of all code of a process.
@@ -87,11 +88,13 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
         },
         None => Rule::NO_INFORMATION,
     };
+    let text = if rule == Rule::NO_INFORMATION { modules.text(lookup) } else { None };
+    let rule = text.and_then(|text| way_out::rule(text, address)).unwrap_or(rule);
     // A row proves that its addresses are code. Without one, an address inside a module may still be data.
     if rule == Rule::NO_INFORMATION && !modules.is_code(lookup) {
         return None;
     }
-    Some(if sections.is_none() { Learned::Passing(rule) } else { Learned::Lasting(rule) })
+    Some(if sections.is_none() && text.is_none() { Learned::Passing(rule) } else { Learned::Lasting(rule) })
 }
 
 /// Leaves a frame by its row, evaluated anew.

@@ -1,5 +1,7 @@
 //! What a walk asks about loaded modules.
 
+use crate::Text;
+
 /// The unwind tables of one module, as they lie in memory.
 ///
 /// ```text
@@ -30,6 +32,13 @@ pub struct Sections<'a> {
 pub trait Modules {
     /// The tables of the module whose code contains `address`; `None` if no module does, or it has no tables.
     fn find(&self, address: u64) -> Option<Sections<'_>>;
+
+    /// The code around `address`, if its instructions are to be read where tables are missing: that of a C library which is built
+    /// without.
+    fn text(&self, address: u64) -> Option<Text<'_>> {
+        let _ = address;
+        None
+    }
 
     /// Whether `address` lies in an executable mapping, of a module or not. An address that is not code is never
     /// visited.

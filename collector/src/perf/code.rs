@@ -1,10 +1,10 @@
 //! A file with code, parsed once for all processes that map it.
 
 use object::Endianness;
-use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, Sym64};
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use symbols::{Binary, ModuleFile, Reason};
-use unwind::{Sections, SharedRules, SharedSlot};
+use unwind::{Sections, SharedRules, SharedSlot, Text};
 
 /// Rules that are kept for a file: those of its hot addresses find a place.
 const KEPT: usize = 1 << 13;
@@ -20,6 +20,15 @@ pub(crate) struct Code {
     /// Address of `.eh_frame_hdr` in the file's own addresses.
     hdr: Option<u64>,
     kept: Box<[SharedSlot]>,
+    /// What is to be read instead of tables.
+    text: Option<Legible>,
+}
+
+/// Code without tables, in the file's own addresses.
+#[derive(Clone, Copy)]
+struct Legible {
+    segment: Segment,
+    never_return: [u64; Text::NEVER_RETURN.len()],
 }
 
 enum Bytes {
@@ -62,7 +71,8 @@ impl Code {
     fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
         let (segments, hdr) = headers(bytes.get()).ok_or(Reason::UnreadableElf)?;
         let kept = (0..KEPT).map(|_| SharedSlot::new()).collect();
-        Ok(Code { bytes, file, segments, hdr, kept })
+        let text = legible(bytes.get(), &segments);
+        Ok(Code { bytes, file, segments, hdr, kept, text })
     }
 
     /// What to take off an address of a process that maps the file from `offset` on at `start`, to get one of the
@@ -91,6 +101,17 @@ impl Code {
         let segment = self.segments.iter().find(around)?;
         let bytes = self.part(segment.offset, segment.length)?;
         Some(Sections { segment: bytes, segment_address: segment.address, hdr_address })
+    }
+
+    /// Its code in addresses of a process, if it is to be read for want of tables.
+    pub(super) fn text(&self, bias: u64) -> Option<Text<'_>> {
+        let Legible { segment, never_return } = self.text?;
+        let moved = |address: u64| if address == 0 { 0 } else { address.wrapping_add(bias) };
+        Some(Text {
+            code: self.part(segment.offset, segment.length)?,
+            address: segment.address.wrapping_add(bias),
+            never_return: never_return.map(moved),
+        })
     }
 
     /// The rules that are kept for it.
@@ -136,6 +157,25 @@ fn headers(bytes: &[u8]) -> Option<(Vec<Segment>, Option<u64>)> {
         }
     }
     Some((segments, hdr))
+}
+
+/// The code of musl, which has no tables. It exports what leads debuggers to its loader's list, and no other C library does.
+fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, bytes).ok()?;
+    let symbols = sections.symbols(endian, bytes, SHT_DYNSYM).ok()?;
+    let exported = |name: &[u8]| {
+        let is_it = |symbol: &&Sym64<Endianness>| {
+            symbol.st_shndx(endian) != SHN_UNDEF
+                && symbol.name(endian, symbols.strings()).is_ok_and(|other| other == name)
+        };
+        symbols.iter().find(is_it).map(|symbol| symbol.st_value(endian))
+    };
+    exported(b"_dl_debug_addr")?;
+    let segment = *segments.iter().find(|segment| segment.is_code)?;
+    let never_return = Text::NEVER_RETURN.map(|name| exported(name.to_bytes()).unwrap_or(0));
+    Some(Legible { segment, never_return })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::code::Code;
 use super::files::{FileId, Files};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use unwind::{Modules, SampledModules, Sections, SharedRules};
+use unwind::{Modules, SampledModules, Sections, SharedRules, Text};
 
 /// Mappings of a process that are told apart; Linux allows about as many.
 const MOST: usize = 1 << 17;
@@ -85,6 +85,11 @@ impl Modules for View<'_> {
             segment_address: segment_address.wrapping_add(bias),
             hdr_address: hdr_address.wrapping_add(bias),
         })
+    }
+
+    fn text(&self, address: u64) -> Option<Text<'_>> {
+        let (_, code, bias) = self.module(address)?;
+        code.text(bias)
     }
 
     fn is_code(&self, address: u64) -> bool {

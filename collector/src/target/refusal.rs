@@ -149,8 +149,8 @@ pub enum Refusal {
     },
     /// Of another C library.
     #[error(
-        "{} is built for {libc} (its dynamic loader is {}); the agent works with glibc. Build the program for glibc \
-         (in Rust: for a -gnu target).",
+        "{} is built for {libc} (its dynamic loader is {}); the agent works with glibc and with musl. Build the program for \
+         one of them.",
         path.display(), interpreter.display()
     )]
     OtherLibc {
@@ -262,12 +262,12 @@ fn check_without_loader(elf: &Elf, path: PathBuf) -> Result<Vec<String>, Refusal
     }
 }
 
-/// The C library of a dynamic loader, when it is not glibc's (`ld-linux-x86-64.so.2`, `ld-2.31.so`).
+/// The C library of a dynamic loader, when it is neither glibc's (`ld-linux-x86-64.so.2`, `ld-2.31.so`) nor musl's
+/// (`ld-musl-x86_64.so.1`).
 fn foreign_libc(interpreter: &Path) -> Option<&'static str> {
     let name = interpreter.file_name().unwrap_or_default().to_string_lossy();
     match &*name {
-        name if name.starts_with("ld-linux") || name.starts_with("ld-2.") => None,
-        name if name.starts_with("ld-musl") => Some("musl"),
+        name if ["ld-linux", "ld-2.", "ld-musl"].iter().any(|ours| name.starts_with(ours)) => None,
         name if name.to_lowercase().contains("uclibc") => Some("uClibc"),
         name if name.starts_with("linker") => Some("Android"),
         _ => Some("another C library"),

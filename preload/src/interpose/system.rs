@@ -209,7 +209,7 @@ unsafe extern "C" fn execle_body(path: *const c_char, arguments: Strings) -> c_i
 /// `void _exit(int code)`
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn _exit(code: c_int) -> ! {
-    exiting(code);
+    exiting(Some(code));
     // SAFETY: does not return.
     let _ = unsafe { real::exit(code) };
     crate::arch::exit(code)

@@ -11,7 +11,7 @@
 //! there, and unwind tables say what they did. Nothing is moved of a function that comes back to its beginning, or of which some
 //! instruction is not known: it might.
 
-use super::instruction::{Flow, Instruction, LONGEST};
+use unwind::instruction::{Flow, Instruction, LONGEST};
 
 /// Bytes of the jump that takes the place of what is moved.
 pub(super) const JUMP: usize = 5;

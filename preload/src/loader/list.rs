@@ -4,6 +4,8 @@
 //! _r_debug ─► program ⇄ libm ⇄ libc ⇄ ld.so ⇄ plug-in      modules that come later are put at its end
 //! ```
 //!
+//! Both glibc and musl have it so, with descriptions that begin alike.
+//!
 //! The list changes under a lock of the loader's, which no hook may wait for. So it is copied by the kernel, which fails where a
 //! description, or a module, has gone instead of faulting, and a description counts only while its neighbour in the list leads to it:
 //! one that was freed may still lie in memory as it was, but nobody leads there.
@@ -172,7 +174,7 @@ fn can_be_read() -> bool {
 }
 
 /// Address of the first description.
-fn first() -> u64 {
+pub(super) fn first() -> u64 {
     // SAFETY: null, or the loader's own, which is never unmapped.
     let debug = unsafe { DEBUG.load(Ordering::Relaxed).as_ref() };
     // Acquire: what the loader wrote before it put a description there.

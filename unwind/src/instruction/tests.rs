@@ -2,6 +2,9 @@ use super::*;
 use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
+use std::string::String;
+use std::vec::Vec;
+use std::{borrow::ToOwned, eprintln};
 
 /// Length, flow, and the place of a relative displacement.
 type Decoded = Option<(usize, Flow, Option<usize>)>;

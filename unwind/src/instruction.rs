@@ -1,4 +1,4 @@
-//! How long an instruction is, and what of it depends on where it stands.
+//! How long an x86-64 instruction is, where it leads, and what of it depends on where it stands.
 //!
 //! Only that is decoded, by the opcode maps of the AMD64 Architecture Programmer's Manual, volume 3, appendix A, for 64-bit code.
 //! What they leave open, and what no compiler emits, is no instruction here.
@@ -10,17 +10,24 @@
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instruction {
+pub struct Instruction {
     /// Its bytes.
-    pub(super) length: usize,
-    pub(super) flow: Flow,
+    pub length: usize,
+    /// Where it leads.
+    pub flow: Flow,
     /// Where in it a displacement of four bytes stands that counts from its end.
-    pub(super) relative: Option<usize>,
+    pub relative: Option<usize>,
+    /// Its last opcode byte, if it is one of the first map: those of one byte, without VEX or EVEX.
+    pub opcode: Option<u8>,
+    /// The REX prefix, 0 without one.
+    pub rex: u8,
+    /// The byte that tells operands.
+    pub modrm: Option<u8>,
 }
 
 /// What is executed next. Distances count from the end of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub enum Flow {
     /// What follows.
     Next,
     /// What is so far away.
@@ -60,11 +67,11 @@ enum Immediate {
 type Shape = (bool, Immediate);
 
 /// The longest instruction.
-pub(super) const LONGEST: usize = 15;
+pub const LONGEST: usize = 15;
 
 impl Instruction {
     /// The one that `code` begins with; `None` if that is none, or not known.
-    pub(super) fn at(code: &[u8]) -> Option<Self> {
+    pub fn at(code: &[u8]) -> Option<Self> {
         let mut reader = Reader { code, place: 0 };
         let (mut is_small, mut is_wide, mut is_short_address) = (false, false, false);
         let mut opcode = reader.byte()?;
@@ -73,7 +80,9 @@ impl Instruction {
             is_short_address |= opcode == 0x67;
             opcode = reader.byte()?;
         }
+        let mut rex = 0;
         if let 0x40..=0x4f = opcode {
+            rex = opcode;
             is_wide = opcode & 8 != 0;
             opcode = reader.byte()?;
         }
@@ -101,9 +110,10 @@ impl Instruction {
             opcode => (Map::First, opcode),
         };
         let (has_modrm, mut immediate) = map.shape(opcode)?;
-        let (mut relative, mut extension) = (None, 0);
+        let (mut relative, mut extension, mut operands) = (None, 0, None);
         if has_modrm {
             let modrm = reader.byte()?;
+            operands = Some(modrm);
             extension = modrm >> 3 & 7;
             relative = reader.address(modrm)?;
             if map == Map::First && matches!(opcode, 0xf6 | 0xf7) && extension > 1 {
@@ -151,11 +161,19 @@ impl Instruction {
             (Map::First, 0xc2 | 0xc3 | 0xca..=0xcc | 0xcf | 0xf4) | (Map::Second, 0x0b) => Flow::End,
             _ => Flow::Next,
         };
-        (reader.place <= LONGEST).then_some(Self { length: reader.place, flow, relative })
+        let opcode = (map == Map::First).then_some(opcode);
+        (reader.place <= LONGEST).then_some(Self {
+            length: reader.place,
+            flow,
+            relative,
+            opcode,
+            rex,
+            modrm: operands,
+        })
     }
 
     /// How far what it may go on to is from its end, if it says so itself.
-    pub(super) fn distance(self) -> Option<i32> {
+    pub fn distance(self) -> Option<i32> {
         match self.flow {
             Flow::Jump(distance)
             | Flow::Branch(_, distance)

@@ -1,0 +1,154 @@
+//! Which C library the process has, and what we have to know of it.
+//!
+//! | | glibc | musl |
+//! |---|---|---|
+//! | the process exits | `on_exit` tells, with the exit code | `atexit` tells, without |
+//! | modules | `_dl_find_object`, `_r_debug` | the list that `_dl_debug_addr` leads to |
+//! | its own code | has unwind tables | has none, and is read instead ([`text`]) |
+//! | its allocator | calls no hook, marks blocks that it has mapped | `calloc` calls `malloc`, `posix_memalign` calls `aligned_alloc`; memory goes back at any `free` |
+//!
+//! One library serves both: what it needs of either by name is weak, since a loader that finds us in `LD_PRELOAD` does not start a
+//! program for which it has not all that we need.
+
+use crate::real::{self, own_call};
+use crate::{arch, loader, sys};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use unwind::Text;
+use unwind::module::Image;
+
+type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
+type AtExit = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
+type GetAttributes = unsafe extern "C" fn(*const c_void, *mut Attributes) -> c_int;
+type GetStack = unsafe extern "C" fn(*const Attributes, *mut *mut c_void, *mut usize) -> c_int;
+
+/// Room for musl's `pthread_attr_t`, which has 56 bytes.
+#[repr(C, align(16))]
+struct Attributes([u8; 128]);
+
+/// Where the code of a C library without unwind tables is, and its functions that never return: 0 where there are tables.
+// Relaxed everywhere: found by the constructor, or by who first joins a recording, before walks; each thread that walks has seen a
+// word of that recording with Acquire.
+static TEXT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static NEVER_RETURN: [AtomicU64; Text::NEVER_RETURN.len()] =
+    [const { AtomicU64::new(0) }; Text::NEVER_RETURN.len()];
+/// musl's `pthread_getattr_np` and `pthread_attr_getstack`; null elsewhere. Relaxed as above.
+static GET_ATTRIBUTES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static GET_STACK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// True with glibc, and with musl.
+pub(crate) fn is_known() -> bool {
+    on_exit().is_some() || is_musl()
+}
+
+/// True with musl: what leads debuggers to its loader's list has this name there, and nowhere else.
+pub(crate) fn is_musl() -> bool {
+    !debugger_list().is_null()
+}
+
+/// Where musl's loader keeps the address of what glibc calls `_r_debug`; null in glibc.
+fn debugger_list() -> *const *mut c_void {
+    arch::weak!("_dl_debug_addr").cast()
+}
+
+/// What the loader keeps for debuggers; null if it is not known.
+#[cold]
+pub(crate) fn loaded_for_debuggers() -> *mut c_void {
+    // SAFETY: null, or a variable of musl's loader, which it sets before it starts any code.
+    match unsafe { debugger_list().as_ref() } {
+        Some(list) => *list,
+        None => loader::look_up(c"_r_debug"),
+    }
+}
+
+fn on_exit() -> Option<OnExit> {
+    let address = arch::weak!("on_exit");
+    // SAFETY: a function of this type, or null, which is `None`.
+    unsafe { core::mem::transmute::<*const c_void, Option<OnExit>>(address) }
+}
+
+/// Has the process' exit told to [`crate::lifecycle::exiting`], with its code if the C library tells that.
+#[cold]
+pub(crate) fn watch_exit() {
+    if let Some(on_exit) = on_exit() {
+        // SAFETY: the function is ours, which is never unloaded.
+        own_call(|| unsafe { on_exit(exits_with, core::ptr::null_mut()) });
+        return;
+    }
+    let address = arch::weak!("__cxa_atexit");
+    // SAFETY: a function of this type in every C library, or null, which is `None`.
+    let at_exit = unsafe { core::mem::transmute::<*const c_void, Option<AtExit>>(address) };
+    if let Some(at_exit) = at_exit {
+        // SAFETY: as above.
+        own_call(|| unsafe { at_exit(exits, core::ptr::null_mut(), core::ptr::null_mut()) });
+    }
+}
+
+extern "C" fn exits_with(code: c_int, _: *mut c_void) {
+    crate::lifecycle::exiting(Some(code));
+}
+
+extern "C" fn exits(_: *mut c_void) {
+    crate::lifecycle::exiting(None);
+}
+
+/// Learns what walks need to know of musl. Called once, when modules can be found.
+#[cold]
+pub(crate) fn learn() {
+    if !is_musl() {
+        return;
+    }
+    GET_ATTRIBUTES.store(real::look_up(c"pthread_getattr_np"), Ordering::Relaxed);
+    GET_STACK.store(real::look_up(c"pthread_attr_getstack"), Ordering::Relaxed);
+    let inside = libc::getauxval as *const () as u64;
+    let Some(found) = loader::find(inside) else { return };
+    let Ok(image) = Image::parse(found.start, |from, to| sys::copy(sys::thread_id(), from, to).is_ok())
+    else {
+        return;
+    };
+    let Some(code) = image.code.as_slice().iter().find(|code| code.contains(&inside)) else { return };
+    for (place, name) in NEVER_RETURN.iter().zip(Text::NEVER_RETURN) {
+        place.store(real::look_up(name).addr() as u64, Ordering::Relaxed);
+    }
+    let [start, end] = &TEXT;
+    start.store(code.start, Ordering::Relaxed);
+    end.store(code.end, Ordering::Relaxed);
+}
+
+/// The C library's code around an address, if it is to be read because there are no tables.
+#[cold]
+pub(crate) fn text(address: u64) -> Option<Text<'static>> {
+    let [start, end] = &TEXT;
+    let (start, end) = (start.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
+    if !(start..end).contains(&address) {
+        return None;
+    }
+    // SAFETY: the code of the C library, which is mapped readable and never unloaded.
+    let code = unsafe { core::slice::from_raw_parts(start as *const u8, end.wrapping_sub(start) as usize) };
+    let never_return = NEVER_RETURN.each_ref().map(|place| place.load(Ordering::Relaxed));
+    Some(Text { code, address: start, never_return })
+}
+
+/// True for addresses on the stack that this thread was made with, but for the first one's.
+#[cold]
+pub(crate) fn is_on_own_stack(address: u64) -> bool {
+    let get_attributes = GET_ATTRIBUTES.load(Ordering::Relaxed);
+    let get_stack = GET_STACK.load(Ordering::Relaxed);
+    // musl looks for the first thread's by calls of the kernel, one for each page.
+    let is_first = || sys::thread_id() == sys::process_id();
+    if get_attributes.is_null() || get_stack.is_null() || is_first() {
+        return false;
+    }
+    // SAFETY: found under this name, which has this type in C.
+    let get_attributes = unsafe { core::mem::transmute::<*mut c_void, GetAttributes>(get_attributes) };
+    // SAFETY: as above.
+    let get_stack = unsafe { core::mem::transmute::<*mut c_void, GetStack>(get_stack) };
+    let (mut attributes, mut start, mut size) = (Attributes([0; 128]), core::ptr::null_mut(), 0);
+    // SAFETY: the thread itself, which is alive; musl reads its description and fills the attributes in, no more, but for the first
+    // thread, which is not asked for.
+    let has_attributes = unsafe { get_attributes(arch::thread_pointer(), &raw mut attributes) } == 0;
+    // SAFETY: of attributes that were filled in just now.
+    let has_stack =
+        has_attributes && unsafe { get_stack(&raw const attributes, &raw mut start, &raw mut size) } == 0;
+    has_stack && address.wrapping_sub(start.addr() as u64) < size as u64
+}

@@ -1,0 +1,404 @@
+//! Rules of code without tables, by its instructions.
+//!
+//! A function gives the stack back as it has found it. So from any of its instructions on, each way to a return takes the same bytes
+//! off the stack, and pops rbp, if the function has changed it, from the same place:
+//!
+//! ```text
+//!  call malloc ─► test %rax,%rax      sp + 0
+//!                 je   1f             both ways
+//!                 mov  …
+//!              1: add  $8,%rsp        sp + 8
+//!                 pop  %rbx           sp + 16
+//!                 pop  %rbp           sp + 24    the caller's rbp is at sp + 16
+//!                 ret                            CFA = sp + 32
+//! ```
+//!
+//! All ways are followed that can be, within bounds, and all that meet, or return, have to agree; otherwise nothing is known. What
+//! deceives are calls that never return, behind which other code begins. Those of known functions end a way. The others are found out:
+//! where a function is called the stack pointer is a multiple of 16, by the ABI, so a way from there on has taken such a multiple
+//! off at each further call and at its end; one that has crossed the beginning of another function has 8 too many.
+//! An interrupted frame may be anywhere, and has no such sign: there ways end at calls that are followed by what fills up
+//! between functions.
+//!
+//! The function that a process or a thread begins with calls another one and passes what it returns to a function that ends it:
+//!
+//! ```text
+//!  call *%rbx │ mov %eax,%edi │ call exit
+//! ```
+
+use crate::arch::{self, Call};
+use crate::instruction::{Flow, Instruction};
+use crate::{CodeAddress, Kind, Rule, Text};
+
+/// Instructions that are read for one rule: 30 µs at most, once.
+const INSTRUCTIONS: usize = 2048;
+/// Ways that wait to be followed; further ones are not.
+const WAYS: usize = 32;
+/// Places that were jumped to, each of which is followed once.
+const PLACES: usize = 96;
+/// Most bytes of a frame.
+const LARGEST_FRAME: i32 = 8 << 20;
+
+const RETURN: u8 = 0xc3;
+const STACK_POINTER: u8 = 4;
+const FRAME_POINTER: u8 = 5;
+
+/// The rule for a frame that executes at `address`; `None` if its instructions do not tell.
+#[cold]
+#[inline(never)]
+pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
+    if !arch::SUPPORTED {
+        return None;
+    }
+    let from = usize::try_from(address.address().checked_sub(text.address)?).ok()?;
+    let is_return = matches!(address, CodeAddress::Return(_));
+    if is_return {
+        let before = text.code.get(from.checked_sub(16)?..from)?.first_chunk()?;
+        match arch::call_before(address.address(), before)? {
+            Call::Indirect if passes_to_end(text, from) => return Some(Rule::END),
+            // What follows is something else.
+            Call::Direct(target) if text.is_end(target) => return None,
+            Call::Indirect | Call::Direct(_) => {}
+        }
+    }
+    let mut search = Search { text, is_return, found: None, is_start: false, ways: Ways::new(from) };
+    let mut left = INSTRUCTIONS;
+    while let Some((at, state)) = search.ways.next() {
+        search.follow(at, state, &mut left)?;
+    }
+    match search.found {
+        None if search.is_start => Some(Rule::END),
+        found => found,
+    }
+}
+
+/// What the instructions of a way have done.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// The stack pointer was taken from rbp, which has not changed since the beginning of the way.
+    is_from_bp: bool,
+    /// How far the stack pointer has gone up, or is from rbp.
+    depth: i32,
+    /// How far from there the word is that rbp was popped from.
+    popped_bp: Option<i32>,
+    /// Words below were written on the way, by a function that it went on to.
+    written: i32,
+}
+
+struct Search<'t> {
+    text: Text<'t>,
+    is_return: bool,
+    found: Option<Rule>,
+    /// A function was come across that a process or a thread begins with.
+    is_start: bool,
+    ways: Ways,
+}
+
+impl Search<'_> {
+    /// Follows a way to its end; `None` when it contradicts another one.
+    fn follow(&mut self, mut at: usize, mut state: State, left: &mut usize) -> Option<()> {
+        loop {
+            let Some(rest) = self.text.code.get(at..).filter(|_| *left > 0) else { return Some(()) };
+            *left = left.wrapping_sub(1);
+            let Some(instruction) = Instruction::at(rest) else { return Some(()) };
+            let behind = at.wrapping_add(instruction.length);
+            let target =
+                instruction.distance().and_then(|distance| behind.checked_add_signed(distance as isize));
+            at = match instruction.flow {
+                Flow::Next => match state.after(instruction, rest) {
+                    Some(after) => {
+                        state = after;
+                        behind
+                    }
+                    None => return Some(()),
+                },
+                Flow::Branch(..) | Flow::Loop(_) => {
+                    if let Some(target) = target
+                        && self.ways.come_to(target, state)? == Place::New
+                    {
+                        self.ways.add(target, state);
+                    }
+                    behind
+                }
+                Flow::Jump(_) => match target {
+                    Some(target) if self.ways.come_to(target, state)? == Place::New => target,
+                    _ => return Some(()),
+                },
+                Flow::Call(_) if self.never_returns(target) => return Some(()),
+                Flow::Call(_) | Flow::CallAny if self.is_elsewhere(state) || self.ends_at(behind) => {
+                    return Some(());
+                }
+                Flow::CallAny if passes_to_end(self.text, behind) => {
+                    self.is_start = true;
+                    return Some(());
+                }
+                Flow::Call(_) | Flow::CallAny => behind,
+                Flow::End => {
+                    let is_return = instruction.opcode == Some(RETURN);
+                    return if is_return { self.returns(state) } else { Some(()) };
+                }
+            };
+            // A jump came there before, and from there it goes on as that did.
+            if at == behind && self.ways.meets(at, state)? {
+                return Some(());
+            }
+        }
+    }
+
+    fn never_returns(&self, target: Option<usize>) -> bool {
+        target.is_some_and(|target| self.text.is_end(self.text.address.wrapping_add(target as u64)))
+    }
+
+    /// True where a way that began at a call has come to another one as no function does.
+    fn is_elsewhere(&self, state: State) -> bool {
+        self.is_return && !state.is_from_bp && state.depth & 15 != 0
+    }
+
+    /// True where a call is followed by what fills up between functions: it does not return. The same stands in front of loops; where
+    /// the CFA tells who has crossed a function, it need not tell.
+    fn ends_at(&self, behind: usize) -> bool {
+        !self.is_return && is_filled_up(self.text.code, behind)
+    }
+
+    /// A way has come to a return; `None` if another one came to one otherwise.
+    fn returns(&mut self, state: State) -> Option<()> {
+        let Some(rule) = state.rule(self.is_return) else { return Some(()) };
+        match self.found {
+            Some(found) if found != rule => None,
+            _ => {
+                self.found = Some(rule);
+                Some(())
+            }
+        }
+    }
+}
+
+impl State {
+    /// What it is after an instruction that goes on to the next one; `None` if that cannot be told.
+    fn after(self, instruction: Instruction, code: &[u8]) -> Option<State> {
+        let Some(opcode) = instruction.opcode else { return Some(self) };
+        let (operation, register) =
+            (instruction.modrm.map_or(0, |byte| byte >> 3 & 7), instruction.modrm.map(|byte| byte & 7));
+        let is_register = instruction.modrm.is_some_and(|byte| byte >> 6 == 3);
+        let bytes = code.get(..instruction.length)?;
+        let number = |length| signed(bytes, length);
+        // Of registers with REX's further bit none is one of these.
+        let first_of_eight = |bit: u8| instruction.rex & bit == 0;
+        let to_register = |number| is_register && register == Some(number) && first_of_eight(1);
+        let names = |number| operation == number && first_of_eight(4);
+        match opcode {
+            0x50..=0x57 | 0x68 | 0x6a | 0x9c => self.moved(-8),
+            0xff if operation == 6 => self.moved(-8),
+            0x58..=0x5f if first_of_eight(1) && opcode & 7 == STACK_POINTER => None,
+            0x58..=0x5f if first_of_eight(1) && opcode & 7 == FRAME_POINTER => self.pops_bp(),
+            0x58..=0x5f | 0x9d => self.moved(8),
+            0xc9 => self.at_bp(0)?.pops_bp(),
+            // add, sub
+            0x83 if to_register(STACK_POINTER) && operation == 0 => self.moved(number(1)?),
+            0x83 if to_register(STACK_POINTER) && operation == 5 => self.moved(number(1)?.checked_neg()?),
+            0x81 if to_register(STACK_POINTER) && operation == 0 => self.moved(number(4)?),
+            0x81 if to_register(STACK_POINTER) && operation == 5 => self.moved(number(4)?.checked_neg()?),
+            // cmp changes nothing
+            0x80 | 0x81 | 0x83 if operation == 7 => Some(self),
+            // lea off(%rsp),%rsp and lea off(%rbp),%rsp
+            0x8d if names(STACK_POINTER) => self.addressed(instruction, bytes),
+            // mov %rbp,%rsp, either way round
+            0x89 if to_register(STACK_POINTER) && names(FRAME_POINTER) => self.at_bp(0),
+            0x8b if names(STACK_POINTER) && to_register(FRAME_POINTER) => self.at_bp(0),
+            // test and cmp only read, others put into the register what nobody knows.
+            0x38..=0x3b | 0x84 | 0x85 => Some(self),
+            0x01 | 0x09 | 0x11 | 0x19 | 0x21 | 0x29 | 0x31 | 0x81 | 0x83 | 0x87 | 0x89 | 0xc1 | 0xc7
+            | 0xd1 | 0xd3
+                if to_register(STACK_POINTER) =>
+            {
+                None
+            }
+            0x03 | 0x0b | 0x13 | 0x1b | 0x23 | 0x2b | 0x33 | 0x63 | 0x69 | 0x6b | 0x87 | 0x8b
+                if names(STACK_POINTER) =>
+            {
+                None
+            }
+            0xf7 | 0xff if to_register(STACK_POINTER) => None,
+            0x94 | 0xbc if first_of_eight(1) => None,
+            // enter, and pop to memory
+            0xc8 | 0x8f => None,
+            _ => Some(self),
+        }
+    }
+
+    /// How deep the stack is, as one number: of two ways to a place one may have taken it from rbp.
+    fn height(self) -> i32 {
+        if self.is_from_bp { self.depth.wrapping_add(LARGEST_FRAME) } else { self.depth }
+    }
+
+    /// `lea` to the stack pointer.
+    fn addressed(self, instruction: Instruction, bytes: &[u8]) -> Option<State> {
+        let modrm = instruction.modrm?;
+        let length = match modrm >> 6 {
+            1 => 1,
+            2 => 4,
+            _ => return None,
+        };
+        let offset = signed(bytes, length)?;
+        let sib = bytes.get(bytes.len().checked_sub(length)?.checked_sub(1)?)?;
+        match modrm & 7 {
+            // A base and no index.
+            4 if *sib == 0x24 && instruction.rex & 3 == 0 => self.moved(offset),
+            5 if instruction.rex & 1 == 0 => self.at_bp(offset),
+            _ => None,
+        }
+    }
+
+    fn moved(self, bytes: i32) -> Option<State> {
+        let depth = self.depth.checked_add(bytes)?;
+        let written = if bytes < 0 { self.written.max(self.depth) } else { self.written };
+        (depth.unsigned_abs() < LARGEST_FRAME as u32).then_some(State { depth, written, ..self })
+    }
+
+    /// The stack pointer is so far from rbp, which is what it was.
+    fn at_bp(self, depth: i32) -> Option<State> {
+        self.popped_bp.is_none().then_some(State {
+            is_from_bp: true,
+            depth,
+            popped_bp: None,
+            written: -LARGEST_FRAME,
+        })
+    }
+
+    /// Whoever has pushed rbp on the way pops what it was.
+    fn pops_bp(self) -> Option<State> {
+        let popped_bp = if self.depth < self.written { self.popped_bp } else { Some(self.depth) };
+        State { popped_bp, ..self }.moved(8)
+    }
+
+    /// The rule, if it returns here. A frame that a call has left lies at multiples of 16.
+    fn rule(self, is_return: bool) -> Option<Rule> {
+        let cfa = self.depth.checked_add(8)?;
+        if cfa < 8 || is_return && cfa & 15 != 0 {
+            return None;
+        }
+        let popped = match self.popped_bp {
+            Some(place) => Some(i16::try_from(place.checked_sub(cfa)?).ok()?),
+            None => None,
+        };
+        Some(match (self.is_from_bp, popped) {
+            (false, None) => Rule::new(Kind::Sp, cfa, 0),
+            (false, Some(offset)) => Rule::new(Kind::SpSavesBp, cfa, offset),
+            (true, None) => Rule::new(Kind::Bp, cfa, 0),
+            (true, Some(offset)) => Rule::new(Kind::BpSavesBp, cfa, offset),
+        })
+    }
+}
+
+/// The last so many bytes as a number.
+fn signed(bytes: &[u8], length: usize) -> Option<i32> {
+    let last = bytes.get(bytes.len().checked_sub(length)?..)?;
+    match (last.first_chunk::<4>(), last.first()) {
+        (Some(four), _) => Some(i32::from_le_bytes(*four)),
+        (None, Some(one)) => Some(i32::from(*one as i8)),
+        _ => None,
+    }
+}
+
+/// Whether there is what fills up between functions and in front of loops.
+fn is_filled_up(code: &[u8], at: usize) -> bool {
+    // Nops, with operands and with prefixes.
+    let fillers: [&[u8]; 7] = [
+        &[0x90],
+        &[0x0f, 0x1f],
+        &[0x66, 0x90],
+        &[0x66, 0x0f, 0x1f],
+        &[0x2e, 0x0f, 0x1f],
+        &[0x66, 0x2e, 0x0f, 0x1f],
+        &[0x66, 0x66, 0x2e, 0x0f, 0x1f],
+    ];
+    let rest = code.get(at..).unwrap_or(&[]);
+    fillers.iter().any(|filler| rest.starts_with(filler))
+}
+
+/// Whether what a call has returned goes on to a function that ends the process or the thread.
+fn passes_to_end(text: Text<'_>, behind: usize) -> bool {
+    // mov %eax,%edi; mov %rax,%rdi; movslq %eax,%rdi; cltq and mov %rax,%rdi
+    let moves: [&[u8]; 4] =
+        [&[0x89, 0xc7], &[0x48, 0x89, 0xc7], &[0x48, 0x63, 0xf8], &[0x48, 0x98, 0x48, 0x89, 0xc7]];
+    let Some(rest) = text.code.get(behind..) else { return false };
+    moves.iter().any(|bytes| {
+        let next = rest.strip_prefix(*bytes).and_then(Instruction::at);
+        let Some((instruction, Flow::Call(distance) | Flow::Jump(distance))) =
+            next.map(|next| (next, next.flow))
+        else {
+            return false;
+        };
+        let target = behind.wrapping_add(bytes.len()).wrapping_add(instruction.length);
+        let target = target.wrapping_add_signed(distance as isize);
+        text.takes_result(text.address.wrapping_add(target as u64))
+    })
+}
+
+/// Where a way has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing has jumped there so far.
+    New,
+    /// Another one has, which is followed.
+    Known,
+    /// There is no room to remember it.
+    Beyond,
+}
+
+/// Ways that are still to be followed, and places that were jumped to.
+struct Ways {
+    waiting: [(u32, State); WAYS],
+    count: usize,
+    /// Each with how deep the stack is there.
+    places: [(u32, i32); PLACES],
+    known: usize,
+}
+
+impl Ways {
+    fn new(from: usize) -> Self {
+        let start =
+            State { is_from_bp: false, depth: 0, popped_bp: None, written: LARGEST_FRAME.wrapping_neg() };
+        let mut ways = Self { waiting: [(0, start); WAYS], count: 0, places: [(0, 0); PLACES], known: 0 };
+        ways.add(from, start);
+        ways
+    }
+
+    /// Has a way followed later, if there is room.
+    fn add(&mut self, at: usize, state: State) {
+        if let (Some(place), Ok(at)) = (self.waiting.get_mut(self.count), u32::try_from(at)) {
+            *place = (at, state);
+            self.count = self.count.wrapping_add(1);
+        }
+    }
+
+    fn next(&mut self) -> Option<(usize, State)> {
+        self.count = self.count.checked_sub(1)?;
+        self.waiting.get(self.count).map(|(at, state)| (*at as usize, *state))
+    }
+
+    /// Whether a place is known; `None` if another way came there otherwise.
+    fn meets(&self, at: usize, state: State) -> Option<bool> {
+        let known = self.places.get(..self.known).unwrap_or(&[]);
+        match known.iter().find(|(place, _)| *place as usize == at) {
+            Some((_, depth)) => (*depth == state.height()).then_some(true),
+            None => Some(false),
+        }
+    }
+
+    /// A jump leads to a place; `None` if another way came there otherwise.
+    fn come_to(&mut self, at: usize, state: State) -> Option<Place> {
+        if self.meets(at, state)? {
+            return Some(Place::Known);
+        }
+        let (Some(place), Ok(at)) = (self.places.get_mut(self.known), u32::try_from(at)) else {
+            return Some(Place::Beyond);
+        };
+        *place = (at, state.height());
+        self.known = self.known.wrapping_add(1);
+        Some(Place::New)
+    }
+}
+
+#[cfg(test)]
+mod tests;
