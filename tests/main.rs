@@ -5,7 +5,7 @@
 //!   library counts them, glibc's `backtrace` says where they came from.
 //! - Nothing waits by sleeping, and no limit of time is near what is measured.
 //!
-//! `programs/` holds what is recorded, one behaviour each. `SYSPROF_MEMPROF_TEST_RUNS=100` repeats the tests that
+//! `programs/` holds what is recorded, one behaviour each. `SYSPROF_MEMPROF_TEST_CC=musl-gcc` builds those in C for musl. `SYSPROF_MEMPROF_TEST_RUNS=100` repeats the tests that
 //! look for rare events.
 
 mod harness;

@@ -2,7 +2,7 @@
 //!
 //! | | glibc | musl |
 //! |---|---|---|
-//! | the process exits | `on_exit` tells, with the exit code | `atexit` tells, without |
+//! | the process exits | `on_exit` tells, with the exit code | our destructor is called, without it |
 //! | modules | `_dl_find_object`, `_r_debug` | the list that `_dl_debug_addr` leads to |
 //! | its own code | has unwind tables | has none, and is read instead ([`text`]) |
 //! | its allocator | calls no hook, marks blocks that it has mapped | `calloc` calls `malloc`, `posix_memalign` calls `aligned_alloc`; memory goes back at any `free` |
@@ -13,12 +13,11 @@
 use crate::real::{self, own_call};
 use crate::{arch, loader, sys};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use unwind::Text;
 use unwind::module::Image;
 
 type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
-type AtExit = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, *mut c_void) -> c_int;
 type GetAttributes = unsafe extern "C" fn(*const c_void, *mut Attributes) -> c_int;
 type GetStack = unsafe extern "C" fn(*const Attributes, *mut *mut c_void, *mut usize) -> c_int;
 
@@ -26,6 +25,8 @@ type GetStack = unsafe extern "C" fn(*const Attributes, *mut *mut c_void, *mut u
 #[repr(C, align(16))]
 struct Attributes([u8; 128]);
 
+/// The exit is to be told. Relaxed: a thread that does not see it ends a process that was not recorded.
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 /// Where the code of a C library without unwind tables is, and its functions that never return: 0 where there are tables.
 // Relaxed everywhere: found by the constructor, or by who first joins a recording, before walks; each thread that walks has seen a
 // word of that recording with Acquire.
@@ -67,20 +68,16 @@ fn on_exit() -> Option<OnExit> {
     unsafe { core::mem::transmute::<*const c_void, Option<OnExit>>(address) }
 }
 
-/// Has the process' exit told to [`crate::lifecycle::exiting`], with its code if the C library tells that.
+/// Has the process' exit told to [`crate::lifecycle::exiting`] when all destructors have run, with its code if the C library tells that.
+///
+/// What is registered before glibc's loader registers its own comes last there. In musl our own destructor does: it calls them in the
+/// order in which it called constructors, backwards, and those of preloaded libraries came first.
 #[cold]
 pub(crate) fn watch_exit() {
+    IS_WATCHED.store(true, Ordering::Relaxed);
     if let Some(on_exit) = on_exit() {
         // SAFETY: the function is ours, which is never unloaded.
         own_call(|| unsafe { on_exit(exits_with, core::ptr::null_mut()) });
-        return;
-    }
-    let address = arch::weak!("__cxa_atexit");
-    // SAFETY: a function of this type in every C library, or null, which is `None`.
-    let at_exit = unsafe { core::mem::transmute::<*const c_void, Option<AtExit>>(address) };
-    if let Some(at_exit) = at_exit {
-        // SAFETY: as above.
-        own_call(|| unsafe { at_exit(exits, core::ptr::null_mut(), core::ptr::null_mut()) });
     }
 }
 
@@ -88,8 +85,17 @@ extern "C" fn exits_with(code: c_int, _: *mut c_void) {
     crate::lifecycle::exiting(Some(code));
 }
 
-extern "C" fn exits(_: *mut c_void) {
-    crate::lifecycle::exiting(None);
+/// Our destructor.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = exits;
+
+#[cfg_attr(test, expect(dead_code, reason = "the test process has no such destructor"))]
+extern "C" fn exits() {
+    if is_musl() && IS_WATCHED.load(Ordering::Relaxed) {
+        crate::lifecycle::exiting(None);
+    }
 }
 
 /// Learns what walks need to know of musl. Called once, when modules can be found.

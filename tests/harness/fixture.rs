@@ -11,6 +11,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the sources include, beside `programs`.
@@ -38,15 +39,43 @@ pub(crate) struct Fixture {
     flags: Vec<OsString>,
 }
 
+/// Names another compiler for C, as `musl-gcc`, whose programs all tests are to use.
+const COMPILER: &str = "SYSPROF_MEMPROF_TEST_CC";
+
+/// That compiler, and what it has to be told.
+fn compiler_of_c() -> (&'static str, &'static [&'static str]) {
+    static NAMED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(COMPILER).ok());
+    match NAMED.as_deref() {
+        // Debian's does not ask the linker for what leads to unwind tables; that of Alpine does.
+        Some(name) if name.contains("musl") => (name, &["-Wl,--eh-frame-hdr"]),
+        Some(name) => (name, &[]),
+        None => ("cc", &[]),
+    }
+}
+
 /// A program of `programs/c`.
 pub(crate) fn c(name: &str) -> Fixture {
-    Fixture::new("cc", &format!("c/{name}.c"), name).flags(["-g", "-fno-builtin", "-pthread"])
+    let (compiler, flags) = compiler_of_c();
+    let fixture = Fixture::new(compiler, &format!("c/{name}.c"), name);
+    fixture.flags(["-g", "-fno-builtin", "-pthread"]).flags(flags.iter().copied())
+}
+
+/// A program of `programs/c` for musl; `None` where there is no compiler for it, which is said.
+pub(crate) fn for_musl(name: &str) -> Option<Fixture> {
+    if super::installed("musl-gcc").is_none() {
+        super::skip(name, "musl-gcc is not installed");
+        return None;
+    }
+    let fixture = Fixture::new("musl-gcc", &format!("c/{name}.c"), name);
+    Some(fixture.flags(["-g", "-fno-builtin", "-pthread", "-Wl,--eh-frame-hdr"]))
 }
 
 /// A library of `programs/c`.
 pub(crate) fn library(name: &str) -> Fixture {
-    let fixture = Fixture::new("cc", &format!("c/{name}.c"), &format!("lib{name}.so"));
-    fixture.flags(["-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-pthread"])
+    let (compiler, flags) = compiler_of_c();
+    let fixture = Fixture::new(compiler, &format!("c/{name}.c"), &format!("lib{name}.so"));
+    let fixture = fixture.flags(["-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-pthread"]);
+    fixture.flags(flags.iter().copied())
 }
 
 /// A program of `programs/cpp`.

@@ -390,7 +390,15 @@ pub(super) unsafe extern "C" fn pvalloc_body<A: Allocator>(
     bp: u64,
 ) -> Pointer {
     // SAFETY: passed on as it came.
-    let next = move || unsafe { A::pvalloc(size) };
+    let next = move || match unsafe { A::pvalloc(size) } {
+        // musl has none, but a program may look whether there is one, and finds ours.
+        None => {
+            let pages = size.max(1).checked_next_multiple_of(PAGE)?;
+            // SAFETY: what it is defined as.
+            unsafe { A::memalign(PAGE, pages) }
+        }
+        block => block,
+    };
     // SAFETY: the shim's arguments.
     unsafe { allocate::<A>(next, size, PAGE, pseudo::PVALLOC, entry, bp) }
 }

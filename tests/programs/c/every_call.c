@@ -63,8 +63,10 @@ int main(void) {
   freeing(block), free(block);
   block = made("valloc", valloc(44), 44, 4096);
   freeing(block), free(block);
+#ifdef __GLIBC__
   block = made("pvalloc", pvalloc(55), 55, 4096);
   freeing(block), free(block);
+#endif
 
   /* Other names of free, where this C library or what stands in front of it has them. */
   block = made("malloc", malloc(21), 21, 0);
