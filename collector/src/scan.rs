@@ -119,8 +119,14 @@ fn search(pid: u32, hold: &Hold, reading: &mut Reading, found: &mut Found) -> st
     let mappings = Mapping::all(pid)?;
     let stacks: Vec<areas::Stack> = hold.stacks();
     let mut places = areas::of(pid, &mappings, &stacks, |start| reading.image(start));
-    let addresses =
-        places.iter().filter(|place| !matches!(place.kind, AreaKind::Variables | AreaKind::Stack));
+    // musl makes blocks in what modules leave of their pages.
+    let has_blocks_in_modules = mappings.iter().any(Mapping::is_musl);
+    let may_have_blocks = |place: &&Place| match place.kind {
+        AreaKind::Variables => has_blocks_in_modules,
+        AreaKind::Stack => false,
+        _ => true,
+    };
+    let addresses = places.iter().filter(may_have_blocks);
     let targets = Targets::new(addresses.map(|place| place.start..place.end));
     for place in &places {
         if place.kind == AreaKind::Stack {

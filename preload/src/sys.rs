@@ -128,13 +128,19 @@ pub(crate) fn register_fences() {
     }
 }
 
-/// True where libc knows of no other thread.
-/// True where libc says that there was never another thread.
+/// True where libc says that there was never another thread; where it does not say, as musl, where there is none.
+#[cold]
 pub(crate) fn is_single_threaded() -> bool {
     let known: *const AtomicU8 = arch::weak!("__libc_single_threaded").cast();
     // SAFETY: libc's own byte, if it has one. Relaxed: nobody makes a thread while this one loads a library.
-    unsafe { known.as_ref() }.is_some_and(|known| known.load(Ordering::Relaxed) != 0)
+    match unsafe { known.as_ref() } {
+        Some(known) => known.load(Ordering::Relaxed) != 0,
+        None => rustix::fs::stat(c"/proc/self/task").is_ok_and(|folder| folder.st_nlink == LINKS_OF_ONE),
+    }
 }
+
+/// Links to the folder of a process' threads where there is one: its own name, that in itself, and that in the thread's.
+const LINKS_OF_ONE: u64 = 3;
 
 /// A full fence in every thread of this process; false where the kernel has none, or not yet.
 pub(crate) fn fence_in_all_threads() -> bool {

@@ -15,6 +15,7 @@
 use super::mappings::Mapping;
 use capture::AreaKind;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Bytes below the stack pointer that are in use.
 const RED_ZONE: u64 = 128;
@@ -49,12 +50,21 @@ pub(super) struct Stack {
     pub(super) thread_pointer: Option<u64>,
 }
 
-/// What is to be searched, by address. `image` gives how long the image in memory is that begins at an address.
+/// An image in memory, by distances from its first page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Image {
+    /// To the end of its last page.
+    pub(super) length: u64,
+    /// What its writable segments leave of their pages. musl's allocator makes blocks of that, of all modules.
+    pub(super) gaps: Vec<Range<u64>>,
+}
+
+/// What is to be searched, by address. `image` tells of the image in memory that begins at an address.
 pub(super) fn of(
     pid: u32,
     mappings: &[Mapping],
     stacks: &[Stack],
-    mut image: impl FnMut(u64) -> Option<u64>,
+    mut image: impl FnMut(u64) -> Option<Image>,
 ) -> Vec<Place> {
     let code: HashSet<(u64, u64)> =
         mappings.iter().filter(|mapping| mapping.is_executable).map(Mapping::file).collect();
@@ -63,6 +73,7 @@ pub(super) fn of(
     let mut places = Vec::new();
     // The module that the mappings are of: its first mapping, the end of what was mapped of it so far, and that of its variables.
     let mut module: Option<(&Mapping, u64, Option<u64>)> = None;
+    let mut left: Vec<Range<u64>> = Vec::new();
     let mut guard = 0;
     for mapping in mappings {
         let is_guarded = guard == mapping.start;
@@ -76,14 +87,19 @@ pub(super) fn of(
                 Some((first, _, None)) if first.file() == mapping.file() && mapping.offset != 0 => {
                     (first, None)
                 }
-                _ => (mapping, image(mapping.start).map(|length| mapping.start.saturating_add(length))),
+                _ => {
+                    let image = image(mapping.start);
+                    if mapping.is_own {
+                        // What musl may have made blocks of lies beside what is ours.
+                        let gaps = image.iter().flat_map(|image| &image.gaps);
+                        left.extend(gaps.map(|gap| {
+                            mapping.start.wrapping_add(gap.start)..mapping.start.wrapping_add(gap.end)
+                        }));
+                    }
+                    (mapping, image.map(|image| mapping.start.saturating_add(image.length)))
+                }
             };
             module = Some((first, mapping.end, end));
-        }
-        // Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
-        let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
-        if !may_hold || mapping.is_executable && !mapping.is_writable || mapping.is_device || mapping.is_own {
-            continue;
         }
         let within = |start, end, kind, name: &str| Place {
             start,
@@ -95,6 +111,17 @@ pub(super) fn of(
             is_there: mapping.is_there && mapping.is_readable,
             is_guarded: is_guarded && start == mapping.start,
         };
+        let is_ours =
+            mapping.is_own || module.is_some_and(|(file, ..)| file.is_own) && mapping.is_anonymous();
+        if is_ours && mapping.is_writable {
+            let here = left.iter().filter(|gap| mapping.start <= gap.start && gap.end <= mapping.end);
+            places.extend(here.map(|gap| within(gap.start, gap.end, AreaKind::Anonymous, "")));
+        }
+        // Memory that was written may be made read-only, and blocks may be closed altogether: pointers lead there.
+        let may_hold = mapping.is_writable || mapping.is_written || mapping.is_anonymous();
+        if !may_hold || mapping.is_executable && !mapping.is_writable || mapping.is_device || mapping.is_own {
+            continue;
+        }
         let whole = |kind, name: &str| within(mapping.start, mapping.end, kind, name);
         let here: Vec<Stack> = stacks
             .iter()
@@ -216,9 +243,10 @@ fn add_missing(stacks: &[Stack], places: &mut Vec<Place>) {
     }
 }
 
-/// How many bytes of memory the image takes that this is the beginning of, from its first one on: as its program headers have it.
-pub(super) fn length_of_image(beginning: &[u8]) -> Option<u64> {
+/// The image that this is the beginning of, as its program headers have it.
+pub(super) fn image(beginning: &[u8]) -> Option<Image> {
     const LOAD: u64 = 1;
+    const WRITABLE: u64 = 2;
     let number = |at: usize, bytes: usize| {
         let mut number = [0; 8];
         number[..bytes].copy_from_slice(beginning.get(at..at.checked_add(bytes)?)?);
@@ -231,15 +259,23 @@ pub(super) fn length_of_image(beginning: &[u8]) -> Option<u64> {
     let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
     let mut first = None;
     let mut end = 0;
+    let mut gaps = Vec::new();
     for header in 0..count {
         let at = usize::try_from(headers.checked_add(header * size)?).ok()?;
         if number(at, 4)? == LOAD {
             let address = number(at.checked_add(16)?, 8)?;
-            first.get_or_insert(address & !(PAGE - 1));
-            end = address.checked_add(number(at.checked_add(40)?, 8)?)?.max(end);
+            let start = *first.get_or_insert(address & !(PAGE - 1));
+            let behind = address.checked_add(number(at.checked_add(40)?, 8)?)?;
+            end = behind.max(end);
+            if number(at.checked_add(4)?, 4)? & WRITABLE != 0 {
+                let page = behind.checked_next_multiple_of(PAGE)?;
+                let beside = [address & !(PAGE - 1)..address & !7, behind.next_multiple_of(8)..page];
+                let from_first = beside.map(|gap| gap.start.wrapping_sub(start)..gap.end.wrapping_sub(start));
+                gaps.extend(from_first.into_iter().filter(|gap| !gap.is_empty()));
+            }
         }
     }
-    end.checked_next_multiple_of(PAGE)?.checked_sub(first?)
+    Some(Image { length: end.checked_next_multiple_of(PAGE)?.checked_sub(first?)?, gaps })
 }
 
 #[cfg(test)]

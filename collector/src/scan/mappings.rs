@@ -50,6 +50,12 @@ impl Mapping {
         (self.device, self.inode)
     }
 
+    /// True of musl, whose library is its loader, and has that's name but where another C library is the system's.
+    pub(super) fn is_musl(&self) -> bool {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name.starts_with("ld-musl-") || self.path.ends_with("-linux-musl/libc.so")
+    }
+
     /// True of memory that is nobody else's and no file's.
     pub(super) fn is_anonymous(&self) -> bool {
         let path = self.path.as_str();

@@ -1,6 +1,6 @@
 //! Copies of a process' memory, a piece at a time.
 
-use super::areas;
+use super::areas::{self, Image};
 use super::pages::{PAGE, Pages};
 use libc::{iovec, pid_t};
 use std::io;
@@ -30,12 +30,12 @@ impl Reading {
         Ok(Reading { pid: pid.cast_signed(), pages: Pages::of(pid)?, piece, searched: 0, unread: 0 })
     }
 
-    /// How many bytes the image takes that begins at an address.
-    pub(super) fn image(&mut self, start: u64) -> Option<u64> {
+    /// The image that begins at an address.
+    pub(super) fn image(&mut self, start: u64) -> Option<Image> {
         let length = self.copy(start, HEADERS / 8);
         let beginning: Vec<u8> =
             self.piece[..length / 8].iter().flat_map(|word| word.to_le_bytes()).collect();
-        areas::length_of_image(&beginning)
+        areas::image(&beginning)
     }
 
     /// The word at an address.

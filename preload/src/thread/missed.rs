@@ -57,6 +57,10 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if local.in_vfork.get() == 0 || local.busy.get() != 0 || !process::is_recording() {
         return;
     }
+    // What the allocator calls itself is part of the outer call, as in `guard`.
+    if local.inside.get() != 0 && crate::arch::stack_pointer() < local.inside.get() {
+        return;
+    }
     let Some(memory) = Memory::of(local) else { return };
     // A thread that had no ring when it called vfork records nothing, and its last ring may be another's.
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {

@@ -10,7 +10,8 @@ fn stack(tid: u32, pointer: u64, thread_pointer: u64) -> Stack {
 
 /// What is to be searched of mappings, whose images all have a length: start, end, kind, thread, name.
 fn check(maps: &str, stacks: &[Stack], image: Option<u64>, expected: &[(u64, u64, AreaKind, u32, &str)]) {
-    let places = of(PID, &parse(maps), stacks, |_| image);
+    let image = image.map(|length| Image { length, gaps: Vec::new() });
+    let places = of(PID, &parse(maps), stacks, |_| image.clone());
     let found: Vec<_> = places.iter().map(|p| (p.start, p.end, p.kind, p.tid, p.name.as_str())).collect();
     assert_eq!(found, expected);
 }
@@ -73,7 +74,7 @@ Rss:                   4 kB
 Rss:                   4 kB
 30000-31000 rw-s 00000000 00:0f 9 /dev/hugepages/one
 VmFlags: rd wr sh mr mw me ms ht";
-    let places = of(PID, &parse(maps), &[], |_| Some(0x3000));
+    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x3000, gaps: Vec::new() }));
     let told: Vec<(u64, AreaKind, bool)> =
         places.iter().map(|place| (place.start, place.kind, place.is_there)).collect();
     let expected = [
@@ -120,7 +121,7 @@ fn variables_say_where_their_file_begins() {
 21000-22000 r-xp 00001000 fe:00 6 /lib/b
 23000-24000 rw-p 00003000 fe:00 6 /lib/b
 30000-31000 rw-p 00000000 00:00 0";
-    let places = of(PID, &parse(maps), &[], |_| Some(0x5000));
+    let places = of(PID, &parse(maps), &[], |_| Some(Image { length: 0x5000, gaps: Vec::new() }));
     let bases: Vec<(u64, u64)> = places.iter().map(|place| (place.start, place.base)).collect();
     assert_eq!(bases, [(0x13000, 0x10000), (0x14000, 0x10000), (0x23000, 0), (0x30000, 0)]);
 }
@@ -196,22 +197,41 @@ fn other_stacks_are_what_they_were() {
     check(maps, &stacks, None, &expected);
 }
 
-/// Check that the length of an image is read from its own headers, and that any bytes are survived.
+/// Check that of the agent's own memory that is searched which its variables leave of their pages.
+#[test]
+fn what_is_left_of_our_pages_is_searched() {
+    let maps = "\
+10000-11000 r-xp 00000000 fe:00 5 /x/libsysprof_memprof_preload.1.so
+11000-12000 rw-p 00001000 fe:00 5 /x/libsysprof_memprof_preload.1.so
+12000-14000 rw-p 00000000 00:00 0
+20000-21000 rw-p 00000000 00:00 0";
+    let image = Image { length: 0x4000, gaps: vec![0x1000..0x1498, 0x3e48..0x4000] };
+    let places = of(PID, &parse(maps), &[], |_| Some(image.clone()));
+    let found: Vec<_> = places.iter().map(|place| (place.start, place.end, place.kind)).collect();
+    assert_eq!(
+        found,
+        [(0x11000, 0x11498, Anonymous), (0x13e48, 0x14000, Anonymous), (0x20000, 0x21000, Anonymous)]
+    );
+}
+
+/// Check that the length of an image is read from its own headers, with what is left of its writable pages, and that any bytes are
+/// survived.
 #[test]
 fn headers_of_an_image_tell_its_length() {
     let own = std::fs::read("/proc/self/exe").unwrap();
-    let length = length_of_image(&own[..4096]).expect("we are an executable");
+    let Image { length, gaps } = image(&own[..4096]).expect("we are an executable");
     assert!(length.is_multiple_of(4096) && length > 4096);
+    assert!(!gaps.is_empty() && gaps.iter().all(|gap| gap.end <= length && gap.end - gap.start < 4096));
     for cut in 0..1000 {
-        length_of_image(&own[..cut]);
+        image(&own[..cut]);
     }
     let mut hostile = own[..4096].to_vec();
     for at in 5..200 {
         let kept = std::mem::replace(&mut hostile[at], 0xff);
-        length_of_image(&hostile);
+        image(&hostile);
         hostile[at] = kept;
     }
-    assert_eq!(length_of_image(b"\x7fELF\x01"), None);
+    assert_eq!(image(b"\x7fELF\x01"), None);
     let nothing = [b"\x7fELF\x02".as_slice(), &[0xff; 100]].concat();
-    assert_eq!(length_of_image(&nothing), None);
+    assert_eq!(image(&nothing), None);
 }
