@@ -112,22 +112,17 @@ extern "C" fn thread_ends(value: *mut c_void) {
 ///
 /// The collector looks at the slot, so a process is seen that cannot record its exit, as in a handler that has interrupted a hook.
 pub(crate) fn exiting(code: Option<c_int>) {
-    let note = || {
-        if let Some(code) = code {
-            tracker::note(Record::Exit { code });
-        }
-    };
-    let Some(slot) = process::slot_to_part_at() else { return note() };
+    let Some(slot) = process::slot_to_part_at() else { return tracker::exiting(code) };
     let local = core::ptr::from_ref(arch::thread_local()).cast_mut();
     let is_first = slot.begin_to_part();
     if is_first {
         // Relaxed: a thread that does not see it is another one.
         FIRST_TO_PART.store(local, Ordering::Relaxed);
-        note();
+        tracker::exiting(code);
         process::ring();
     } else if FIRST_TO_PART.load(Ordering::Relaxed) == local {
         // A handler that has interrupted the wait: somebody wants the end now.
-        return note();
+        return tracker::exiting(code);
     }
     wait_at(slot, LONGEST_PARTING_NS, || {
         slot.is_parting() && process::is_recording() && !process::is_forsaken()
@@ -135,7 +130,7 @@ pub(crate) fn exiting(code: Option<c_int>) {
     if !is_first {
         // As without us: whoever came first ends the process with its own code.
         wait_at(slot, PRECEDENCE_NS, || true);
-        note();
+        tracker::exiting(code);
     }
 }
 

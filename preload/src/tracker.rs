@@ -311,6 +311,14 @@ pub(crate) fn note(record: Record) {
     busy.state().emit(record, clock::after(), 0, 0);
 }
 
+/// The process exits, with a code if that is known. So a process is known that has done nothing else: it takes a ring.
+pub(crate) fn exiting(code: Option<i32>) {
+    let Some(mut busy) = Busy::enter_to_tell().filter(|_| process::is_itself()) else { return };
+    if let Some(code) = code {
+        busy.state().emit(Record::Exit { code }, clock::after(), 0, 0);
+    }
+}
+
 /// The program names this moment.
 pub(crate) fn marked(kind: MarkKind, name: &[u8]) {
     match Busy::enter_to_tell() {
