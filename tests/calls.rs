@@ -15,13 +15,13 @@ fn line(event: &Event) -> String {
 }
 
 /// Compares what the program says with what was recorded: from its first block on, line by line.
-fn check(program: &Path) {
+pub(crate) fn check(program: &Path) {
     check_lines(record(program), |lines| lines);
 }
 
 /// The same of samples, one in each byte: all blocks from 20 bytes on are recorded. Smaller ones are left out, on both
 /// sides.
-fn check_sampled(program: &Path) {
+pub(crate) fn check_sampled(program: &Path) {
     check_lines(record(program).options(["--sample", "1"]).env("SYSPROF_MEMPROF_SEED", "1"), without_small);
 }
 

@@ -68,4 +68,5 @@ mod packaging;
 mod aggregated;
 mod benches;
 mod hard_cases;
+mod musl;
 mod programs;

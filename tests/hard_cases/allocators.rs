@@ -1,7 +1,7 @@
 //! Programs on allocators of their own: each stays on it and is recorded, or it is said why not.
 
 use super::super::harness::{
-    Capture, Fixture, World, c, can_sample, cpp, installed, record, rust, skip, wait,
+    Capture, Fixture, World, c, can_sample, cpp, for_musl, installed, record, rust, skip, wait,
 };
 use super::libraries::system_library;
 use std::path::{Path, PathBuf};
@@ -261,15 +261,8 @@ fn programs_that_cannot_be_recorded_are_refused() {
     command.args(["-c", script, "sh"]).arg(fixture.build()).arg(&copy);
     assert_eq!(wait(&world, command).code, 0);
     check_refused(&copy, "has the setuid bit");
-    if let Some(compiler) = installed("musl-gcc") {
-        let program = world.path("musl");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/has_another_libc.c");
-        let mut command = world.command(compiler);
-        command.arg(source).arg("-o").arg(&program);
-        assert_eq!(wait(&world, command).code, 0);
-        check_refused(&program, "is built for musl");
-    } else {
-        skip("musl", "musl-gcc is not installed");
+    if let Some(fixture) = for_musl("allocates_once") {
+        check_refused(&fixture.flags(["-static"]).build(), "is statically linked");
     }
 }
 

@@ -1,9 +1,8 @@
 //! Processes that are made in unusual ways, and programs that are started from there.
 
-use super::super::harness::{Capture, World, c, can_sample, installed, library, record, skip, wait};
+use super::super::harness::{Capture, c, library, record};
 use super::allocators::try_build;
 use serde_json::Value;
-use std::path::Path;
 
 /// The processes of a capture.
 fn processes(capture: &Capture) -> Vec<Value> {
@@ -103,29 +102,6 @@ fn locked_loader_stops_nobody() {
     let blocks: u64 = capture.rows_of_size(3302).iter().map(|row| row.number("frees")).sum();
     assert_eq!(blocks, 101);
     assert_eq!(arguments_of(&capture, "allocates_once"), ["held"]);
-}
-
-/// Check that a program of another C library, which finds the agent in its environment, runs as it does alone, and that the recording
-/// says that it has none.
-#[test]
-fn programs_of_another_libc_run_unrecorded() {
-    if installed("musl-gcc").is_none() {
-        return skip("programs of another C library", "musl-gcc is not installed");
-    }
-    let world = World::new();
-    let program = world.path("program");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/has_another_libc.c");
-    let mut compiler = world.command("musl-gcc");
-    compiler.arg(source).arg("-o").arg(&program);
-    assert_eq!(wait(&world, compiler).code, 0);
-    let (ran, capture) = record("bash").args(["-c", "\"$0\"; echo $?"]).arg(&program).run();
-    assert_eq!((ran.text(), ran.stderr.as_str()), ("another C library\n0\n", ""));
-    assert_eq!(capture.info()["lost"]["events"], 0);
-    assert!(capture.rows_of_size(3301).is_empty());
-    if can_sample() {
-        let remarks = capture.info()["remarks"].to_string();
-        assert!(remarks.contains("not recorded: program."), "{remarks}");
-    }
 }
 
 /// Check that programs for another processor are started as without a recording.

@@ -45,11 +45,11 @@ fn programs_without_a_loader_for_the_agent_exit_2() {
     refusals.check(&refusals.with_byte(&program, "arm", 18, 183), 2, "aarch64");
     refusals.check(&world.compile("lib.so", "int x;", &["-shared", "-fPIC"]), 2, "a library");
 
-    let mut musl = fs::read(&program).unwrap();
+    let mut other = fs::read(&program).unwrap();
     let glibc = b"/lib64/ld-linux-x86-64.so.2\0";
-    let at = musl.windows(glibc.len()).position(|window| window == glibc).unwrap();
-    musl[at..at + glibc.len()].copy_from_slice(b"/lib/ld-musl-x86_64.so.1\0\0\0\0");
-    refusals.check(&world.executable("musl", musl), 2, "musl");
+    let at = other.windows(glibc.len()).position(|window| window == glibc).unwrap();
+    other[at..at + glibc.len()].copy_from_slice(b"/lib/ld64-uClibc.so.0\0\0\0\0\0\0\0");
+    refusals.check(&world.executable("other", other), 2, "uClibc");
 }
 
 /// Check that programs which the loader starts without preloading are named, and exit with 2.

@@ -3,8 +3,8 @@
 use super::Refusal;
 use super::allocator::{self, Allocators};
 use object::elf::{
-    DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_SONAME, FileHeader64, PT_DYNAMIC, PT_INTERP, SHT_DYNAMIC, SHT_DYNSYM,
-    SHT_SYMTAB, Sym64,
+    DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_SONAME, FileHeader64, PT_DYNAMIC, PT_GNU_EH_FRAME, PT_INTERP,
+    SHT_DYNAMIC, SHT_DYNSYM, SHT_SYMTAB, Sym64,
 };
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::read::{ReadCache, ReadCacheOps, SectionIndex};
@@ -46,6 +46,8 @@ pub(super) struct Elf {
     pub(super) interpreter: Option<PathBuf>,
     /// Linked as a position independent executable (`DF_1_PIE`), which tells a static-pie from a library.
     pub(super) pie: bool,
+    /// Program headers lead to its unwind tables.
+    pub(super) has_unwind_tables: bool,
     /// Name as a library.
     pub(super) soname: Option<Vec<u8>>,
     /// Libraries it needs.
@@ -73,6 +75,7 @@ pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malform
         ident,
         interpreter: None,
         pie: false,
+        has_unwind_tables: false,
         soname: None,
         needed: Vec::new(),
         allocators: Allocators::default(),
@@ -93,6 +96,7 @@ pub(super) fn parse<R: ReadCacheOps>(data: &ReadCache<R>) -> Result<Elf, Malform
                 elf.interpreter = Some(PathBuf::from(OsStr::from_bytes(name)));
             }
             PT_INTERP => return Err(Malformed("its program interpreter")),
+            PT_GNU_EH_FRAME => elf.has_unwind_tables = true,
             PT_DYNAMIC if segment.p_filesz(LE) <= MAX_DYNAMIC => {
                 let entries = segment.dynamic(LE, data).ok().flatten().unwrap_or_default();
                 let flags = entries.iter().find(|entry| entry.tag(LE) == DT_FLAGS_1);

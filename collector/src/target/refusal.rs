@@ -247,7 +247,16 @@ pub(super) fn check_elf(elf: &Elf, path: &Path) -> Result<Vec<String>, Refusal> 
     if elf.allocators.sanitizer || elf.needed.iter().any(|library| is_sanitizer(library)) {
         return Err(Refusal::Sanitizer { path });
     }
-    Ok(allocator::remarks(&elf.allocators, &path))
+    let mut remarks = allocator::remarks(&elf.allocators, &path);
+    // Elsewhere compilers see to it, and code that is made without tables is no fault of the linker's.
+    if is_musl(interpreter) && !elf.has_unwind_tables {
+        remarks.push(format!(
+            "{} was linked without a way to its unwind tables, so its stacks end at its own functions: link it with \
+             -Wl,--eh-frame-hdr, which Debian's musl-gcc does not do by itself.",
+            path.display()
+        ));
+    }
+    Ok(remarks)
 }
 
 /// A program without a loader is static, but for the loader itself (`ld.so ./app` loads preloaded libraries) and
@@ -272,6 +281,10 @@ fn foreign_libc(interpreter: &Path) -> Option<&'static str> {
         name if name.starts_with("linker") => Some("Android"),
         _ => Some("another C library"),
     }
+}
+
+fn is_musl(interpreter: &Path) -> bool {
+    interpreter.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl"))
 }
 
 /// True for the shared runtimes of gcc's sanitizers.

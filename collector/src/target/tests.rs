@@ -70,8 +70,8 @@ fn programs_that_cannot_load_the_agent_are_named() {
     ));
     let static_pie = compile(folder.path(), "static-pie", source, &["-static-pie"]);
     assert!(matches!(refused(&static_pie), Refusal::Static { .. }));
-    let musl = patched(&program, "musl", interpreter, b"/lib/ld-musl-x86_64.so.1\0\0\0\0");
-    assert!(matches!(refused(&musl), Refusal::OtherLibc { libc: "musl", .. }));
+    let uclibc = patched(&program, "uclibc", interpreter, b"/lib/ld64-uClibc.so.0\0\0\0\0\0\0\0");
+    assert!(matches!(refused(&uclibc), Refusal::OtherLibc { libc: "uClibc", .. }));
     let missing = patched(&program, "missing", interpreter, b"/nowh/ld-linux-x86-64.so.2\0\0");
     assert!(matches!(refused(&missing), Refusal::LoaderMissing { .. }));
     assert!(matches!(refused(&with_byte(&program, "class", 4, 1)), Refusal::Bits32 { .. }));

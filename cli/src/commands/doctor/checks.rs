@@ -62,7 +62,7 @@ fn libc() -> Check {
         Ok(output) if output.status.success() => {
             Check::good("C library", String::from_utf8_lossy(&output.stdout).trim().to_string())
         }
-        _ => Check::note("C library", "getconf does not tell; programs for musl cannot be recorded"),
+        _ => Check::note("C library", "getconf does not tell"),
     }
 }
 
