@@ -210,17 +210,21 @@ impl ThreadState {
             return Beyond::Allocator;
         }
         self.begin(caller);
-        let (mut is_over, mut is_interrupted) = (false, false);
         let Accessors { memory, rules, .. } = &mut self.accessors;
-        let end = unwind::walk(caller.registers, memory, rules, NESTED, |address, _| {
-            is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
-            is_over |= modules::is_own(address.lookup());
-        });
-        match end {
-            _ if is_interrupted => Beyond::Handler,
-            End::Root if !is_over => Beyond::Nobody,
-            _ => Beyond::Allocator,
+        for depth in [NEAR, NESTED] {
+            let (mut is_over, mut is_interrupted) = (false, false);
+            let end = unwind::walk(caller.registers, memory, rules, depth, |address, _| {
+                is_interrupted |= !is_over && matches!(address, CodeAddress::Exact(_));
+                is_over |= modules::is_own(address.lookup());
+            });
+            match end {
+                _ if is_interrupted => return Beyond::Handler,
+                End::Root if !is_over => return Beyond::Nobody,
+                End::Truncated if !is_over => {}
+                _ => return Beyond::Allocator,
+            }
         }
+        Beyond::Allocator
     }
 
     /// Gets to know the whole stack that the thread is on, since nobody may be asked later.
@@ -361,6 +365,8 @@ pub(crate) enum Beyond {
 
 /// Most frames between a hook and one that it has interrupted.
 const NESTED: usize = 256;
+/// As many as are between a function of an allocator and another one of it that it calls, as musl's `calloc` calls `malloc` each time.
+const NEAR: usize = 8;
 
 /// Stacks after one with a new node whose nodes are fetched ahead, all at once. Places of new nodes are in no near cache, and entering
 /// a node is a barrier, so they would come one after the other.

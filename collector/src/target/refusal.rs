@@ -101,7 +101,7 @@ pub enum Refusal {
     /// No dynamic loader.
     #[error(
         "{} is statically linked: it has no dynamic loader that could load the agent. Link it dynamically, that is \
-         without -static (in Rust: for a -gnu target, without +crt-static).",
+         without -static (in Rust: with -C target-feature=-crt-static, which is not what targets for musl do by themselves).",
         path.display()
     )]
     Static {
