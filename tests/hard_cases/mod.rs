@@ -170,7 +170,7 @@ const CASES: &[(&str, Answer)] = &[
     ("programs that forbid themselves the time stamp counter", Tests(&["programs_may_forbid_the_counter"])),
     (
         "another C library",
-        Tests(&["programs_of_another_libc_run_unrecorded", "programs_that_cannot_be_recorded_are_refused"]),
+        Tests(&["both_libraries_are_recorded_together", "stacks_through_the_library_are_complete"]),
     ),
     (
         "allocators that call themselves, or map pages",
