@@ -319,5 +319,5 @@ fn second(opcode: u8) -> Option<Shape> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
