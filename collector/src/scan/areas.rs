@@ -73,6 +73,7 @@ pub(super) fn of(
     let mut places = Vec::new();
     // The module that the mappings are of: its first mapping, the end of what was mapped of it so far, and that of its variables.
     let mut module: Option<(&Mapping, u64, Option<u64>)> = None;
+    let is_musl = mappings.iter().any(Mapping::is_musl);
     let mut left: Vec<Range<u64>> = Vec::new();
     let mut guard = 0;
     for mapping in mappings {
@@ -89,7 +90,7 @@ pub(super) fn of(
                 }
                 _ => {
                     let image = image(mapping.start);
-                    if mapping.is_own {
+                    if mapping.is_own && is_musl {
                         // What musl may have made blocks of lies beside what is ours.
                         let gaps = image.iter().flat_map(|image| &image.gaps);
                         left.extend(gaps.map(|gap| {

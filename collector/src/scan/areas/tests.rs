@@ -197,19 +197,23 @@ fn other_stacks_are_what_they_were() {
     check(maps, &stacks, None, &expected);
 }
 
-/// Check that of the agent's own memory that is searched which its variables leave of their pages.
+/// Check that of the agent's own memory that is searched which its variables leave of their pages, with musl and not elsewhere.
 #[test]
 fn what_is_left_of_our_pages_is_searched() {
     let maps = "\
 10000-11000 r-xp 00000000 fe:00 5 /x/libsysprof_memprof_preload.1.so
 11000-12000 rw-p 00001000 fe:00 5 /x/libsysprof_memprof_preload.1.so
 12000-14000 rw-p 00000000 00:00 0
-20000-21000 rw-p 00000000 00:00 0";
+20000-21000 rw-p 00000000 00:00 0
+30000-31000 r-xp 00000000 fe:00 6 ";
     let image = Image { length: 0x4000, gaps: vec![0x1000..0x1498, 0x3e48..0x4000] };
-    let places = of(PID, &parse(maps), &[], |_| Some(image.clone()));
-    let found: Vec<_> = places.iter().map(|place| (place.start, place.end, place.kind)).collect();
+    let found = |library: &str| -> Vec<_> {
+        let places = of(PID, &parse(&format!("{maps}{library}")), &[], |_| Some(image.clone()));
+        places.iter().map(|place| (place.start, place.end, place.kind)).collect()
+    };
+    assert_eq!(found("/lib/libc.so.6"), [(0x20000, 0x21000, Anonymous)]);
     assert_eq!(
-        found,
+        found("/lib/ld-musl-x86_64.so.1"),
         [(0x11000, 0x11498, Anonymous), (0x13e48, 0x14000, Anonymous), (0x20000, 0x21000, Anonymous)]
     );
 }
