@@ -104,6 +104,20 @@ fn forms_of_an_allocators_own_are_recorded() {
     }
 }
 
+/// Check that pages which such forms take from the kernel are the allocator's, and those the program's that it maps itself, after a form has
+/// thrown, too.
+#[test]
+fn pages_of_forms_are_the_allocators() {
+    let allocator = cpp_library("allocator_with_new").flags(["-DNEW_MAPS"]).build();
+    let (_, capture) = record(cpp("maps_beside_new").with(&allocator).build()).succeed();
+    let mappings = &capture.info()["mappings"];
+    let numbers =
+        ["mmap_calls", "mmap_bytes", "allocator_mmap_calls", "allocator_mmap_bytes", "own_peak_bytes"];
+    let found = numbers.map(|name| mappings[name].as_u64().unwrap());
+    let (own, of_forms) = (10 << 20, 18 * 8192);
+    assert_eq!(found, [10 + 18, own + of_forms, 18, of_forms, own], "{mappings:#}");
+}
+
 /// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: in that thread nothing waits for the
 /// loader, whose lock is taken.
 #[test]

@@ -43,6 +43,7 @@ compile_error!(
      unwind/src/arch"
 );
 
+mod address_space;
 #[expect(unsafe_code, reason = "calls C functions")]
 mod allocator;
 #[expect(unsafe_code, reason = "reads registers and thread-local storage")]

@@ -78,6 +78,11 @@ pub(crate) fn is_own(address: u64) -> bool {
     (OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)).contains(&address)
 }
 
+/// Bytes of the agent's image.
+pub(crate) fn own_bytes() -> u64 {
+    OWN[1].load(Ordering::Relaxed).saturating_sub(OWN[0].load(Ordering::Relaxed))
+}
+
 /// Learns what finds modules, and which one is the agent. Called once, in a process that may be recorded; false where nothing does.
 pub(crate) fn prepare() -> bool {
     if !loader::prepare() {

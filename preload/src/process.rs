@@ -551,13 +551,3 @@ pub(crate) fn count_thread() -> &'static AtomicU32 {
     threads.fetch_add(1, Ordering::Relaxed);
     threads
 }
-
-/// Bytes of address space that recordings take in this process, 0 before the first one: the range that they lie in, which stays, and
-/// room for the states of its threads.
-pub(crate) fn reserved_bytes() -> u64 {
-    const STATES: u64 = 256 << 20;
-    match reservation::bytes() {
-        0 => 0,
-        bytes => bytes as u64 + STATES,
-    }
-}

@@ -11,6 +11,7 @@
 //! | mapping, thread ids | threads that have no ring yet are not recorded, and their events counted; the others' memory is opened before |
 //! | futex | the collector finds events by itself; threads wait for room by looking again |
 //! | process ids, signal stacks, threads | what they would tell is taken for unknown |
+//! | limits of memory | what the agent maps from then on counts against the program's |
 //! | reading files | programs are started behind us, also those that refuse |
 //! | the time stamp counter, by `prctl` | the thread is not recorded any longer, nor are those that have no ring yet; their events are counted |
 //! | anything at all | a recording that was left is not tidied up, and no other one is begun |
@@ -48,6 +49,8 @@ pub(crate) enum Need {
     Threads = 128,
     /// To read the time stamp counter. Each thread has this right or not, and those that it makes have what it has.
     Counter = 256,
+    /// To know, and to change, the limit on address space.
+    Limits = 512,
 }
 
 /// All calls of the agent that may still come in a recorded process.
@@ -70,6 +73,8 @@ const CALLS: &[(Need, Call)] = &[
     (Need::Leave, call(libc::SYS_socket, [libc::AF_UNIX as u64, libc::SOCK_SEQPACKET as u64, 0, 0, 0, 0])),
     (Need::Threads, call(libc::SYS_tkill, [1, 0, 0, 0, 0, 0])),
     (Need::SignalStack, call(libc::SYS_sigaltstack, [0, 1 << 46, 0, 0, 0, 0])),
+    (Need::Limits, call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as u64, 1 << 46, 0, 0, 0])),
+    (Need::Limits, call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as u64, 0, 1 << 46, 0, 0])),
     (Need::Files, call(libc::SYS_newfstatat, [AT_FDCWD, 1 << 46, 1 << 46, 0, 0, 0])),
     (Need::Files, call(libc::SYS_openat, [AT_FDCWD, 1 << 46, libc::O_CLOEXEC as u64, 0, 0, 0])),
     (Need::Files, call(libc::SYS_pread64, [FILE, 1 << 46, 64, 0, 0, 0])),

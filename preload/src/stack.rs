@@ -4,6 +4,7 @@
 //! reached; then the new ones are entered into the stash, the innermost last, since a node names its caller.
 
 use crate::functions;
+use crate::interpose;
 use crate::modules;
 use crate::pieces::TablePieces;
 use crate::process::{self, Session};
@@ -225,6 +226,22 @@ impl ThreadState {
             }
         }
         Beyond::Allocator
+    }
+
+    /// True when `caller` is at work for a wrapped form of `new`. There is no mark for that, which an exception would leave behind.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_within_new(&mut self, caller: Caller) -> bool {
+        self.begin(caller);
+        let (mut is_found, mut is_interrupted) = (false, false);
+        let Accessors { memory, rules, .. } = &mut self.accessors;
+        let _ = unwind::walk(caller.registers, memory, rules, NESTED, |address, _| {
+            // The first one is our own hook.
+            let is_own = modules::is_own(address.lookup());
+            is_interrupted |= !is_found && !is_own && matches!(address, CodeAddress::Exact(_));
+            is_found |= is_own && interpose::is_return_from_new(address.address());
+        });
+        is_found && !is_interrupted
     }
 
     /// Gets to know the whole stack that the thread is on, since nobody may be asked later.

@@ -1,5 +1,6 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
+use crate::address_space::{self, Limit};
 use crate::arch;
 use crate::sandbox::{self, Need};
 use core::ffi::c_void;
@@ -8,6 +9,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use shared_ring_futex::word;
@@ -18,13 +20,23 @@ pub(crate) fn map_private(bytes: usize) -> *mut c_void {
         return null_mut();
     }
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let both = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-    let start =
-        unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }
-            .unwrap_or(null_mut());
+    let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, both, flags) }.ok();
+    let start = beside_the_program(bytes, map).unwrap_or(null_mut());
     // No memory of programs has both, by which the collector knows ours: it holds copies of their addresses, and keeps no
     // block alive. That memory is read at random means nothing where there is no file.
     advise(start, bytes, &[Advice::LinuxDontDump, Advice::Random]);
+    start
+}
+
+/// Maps so many bytes by `map`, which the program's limit does not count.
+fn beside_the_program(bytes: usize, map: impl FnOnce() -> Option<*mut c_void>) -> Option<*mut c_void> {
+    address_space::grow(bytes);
+    let start = map();
+    if start.is_none() {
+        address_space::shrink(bytes);
+    }
     start
 }
 
@@ -47,7 +59,8 @@ fn advise(start: *mut c_void, bytes: usize, advice: &[Advice]) {
 pub(crate) fn reserve(bytes: usize) -> Option<*mut c_void> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-    unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }.ok()
+    let map = || unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }.ok();
+    beside_the_program(bytes, map)
 }
 
 /// Puts zeroed private memory at a place, in one step.
@@ -78,7 +91,9 @@ pub(crate) unsafe fn map_shared_at(
 /// The first page of a file, to be read.
 pub(crate) fn map_page_of(file: &OwnedFd) -> Option<*mut c_void> {
     // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    unsafe { rustix::mm::mmap(null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, file, 0) }.ok()
+    let map =
+        || unsafe { rustix::mm::mmap(null_mut(), 4096, ProtFlags::READ, MapFlags::SHARED, file, 0) }.ok();
+    beside_the_program(4096, map)
 }
 
 /// Zeros to be read in the place of pages that users look at.
@@ -104,6 +119,9 @@ pub(crate) fn move_over(from: *mut c_void, to: *mut c_void, bytes: usize) -> boo
     if moved.is_err() {
         // SAFETY: as above.
         unsafe { unmap(from, bytes) };
+    } else {
+        // What lay there is gone.
+        address_space::shrink(bytes);
     }
     moved.is_ok()
 }
@@ -198,7 +216,9 @@ pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
         return;
     }
     // SAFETY: the caller vouches for it; a failure leaves the memory mapped, which is harmless.
-    let _ = unsafe { rustix::mm::munmap(start, bytes) };
+    if unsafe { rustix::mm::munmap(start, bytes) }.is_ok() {
+        address_space::shrink(bytes);
+    }
 }
 
 /// A page that the kernel zeroes in children of fork, or null.
@@ -278,7 +298,21 @@ pub(crate) fn monotonic_raw_ns() -> u64 {
 
 /// Limit on address space in bytes.
 pub(crate) fn address_space_limit() -> u64 {
-    rustix::process::getrlimit(rustix::process::Resource::As).current.unwrap_or(u64::MAX)
+    limit_of_address_space().current
+}
+
+/// The same with its maximum, as the kernel has it.
+pub(crate) fn limit_of_address_space() -> Limit {
+    let limit = getrlimit(Resource::As);
+    let bytes = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
+    Limit { current: bytes(limit.current), maximum: bytes(limit.maximum) }
+}
+
+/// Sets it; false when the kernel refuses.
+pub(crate) fn limit_address_space(limit: Limit) -> bool {
+    let bytes = |limit: u64| Some(limit).filter(|limit| *limit != libc::RLIM_INFINITY);
+    let limit = Rlimit { current: bytes(limit.current), maximum: bytes(limit.maximum) };
+    setrlimit(Resource::As, limit).is_ok()
 }
 
 mod shared_ring_futex {

@@ -12,6 +12,7 @@ use crate::arch;
 use crate::clock;
 use crate::filter;
 use crate::guard::{Attention, Busy, Call};
+use crate::interpose;
 use crate::modules;
 use crate::pools;
 use crate::process::{self, Loss};
@@ -256,6 +257,7 @@ fn missed_free(address: usize) {
 pub(crate) fn mapped(address: usize, length: usize, kind: u32, in_hook: bool, caller: Caller) {
     other(|state| {
         let stack = state.stack(caller, kind);
+        let in_hook = in_hook || interpose::are_forms_wrapped() && state.is_within_new(caller);
         Record::Map { address: address as u64, length: length as u64, stack, in_hook }
     });
 }

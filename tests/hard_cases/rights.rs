@@ -100,6 +100,96 @@ fn limits_that_a_program_sets_are_its_own() {
     }
 }
 
+/// Check that a program which limits its address space gets as much of it as it does alone, whatever the agent takes beside, of threads, too,
+/// that begin under the limit.
+#[test]
+fn limited_address_space_is_as_large_as_alone() {
+    let program = c("fills_its_address_space").flags(["-pthread"]).build();
+    for threads in ["0", "40"] {
+        let world = World::new();
+        let mut alone = world.command(&program);
+        alone.arg(threads);
+        let alone = wait(&world, alone);
+        let (ran, capture) = record(&program).arg(threads).succeed();
+        let mapped = |text: &str| text.split(' ').next().and_then(|count| count.parse::<i64>().ok()).unwrap();
+        let limits = |text: &str| text.split_once(" of ").unwrap().1.to_owned();
+        assert_eq!(limits(&ran.text()), limits(&alone.text()), "{threads} threads");
+        let difference = mapped(&ran.text()) - mapped(&alone.text());
+        assert!(difference.abs() <= 1, "{threads} threads: {} instead of {}", ran.text(), alone.text());
+        assert_eq!(frees(&capture, 2801), 1 + threads.parse::<u64>().unwrap());
+    }
+}
+
+/// Check that a small stack, which the program has all the same, is enough to record and to look at it; so that a signal reaches the program
+/// as ever.
+#[test]
+fn small_stacks_are_enough_for_the_command() {
+    let program = c("allocates_once").build();
+    for stack in ["-s 64", "-s 192", "-S -s 512"] {
+        let world = World::new();
+        let file = world.path("it.memprof");
+        let record = |arguments: &[&str]| {
+            let script = format!("ulimit {stack} && exec \"$@\"");
+            let mut command = world.command("bash");
+            command
+                .args(["-c", &script, "bash"])
+                .arg(super::super::harness::product())
+                .args(["run", "--force"]);
+            command.args(["--no-symbolize", "--quiet", "--output"]).arg(&file).arg("--");
+            wait(&world, {
+                command.args(arguments);
+                command
+            })
+        };
+        let ran = record(&["bash", "-c", "ulimit -s"]);
+        assert_eq!(
+            (ran.code, ran.text().trim()),
+            (0, stack.split(' ').next_back().unwrap()),
+            "{}",
+            ran.stderr
+        );
+        let ran = record(&["bash", "-c", "kill -TERM $PPID; sleep 60"]);
+        assert_eq!(ran.code, 128 + 15, "{stack}: {}", ran.stderr);
+        let ran = record(&[program.to_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{stack}: {}", ran.stderr);
+        let mut report = world.command("bash");
+        report.args(["-c", &format!("ulimit {stack} && exec \"$@\""), "bash"]);
+        report.arg(super::super::harness::product()).arg("report").arg(&file);
+        let ran = wait(&world, report);
+        assert_eq!(ran.code, 0, "{stack}: {}", ran.stderr);
+        assert_eq!(frees(&Capture::new(world, file), 1001), 1, "{stack}");
+    }
+}
+
+/// Check that a recording which may not open the files that it needs says so, whichever file it was.
+#[test]
+fn too_few_files_are_told_of() {
+    for files in 4..20 {
+        let world = World::new();
+        let mut command = world.command("bash");
+        command.args(["-c", &format!("ulimit -n {files} && exec \"$@\""), "bash"]);
+        command.arg(super::super::harness::product());
+        command.args([
+            "run",
+            "--no-symbolize",
+            "--quiet",
+            "--no-cpu",
+            "--output",
+            "it.memprof",
+            "--",
+            "true",
+        ]);
+        let ran = wait(&world, command);
+        if ran.code == 0 {
+            return assert!(files > 8, "how could that be");
+        }
+        // With even less there is no program.
+        let is_started = !ran.stderr.contains("shared libraries");
+        assert!(!is_started || ran.stderr.contains("(ulimit -n)"), "{files}: {}", ran.stderr);
+    }
+    panic!("more files do not help");
+}
+
 /// Check that a limit on the size of files does not end a recording as long as it may be lifted, that the program has it
 /// all the same, and that a recording which cannot be made says why.
 #[test]

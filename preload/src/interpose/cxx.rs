@@ -73,7 +73,7 @@ static ARE_WRAPPED: AtomicBool = AtomicBool::new(false);
 
 /// True when a form may be wrapped, whose wrapper asks which block was announced.
 #[inline(always)]
-pub(super) fn are_wrapped() -> bool {
+pub(crate) fn are_wrapped() -> bool {
     // Relaxed: what such a wrapper calls is called by the thread that has found it here, or has seen it in `TARGETS`.
     ARE_WRAPPED.load(Ordering::Relaxed)
 }
@@ -183,6 +183,9 @@ macro_rules! wrappers {
                 "mov qword ptr [rbp - 8], rdi",
                 "mov qword ptr [rbp - 16], rsi",
                 "call qword ptr [rip + {wrapped} + 8 * {index}]",
+                concat!(".hidden sysprof_memprof_", stringify!($name), "_called"),
+                concat!(".globl sysprof_memprof_", stringify!($name), "_called"),
+                concat!("sysprof_memprof_", stringify!($name), "_called:"),
                 "mov qword ptr [rbp - 24], rax",
                 "mov rdi, rax",
                 "mov rsi, qword ptr [rbp - 8]",
@@ -238,6 +241,30 @@ macro_rules! addresses {
 mod inside;
 
 pub(super) use inside::linked_forms;
+
+/// True for the address to which a wrapped form of `new` returns.
+#[cold]
+pub(crate) fn is_return_from_new(address: u64) -> bool {
+    let all = addresses![
+        sysprof_memprof_new_0_called,
+        sysprof_memprof_new_1_called,
+        sysprof_memprof_new_2_called,
+        sysprof_memprof_new_3_called,
+        sysprof_memprof_new_4_called,
+        sysprof_memprof_new_5_called,
+        sysprof_memprof_new_6_called,
+        sysprof_memprof_new_7_called,
+        sysprof_memprof_linked_new_0_called,
+        sysprof_memprof_linked_new_1_called,
+        sysprof_memprof_linked_new_2_called,
+        sysprof_memprof_linked_new_3_called,
+        sysprof_memprof_linked_new_4_called,
+        sysprof_memprof_linked_new_5_called,
+        sysprof_memprof_linked_new_6_called,
+        sysprof_memprof_linked_new_7_called
+    ];
+    all.iter().any(|returns| returns.addr() as u64 == address)
+}
 
 fn wrapper(index: usize) -> *mut c_void {
     let all = addresses![

@@ -63,9 +63,10 @@ macro_rules! hidden_shim {
 }
 pub(crate) use hidden_shim;
 
+pub(crate) use crate::address_space::Limit;
 #[cfg(not(test))]
 pub(crate) use cxx::find_all as find_cxx;
-pub(crate) use limits::Limit;
+pub(crate) use cxx::{are_wrapped as are_forms_wrapped, is_return_from_new};
 pub(crate) use linked::{linked_functions, linked_in_libraries, linked_others};
 
 /// Exports that stand for functions under other names.

@@ -1,8 +1,10 @@
 // An allocator that brings operator new and delete of its own, which do not go through malloc. With DELETE_CALLS_FREE its
-// delete calls free, through the linkage table as jemalloc's does; with NEW_CALLS_POSIX_MEMALIGN its aligned forms of new call that.
+// delete calls free, through the linkage table as jemalloc's does; with NEW_CALLS_POSIX_MEMALIGN its aligned forms of new call that;
+// with NEW_MAPS its simplest form takes two pages from the kernel each time.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <sys/mman.h>
 
 extern "C" {
 void *__libc_malloc(size_t);
@@ -32,7 +34,12 @@ static void *or_throw(void *block) {
   return block;
 }
 
-void *operator new(size_t size) { return or_throw(__libc_malloc(size)); }
+void *operator new(size_t size) {
+#ifdef NEW_MAPS
+  mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#endif
+  return or_throw(__libc_malloc(size));
+}
 void *operator new[](size_t size) { return or_throw(__libc_malloc(size)); }
 void *operator new(size_t size, const std::nothrow_t &) noexcept { return __libc_malloc(size); }
 void *operator new[](size_t size, const std::nothrow_t &) noexcept { return __libc_malloc(size); }
